@@ -1,0 +1,179 @@
+"""Sequences drawn from hidden Markov models whose differences are known."""
+
+from __future__ import annotations
+
+from numbers import Real
+
+import numpy as np
+from scipy.linalg import expm
+
+from skawhmm.datasets._sampling import (
+    item_generator,
+    length_range,
+    sampled_sequences,
+    seed_sequence,
+)
+
+# Root streams of one call: the models' parameters, and the sequences.
+_MODELS, _SEQUENCES = 0, 1
+
+
+def make_hmm_sequences(
+    n_sequences=40,
+    *,
+    n_classes=2,
+    n_components=3,
+    n_features=2,
+    n_timesteps=(50, 100),
+    differ_in="means",
+    separation=1.0,
+    random_state=None,
+):
+    """Draw labelled sequences from hidden Markov models, one model a class.
+
+    The models of all classes are equal but for the part named by `differ_in`.
+
+    Parameters
+    ----------
+    n_sequences : int, default=40
+        Number of sequences. The classes take turns.
+
+    n_classes : int, default=2
+        Number of classes.
+
+    n_components : int, default=3
+        Number of hidden states.
+
+    n_features : int, default=2
+        Number of channels.
+
+    n_timesteps : int or (int, int), default=(50, 100)
+        Length of the sequences, or the ends of the range it is drawn from.
+
+    differ_in : {"means", "covariances", "transitions"}, default="means"
+        What makes a class: where its states are, how wide they are, or how it moves
+        between them. With "transitions" the classes share the states and the
+        proportion of time spent in each, so that only the order of the samples
+        tells one class from another.
+
+    separation : float, default=1.0
+        How far the classes are apart; at 0 they are equal.
+
+    random_state : int, RandomState instance, Generator or None, default=None
+        Seed of the draw. The i-th sequence does not depend on `n_sequences`.
+
+    Returns
+    -------
+    X : list of ndarray of shape (n_timesteps, n_features)
+        The sequences.
+
+    y : ndarray of shape (n_sequences,)
+        Their classes, from 0 to `n_classes` - 1.
+
+    See Also
+    --------
+    make_seed_models : The paper's randomly drawn models.
+    make_phonemes : Synthetic speech sounds.
+
+    Examples
+    --------
+    >>> from skawhmm.datasets import make_hmm_sequences
+    >>> X, y = make_hmm_sequences(n_sequences=6, random_state=0)
+    >>> len(X), X[0].shape[1], y
+    (6, 2, array([0, 1, 0, 1, 0, 1]))
+    """
+    counts = {
+        "n_sequences": n_sequences,
+        "n_classes": n_classes,
+        "n_components": n_components,
+        "n_features": n_features,
+    }
+    for name, value in counts.items():
+        check_count(name, value)
+    check_number("separation", separation)
+    if differ_in not in _CLASS_MODELS:
+        raise ValueError(
+            f"differ_in must be one of {sorted(_CLASS_MODELS)}, got {differ_in!r}."
+        )
+    lengths = length_range(n_timesteps)
+    root = seed_sequence(random_state)
+    rng = item_generator(root, _MODELS)
+    shape = (n_classes, n_components, n_features)
+    models = {
+        "transmats": np.tile(_cycle(n_components, 0.8, 0.5), (n_classes, 1, 1)),
+        "means": np.tile(
+            _spread_means(rng, n_components, n_features), (n_classes, 1, 1)
+        ),
+        "covars": np.ones(shape),
+    }
+    models |= _CLASS_MODELS[differ_in](rng, models, separation)
+    y = np.arange(n_sequences) % n_classes
+    stream = np.random.SeedSequence(root.entropy, spawn_key=(_SEQUENCES,))
+    return sampled_sequences(models, y, lengths, stream), y
+
+
+def check_count(name, value, minimum=1):
+    """Raise unless the argument `name` is an int of at least `minimum`."""
+    if not isinstance(value, (int, np.integer)) or isinstance(value, bool):
+        raise TypeError(f"{name} must be an int, got {value!r}.")
+    if value < minimum:
+        raise ValueError(f"{name} must be at least {minimum}, got {value}.")
+
+
+def check_number(name, value, maximum=np.inf):
+    """Raise unless the argument `name` is a finite number in [0, `maximum`]."""
+    if not isinstance(value, Real) or isinstance(value, bool):
+        raise TypeError(f"{name} must be a number, got {value!r}.")
+    if not (0 <= value <= maximum and np.isfinite(value)):
+        raise ValueError(f"{name} must be finite and in [0, {maximum}], got {value}.")
+
+
+def _spread_means(rng, n_components, n_features):
+    """Means on a ring of the first two channels, so that no two states coincide."""
+    turns = rng.random() + np.arange(n_components) / n_components
+    radius = 1 + n_components / 2
+    means = rng.normal(size=(n_components, n_features))
+    means[:, 0] = radius * np.cos(2 * np.pi * turns)
+    if n_features > 1:
+        means[:, 1] = radius * np.sin(2 * np.pi * turns)
+    return means
+
+
+def _cycle(n_components, stay, forward):
+    """Transitions that stay, step forward or step back; the states share the time."""
+    step = np.roll(np.eye(n_components), 1, axis=1)
+    move = forward * step + (1 - forward) * step.T
+    return stay * np.eye(n_components) + (1 - stay) * move
+
+
+def _moved_means(rng, models, separation):
+    shift = rng.normal(size=models["means"].shape)
+    return {"means": models["means"] + 0.4 * separation * shift}
+
+
+def _changed_covariances(rng, models, separation):
+    n_features = models["means"].shape[-1]
+    noise = rng.normal(size=(*models["means"].shape, n_features))
+    exponents = (noise + np.swapaxes(noise, -1, -2)) / 2
+    return {"covars": expm(0.7 * separation * exponents)}
+
+
+def _changed_transitions(rng, models, separation):
+    n_classes, n_components, _ = models["means"].shape
+    if n_components < 2:
+        raise ValueError(
+            'n_components must be at least 2 with differ_in="transitions", '
+            f"got {n_components}."
+        )
+    ranks = rng.permutation(n_classes) - (n_classes - 1) / 2
+    stay = 1 / (1 + np.exp(-1.4 - 1.2 * separation * ranks / max(n_classes - 1, 1)))
+    forward = 0.5 + 0.5 * np.tanh(separation * (-1.0) ** np.arange(n_classes))
+    pairs = zip(stay, forward, strict=True)
+    return {"transmats": np.stack([_cycle(n_components, *pair) for pair in pairs])}
+
+
+_CLASS_MODELS = {
+    "means": _moved_means,
+    "covariances": _changed_covariances,
+    "transitions": _changed_transitions,
+}

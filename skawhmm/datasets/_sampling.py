@@ -1,0 +1,138 @@
+"""Draw sequences from hidden Markov models given by their parameters."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def seed_sequence(random_state):
+    """Turn any form of `random_state` into a root for independent streams."""
+    if random_state is None:
+        return np.random.SeedSequence()
+    if isinstance(random_state, np.random.RandomState):
+        return np.random.SeedSequence(random_state.randint(2**31, size=4).tolist())
+    if isinstance(random_state, np.random.Generator):
+        return np.random.SeedSequence(random_state.integers(2**31, size=4).tolist())
+    if isinstance(random_state, (int, np.integer)) and random_state >= 0:
+        return np.random.SeedSequence(int(random_state))
+    raise ValueError(
+        "random_state must be None, a non-negative int, a RandomState or a Generator, "
+        f"got {random_state!r}."
+    )
+
+
+def item_generator(root, *key):
+    """Random stream of the item `key`, whatever other items are drawn."""
+    child = np.random.SeedSequence(root.entropy, spawn_key=(*root.spawn_key, *key))
+    return np.random.default_rng(child)
+
+
+def length_range(n_timesteps):
+    """Read `n_timesteps`, a length or the two ends of a range of lengths."""
+    pair = isinstance(n_timesteps, (tuple, list)) and len(n_timesteps) == 2
+    low, high = n_timesteps if pair else (n_timesteps, n_timesteps)
+    for end in (low, high):
+        if not isinstance(end, (int, np.integer)) or isinstance(end, bool):
+            raise TypeError(
+                "n_timesteps must be an int or a pair of ints (low, high), "
+                f"got {n_timesteps!r}."
+            )
+    if not 1 <= low <= high:
+        raise ValueError(
+            f"n_timesteps must satisfy 1 <= low <= high, got {n_timesteps!r}."
+        )
+    return int(low), int(high)
+
+
+def stationary_weights(transmats):
+    """Stationary law of each chain; of the least norm where there are several."""
+    n_components = transmats.shape[-1]
+    laws = np.empty(transmats.shape[:-1])
+    target = np.r_[np.zeros(n_components), 1.0]
+    for law, transmat in zip(laws, transmats, strict=True):
+        balance = np.vstack([transmat.T - np.eye(n_components), np.ones(n_components)])
+        law[:] = np.linalg.lstsq(balance, target, rcond=None)[0]
+    # Rounding leaves states never visited slightly below zero.
+    laws = np.clip(laws, 0, None)
+    return laws / laws.sum(axis=-1, keepdims=True)
+
+
+def covariance_roots(covars, n_features):
+    """Square roots of diagonal or full covariances, as full matrices."""
+    if covars.ndim == 3:
+        return np.sqrt(covars)[..., None] * np.eye(n_features)
+    values, vectors = np.linalg.eigh(covars)
+    return vectors * np.sqrt(np.clip(values, 0, None))[..., None, :]
+
+
+def sampled_states(uniforms, startprobs, transmats):
+    """Paths of many chains at once, one uniform number a step.
+
+    Parameters
+    ----------
+    uniforms : ndarray of shape (n_sequences, n_timesteps)
+        Numbers in [0, 1).
+
+    startprobs : ndarray of shape (n_sequences, n_components)
+        Law of the first state.
+
+    transmats : ndarray of shape (n_sequences, n_components, n_components)
+        Transition matrix of each sequence.
+
+    Returns
+    -------
+    states : ndarray of shape (n_sequences, n_timesteps)
+        The paths.
+    """
+    n_sequences, n_timesteps = uniforms.shape
+    # The last bound is left out: rounding may place it below a uniform number.
+    bounds = np.cumsum(transmats, axis=-1)[..., :-1]
+    first = np.cumsum(startprobs, axis=-1)[:, :-1]
+    states = np.empty((n_sequences, n_timesteps), dtype=np.intp)
+    states[:, 0] = np.sum(uniforms[:, :1] >= first, axis=-1)
+    rows = np.arange(n_sequences)
+    for t in range(1, n_timesteps):
+        limits = bounds[rows, states[:, t - 1]]
+        states[:, t] = np.sum(uniforms[:, t, None] >= limits, axis=-1)
+    return states
+
+
+def sampled_sequences(models, labels, lengths, root):
+    """Sequences drawn from the models, each from a stream of its own.
+
+    Parameters
+    ----------
+    models : mapping
+        Arrays `transmats`, `means` and `covars`, with one model a row.
+
+    labels : ndarray of shape (n_sequences,)
+        The model each sequence is drawn from.
+
+    lengths : (int, int)
+        Least and greatest length.
+
+    root : SeedSequence
+        Root of the streams; the i-th sequence depends on it and on `i` only.
+
+    Returns
+    -------
+    X : list of ndarray of shape (n_timesteps, n_features)
+        The sequences.
+    """
+    transmats, means = models["transmats"], models["means"]
+    roots = covariance_roots(models["covars"], means.shape[-1])
+    startprobs = stationary_weights(transmats)
+    uniforms = np.zeros((len(labels), lengths[1]))
+    noises = []
+    for i in range(len(labels)):
+        rng = item_generator(root, i)
+        length = int(rng.integers(lengths[0], lengths[1], endpoint=True))
+        uniforms[i, :length] = rng.random(length)
+        noises.append(rng.standard_normal((length, means.shape[-1])))
+    paths = sampled_states(uniforms, startprobs[labels], transmats[labels])
+    X = []
+    for label, path, noise in zip(labels, paths, noises, strict=True):
+        states = path[: len(noise)]
+        spread = np.einsum("tij,tj->ti", roots[label][states], noise)
+        X.append(means[label][states] + spread)
+    return X
