@@ -124,7 +124,7 @@ def check_number(name, value, maximum=np.inf):
     """Raise unless the argument `name` is a finite number in [0, `maximum`]."""
     if not isinstance(value, Real) or isinstance(value, bool):
         raise TypeError(f"{name} must be a number, got {value!r}.")
-    if not (0 <= value <= maximum and np.isfinite(value)):
+    if not (0 <= float(value) <= maximum and np.isfinite(float(value))):
         raise ValueError(f"{name} must be finite and in [0, {maximum}], got {value}.")
 
 
