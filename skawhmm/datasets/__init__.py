@@ -1,15 +1,24 @@
 """Sequences to try things on: generators, and readers of common formats."""
 
+from skawhmm.datasets._files import data_home, load_npz
 from skawhmm.datasets._generators import make_hmm_sequences
 from skawhmm.datasets._mfcc import mfcc
+from skawhmm.datasets._mocap import load_cmu_mocap
 from skawhmm.datasets._perturbations import (
     make_model_sequences,
     make_seed_models,
     make_table1_models,
 )
 from skawhmm.datasets._phonemes import make_phonemes
+from skawhmm.datasets._timit import load_timit
+from skawhmm.datasets._ts import load_ts
 
 __all__ = [
+    "data_home",
+    "load_cmu_mocap",
+    "load_npz",
+    "load_timit",
+    "load_ts",
     "make_hmm_sequences",
     "make_model_sequences",
     "make_phonemes",
