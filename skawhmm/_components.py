@@ -1,0 +1,210 @@
+r"""The two parts of an aggregated distance, given a registration :math:`W`."""
+
+import numpy as np
+from numba import njit
+
+from skawhmm._transport import MASS_ROUNDING, make_workspace, solve_transport
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def marginal_components(plans, cost, p):
+    r"""Distance between the marginal mixtures, :math:`(\sum_{ij} w_{ij} c_{ij})^{1/p}`.
+
+    Parameters
+    ----------
+    plans : ndarray of shape (n_pairs, n_components, n_components)
+        Registrations :math:`W`.
+
+    cost : ndarray of shape (n_pairs, n_components, n_components)
+        Cost :math:`c = W_2^p` between states.
+
+    p : float
+        Order of the distance.
+
+    Returns
+    -------
+    marginal : ndarray of shape (n_pairs,)
+        The distances :math:`R`.
+    """
+    marginal = np.empty(plans.shape[0])
+    for n in range(plans.shape[0]):
+        total = 0.0
+        for i in range(plans.shape[1]):
+            for j in range(plans.shape[2]):
+                total += plans[n, i, j] * cost[n, i, j]
+        marginal[n] = total ** (1 / p)
+    return marginal
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def transition_components(
+    weights, transmats, index_a, index_b, plans, within_a, within_b, p
+):
+    r"""Distance between the transition matrices after registration.
+
+    Each chain is carried over to the states of the other and compared with it row by
+    row, by the transport of next states under the cost *within* the model:
+
+    .. math::
+        D^p = \sum_i \pi_a[i] \, OT_{C_{aa}}(T_a[i], \tilde T_b[i])
+            + \sum_j \pi_b[j] \, OT_{C_{bb}}(T_b[j], \tilde T_a[j])
+
+    Parameters
+    ----------
+    weights : ndarray of shape (n_models, n_components)
+        State probabilities :math:`\pi`.
+
+    transmats : ndarray of shape (n_models, n_components, n_components)
+        Transition matrices :math:`T`.
+
+    index_a, index_b : ndarray of shape (n_pairs,)
+        The models of each pair.
+
+    plans : ndarray of shape (n_pairs, n_components, n_components)
+        Registrations.
+
+    within_a, within_b : ndarray of shape (n_pairs, n_components, n_components)
+        Costs :math:`W_2^p` between the states of one model.
+
+    p : float
+        Order of the distance.
+
+    Returns
+    -------
+    transition : ndarray of shape (n_pairs,)
+        The distances :math:`D`.
+    """
+    size = weights.shape[1]
+    transition = np.empty(index_a.size)
+    forth, back = np.empty((size, size)), np.empty((size, size))
+    half, moved = np.empty((size, size)), np.empty((size, size))
+    scratch = make_row_workspace(size)
+    for n in range(index_a.size):
+        a, b = index_a[n], index_b[n]
+        conditional_plans(plans[n], forth, back)
+        carried_chain(forth, transmats[b], back, half, moved)
+        total = _rows_cost(weights[a], transmats[a], moved, within_a[n], p, scratch)
+        carried_chain(back, transmats[a], forth, half, moved)
+        total += _rows_cost(weights[b], transmats[b], moved, within_b[n], p, scratch)
+        transition[n] = total ** (1 / p)
+    return transition
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def conditional_plans(plan, forth, back):
+    """Normalise a plan by its own margins, 0 / 0 being 0.
+
+    `forth[i]` is the law of the state of b given state i of a, `back[j]` that of the
+    state of a given state j of b.
+    """
+    for i in range(plan.shape[0]):
+        total = 0.0
+        for j in range(plan.shape[1]):
+            total += plan[i, j]
+        for j in range(plan.shape[1]):
+            forth[i, j] = plan[i, j] / total if total > 0 else 0.0
+    for j in range(plan.shape[1]):
+        total = 0.0
+        for i in range(plan.shape[0]):
+            total += plan[i, j]
+        for i in range(plan.shape[0]):
+            back[j, i] = plan[i, j] / total if total > 0 else 0.0
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def carried_chain(forth, transmat, back, half, moved):
+    """Write the chain of the other model on the states of this one into `moved`.
+
+    Rows are scaled to one: they lose mass only where the other model steps to states
+    to which it gives no weight.
+    """
+    size = forth.shape[0]
+    _product(forth, transmat, half)
+    _product(half, back, moved)
+    for i in range(size):
+        total = 0.0
+        for k in range(size):
+            total += moved[i, k]
+        if total > 0 and abs(total - 1) > MASS_ROUNDING:
+            for k in range(size):
+                moved[i, k] /= total
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _product(left, right, out):
+    for i in range(left.shape[0]):
+        for k in range(right.shape[1]):
+            out[i, k] = 0.0
+        for j in range(left.shape[1]):
+            # Plans are sparse, and an exact zero adds nothing.
+            if left[i, j] != 0:
+                for k in range(right.shape[1]):
+                    out[i, k] += left[i, j] * right[j, k]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def make_row_workspace(size):
+    """Return the scratch arrays of `row_cost`."""
+    return (
+        np.empty(size),
+        np.empty(size),
+        np.empty(size, np.int64),
+        np.empty(size, np.int64),
+        np.empty(size * size),
+        np.empty(size * size),
+        make_workspace(size, size),
+    )
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _rows_cost(weights, transmat, moved, within, p, scratch):
+    total = 0.0
+    for i in range(weights.size):
+        if weights[i] > 0:
+            total += weights[i] * row_cost(transmat[i], moved[i], within, p, scratch)
+    return total
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def row_cost(row, other, within, p, scratch):
+    """Cost of moving the masses `row` to `other` under a cost with a zero diagonal.
+
+    For p <= 1 the cost is a metric, and mass that both rows share stays where it is:
+    only the differences are moved, which at least halves the problem.
+    """
+    supply, demand, sources, sinks, cells, flow, work = scratch
+    n_sources, n_sinks = 0, 0
+    for k in range(row.size):
+        gap = row[k] - other[k]
+        if gap > MASS_ROUNDING:
+            sources[n_sources], supply[n_sources] = k, gap
+            n_sources += 1
+        elif gap < -MASS_ROUNDING:
+            sinks[n_sinks], demand[n_sinks] = k, -gap
+            n_sinks += 1
+    if n_sources == 0 or n_sinks == 0:
+        return 0.0
+    if p > 1:
+        return solve_transport(row, other, within, flow.reshape(within.shape), work)
+    if n_sources == 1 or n_sinks == 1:
+        return _star_cost(supply, demand, sources, sinks, n_sources, n_sinks, within)
+    size = n_sources * n_sinks
+    cost = cells[:size].reshape(n_sources, n_sinks)
+    for i in range(n_sources):
+        for j in range(n_sinks):
+            cost[i, j] = within[sources[i], sinks[j]]
+    plan = flow[:size].reshape(n_sources, n_sinks)
+    return solve_transport(supply[:n_sources], demand[:n_sinks], cost, plan, work)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _star_cost(supply, demand, sources, sinks, n_sources, n_sinks, within):
+    """Cost of the only plan there is from one source, or to one sink."""
+    total = 0.0
+    if n_sources == 1:
+        for j in range(n_sinks):
+            total += demand[j] * within[sources[0], sinks[j]]
+    else:
+        for i in range(n_sources):
+            total += supply[i] * within[sources[i], sinks[0]]
+    return total

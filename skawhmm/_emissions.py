@@ -1,0 +1,143 @@
+"""Emission families: what the states of a stack of models emit.
+
+A family owns the parameters of all states of all models and knows what depends on
+them: how to slice, pad and store them, and the ground cost between states. A new
+family is a new class with the methods of `Gaussian`; nothing else changes.
+"""
+
+from functools import cached_property
+
+import numpy as np
+
+from skawhmm._ground_cost import add_squared_gaps, add_squared_spreads
+from skawhmm._linalg import covariance_roots
+
+
+class Gaussian:
+    """Gaussian states with diagonal or full covariances.
+
+    Parameters
+    ----------
+    means : ndarray of shape (n_models, n_components, n_features)
+        Means of the states.
+
+    covars : ndarray of shape (n_models, n_components, n_features[, n_features])
+        Variances, or covariance matrices.
+
+    observed : ndarray of bool of shape (n_models, n_features), or None
+        Which features each model observed; None if all of them.
+    """
+
+    name = "gaussian"
+
+    def __init__(self, means, covars, observed=None):
+        self.means = means
+        self.covars = covars
+        self.observed = observed
+
+    @property
+    def covariance_type(self):
+        """Either "diag" or "full"."""
+        return "diag" if self.covars.ndim == 3 else "full"
+
+    @property
+    def n_features(self):
+        """Number of features of an observation."""
+        return self.means.shape[2]
+
+    @property
+    def parameters(self):
+        """Arrays with one row per model and one column per state, by name."""
+        return {"means": self.means, "covars": self.covars}
+
+    def __getitem__(self, index):
+        observed = None if self.observed is None else self.observed[index]
+        return Gaussian(self.means[index], self.covars[index], observed)
+
+    def padded(self, size):
+        """Return the family with `size` states a model, the new ones all zero."""
+        short = size - self.means.shape[1]
+        means, covars = (
+            np.pad(array, [(0, 0), (0, short)] + [(0, 0)] * (array.ndim - 2))
+            for array in (self.means, self.covars)
+        )
+        return Gaussian(means, covars, self.observed)
+
+    @classmethod
+    def concatenate(cls, families):
+        """Return one family that holds the models of all, of equal state counts."""
+        covars = [family.covars for family in families]
+        if len({family.covariance_type for family in families}) > 1:
+            covars = [family.full_covars() for family in families]
+        observed = None
+        if any(family.observed is not None for family in families):
+            observed = np.concatenate([family.masks() for family in families]) > 0
+        means = np.concatenate([family.means for family in families])
+        return cls(means, np.concatenate(covars), observed)
+
+    def full_covars(self):
+        """Return the covariances as matrices."""
+        if self.covariance_type == "full":
+            return self.covars
+        return self.covars[..., None] * np.eye(self.n_features)
+
+    def masks(self):
+        """Return one where a model observed a feature and zero elsewhere."""
+        if self.observed is None:
+            return np.ones((len(self.means), self.n_features))
+        return self.observed.astype(float)
+
+    def ground_costs(self):
+        """Return what makes the costs between the states of any two of the models."""
+        return GaussianCosts(self)
+
+
+class GaussianCosts:
+    """Squared 2-Wasserstein distances between the states of a stack of models.
+
+    Parameters
+    ----------
+    family : Gaussian
+        The states.
+    """
+
+    def __init__(self, family):
+        self.masks = family.masks()
+        self.same_features = family.observed is None or bool(family.observed.all())
+        if family.covariance_type == "diag":
+            points = np.concatenate([family.means, np.sqrt(family.covars)], axis=2)
+            self.points, self.roots = points, None
+        else:
+            self.points = family.means
+            self.roots = covariance_roots(family.covars)
+
+    def cross(self, index_a, index_b):
+        """Return costs (n_pairs, n_components, n_components) from states of a to b."""
+        return self._between(index_a, index_b, index_a, index_b)
+
+    def within(self, index_a, index_b):
+        """Return the costs inside the models a, on the features that b observed too."""
+        if self.same_features:
+            return self._own[index_a]
+        return self._inside(index_a, index_b)
+
+    @cached_property
+    def _own(self):
+        index = np.arange(len(self.masks))
+        return self._inside(index, index)
+
+    def _inside(self, index, index_b):
+        cost = self._between(index, index, index, index_b)
+        states = np.arange(cost.shape[1])
+        cost[:, states, states] = 0.0
+        return cost
+
+    def _between(self, left, right, index_a, index_b):
+        n_components = self.points.shape[1]
+        cost = np.zeros((left.size, n_components, n_components))
+        add_squared_gaps(self.points, self.masks, left, right, index_a, index_b, cost)
+        if self.roots is not None:
+            add_squared_spreads(
+                self.roots, self.masks, left, right, index_a, index_b, cost
+            )
+        return cost

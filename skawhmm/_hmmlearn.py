@@ -1,0 +1,96 @@
+"""Models from and for hmmlearn."""
+
+import numpy as np
+
+
+def arrays_from_hmmlearn(models):
+    """Return the arguments of `HMMBatch` for fitted hmmlearn models.
+
+    Parameters
+    ----------
+    models : list of hmmlearn models
+        Gaussian models, with one Gaussian a state or a mixture.
+
+    Returns
+    -------
+    arrays : dict of list of ndarray
+        Transition matrices, means, covariances and start probabilities. A state with
+        several Gaussians becomes as many states.
+    """
+    parts = [_parts(n, model) for n, model in enumerate(models)]
+    names = ("transmats", "means", "covars", "startprobs")
+    arrays = {name: [part[k] for part in parts] for k, name in enumerate(names)}
+    if any(covar.ndim == 3 for covar in arrays["covars"]):
+        arrays["covars"] = [
+            covar if covar.ndim == 3 else covar[..., None] * np.eye(covar.shape[1])
+            for covar in arrays["covars"]
+        ]
+    return arrays
+
+
+def _parts(n, model):
+    means = getattr(model, "means_", getattr(model, "means_posterior_", None))
+    if means is None or not hasattr(model, "transmat_"):
+        raise TypeError(
+            f"models must be fitted Gaussian models of hmmlearn, got "
+            f"{type(model).__name__} at {n}."
+        )
+    if means.ndim == 2:
+        covars = _covariances(model.covars_, model.covariance_type, means.shape)
+        return model.transmat_, means, covars, model.startprob_
+    # A mixture: state i with k Gaussians is k states that share its row.
+    n_components, n_mix, n_features = means.shape
+    covars = model.covars_
+    if model.covariance_type == "tied":
+        covars = np.repeat(covars[:, None], n_mix, axis=1)
+    covars = covars.reshape(n_components * n_mix, *covars.shape[2:])
+    means = means.reshape(n_components * n_mix, n_features)
+    shares = model.weights_
+    transmat = np.repeat(model.transmat_, n_mix, axis=0)[..., None] * shares
+    start = model.startprob_[:, None] * shares
+    return (
+        transmat.reshape(len(means), len(means)),
+        means,
+        _covariances(covars, model.covariance_type, means.shape),
+        start.ravel(),
+    )
+
+
+def _covariances(covars, covariance_type, shape):
+    """Return variances of this shape, or matrices where hmmlearn's type needs them."""
+    if covariance_type in {"full", "tied"}:
+        return covars
+    if covars.ndim == 3:
+        return np.diagonal(covars, axis1=1, axis2=2)
+    return np.broadcast_to(covars.reshape(shape[0], -1), shape)
+
+
+def model_for_hmmlearn(transmat, means, covars, startprob):
+    """Return a fitted `hmmlearn.hmm.GaussianHMM` with these parameters.
+
+    Parameters
+    ----------
+    transmat, means, covars, startprob : ndarray
+        Parameters of one model.
+
+    Returns
+    -------
+    model : hmmlearn.hmm.GaussianHMM
+        The model.
+    """
+    from hmmlearn.hmm import GaussianHMM
+
+    kind = "diag" if covars.ndim == 2 else "full"
+    least = covars.min() if covars.ndim == 2 else np.linalg.eigvalsh(covars).min()
+    if least <= 0:
+        raise ValueError(
+            "hmmlearn needs positive definite covariances, got one with the least "
+            f"eigenvalue {least}."
+        )
+    model = GaussianHMM(len(transmat), covariance_type=kind)
+    model.n_features = means.shape[1]
+    model.startprob_ = startprob.copy()
+    model.transmat_ = transmat.copy()
+    model.means_ = means.copy()
+    model.covars_ = covars.copy()
+    return model

@@ -1,0 +1,440 @@
+"""The container of models: a stack of hidden Markov models as arrays."""
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from os import PathLike
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from skawhmm._emissions import Gaussian
+from skawhmm._hmmlearn import arrays_from_hmmlearn, model_for_hmmlearn
+from skawhmm._linalg import stationary_law
+from skawhmm._storage import load_arrays, save_arrays
+from skawhmm._validation import (
+    as_arrays,
+    check_concatenable,
+    check_covariances,
+    check_finite,
+    check_info,
+    check_model_shapes,
+    check_observed,
+    check_probabilities,
+)
+
+FILE_KIND = "skawhmm.HMMBatch"
+FILE_VERSION = 1
+
+
+class HMMBatch:
+    r"""Immutable stack of hidden Markov models with Gaussian states.
+
+    Models with fewer states than the largest one are padded by states that no path
+    ever reaches: weight 0, start probability 0, a loop onto themselves.
+
+    Parameters
+    ----------
+    transmats : array-like of shape (n_models, n_components, n_components)
+        Transition matrices, rows summing to one. This and the following may also be
+        lists with one array a model, of unequal numbers of states.
+
+    means : array-like of shape (n_models, n_components, n_features)
+        Means of the states.
+
+    covars : array-like of shape (n_models, n_components, n_features[, n_features])
+        Variances (diagonal covariances) or covariance matrices. They may be singular:
+        a dead sensor has variance 0.
+
+    weights : array-like of shape (n_models, n_components), default=None
+        State probabilities :math:`\pi` that the distances use. By default the
+        stationary law of each chain.
+
+    startprobs : array-like of shape (n_models, n_components), default=None
+        Probabilities of the first state, for sampling and likelihoods. By default the
+        weights. A chain with several closed classes has no unique stationary law; its
+        start probabilities (by default equal ones) decide between them.
+
+    observed : array-like of bool of shape (n_models, n_features), default=None
+        Which features each model observed. Two models are compared on those that both
+        observed. By default all features are.
+
+    info : dict of array-like, default=None
+        Columns with one entry a model that follow indexing and saving, such as
+        ``converged`` or ``log_likelihood``.
+
+    Attributes
+    ----------
+    transmats, means, covars, weights, startprobs, observed, info : ndarray or dict
+        As above, read-only.
+
+    Examples
+    --------
+    >>> from skawhmm import HMMBatch
+    >>> models = HMMBatch(
+    ...     transmats=[[[0.9, 0.1], [0.2, 0.8]], [[1.0]]],
+    ...     means=[[[0.0], [3.0]], [[1.0]]],
+    ...     covars=[[[1.0], [1.0]], [[0.5]]],
+    ... )
+    >>> models
+    HMMBatch(n_models=2, n_components=1..2, n_features=1, covariance_type='diag')
+    >>> models[0].weights
+    array([[0.66666667, 0.33333333]])
+    """
+
+    def __init__(
+        self,
+        transmats: ArrayLike | Sequence[ArrayLike],
+        means: ArrayLike | Sequence[ArrayLike],
+        covars: ArrayLike | Sequence[ArrayLike],
+        *,
+        weights: ArrayLike | Sequence[ArrayLike] | None = None,
+        startprobs: ArrayLike | Sequence[ArrayLike] | None = None,
+        observed: ArrayLike | None = None,
+        info: Mapping[str, ArrayLike] | None = None,
+    ) -> None:
+        given = {
+            "transmats": as_arrays("transmats", transmats, (2,)),
+            "means": as_arrays("means", means, (2,)),
+            "covars": as_arrays("covars", covars, (2, 3)),
+        }
+        if weights is not None:
+            given["weights"] = as_arrays("weights", weights, (1,))
+        if startprobs is not None:
+            given["startprobs"] = as_arrays("startprobs", startprobs, (1,))
+        counts = check_model_shapes(given)
+        stacks = {name: _stack(name, given[name], counts) for name in given}
+        for name, stack in stacks.items():
+            check_finite(name, stack)
+        for name in {"transmats", "weights", "startprobs"} & stacks.keys():
+            stacks[name] = check_probabilities(name, stacks[name])
+        stacks["covars"] = check_covariances(stacks["covars"])
+        if observed is not None:
+            observed = check_observed(observed, *stacks["means"].shape[::2])
+        emission = Gaussian(stacks["means"], stacks["covars"], observed)
+        if "weights" not in stacks:
+            start = stacks.get("startprobs", _equal_shares(counts))
+            stacks["weights"] = stationary_law(stacks["transmats"], start)
+        self._set(
+            emission,
+            stacks["transmats"],
+            stacks["weights"],
+            stacks.get("startprobs", stacks["weights"]),
+            check_info(info or {}, len(counts)),
+        )
+
+    def _set(self, emission, transmats, weights, startprobs, info):
+        arrays = [transmats, weights, startprobs, *emission.parameters.values()]
+        if emission.observed is not None:
+            arrays.append(emission.observed)
+        for array in [*arrays, *info.values()]:
+            array.flags.writeable = False
+        vars(self).update(
+            emission=emission,
+            transmats=transmats,
+            weights=weights,
+            startprobs=startprobs,
+            _info=info,
+        )
+
+    @classmethod
+    def _from_parts(cls, emission, transmats, weights, startprobs, info):
+        """Build a batch from arrays that are known to be valid."""
+        batch = cls.__new__(cls)
+        batch._set(emission, transmats, weights, startprobs, info)
+        return batch
+
+    def __getstate__(self) -> dict[str, Any]:
+        names = ("emission", "transmats", "weights", "startprobs", "_info")
+        return {name: vars(self)[name] for name in names}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self._set(*state.values())
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"HMMBatch is immutable: {name} cannot be set.")
+
+    @property
+    def means(self) -> NDArray[np.float64]:
+        """Means of the states."""
+        return self.emission.means
+
+    @property
+    def covars(self) -> NDArray[np.float64]:
+        """Variances or covariance matrices of the states."""
+        return self.emission.covars
+
+    @property
+    def observed(self) -> NDArray[np.bool_] | None:
+        """Which features each model observed; None if all models did all."""
+        return self.emission.observed
+
+    @property
+    def info(self) -> Mapping[str, NDArray[Any]]:
+        """Columns with one entry a model."""
+        return MappingProxyType(self._info)
+
+    @property
+    def covariance_type(self) -> str:
+        """Either "diag" or "full"."""
+        return self.emission.covariance_type
+
+    @property
+    def n_features(self) -> int:
+        """Number of features of an observation."""
+        return self.emission.n_features
+
+    @property
+    def shape(self) -> tuple[int]:
+        """The number of models, in a tuple."""
+        return (len(self.transmats),)
+
+    @cached_property
+    def n_components(self) -> NDArray[np.int64]:
+        """Number of states of each model, padding left out."""
+        size = self.transmats.shape[1]
+        inflow = np.where(np.eye(size, dtype=bool), 0, self.transmats).sum(axis=1)
+        used = (self.weights > 0) | (self.startprobs > 0) | (inflow > 0)
+        used[:, 0] = True
+        return size - np.argmax(used[:, ::-1], axis=1)
+
+    @cached_property
+    def keys(self) -> NDArray[np.uint64]:
+        """A number for each model made from its content, the same in every batch."""
+        observed = [] if self.observed is None else [self.observed]
+        arrays = [self.weights, *self.emission.parameters.values()]
+        keys = np.empty(len(self), np.uint64)
+        for n, size in enumerate(self.n_components):
+            digest = hashlib.blake2b(digest_size=8)
+            # Adding zero turns -0.0, which is equal to 0.0, into it.
+            digest.update((self.transmats[n, :size, :size] + 0.0).tobytes())
+            for array in arrays:
+                digest.update((array[n, :size] + 0.0).tobytes())
+            for mask in observed:
+                digest.update(mask[n].tobytes())
+            keys[n] = int.from_bytes(digest.digest(), "little")
+        return keys
+
+    def __len__(self) -> int:
+        return len(self.transmats)
+
+    def __getitem__(self, key: Any) -> "HMMBatch":
+        if isinstance(key, tuple):
+            # Written X[key, ...] by scikit-learn, which treats X as an array.
+            if len(key) != 2 or key[1] is not Ellipsis:
+                raise IndexError(f"HMMBatch has one axis, the models; got {key!r}.")
+            key = key[0]
+        if isinstance(key, slice):
+            rows = np.arange(len(self))[key]
+        else:
+            rows = np.atleast_1d(np.arange(len(self))[np.asarray(key)])
+        if rows.ndim > 1:
+            raise IndexError(f"HMMBatch has one axis, the models; got {key!r}.")
+        return self._from_parts(
+            self.emission[rows],
+            self.transmats[rows],
+            self.weights[rows],
+            self.startprobs[rows],
+            {name: column[rows] for name, column in self._info.items()},
+        )
+
+    def __iter__(self) -> "Iterator[HMMBatch]":
+        return (self[n] for n in range(len(self)))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, HMMBatch):
+            return NotImplemented
+        if self.shape != other.shape or self.n_features != other.n_features:
+            return False
+        if self.covariance_type != other.covariance_type:
+            return False
+        size = max(self.transmats.shape[1], other.transmats.shape[1])
+        one, two = self._padded(size), other._padded(size)
+        columns = one._info.keys() == two._info.keys() and all(
+            np.array_equal(column, two._info[name])
+            for name, column in one._info.items()
+        )
+        return columns and all(
+            np.array_equal(array, two._arrays()[name])
+            for name, array in one._arrays().items()
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        raise TypeError(
+            "A batch of models is not an array of numbers. Turn it into distances "
+            "first, for example with PairwiseHMMDistance."
+        )
+
+    def __repr__(self) -> str:
+        counts = self.n_components.tolist() or [0]
+        states = "..".join(map(str, sorted({min(counts), max(counts)})))
+        return (
+            f"HMMBatch(n_models={len(self)}, n_components={states}, "
+            f"n_features={self.n_features}, covariance_type={self.covariance_type!r})"
+        )
+
+    def _arrays(self):
+        """Return the arrays that make the batch, by name, without the info columns."""
+        return {
+            "transmats": self.transmats,
+            "weights": self.weights,
+            "startprobs": self.startprobs,
+            "observed": self.emission.masks() > 0,
+            **self.emission.parameters,
+        }
+
+    def _padded(self, size):
+        """Return the batch with `size` states a model."""
+        counts = np.full(len(self), self.transmats.shape[1])
+        if size == self.transmats.shape[1]:
+            return self
+        return self._from_parts(
+            self.emission.padded(size),
+            _padded("transmats", self.transmats, counts, size),
+            _padded("weights", self.weights, counts, size),
+            _padded("startprobs", self.startprobs, counts, size),
+            self._info,
+        )
+
+    @classmethod
+    def concatenate(cls, batches: "Sequence[HMMBatch]") -> "HMMBatch":
+        """Return one batch with the models of all.
+
+        Parameters
+        ----------
+        batches : sequence of HMMBatch
+            Batches with the same features and the same info columns. If some have
+            full covariances, all will.
+
+        Returns
+        -------
+        batch : HMMBatch
+            The models in the order given.
+        """
+        batches = list(batches)
+        check_concatenable(batches)
+        if len(batches) == 1:
+            return batches[0]
+        size = max(batch.transmats.shape[1] for batch in batches)
+        padded = [batch._padded(size) for batch in batches]
+        return cls._from_parts(
+            Gaussian.concatenate([batch.emission for batch in padded]),
+            np.concatenate([batch.transmats for batch in padded]),
+            np.concatenate([batch.weights for batch in padded]),
+            np.concatenate([batch.startprobs for batch in padded]),
+            {
+                name: np.concatenate([batch._info[name] for batch in padded])
+                for name in padded[0]._info
+            },
+        )
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the batch to a file, which is complete or not there at all.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file, usually named ``*.npz``; it is replaced if it exists.
+        """
+        header = {
+            "kind": FILE_KIND,
+            "version": FILE_VERSION,
+            "emission": self.emission.name,
+            "masked": self.observed is not None,
+        }
+        columns = {f"info.{name}": column for name, column in self._info.items()}
+        save_arrays(path, header, {**self._arrays(), **columns})
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> "HMMBatch":
+        """Read a batch that `save` wrote.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file.
+
+        Returns
+        -------
+        batch : HMMBatch
+            The models, equal to those saved.
+        """
+        header, arrays = load_arrays(path, FILE_KIND, FILE_VERSION)
+        info = {
+            name.removeprefix("info."): arrays.pop(name)
+            for name in list(arrays)
+            if name.startswith("info.")
+        }
+        if not header["masked"]:
+            del arrays["observed"]
+        return cls(**arrays, info=info)
+
+    @classmethod
+    def from_hmmlearn(cls, models: Any, *, weights: Any = None) -> "HMMBatch":
+        """Return the models of hmmlearn as a batch.
+
+        Parameters
+        ----------
+        models : hmmlearn model or sequence of them
+            Fitted Gaussian models of any covariance type. A state of a ``GMMHMM`` with
+            several Gaussians becomes as many states.
+
+        weights : array-like of shape (n_models, n_components), default=None
+            State probabilities, by default the stationary law of each chain.
+
+        Returns
+        -------
+        batch : HMMBatch
+            The models.
+        """
+        models = models if isinstance(models, Sequence | np.ndarray) else [models]
+        return cls(**arrays_from_hmmlearn(models), weights=weights)
+
+    def to_hmmlearn(self, index: int = 0) -> Any:
+        """Return one model as a fitted ``hmmlearn.hmm.GaussianHMM``.
+
+        Parameters
+        ----------
+        index : int, default=0
+            Which model.
+
+        Returns
+        -------
+        model : hmmlearn.hmm.GaussianHMM
+            The model.
+        """
+        size = self.n_components[index]
+        return model_for_hmmlearn(
+            self.transmats[index, :size, :size],
+            self.means[index, :size],
+            self.covars[index, :size],
+            self.startprobs[index, :size],
+        )
+
+
+def _stack(name, arrays, counts):
+    """Return one array for all models, padded to the largest number of states."""
+    if isinstance(arrays, np.ndarray):
+        return arrays
+    return _padded(name, arrays, counts, counts.max())
+
+
+def _padded(name, arrays, counts, size):
+    tail = (size,) if name == "transmats" else arrays[0].shape[1:]
+    stack = np.zeros((len(counts), size, *tail))
+    if name == "transmats":
+        stack[:] = np.eye(size)
+    for n, (array, count) in enumerate(zip(arrays, counts, strict=True)):
+        stack[(n, slice(count), slice(count))[: 3 if name == "transmats" else 2]] = (
+            array
+        )
+    return stack
+
+
+def _equal_shares(counts):
+    real = np.arange(counts.max()) < counts[:, None]
+    return real / counts[:, None]

@@ -1,0 +1,336 @@
+"""Distances between all models of two batches: tiles, symmetry, jobs and progress."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+from tqdm.auto import tqdm
+
+from skawhmm._distances import resolve_metric
+from skawhmm._models import HMMBatch
+from skawhmm._validation import (
+    check_models,
+    check_same_features,
+    check_single_model,
+)
+
+# Memory that the costs and plans of one tile of pairs may take.
+TILE_BYTES = 32_000_000
+
+# A tile is done in about a second at most, so that progress shows and Ctrl-C works.
+MAX_TILE_EDGE = 128
+
+# Small matrices are cut into at least this many tiles a side to keep workers busy.
+MIN_TILES = 12
+
+
+def pairwise_hmm_distances(
+    X: HMMBatch,
+    Y: HMMBatch | None = None,
+    metric: Any = "maw",
+    *,
+    alpha: float = 0.1,
+    p: float = 1,
+    metric_params: Mapping[str, Any] | None = None,
+    n_jobs: int | None = None,
+    verbose: int = 0,
+) -> NDArray[np.float64]:
+    """Distances between all models of `X` and all models of `Y`.
+
+    Parameters
+    ----------
+    X : HMMBatch
+        The models.
+
+    Y : HMMBatch, default=None
+        The models to compare with; by default those of `X`, each pair computed once.
+
+    metric : {"maw"} or object, default="maw"
+        Distance between two models.
+
+    alpha : float in [0, 1], default=0.1
+        Share of the transition component in the distance.
+
+    p : float in (0, 2], default=1
+        Order of the distance.
+
+    metric_params : dict, default=None
+        Further parameters of the distance.
+
+    n_jobs : int, default=None
+        Number of joblib workers, threads by default. None means 1 unless in a
+        :obj:`joblib.parallel_config` context. It never changes the result.
+
+    verbose : int, default=0
+        Whether to show a progress bar.
+
+    Returns
+    -------
+    distances : ndarray of shape (n_models_X, n_models_Y)
+        The distances. The value for a pair is the same, to the last bit, whatever else
+        is in the batches and however the work is split.
+
+    Examples
+    --------
+    >>> from skawhmm import HMMBatch, pairwise_hmm_distances
+    >>> models = HMMBatch(
+    ...     transmats=[[[0.9, 0.1], [0.1, 0.9]], [[0.5, 0.5], [0.5, 0.5]]],
+    ...     means=[[[0.0], [2.0]], [[0.0], [2.0]]],
+    ...     covars=[[[1.0], [1.0]], [[1.0], [1.0]]],
+    ... )
+    >>> pairwise_hmm_distances(models, alpha=0.5)
+    array([[0. , 0.8],
+           [0.8, 0. ]])
+    """
+    chosen = resolve_metric(metric, alpha=alpha, p=p, metric_params=metric_params)
+    return _pairwise(X, Y, chosen, "distances", (), n_jobs, verbose)
+
+
+def pairwise_hmm_components(
+    X: HMMBatch,
+    Y: HMMBatch | None = None,
+    metric: Any = "maw",
+    *,
+    p: float = 1,
+    metric_params: Mapping[str, Any] | None = None,
+    n_jobs: int | None = None,
+    verbose: int = 0,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Marginal and transition components of all pairs of models.
+
+    The distance for any `alpha` is ``(1 - alpha) * marginal + alpha * transition``.
+
+    Parameters
+    ----------
+    X : HMMBatch
+        The models.
+
+    Y : HMMBatch, default=None
+        The models to compare with; by default those of `X`, each pair computed once.
+
+    metric : {"maw"} or object, default="maw"
+        Distance between two models; it must have components.
+
+    p : float in (0, 2], default=1
+        Order of the distance.
+
+    metric_params : dict, default=None
+        Further parameters of the distance.
+
+    n_jobs : int, default=None
+        Number of joblib workers, as in :func:`pairwise_hmm_distances`.
+
+    verbose : int, default=0
+        Whether to show a progress bar.
+
+    Returns
+    -------
+    marginal : ndarray of shape (n_models_X, n_models_Y)
+        How far the states are apart.
+
+    transition : ndarray of shape (n_models_X, n_models_Y)
+        How far the transition matrices are apart, once states are registered.
+
+    Examples
+    --------
+    >>> from skawhmm import HMMBatch, pairwise_hmm_components
+    >>> models = HMMBatch(
+    ...     transmats=[[[0.9, 0.1], [0.1, 0.9]], [[0.5, 0.5], [0.5, 0.5]]],
+    ...     means=[[[0.0], [2.0]], [[1.0], [3.0]]],
+    ...     covars=[[[1.0], [1.0]], [[1.0], [1.0]]],
+    ... )
+    >>> marginal, transition = pairwise_hmm_components(models)
+    >>> marginal[0, 1], transition[0, 1]
+    (np.float64(1.0), np.float64(1.6))
+    """
+    chosen = resolve_metric(metric, alpha=0, p=p, metric_params=metric_params)
+    _check_aggregated(metric, chosen)
+    both = _pairwise(X, Y, chosen, "components", (2,), n_jobs, verbose)
+    return both[..., 0], both[..., 1]
+
+
+def hmm_distance(
+    a: HMMBatch,
+    b: HMMBatch,
+    metric: Any = "maw",
+    *,
+    alpha: float = 0.1,
+    p: float = 1,
+    metric_params: Mapping[str, Any] | None = None,
+) -> float:
+    """Distance between two models.
+
+    Parameters
+    ----------
+    a, b : HMMBatch
+        Batches of one model each, such as ``models[0]``.
+
+    metric : {"maw"} or object, default="maw"
+        Distance between two models.
+
+    alpha : float in [0, 1], default=0.1
+        Share of the transition component in the distance.
+
+    p : float in (0, 2], default=1
+        Order of the distance.
+
+    metric_params : dict, default=None
+        Further parameters of the distance.
+
+    Returns
+    -------
+    distance : float
+        The distance.
+
+    Examples
+    --------
+    >>> from skawhmm import HMMBatch, hmm_distance
+    >>> models = HMMBatch(
+    ...     transmats=[[[1.0]], [[1.0]]],
+    ...     means=[[[0.0, 0.0]], [[3.0, 0.0]]],
+    ...     covars=[[[1.0, 1.0]], [[1.0, 25.0]]],
+    ... )
+    >>> hmm_distance(models[0], models[1], alpha=0)
+    5.0
+    """
+    check_single_model("a", a)
+    check_single_model("b", b)
+    chosen = resolve_metric(metric, alpha=alpha, p=p, metric_params=metric_params)
+    return float(_pairwise(a, b, chosen, "distances", (), None, 0)[0, 0])
+
+
+def register_states(
+    a: HMMBatch,
+    b: HMMBatch,
+    metric: Any = "maw",
+    *,
+    p: float = 1,
+    metric_params: Mapping[str, Any] | None = None,
+) -> NDArray[np.float64]:
+    """Which state of one model corresponds to which state of another.
+
+    Parameters
+    ----------
+    a, b : HMMBatch
+        Batches of one model each, such as ``models[0]``.
+
+    metric : {"maw"} or object, default="maw"
+        Distance whose registration is wanted.
+
+    p : float in (0, 2], default=1
+        Order of the distance.
+
+    metric_params : dict, default=None
+        Further parameters of the distance.
+
+    Returns
+    -------
+    plan : ndarray of shape (n_components_a, n_components_b)
+        Share of probability that each state of `a` has in common with each of `b`.
+        Rows sum to the weights of `a`, columns to those of `b`.
+
+    Examples
+    --------
+    >>> from skawhmm import HMMBatch, register_states
+    >>> models = HMMBatch(
+    ...     transmats=[[[0.5, 0.5], [0.5, 0.5]], [[0.5, 0.5], [0.5, 0.5]]],
+    ...     means=[[[0.0], [9.0]], [[8.0], [1.0]]],
+    ...     covars=[[[1.0], [1.0]], [[1.0], [1.0]]],
+    ... )
+    >>> register_states(models[0], models[1])
+    array([[0. , 0.5],
+           [0.5, 0. ]])
+    """
+    check_single_model("a", a)
+    check_single_model("b", b)
+    chosen = resolve_metric(metric, alpha=0, p=p, metric_params=metric_params)
+    _check_aggregated(metric, chosen)
+    check_same_features(a, b)
+    models = HMMBatch.concatenate([_bare(a), _bare(b)])
+    first, second = _oriented(models.keys, np.array([0]), np.array([1]))
+    plan = chosen.registrations(chosen.prepare(models), first, second)[0]
+    plan = plan if first[0] == 0 else plan.T
+    return plan[: a.n_components[0], : b.n_components[0]]
+
+
+def _check_aggregated(name, metric):
+    if not hasattr(metric, "components"):
+        raise TypeError(
+            f"metric must have a marginal and a transition component, got {name!r}, "
+            "which is a single number."
+        )
+
+
+def _bare(models):
+    """Return the models without info columns, which need not agree between batches."""
+    return HMMBatch._from_parts(
+        models.emission, models.transmats, models.weights, models.startprobs, {}
+    )
+
+
+def _pairwise(X, Y, metric, method, tail, n_jobs, verbose):
+    """Call a method of a prepared metric for all pairs, a tile of pairs at a time."""
+    check_models("X", X)
+    same = Y is None
+    check_same_features(X, X if same else check_models("Y", Y))
+    models = X if same else HMMBatch.concatenate([_bare(X), _bare(Y)])
+    rows = np.arange(len(X))
+    columns = rows if same else len(X) + np.arange(len(Y))
+    mirrored = same and metric.symmetric
+    keys = models.keys if metric.symmetric else None
+    prepared = metric.prepare(models)
+    call = delayed(_tile)
+    tiles = list(_tiles(len(rows), len(columns), models.transmats.shape[1], mirrored))
+    results = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(
+        call(metric, method, prepared, keys, rows[row], columns[column])
+        for row, column in tiles
+    )
+    out = np.empty((len(rows), len(columns), *tail))
+    bar = tqdm(total=len(tiles), desc="pairs", unit="tile", disable=not verbose)
+    with bar:
+        for (row, column), values in zip(tiles, results, strict=True):
+            out[row, column] = values
+            if mirrored:
+                out[column, row] = values.swapaxes(0, 1)
+            bar.update()
+    return out
+
+
+def _tiles(n_rows, n_columns, n_components, mirrored):
+    """Yield the row and column slices that cover the matrix, or half of it."""
+    edge = int((TILE_BYTES / (5 * 8 * n_components**2)) ** 0.5)
+    edge = min(edge, MAX_TILE_EDGE, -(-max(n_rows, n_columns) // MIN_TILES))
+    edge = max(edge, 1)
+    for row in range(0, n_rows, edge):
+        for column in range(row if mirrored else 0, n_columns, edge):
+            yield slice(row, row + edge), slice(column, column + edge)
+
+
+def _tile(metric, method, prepared, keys, rows, columns):
+    index_a, index_b = (
+        index.ravel() for index in np.meshgrid(rows, columns, indexing="ij")
+    )
+    diagonal = keys is not None and rows[0] == columns[0]
+    if diagonal:
+        # The lower half of a tile on the diagonal mirrors the upper one.
+        upper = index_a <= index_b
+        index_a, index_b = index_a[upper], index_b[upper]
+    if keys is not None:
+        index_a, index_b = _oriented(keys, index_a, index_b)
+    values = getattr(metric, method)(prepared, index_a, index_b)
+    tile = np.empty((rows.size, columns.size, *values.shape[1:]))
+    if not diagonal:
+        tile.reshape(-1, *values.shape[1:])[:] = values
+        return tile
+    upper = np.triu_indices(rows.size)
+    tile[upper] = values
+    tile[upper[::-1]] = values
+    return tile
+
+
+def _oriented(keys, index_a, index_b):
+    """Order each pair by content, so that d(a, b) and d(b, a) are one computation."""
+    swap = keys[index_a] > keys[index_b]
+    return np.where(swap, index_b, index_a), np.where(swap, index_a, index_b)

@@ -1,0 +1,422 @@
+"""Checks of models and of the parameters of distances; every error about them."""
+
+from numbers import Integral, Real
+
+import numpy as np
+
+# Probabilities given in single precision sum to one within this.
+SUM_TOLERANCE = 1e-6
+
+# Sums closer to one than this are left as they are; others are divided out.
+SUM_ROUNDING = 1e-12
+
+# A covariance may miss symmetry or positivity by this share of its largest entry.
+COVARIANCE_TOLERANCE = 1e-8
+
+
+def check_real(name, value, low, high, *, include_low=True):
+    """Return `value` as a float if it lies in the interval, else raise.
+
+    Parameters
+    ----------
+    name : str
+        The argument as the caller knows it.
+
+    value : object
+        What was given.
+
+    low, high : float
+        Ends of the interval; the upper one belongs to it unless it is infinite.
+
+    include_low : bool, default=True
+        Whether the lower end belongs to the interval.
+
+    Returns
+    -------
+    value : float
+        The number.
+    """
+    left = "[" if include_low else "("
+    right = "]" if np.isfinite(high) else ")"
+    wanted = f"a number in {left}{low}, {high}{right}"
+    if not isinstance(value, Real) or isinstance(value, bool | np.bool_):
+        raise TypeError(f"{name} must be {wanted}, got {value!r}.")
+    number = float(value)
+    if not (low <= number <= high) or (number == low and not include_low):
+        raise ValueError(f"{name} must be {wanted}, got {value!r}.")
+    return number
+
+
+def check_integer(name, value, low):
+    """Return `value` if it is an integer of at least `low`, else raise.
+
+    Parameters
+    ----------
+    name : str
+        The argument as the caller knows it.
+
+    value : object
+        What was given.
+
+    low : int
+        The least value allowed.
+
+    Returns
+    -------
+    value : int
+        The number.
+    """
+    if not isinstance(value, Integral) or isinstance(value, bool | np.bool_):
+        raise TypeError(f"{name} must be an integer of at least {low}, got {value!r}.")
+    if value < low:
+        raise ValueError(f"{name} must be an integer of at least {low}, got {value!r}.")
+    return int(value)
+
+
+def check_choice(name, value, choices):
+    """Return `value` if it is one of `choices`, else raise.
+
+    Parameters
+    ----------
+    name : str
+        The argument as the caller knows it.
+
+    value : object
+        What was given.
+
+    choices : iterable of str
+        What is allowed.
+
+    Returns
+    -------
+    value : str
+        The choice.
+    """
+    if not isinstance(value, str) or value not in choices:
+        listed = ", ".join(repr(choice) for choice in choices)
+        raise ValueError(f"{name} must be one of {listed}, got {value!r}.")
+    return value
+
+
+def as_arrays(name, values, n_axes):
+    """Return one float array a model, of one of the given numbers of axes.
+
+    Parameters
+    ----------
+    name : str
+        The argument as the caller knows it.
+
+    values : array-like or sequence of array-like
+        One entry a model.
+
+    n_axes : tuple of int
+        How many axes an entry may have.
+
+    Returns
+    -------
+    arrays : list of ndarray, or one ndarray with a leading axis of models
+        The entries, copied.
+    """
+    wanted = " or ".join(str(count) for count in n_axes)
+    try:
+        if isinstance(values, np.ndarray) and values.dtype != object:
+            arrays = np.array(values, dtype=float)
+            shapes = {arrays.shape[1:]: 0} if arrays.ndim else {}
+        else:
+            arrays = [np.array(value, dtype=float) for value in values]
+            shapes = {array.shape: n for n, array in reversed([*enumerate(arrays)])}
+    except (TypeError, ValueError) as error:
+        raise TypeError(
+            f"{name} must hold a numeric array for each model, got "
+            f"{type(values).__name__} ({error})."
+        ) from error
+    for shape, n in shapes.items():
+        if len(shape) not in n_axes:
+            raise ValueError(
+                f"{name} must have {wanted} axes a model, got shape {shape} for model "
+                f"{n}. A single model is given as a list of one."
+            )
+    return arrays
+
+
+def check_model_shapes(arrays):
+    """Check that the arrays of each model agree in states and features.
+
+    Parameters
+    ----------
+    arrays : dict of list of ndarray
+        Arguments by name, one entry a model; "transmats", "means" and "covars" first.
+
+    Returns
+    -------
+    n_components : ndarray of shape (n_models,)
+        Number of states of each model.
+    """
+    counts = {name: len(entries) for name, entries in arrays.items()}
+    if len(set(counts.values())) > 1:
+        raise ValueError(f"All arguments must have one entry a model, got {counts}.")
+    if counts["transmats"] == 0:
+        raise ValueError("transmats must hold at least one model, got none.")
+    n_features = arrays["means"][0].shape[1]
+    if n_features == 0:
+        raise ValueError("means must have at least one feature, got none.")
+    n_components = np.array([len(transmat) for transmat in arrays["transmats"]])
+    if n_components.min() == 0:
+        n = int(np.argmin(n_components))
+        raise ValueError(f"Each model must have a state, got none in model {n}.")
+    for name, entries in arrays.items():
+        for n, (entry, size) in enumerate(zip(entries, n_components, strict=True)):
+            last = {"transmats": size, "means": n_features, "covars": n_features}
+            axes = (last[name],) * (entry.ndim - 1) if name in last else ()
+            if entry.shape != (size, *axes):
+                raise ValueError(
+                    f"{name} of model {n} must have shape {(int(size), *axes)} "
+                    f"({size} states, {n_features} features), got {entry.shape}."
+                )
+    return n_components
+
+
+def check_finite(name, stack):
+    """Check that a stack of models has neither NaN nor infinity.
+
+    Parameters
+    ----------
+    name : str
+        The argument as the caller knows it.
+
+    stack : ndarray of shape (n_models, n_components, ...)
+        The values.
+    """
+    bad = np.argwhere(~np.isfinite(stack))
+    if len(bad):
+        value, (n, state) = stack[tuple(bad[0])], bad[0][:2]
+        raise ValueError(
+            f"{name} must be finite, got {value} in model {n}, state {state}."
+        )
+
+
+def check_probabilities(name, stack):
+    """Check that the last axis holds probabilities, and divide their rounding out.
+
+    Parameters
+    ----------
+    name : str
+        The argument as the caller knows it.
+
+    stack : ndarray of shape (n_models, n_components[, n_components])
+        The laws.
+
+    Returns
+    -------
+    stack : ndarray of the same shape
+        Laws that sum to one.
+    """
+    totals = stack.sum(axis=-1)
+    for wrong, wanted, values in (
+        (stack.min(axis=-1) < 0, "not be negative", stack.min(axis=-1)),
+        (np.abs(totals - 1) > SUM_TOLERANCE, "sum to one", totals),
+    ):
+        if wrong.any():
+            n, *state = np.argwhere(wrong)[0]
+            where = f"model {n}" + (f", state {state[0]}" if state else "")
+            raise ValueError(
+                f"{name} must {wanted}, got {values[(n, *state)]} in {where}."
+            )
+    off = np.abs(totals - 1) > SUM_ROUNDING
+    return np.where(off[..., None], stack / totals[..., None], stack)
+
+
+def check_covariances(covars):
+    """Check that covariances are symmetric and positive semidefinite.
+
+    Parameters
+    ----------
+    covars : ndarray of shape (n_models, n_components, n_features[, n_features])
+        The covariances.
+
+    Returns
+    -------
+    covars : ndarray of the same shape
+        Covariances that are symmetric to the last bit.
+    """
+    if covars.ndim == 3:
+        least = covars.min(axis=-1)
+        _raise_at(least < 0, "covars must not be negative, got", least)
+        return covars
+    turned = covars.swapaxes(2, 3)
+    slack = COVARIANCE_TOLERANCE * np.abs(covars).max(axis=(2, 3))
+    gap = np.abs(covars - turned).max(axis=(2, 3))
+    _raise_at(gap > slack, "covars must be symmetric, got entries that differ by", gap)
+    covars = (covars + turned) / 2
+    least = np.linalg.eigvalsh(covars)[..., 0]
+    _raise_at(
+        least < -slack,
+        "covars must be positive semidefinite, got the eigenvalue",
+        least,
+    )
+    return covars
+
+
+def _raise_at(wrong, message, values):
+    if wrong.any():
+        n, state = np.argwhere(wrong)[0]
+        raise ValueError(f"{message} {values[n, state]} in model {n}, state {state}.")
+
+
+def check_observed(observed, n_models, n_features):
+    """Return the mask of observed features as a boolean array.
+
+    Parameters
+    ----------
+    observed : array-like of shape (n_models, n_features)
+        True where a model observed a feature.
+
+    n_models, n_features : int
+        The shape it must have.
+
+    Returns
+    -------
+    observed : ndarray of bool of shape (n_models, n_features)
+        The mask.
+    """
+    mask = np.asarray(observed)
+    if mask.dtype != bool or mask.shape != (n_models, n_features):
+        raise ValueError(
+            f"observed must be a boolean array of shape {(n_models, n_features)}, got "
+            f"{mask.dtype} of shape {mask.shape}."
+        )
+    if not mask.any(axis=1).all():
+        n = int(np.argmin(mask.any(axis=1)))
+        raise ValueError(
+            f"observed must keep at least one feature, got none in model {n}."
+        )
+    return mask
+
+
+def check_info(info, n_models):
+    """Return the columns of diagnostics as arrays with one entry a model.
+
+    Parameters
+    ----------
+    info : dict of array-like
+        Columns by name.
+
+    n_models : int
+        Their length.
+
+    Returns
+    -------
+    info : dict of ndarray
+        The columns.
+    """
+    columns = {}
+    for name, column in info.items():
+        if not isinstance(name, str):
+            raise TypeError(f"info must have names as keys, got {name!r}.")
+        array = np.asarray(column)
+        if array.shape[:1] != (n_models,) or array.dtype == object:
+            raise ValueError(
+                f"info[{name!r}] must hold one number, boolean or string for each of "
+                f"{n_models} models, got {array.dtype} of shape {array.shape}."
+            )
+        columns[name] = array
+    return columns
+
+
+def check_models(name, models):
+    """Return `models` if it is a batch that holds a model, else raise.
+
+    Parameters
+    ----------
+    name : str
+        The argument as the caller knows it.
+
+    models : object
+        What was given.
+
+    Returns
+    -------
+    models : HMMBatch
+        The batch.
+    """
+    if not hasattr(models, "emission"):
+        raise TypeError(
+            f"{name} must be an HMMBatch, got {type(models).__name__}. "
+            "HMMTransformer makes one from sequences."
+        )
+    if len(models) == 0:
+        raise ValueError(f"{name} must hold at least one model, got none.")
+    return models
+
+
+def check_single_model(name, models):
+    """Return `models` if it is a batch of exactly one model, else raise.
+
+    Parameters
+    ----------
+    name : str
+        The argument as the caller knows it.
+
+    models : object
+        What was given.
+
+    Returns
+    -------
+    models : HMMBatch
+        The batch.
+    """
+    if len(check_models(name, models)) != 1:
+        raise ValueError(
+            f"{name} must hold one model, got {len(models)}. models[i] takes one out "
+            "of a batch."
+        )
+    return models
+
+
+def check_same_features(X, Y):
+    """Check that the models of two batches can be compared.
+
+    Parameters
+    ----------
+    X, Y : HMMBatch
+        The two batches.
+    """
+    if X.n_features != Y.n_features:
+        raise ValueError(
+            f"X and Y must have the same number of features, got {X.n_features} and "
+            f"{Y.n_features}."
+        )
+    if X.observed is None and Y.observed is None:
+        return
+    common = X.emission.masks() @ Y.emission.masks().T
+    if (common == 0).any():
+        i, j = (int(k) for k in np.argwhere(common == 0)[0])
+        raise ValueError(
+            f"Models must share an observed feature, got none for model {i} of X and "
+            f"model {j} of Y."
+        )
+
+
+def check_concatenable(batches):
+    """Check that batches can become one.
+
+    Parameters
+    ----------
+    batches : list of HMMBatch
+        The batches.
+    """
+    if not batches:
+        raise ValueError("batches must hold at least one batch, got none.")
+    for n, batch in enumerate(batches):
+        if batch.n_features != batches[0].n_features:
+            raise ValueError(
+                f"All batches must have the same number of features, got "
+                f"{batches[0].n_features} in batch 0 and {batch.n_features} in batch "
+                f"{n}."
+            )
+        if batch.info.keys() != batches[0].info.keys():
+            raise ValueError(
+                f"All batches must have the same info columns, got "
+                f"{sorted(batches[0].info)} in batch 0 and {sorted(batch.info)} in "
+                f"batch {n}."
+            )
