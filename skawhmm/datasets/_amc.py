@@ -117,12 +117,12 @@ def amc_frames(content, joints, place):
 
 def _regular_frames(content, joints):
     """Parse all frames at once, or return None if they do not all look alike."""
-    body = [
-        line for line in content[:4096].splitlines() if line[:1] not in {b"#", b":"}
-    ]
-    if not body or not body[0].strip().isdigit():
+    start = 0
+    while content[start : start + 1] in {b"#", b":", b"\r", b"\n"}:
+        start = content.find(b"\n", start) + 1 or len(content)
+    words = content[start:].split()
+    if not words or not words[0].isdigit():
         return None
-    words = content[content.find(b"\n" + body[0]) + 1 :].split()
     names = []
     position = 1
     while position < len(words) and words[position][:1].isalpha():

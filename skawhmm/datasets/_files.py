@@ -171,7 +171,7 @@ def npz_arrays(path, required):
     try:
         with np.load(path, allow_pickle=False) as stored:
             arrays = {key: stored[key] for key in stored.files}
-    except (ValueError, OSError, AttributeError, zipfile.BadZipFile) as error:
+    except (ValueError, OSError, EOFError, AttributeError, zipfile.BadZipFile) as error:
         raise ValueError(f"{path}: not a plain .npz file ({error}).") from error
     missing = [key for key in required if key not in arrays]
     if missing:

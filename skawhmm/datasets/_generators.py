@@ -165,8 +165,10 @@ def _changed_transitions(rng, models, separation):
             'n_components must be at least 2 with differ_in="transitions", '
             f"got {n_components}."
         )
+    # Staying has the odds 4 : 1 of the other families, times a factor of the class.
     ranks = rng.permutation(n_classes) - (n_classes - 1) / 2
-    stay = 1 / (1 + np.exp(-1.4 - 1.2 * separation * ranks / max(n_classes - 1, 1)))
+    factors = np.exp(1.2 * separation * ranks / max(n_classes - 1, 1))
+    stay = 4 * factors / (4 * factors + 1)
     forward = 0.5 + 0.5 * np.tanh(separation * (-1.0) ** np.arange(n_classes))
     pairs = zip(stay, forward, strict=True)
     return {"transmats": np.stack([_cycle(n_components, *pair) for pair in pairs])}

@@ -111,8 +111,9 @@ def load_cmu_mocap(path=None, *, groups=None, fps=30, return_X_y=False):
     path = _source(path, fps)
     bunch = _from_npz(path) if path.suffix == ".npz" else _from_files(path)
     channels = list(bunch.feature_names)
-    bunch.data, dropped = _resampled(bunch.data, bunch.pop("fps"), fps, path)
-    bunch.n_dropped_frames = np.array(dropped)
+    bunch.data = _resampled(bunch.data, bunch.pop("fps"), fps, path)
+    n_used = [len(x) * (_SOURCE_FPS // fps) for x in bunch.data]
+    bunch.n_dropped_frames = bunch.pop("n_recorded") - np.array(n_used)
     bunch.subjects = np.array([name.split("/")[0] for name in bunch.files])
     bunch.groups = {
         name: np.flatnonzero([channel.split("_")[0] in joints for channel in channels])
@@ -137,7 +138,7 @@ def _source(path, fps):
 
 
 def _resampled(data, source_fps, fps, path):
-    """Block means, and how many frames at the end fill no block."""
+    """Means of blocks of frames; frames at the end that fill no block are left out."""
     if source_fps % fps:
         raise ValueError(
             f"{path}: fps must divide the file's rate of {source_fps:g}, got {fps}."
@@ -150,8 +151,7 @@ def _resampled(data, source_fps, fps, path):
             f"sequence has only {short}."
         )
     blocks = [x[: len(x) // size * size] for x in data]
-    means = [x.reshape(-1, size, x.shape[1]).mean(axis=1) for x in blocks]
-    return means, [len(x) % size for x in data]
+    return [x.reshape(-1, size, x.shape[1]).mean(axis=1) for x in blocks]
 
 
 def _from_npz(path):
@@ -171,8 +171,13 @@ def _from_npz(path):
         n_zero_frames=arrays.get("n_zero_frames", np.array(zero)),
         n_missing_frames=np.zeros(len(data), dtype=int),
         missing_files=arrays.get("missing_files", np.array([], dtype=str)).tolist(),
+        n_recorded=arrays.get("lengths_120fps", _recorded(arrays)),
         fps=float(arrays["fps"]),
     )
+
+
+def _recorded(arrays):
+    return (arrays["lengths"] * (_SOURCE_FPS / arrays["fps"])).astype(int)
 
 
 def _decoded(arrays, path):
@@ -213,7 +218,10 @@ def _from_files(path):
         feature_names=np.array(motions[0][0]),
         n_zero_frames=np.array([np.sum(~x.any(axis=1)) for _, x, _ in motions]),
         n_missing_frames=np.array([n_missing for _, _, n_missing in motions]),
-        missing_files=sorted(f"{stem}.amc" for stem in labels if stem not in found),
+        missing_files=sorted(
+            f"{stem.split('_')[0]}/{stem}.amc" for stem in labels if stem not in found
+        ),
+        n_recorded=np.array([len(frames) for _, frames, _ in motions]),
         fps=_SOURCE_FPS,
     )
 

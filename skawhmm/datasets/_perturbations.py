@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 from scipy.linalg import expm
-from scipy.stats import wishart
 from sklearn.utils import Bunch
 
 from skawhmm.datasets._generators import check_count, check_number
@@ -230,8 +229,9 @@ def _seed_means(rng, base, scale):
 def _seed_covariances(rng, base, scale):
     n_models, _, n_features = base["means"].shape
     identity = np.eye(n_features)
-    draws = wishart.rvs(_WISHART_DF, identity, size=n_models, random_state=rng)
-    draws = np.reshape(draws, (n_models, 1, n_features, n_features))
+    # A Wishart matrix is the scatter of normal vectors, as many as degrees of freedom.
+    vectors = rng.standard_normal((n_models, 1, n_features, _WISHART_DF))
+    draws = vectors @ np.swapaxes(vectors, -1, -2)
     factors = base["covars"][..., :1, :1]
     return {"covars": factors * ((1 - scale) * identity + scale * draws)}
 

@@ -100,17 +100,18 @@ def _ts_file(path):
     cases: list[np.ndarray] = []
     labels: list[str | None] = []
     reading = False
-    with Path(path).open(encoding="utf-8-sig") as lines:
+    with Path(path).open(encoding="utf-8-sig", errors="replace") as lines:
         for number, raw in enumerate(lines, 1):
             line = raw.strip()
             if not line or line.startswith("#"):
                 continue
             if reading:
                 case, label = _case(line, header, path, number)
-                if cases and case.shape[1] != cases[0].shape[1]:
+                expected = header.setdefault("dimensions", [str(case.shape[1])])
+                if expected != [str(case.shape[1])]:
                     raise ValueError(
-                        f"{path}, line {number}: expected {cases[0].shape[1]} "
-                        f"dimensions as in the first case, got {case.shape[1]}."
+                        f"{path}, line {number}: expected {' '.join(expected)} "
+                        f"dimensions, got {case.shape[1]}."
                     )
                 cases.append(case)
                 labels.append(label)

@@ -1,0 +1,235 @@
+import json
+import os
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.io import wavfile
+
+from skawhmm.datasets import load_timit, mfcc
+from skawhmm.datasets._sound_files import sound
+from skawhmm.datasets._timit import _folded, phn_segments
+
+PHONES = "0 1600 h#\n1600 3200 sh\n3200 3210 q\n3210 3220 iy\n3220 4800 pcl\n"
+
+
+def shared(name):
+    path = Path(os.environ.get("SKAWHMM_DATA", "missing")) / name
+    if not path.exists():
+        pytest.skip(f"needs {name} in the folder named by SKAWHMM_DATA")
+    return path
+
+
+def samples(n_samples=4800):
+    return np.random.default_rng(0).integers(-3000, 3000, n_samples).astype(np.int16)
+
+
+def sphere(values, order="<i2", **changes):
+    """Content of a NIST SPHERE file."""
+    fields = {
+        "sample_count": f"-i {len(values)}",
+        "sample_n_bytes": "-i 2",
+        "channel_count": "-i 1",
+        "sample_byte_format": "-s2 01" if order == "<i2" else "-s2 10",
+        "sample_rate": "-i 16000",
+        "sample_coding": "-s3 pcm",
+    }
+    lines = [f"{name} {value}" for name, value in (fields | changes).items() if value]
+    header = "\n".join(["NIST_1A", "   1024", *lines, "end_head", ""])
+    return header.encode().ljust(1024) + values.astype(order).tobytes()
+
+
+def write(folder, speakers=("dr1-f", "dr1-m"), phones=PHONES, content=None):
+    for speaker in speakers:
+        place = folder / speaker
+        place.mkdir(parents=True, exist_ok=True)
+        (place / "SA1.PHN").write_text(phones)
+        if content is None:
+            wavfile.write(place / "SA1.WAV", 16000, samples())
+        else:
+            (place / "SA1.WAV").write_bytes(content)
+    return folder
+
+
+def test_segments_have_the_frames_centred_in_them(tmp_path):
+    bunch = load_timit(write(tmp_path), test_size=0.5)
+    assert_array_equal(bunch.target, ["sil", "sh", "iy", "sil"] * 2)
+    assert_array_equal(bunch.segments.phone, ["h#", "sh", "iy", "pcl"] * 2)
+    assert_array_equal(bunch.speaker, np.repeat(["dr1-f", "dr1-m"], 4))
+    assert_array_equal(bunch.segments.utterance[0], "dr1-f/sa1")
+    features = mfcc(samples(), 16000)
+    centres = 200 + 160 * np.arange(len(features))
+    first = features[centres < 1600]
+    second = features[(centres >= 1600) & (centres < 3200)]
+    assert_allclose(bunch.data[0], first)
+    assert_allclose(bunch.data[1], second)
+    # No centre lies in the ten samples of the third: it gets the nearest frame.
+    nearest = np.abs(centres - 3215).argmin()
+    assert_allclose(bunch.data[2], features[[nearest]])
+    assert_array_equal(bunch.segments.n_frames, [len(x) for x in bunch.data])
+
+
+@pytest.mark.parametrize("n_phones", [39, 48, 61])
+def test_sets_of_phones(tmp_path, n_phones):
+    _, y = load_timit(write(tmp_path, ["a"]), n_phones=n_phones, return_X_y=True)
+    expected = {
+        39: ["sil", "sh", "iy", "sil"],
+        48: ["sil", "sh", "iy", "cl"],
+        61: ["h#", "sh", "q", "iy", "pcl"],
+    }
+    assert_array_equal(y, expected[n_phones])
+
+
+def test_riff_and_both_sphere_orders_are_one_sound(tmp_path):
+    riff = load_timit(write(tmp_path / "riff"))
+    for name, order in (("little", "<i2"), ("big", ">i2")):
+        content = sphere(samples(), order)
+        other = load_timit(write(tmp_path / name, content=content))
+        for a, b in zip(riff.data, other.data, strict=True):
+            assert_array_equal(a, b)
+
+
+def test_archives_are_read_like_folders(tmp_path):
+    write(tmp_path / "timit")
+    with zipfile.ZipFile(tmp_path / "timit.zip", "w") as archive:
+        for path in (tmp_path / "timit").rglob("*.*"):
+            archive.write(path, path.relative_to(tmp_path))
+    folder, archive = (load_timit(tmp_path / name) for name in ("timit", "timit.zip"))
+    assert_array_equal(folder.segments.utterance, archive.segments.utterance)
+    for a, b in zip(folder.data, archive.data, strict=True):
+        assert_array_equal(a, b)
+
+
+def test_drawn_split_keeps_speakers_apart(tmp_path):
+    folder = write(tmp_path, [f"s{i}" for i in range(8)])
+    bunch = load_timit(folder, test_size=0.25, random_state=1)
+    parts = {
+        part: set(bunch.speaker[bunch.split == part]) for part in ("train", "test")
+    }
+    assert len(parts["test"]) == 2
+    assert len(parts["train"]) == 6
+    assert not parts["test"] & parts["train"]
+    again = load_timit(folder, test_size=0.25, random_state=1)
+    assert_array_equal(bunch.split, again.split)
+    assert set(load_timit(folder, test_size=0.0).split) == {"train"}
+
+
+def test_split_of_the_tree_is_kept(tmp_path):
+    folder = write(tmp_path, ["TRAIN/DR1/FAAA0", "TEST/DR1/FBBB0", "TRAIN/DR2/MCCC0"])
+    bunch = load_timit(folder)
+    assert set(bunch.speaker[bunch.split == "train"]) == {"faaa0", "mccc0"}
+    assert set(bunch.speaker[bunch.split == "test"]) == {"fbbb0"}
+
+
+def test_joined_segments_are_of_one_class_and_one_part(tmp_path):
+    folder = write(tmp_path, [f"s{i}" for i in range(10)])
+    single = load_timit(folder, test_size=0.3)
+    joined = load_timit(folder, test_size=0.3, concat=3)
+    for x, label, part, members in zip(
+        joined.data, joined.target, joined.split, joined.members, strict=True
+    ):
+        assert len(members) == 3
+        assert set(single.target[members]) == {label}
+        assert set(single.split[members]) == {part}
+        assert_array_equal(x, np.vstack([single.data[i] for i in members]))
+    used = np.concatenate(joined.members)
+    assert len(used) == len(set(used))
+    # 14 and 6 of "sil", 7 and 3 of each of the two others, in threes.
+    assert len(joined.data) == 4 + 2 + 2 * (2 + 1)
+    assert joined.n_dropped_segments == 40 - 3 * 12
+    with pytest.raises(ValueError, match=r"concat must not exceed .* got 20"):
+        load_timit(folder, concat=20)
+
+
+@pytest.mark.parametrize(
+    ("phones", "message"),
+    [
+        ("0 10 h#\n10 20\n", "line 2: expected a first sample"),
+        ("0 10 h#\n10 x sh\n", "line 2: expected a first sample"),
+        ("0 10 h#\n10 20 zz\n", "line 2: 'zz' is not one of TIMIT's 61 phones"),
+        ("0 10 h#\n20 20 sh\n", "line 2: the segment ends at 20"),
+    ],
+)
+def test_malformed_annotation_is_named_with_its_line(tmp_path, phones, message):
+    with pytest.raises(ValueError, match=rf"SA1\.PHN, {message}"):
+        load_timit(write(tmp_path, phones=phones))
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "expected a RIFF or NIST SPHERE"),
+        (b"RIFF", "damaged RIFF file"),
+        (b"RIFF\x00\x00\x00\x00WAVEfmt \x10\x00", "damaged RIFF file"),
+        (b"NIST_1A\nlong\n", "line 2: expected the size of the header"),
+        (b"NIST_1A\n   1024\n".ljust(1024), "expected end_head"),
+        (sphere(samples(), sample_rate=None), r"expected \['sample_rate'\]"),
+        (sphere(samples(), sample_rate="-i fast"), "line 7: expected a name, a type"),
+        (sphere(samples(), sample_coding="-s26 pcm,embedded-shorten-v2.00"), "uncompr"),
+        (sphere(samples(), sample_count="-i 5000"), "expected 5000 samples, got 4800"),
+        (sphere(samples(), sample_byte_format="-s2 11"), "expected sample_byte_format"),
+        (sphere(samples(), sample_count="-i 9", channel_count="-i 2"), "one channel"),
+        (sphere(samples()[:0]), "expected samples, got none"),
+    ],
+)
+def test_malformed_sound_is_named(tmp_path, content, message):
+    with pytest.raises(ValueError, match=rf"SA1\.WAV.*{message}"):
+        load_timit(write(tmp_path, content=content))
+
+
+def test_two_channels_are_refused(tmp_path):
+    wavfile.write(tmp_path / "a.wav", 8000, np.zeros((5, 2), np.int16))
+    with pytest.raises(ValueError, match=r"a\.wav: expected one channel, got 2"):
+        sound((tmp_path / "a.wav").read_bytes(), "a.wav")
+
+
+def test_what_is_absent_is_named(tmp_path, monkeypatch):
+    folder = write(tmp_path / "x")
+    (folder / "dr1-m" / "SA1.WAV").unlink()
+    with pytest.raises(
+        FileNotFoundError, match=r"dr1-m/SA1\.PHN: expected a sound file"
+    ):
+        load_timit(folder)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(FileNotFoundError, match=r"expected .phn files"):
+        load_timit(tmp_path / "empty")
+    monkeypatch.setenv("SKAWHMM_DATA", str(tmp_path))
+    with pytest.raises(FileNotFoundError, match="LDC93S1"):
+        load_timit()
+
+
+def test_wrong_arguments_are_named(tmp_path):
+    folder = write(tmp_path)
+    with pytest.raises(ValueError, match="n_phones must be 39, 48 or 61, got 40"):
+        load_timit(folder, n_phones=40)
+    with pytest.raises(ValueError, match="concat must be at least 1, got 0"):
+        load_timit(folder, concat=0)
+    with pytest.raises(ValueError, match=r"test_size must be in \[0, 1\), got 1"):
+        load_timit(folder, test_size=1)
+
+
+def test_shared_folding():
+    stored = json.loads(shared("timit_61_48_39.json").read_text())
+    assert len(stored) == 61
+    for phone, folded in stored.items():
+        assert phn_segments([f"0 1 {phone}"], "") == [(phone, 0, 1)]
+        if phone != "q":
+            assert [_folded(phone, 48), _folded(phone, 39)] == folded
+    for n_phones in (48, 39):
+        kept = {_folded(phone, n_phones) for phone in stored if phone != "q"}
+        assert len(kept) == n_phones
+
+
+def test_shared_corpus_by_the_papers_settings():
+    path = shared("timit_nltk_sample_raw.zip")
+    bunch = load_timit(path, window=0.004, hop=0.002, concat=20)
+    assert len(bunch.segments.phone) == 6044
+    assert {x.shape[1] for x in bunch.data} == {39}
+    assert all(np.all(np.isfinite(x)) for x in bunch.data)
+    assert len(bunch.data) * 20 + bunch.n_dropped_segments == 6044
+    parts = [
+        set("+".join(bunch.speaker[bunch.split == p]).split("+")) for p in bunch.split
+    ]
+    assert {len(part) for part in parts} == {4, 12}
