@@ -114,6 +114,7 @@ def test_archives_are_read_like_folders(tmp_path):
     with zipfile.ZipFile(tmp_path / "tree.zip", "w") as archive:
         for path in (tmp_path / "tree").rglob("*.a*"):
             archive.write(path, Path("all", *path.parts[-2:]))
+        archive.writestr("__MACOSX/all/01/._01_01.amc", b"not a motion")
     folder = load_cmu_mocap(tmp_path / "tree", fps=120)
     archive = load_cmu_mocap(tmp_path / "tree.zip", fps=120)
     assert_array_equal(folder.data[0], archive.data[0])

@@ -70,6 +70,8 @@ def test_level_moves_the_first_coefficient_only(rng):
 def test_integers_are_fractions_of_full_scale(rng):
     signal = rng.integers(-3000, 3000, size=3000).astype(np.int16)
     assert_allclose(mfcc(signal, 16000), mfcc(signal / 32768, 16000))
+    coarse = (signal // 256 + 128).astype(np.uint8)
+    assert_allclose(mfcc(coarse, 16000), mfcc((coarse - 128.0) / 128, 16000))
 
 
 def test_deltas_are_slopes():

@@ -99,13 +99,22 @@ def file_tree(path):
     """Open a folder or a zip archive."""
     if path.is_dir():
         files = sorted(p for p in path.rglob("*") if p.is_file())
-        names = tuple(p.relative_to(path).as_posix() for p in files)
-        return FileTree(str(path), names, lambda name: (path / name).read_bytes())
+        names = [p.relative_to(path).as_posix() for p in files]
+        return FileTree(str(path), _visible(names), lambda n: (path / n).read_bytes())
     if not zipfile.is_zipfile(path):
         raise ValueError(f"{path}: expected a folder or a zip archive.")
     archive = zipfile.ZipFile(path)
-    names = tuple(sorted(n for n in archive.namelist() if not n.endswith("/")))
-    return FileTree(str(path), names, archive.read)
+    names = sorted(n for n in archive.namelist() if not n.endswith("/"))
+    return FileTree(str(path), _visible(names), archive.read)
+
+
+def _visible(names):
+    """Leave out what file managers add: hidden files and the folder __MACOSX."""
+    return tuple(
+        name
+        for name in names
+        if not any(part.startswith((".", "__MACOSX")) for part in name.split("/"))
+    )
 
 
 def loaded(bunch, return_X_y):

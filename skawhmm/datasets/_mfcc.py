@@ -37,7 +37,7 @@ def mfcc(
     Parameters
     ----------
     signal : array-like of shape (n_samples,)
-        The sound. Integers are scaled by the range of their type to [-1, 1).
+        The sound. Integers are brought from the range of their type to [-1, 1).
 
     sample_rate : float
         Samples a second.
@@ -133,8 +133,10 @@ def _check_signal(signal):
             "signal must be a non-empty one-dimensional array (one channel), "
             f"got an array of shape {signal.shape}."
         )
-    if np.issubdtype(signal.dtype, np.signedinteger):
-        return signal / -float(np.iinfo(signal.dtype).min)
+    if np.issubdtype(signal.dtype, np.integer):
+        limits = np.iinfo(signal.dtype)
+        half = (float(limits.max) - float(limits.min) + 1) / 2
+        return (signal - (float(limits.min) + half)) / half
     signal = signal.astype(float)
     if not np.all(np.isfinite(signal)):
         raise ValueError("signal must be finite, got NaN or infinity.")

@@ -148,7 +148,7 @@ def load_timit(
     first = np.array([indices[0] for indices in members], dtype=int)
     speakers = [sorted(set(segments.speaker[indices])) for indices in members]
     bunch = Bunch(
-        data=[np.vstack([frames[i] for i in indices]) for indices in members],
+        data=[np.concatenate([frames[i] for i in indices]) for indices in members],
         target=labels[first],
         split=split[first],
         speaker=np.array(["+".join(names) for names in speakers]),
