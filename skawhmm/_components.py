@@ -78,14 +78,39 @@ def transition_components(
     transition = np.empty(index_a.size)
     forth, back = np.empty((size, size)), np.empty((size, size))
     half, moved = np.empty((size, size)), np.empty((size, size))
-    scratch = make_row_workspace(size)
+    masses, cells, numbers, nodes = make_row_workspace(size)
     for n in range(index_a.size):
         a, b = index_a[n], index_b[n]
         conditional_plans(plans[n], forth, back)
         carried_chain(forth, transmats[b], back, half, moved)
-        total = _rows_cost(weights[a], transmats[a], moved, within_a[n], p, scratch)
+        total = 0.0
+        for i in range(size):
+            if weights[a, i] > 0:
+                total += weights[a, i] * row_cost(
+                    transmats[a],
+                    moved,
+                    i,
+                    within_a[n],
+                    p,
+                    masses,
+                    cells,
+                    numbers,
+                    nodes,
+                )
         carried_chain(back, transmats[a], forth, half, moved)
-        total += _rows_cost(weights[b], transmats[b], moved, within_b[n], p, scratch)
+        for j in range(size):
+            if weights[b, j] > 0:
+                total += weights[b, j] * row_cost(
+                    transmats[b],
+                    moved,
+                    j,
+                    within_b[n],
+                    p,
+                    masses,
+                    cells,
+                    numbers,
+                    nodes,
+                )
         transition[n] = total ** (1 / p)
     return transition
 
@@ -144,67 +169,46 @@ def _product(left, right, out):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def make_row_workspace(size):
-    """Return the scratch arrays of `row_cost`."""
-    return (
-        np.empty(size),
-        np.empty(size),
-        np.empty(size, np.int64),
-        np.empty(size, np.int64),
-        np.empty(size * size),
-        np.empty(size * size),
-        make_workspace(size, size),
-    )
+    """Return the scratch arrays of `row_cost`: masses, costs and plans, and the tree."""
+    numbers, nodes = make_workspace(size, size)
+    return np.empty((2, size)), np.empty((2, size * size)), numbers, nodes
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _rows_cost(weights, transmat, moved, within, p, scratch):
-    total = 0.0
-    for i in range(weights.size):
-        if weights[i] > 0:
-            total += weights[i] * row_cost(transmat[i], moved[i], within, p, scratch)
-    return total
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def row_cost(row, other, within, p, scratch):
-    """Cost of moving the masses `row` to `other` under a cost with a zero diagonal.
+def row_cost(chain, other, row, within, p, masses, cells, numbers, nodes):
+    """Cost of moving a row of one chain to that of the other, within one model.
 
     For p <= 1 the cost is a metric, and mass that both rows share stays where it is:
     only the differences are moved, which at least halves the problem.
     """
-    supply, demand, sources, sinks, cells, flow, work = scratch
+    size = chain.shape[1]
     n_sources, n_sinks = 0, 0
-    for k in range(row.size):
-        gap = row[k] - other[k]
+    for k in range(size):
+        gap = chain[row, k] - other[row, k]
+        # The names of the states wait in a row of the scratch that is used later.
         if gap > MASS_ROUNDING:
-            sources[n_sources], supply[n_sources] = k, gap
+            masses[0, n_sources], nodes[0, n_sources] = gap, k
             n_sources += 1
         elif gap < -MASS_ROUNDING:
-            sinks[n_sinks], demand[n_sinks] = k, -gap
+            masses[1, n_sinks], nodes[1, n_sinks] = -gap, k
             n_sinks += 1
     if n_sources == 0 or n_sinks == 0:
         return 0.0
     if p > 1:
-        return solve_transport(row, other, within, flow.reshape(within.shape), work)
+        plan = cells[1].reshape(size, size)
+        return solve_transport(chain[row], other[row], within, plan, numbers, nodes)
     if n_sources == 1 or n_sinks == 1:
-        return _star_cost(supply, demand, sources, sinks, n_sources, n_sinks, within)
-    size = n_sources * n_sinks
-    cost = cells[:size].reshape(n_sources, n_sinks)
+        # One source, or one sink, leaves a single plan.
+        total = 0.0
+        for i in range(n_sources):
+            for j in range(n_sinks):
+                mass = min(masses[0, i], masses[1, j])
+                total += mass * within[nodes[0, i], nodes[1, j]]
+        return total
+    cost = cells[0, : n_sources * n_sinks].reshape(n_sources, n_sinks)
+    plan = cells[1, : n_sources * n_sinks].reshape(n_sources, n_sinks)
     for i in range(n_sources):
         for j in range(n_sinks):
-            cost[i, j] = within[sources[i], sinks[j]]
-    plan = flow[:size].reshape(n_sources, n_sinks)
-    return solve_transport(supply[:n_sources], demand[:n_sinks], cost, plan, work)
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def _star_cost(supply, demand, sources, sinks, n_sources, n_sinks, within):
-    """Cost of the only plan there is from one source, or to one sink."""
-    total = 0.0
-    if n_sources == 1:
-        for j in range(n_sinks):
-            total += demand[j] * within[sources[0], sinks[j]]
-    else:
-        for i in range(n_sources):
-            total += supply[i] * within[sources[i], sinks[0]]
-    return total
+            cost[i, j] = within[nodes[0, i], nodes[1, j]]
+    supply, demand = masses[0, :n_sources], masses[1, :n_sinks]
+    return solve_transport(supply, demand, cost, plan, numbers, nodes)

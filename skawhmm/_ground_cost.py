@@ -41,25 +41,6 @@ LAPACK_BATCH = 512
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract"})
-def _shared(mask_a, mask_b):
-    common = 0.0
-    for k in range(mask_a.size):
-        common += mask_a[k] * mask_b[k]
-    return mask_a.size / common
-
-
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract"})
-def _squared_gap(x, y, mask_a, mask_b):
-    """Squared distance of vectors of one or two times the masks' length."""
-    total = 0.0
-    n_features = mask_a.size
-    for start in range(0, x.size, n_features):
-        for k in range(n_features):
-            total += (x[start + k] - y[start + k]) ** 2 * (mask_a[k] * mask_b[k])
-    return total
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
 def add_squared_gaps(points, masks, left, right, index_a, index_b, cost):
     """Add squared Euclidean distances between the states of model pairs to `cost`.
 
@@ -80,16 +61,23 @@ def add_squared_gaps(points, masks, left, right, index_a, index_b, cost):
     cost : ndarray of shape (n_pairs, n_components, n_components)
         Changed in place.
     """
-    n_components = points.shape[1]
+    n_components, size = points.shape[1:]
+    n_features = masks.shape[1]
+    factors = np.empty(size)
     for n in range(left.size):
-        mask_a, mask_b = masks[index_a[n]], masks[index_b[n]]
-        scale = _shared(mask_a, mask_b)
+        common = 0.0
+        for k in range(n_features):
+            factors[k] = masks[index_a[n], k] * masks[index_b[n], k]
+            common += factors[k]
+        for k in range(size):
+            factors[k] = factors[k % n_features] * (n_features / common)
+        a, b = points[left[n]], points[right[n]]
         for i in range(n_components):
             for j in range(n_components):
-                gap = _squared_gap(
-                    points[left[n], i], points[right[n], j], mask_a, mask_b
-                )
-                cost[n, i, j] += scale * gap
+                total = 0.0
+                for k in range(size):
+                    total += (a[i, k] - b[j, k]) ** 2 * factors[k]
+                cost[n, i, j] += total
 
 
 def add_squared_spreads(roots, masks, left, right, index_a, index_b, cost):
@@ -238,14 +226,13 @@ def _rotations(dot, norm_x, norm_y, sine, cosine):
     """Set the rotation that makes two vectors orthogonal, lane by lane."""
     any_rotation = False
     for lane in range(LANES):
-        bound = ORTHOGONAL_COSINE * np.sqrt(norm_x[lane]) * np.sqrt(norm_y[lane])
-        needed = abs(dot[lane]) > bound
+        square = dot[lane] * dot[lane]
+        needed = square > ORTHOGONAL_COSINE**2 * (norm_x[lane] * norm_y[lane])
         any_rotation |= needed
-        safe = dot[lane] if needed else 1.0
-        zeta = (norm_y[lane] - norm_x[lane]) / (2.0 * safe)
-        size = 1.0 / (abs(zeta) + np.sqrt(1.0 + zeta * zeta))
-        tangent = size if zeta >= 0 else -size
-        tangent = tangent if needed else 0.0
+        half = 0.5 * (norm_y[lane] - norm_x[lane])
+        root = np.sqrt(half * half + square)
+        below = half + root if half >= 0 else half - root
+        tangent = dot[lane] / below if needed else 0.0
         cosine[lane] = 1.0 / np.sqrt(1.0 + tangent * tangent)
         sine[lane] = cosine[lane] * tangent
         norm_x[lane] -= tangent * dot[lane]

@@ -7,6 +7,9 @@ import numpy as np
 from numba import njit
 
 from skawhmm._transport import (
+    DEPTH,
+    PARENT,
+    PRICE,
     TIE_TOLERANCE,
     improve_plan,
     make_workspace,
@@ -56,25 +59,33 @@ def optimal_registrations(weights, transmats, index_a, index_b, cost):
     """
     size = weights.shape[1]
     plans = np.empty(cost.shape)
-    work, inner = make_workspace(size, size), make_workspace(size, size)
+    numbers, nodes = make_workspace(size, size)
+    inner_numbers, inner_nodes = make_workspace(size, size)
     ahead, scratch = np.empty((size, size)), np.empty((size, size))
     for n in range(index_a.size):
         a, b = index_a[n], index_b[n]
-        solve_transport(weights[a], weights[b], cost[n], plans[n], work)
-        if _mark_ties(cost[n], work, ahead):
-            _look_ahead(transmats[a], transmats[b], cost[n], ahead, scratch, inner)
-            reprice(ahead, work)
-            improve_plan(ahead, plans[n], work)
+        solve_transport(weights[a], weights[b], cost[n], plans[n], numbers, nodes)
+        if _mark_ties(cost[n], numbers, nodes, ahead):
+            _look_ahead(
+                transmats[a],
+                transmats[b],
+                cost[n],
+                ahead,
+                scratch,
+                inner_numbers,
+                inner_nodes,
+            )
+            reprice(ahead, numbers, nodes)
+            improve_plan(ahead, plans[n], numbers, nodes)
     return plans
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _mark_ties(cost, work, ahead):
+def _mark_ties(cost, numbers, nodes, ahead):
     """Mark by 0 the cells that optimal plans may use, by infinity all others.
 
     Returns whether a cell outside of the tree is among them.
     """
-    price, parent, depth = work[2], work[3], work[4]
     size = cost.shape[0]
     slack = TIE_TOLERANCE * cost.max()
     tied = False
@@ -82,22 +93,23 @@ def _mark_ties(cost, work, ahead):
         for j in range(size):
             sink = size + j
             ahead[i, j] = np.inf
-            if depth[i] < 0 or depth[sink] < 0:
+            if nodes[DEPTH, i] < 0 or nodes[DEPTH, sink] < 0:
                 continue
-            if parent[i] == sink or parent[sink] == i:
+            gap = cost[i, j] - numbers[PRICE, i] - numbers[PRICE, sink]
+            if nodes[PARENT, i] == sink or nodes[PARENT, sink] == i:
                 ahead[i, j] = 0.0
-            elif cost[i, j] - price[i] - price[sink] <= slack:
+            elif gap <= slack:
                 ahead[i, j] = 0.0
                 tied = True
     return tied
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _look_ahead(transmat_a, transmat_b, cost, ahead, scratch, work):
+def _look_ahead(transmat_a, transmat_b, cost, ahead, scratch, numbers, nodes):
     """Fill the marked cells with the cost of moving one next state to the other."""
     for i in range(cost.shape[0]):
         for j in range(cost.shape[1]):
             if ahead[i, j] == 0:
                 ahead[i, j] = solve_transport(
-                    transmat_a[i], transmat_b[j], cost, scratch, work
+                    transmat_a[i], transmat_b[j], cost, scratch, numbers, nodes
                 )

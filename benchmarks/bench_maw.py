@@ -1,0 +1,175 @@
+"""How much faster is MAW than a loop over POT?
+
+Each row computes both components of MAW (p = 1) for all pairs of a batch, once by
+skawhmm and, for as many of the pairs as take a second, by a loop over `ot.emd` and
+`ot.emd2`. "same costs": the loop is given the ground costs, skawhmm is not and
+computes them too where covariances are diagonal; with full covariances both sides are
+given them. "all": both sides compute everything, the loop with `scipy.linalg.sqrtm`.
+The difference is the largest one between the two results.
+
+Run: python benchmarks/bench_maw.py [--jobs N]
+"""
+
+import argparse
+import time
+from itertools import combinations
+
+import numpy as np
+import ot
+from scipy.linalg import sqrtm
+
+from skawhmm import MAW, HMMBatch, pairwise_hmm_components
+
+SECONDS = 1.5
+
+
+def make_models(n_models, n_components, n_features, covariance_type, seed=0):
+    rng = np.random.default_rng(seed)
+    shape = (n_models, n_components, n_features)
+    covars = rng.uniform(0.2, 2, shape)
+    if covariance_type == "full":
+        factors = rng.normal(size=(*shape, n_features))
+        covars = factors @ factors.swapaxes(2, 3) / n_features
+    transmats = rng.dirichlet(np.ones(n_components), shape[:2])
+    return HMMBatch(transmats, rng.normal(size=shape), covars)
+
+
+def loop_components(a, b, cost, within_a, within_b):
+    """The paper's definitions, one POT call for each transport problem."""
+    plan = ot.emd(a.weights, b.weights, cost)
+    marginal = np.sum(plan * cost)
+    forth = plan / plan.sum(axis=1, keepdims=True)
+    back = plan / plan.sum(axis=0, keepdims=True)
+    carried_b = forth @ b.transmat @ back.T
+    carried_a = back.T @ a.transmat @ forth
+    transition = 0.0
+    for model, carried, within in (
+        (a, carried_b, within_a),
+        (b, carried_a, within_b),
+    ):
+        rows = zip(model.weights, model.transmat, carried, strict=True)
+        for weight, row, other in rows:
+            transition += weight * ot.emd2(row, other / other.sum(), within)
+    return marginal, transition
+
+
+def loop_cost(a, b):
+    """W2 between all states of two models, by matrix roots."""
+    cost = np.empty((len(a.weights), len(b.weights)))
+    for i in range(len(cost)):
+        for j in range(len(cost)):
+            cross = np.real(sqrtm(a.roots[i] @ b.covars[j] @ a.roots[i]))
+            spread = np.trace(a.covars[i] + b.covars[j] - 2 * cross)
+            gap = np.sum((a.means[i] - b.means[j]) ** 2)
+            cost[i, j] = np.sqrt(max(gap + spread, 0))
+    return cost
+
+
+class Model:
+    def __init__(self, models, n):
+        self.weights, self.transmat = models.weights[n], models.transmats[n]
+        self.means, self.covars = models.means[n], models.covars[n]
+        if self.covars.ndim == 3:
+            self.roots = [np.real(sqrtm(covar)) for covar in self.covars]
+
+
+def timed_loop(models, what):
+    costs = models.emission.ground_costs()
+    single = [Model(models, n) for n in range(len(models))]
+    own = np.arange(len(models))
+    within = np.sqrt(costs.within(own, own))
+    pairs, results = list(combinations(range(len(models)), 2)), []
+    given = None
+    if what == "same costs":
+        a, b = np.array(pairs[:2000]).T
+        given = np.sqrt(costs.cross(a, b))
+    start = time.perf_counter()
+    for n, (i, j) in enumerate(pairs[:2000]):
+        cost = loop_cost(single[i], single[j]) if given is None else given[n]
+        results.append(
+            loop_components(single[i], single[j], cost, within[i], within[j])
+        )
+        if time.perf_counter() - start > SECONDS:
+            break
+    seconds = time.perf_counter() - start
+    return seconds / len(results), pairs[: len(results)], np.array(results)
+
+
+class GivenCosts:
+    """Ground costs computed beforehand, for the rows that compare transport alone."""
+
+    def __init__(self, costs, index_a, index_b):
+        self.saved = costs.cross(index_a, index_b)
+        self.costs = costs
+
+    def cross(self, index_a, _):
+        return self.saved[: index_a.size].copy()
+
+    def within(self, index_a, index_b):
+        return self.costs.within(index_a, index_b)
+
+
+def timed_transport(models, n_jobs):
+    """Seconds a pair of everything but the ground cost, on `n_jobs` threads."""
+    from joblib import Parallel, delayed
+
+    metric = MAW()
+    prepared = metric.prepare(models)
+    a, b = (np.tile(index, 40) for index in np.triu_indices(len(models), 1))
+    a, b = a[:8000], b[:8000]
+    given = prepared._replace(costs=GivenCosts(prepared.costs, a, b))
+    blocks = [slice(k, k + 500) for k in range(0, 8000, 500)]
+    best = np.inf
+    for _ in range(3):
+        start = time.perf_counter()
+        Parallel(n_jobs=n_jobs, prefer="threads")(
+            delayed(metric.components)(given, a[block], b[block]) for block in blocks
+        )
+        best = min(best, (time.perf_counter() - start) / a.size)
+    return best
+
+
+def timed_batch(models, n_jobs):
+    n_pairs = len(models) * (len(models) + 1) / 2
+    best = np.inf
+    for _ in range(3):
+        start = time.perf_counter()
+        result = pairwise_hmm_components(models, n_jobs=n_jobs)
+        best = min(best, (time.perf_counter() - start) / n_pairs)
+    return best, result
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--jobs", type=int, default=2)
+    n_jobs = parser.parse_args().jobs
+    rows = [
+        ("same costs", 2, 39, "diag", 800),
+        ("same costs", 3, 39, "diag", 800),
+        ("same costs", 5, 39, "diag", 500),
+        ("same costs", 8, 8, "full", 120),
+        ("same costs", 16, 8, "full", 60),
+        ("all", 2, 12, "full", 300),
+        ("all", 3, 12, "full", 200),
+        ("all", 8, 8, "full", 120),
+    ]
+    print(f"skawhmm on {n_jobs} threads, POT loop on one")
+    print("costs       M   d  type   POT us/pair  skawhmm us/pair   ratio  difference")
+    for what, n_components, n_features, kind, n_models in rows:
+        models = make_models(n_models, n_components, n_features, kind)
+        pairwise_hmm_components(models[:3])
+        slow, pairs, expected = timed_loop(models, what)
+        fast, (marginal, transition) = timed_batch(models, n_jobs)
+        if what == "same costs" and kind == "full":
+            fast = timed_transport(models, n_jobs)
+        i, j = np.array(pairs).T
+        actual = np.stack([marginal[i, j], transition[i, j]], axis=1)
+        print(
+            f"{what:10} {n_components:2d} {n_features:3d}  {kind}  {slow * 1e6:12.1f}"
+            f"  {fast * 1e6:15.2f}  {slow / fast:6.0f}"
+            f"  {np.abs(actual - expected).max():10.1e}"
+        )
+
+
+if __name__ == "__main__":
+    main()
