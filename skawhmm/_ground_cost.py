@@ -95,11 +95,11 @@ def add_squared_spreads(roots, masks, left, right, index_a, index_b, cost):
     traces = np.empty(cost.shape)
     fill = _rotated if roots.shape[-1] <= MAX_ROTATED_FEATURES else _decomposed
     fill(roots, masks, left, right, index_a, index_b, spread, traces)
-    close = np.nonzero(spread <= REFINED_SHARE * traces)
-    if close[0].size:
-        pair, i, j = close
+    close = np.argwhere(spread <= REFINED_SHARE * traces)
+    for first in range(0, len(close), LAPACK_BATCH):
+        pair, i, j = close[first : first + LAPACK_BATCH].T
         common = (masks[index_a[pair]] * masks[index_b[pair]])[:, :, None]
-        spread[close] = _residuals(
+        spread[pair, i, j] = _residuals(
             common * roots[left[pair], i], common * roots[right[pair], j]
         )
     common = masks[index_a] * masks[index_b]
@@ -147,15 +147,17 @@ def _rotated(roots, masks, left, right, index_a, index_b, spread, traces):
             traces[n, i, j] = _cross_product(
                 roots[left[n], i], roots[right[n], j], mask_a, mask_b, scratch
             )
+            # Fourth powers follow: without the scale, tiny variances underflow.
+            scale = 1 / traces[n, i, j] if traces[n, i, j] > 0 else 0.0
             for p in range(n_features):
                 for k in range(n_features):
-                    stack[p, k, lane] = scratch[p, k]
+                    stack[p, k, lane] = scratch[p, k] * scale
         _nuclear_norms(stack, norms, nuclear)
         for lane in range(min(LANES, n_tasks - first)):
             n, cell = divmod(first + lane, n_cells)
             i, j = divmod(cell, n_components)
             # Rounding can push the term of two equal states below zero.
-            spread[n, i, j] = max(traces[n, i, j] - 2 * nuclear[lane], 0.0)
+            spread[n, i, j] = traces[n, i, j] * max(1 - 2 * nuclear[lane], 0.0)
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract"})

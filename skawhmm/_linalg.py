@@ -76,7 +76,7 @@ def _eliminate_transient(chain, mass, closed):
         for j in range(size):
             if j == k:
                 continue
-            share = chain[k, j] / leaving
+            share = chain[k, j] / leaving if leaving > 0 else 0.0
             mass[j] += mass[k] * share
             for i in range(size):
                 if i != k:
@@ -108,16 +108,23 @@ def _law_of_closed_classes(chain, mass, closed):
 @njit(cache=True, nogil=True, error_model="numpy")
 def _law_of_class(block):
     size = block.shape[0]
+    leaving = np.ones(size)
     for k in range(size - 1, 0, -1):
-        block[:k, k] /= block[k, :k].sum()
-        for i in range(k):
-            for j in range(k):
-                block[i, j] += block[i, k] * block[k, j]
+        leaving[k] = block[k, :k].sum()
+        for j in range(k):
+            share = block[k, j] / leaving[k] if leaving[k] > 0 else 0.0
+            for i in range(k):
+                block[i, j] += block[i, k] * share
     law = np.ones(size)
     for k in range(1, size):
-        law[k] = 0.0
+        entering = 0.0
         for i in range(k):
-            law[k] += law[i] * block[i, k]
+            entering += law[i] * block[i, k]
+        # The largest weight stays one: ratios of tiny probabilities would overflow.
+        if entering > leaving[k]:
+            law[:k] *= leaving[k] / entering
+        else:
+            law[k] = entering / leaving[k] if leaving[k] > 0 else 0.0
     return law / law.sum()
 
 

@@ -130,7 +130,7 @@ class HMMBatch:
         if emission.observed is not None:
             arrays.append(emission.observed)
         for array in [*arrays, *info.values()]:
-            array.flags.writeable = False
+            _read_only(array)
         vars(self).update(
             emission=emission,
             transmats=transmats,
@@ -195,15 +195,19 @@ class HMMBatch:
     def n_components(self) -> NDArray[np.int64]:
         """Number of states of each model, padding left out."""
         size = self.transmats.shape[1]
-        inflow = np.where(np.eye(size, dtype=bool), 0, self.transmats).sum(axis=1)
-        used = (self.weights > 0) | (self.startprobs > 0) | (inflow > 0)
+        loops = np.eye(size)
+        used = (self.weights > 0) | (self.startprobs > 0)
+        used |= (self.transmats != loops).any(axis=2)
+        used |= (self.transmats != loops).any(axis=1)
+        for array in self.emission.parameters.values():
+            used |= array.reshape(len(self), size, -1).any(axis=2)
         used[:, 0] = True
-        return size - np.argmax(used[:, ::-1], axis=1)
+        return _read_only(size - np.argmax(used[:, ::-1], axis=1))
 
     @cached_property
     def keys(self) -> NDArray[np.uint64]:
         """A number for each model made from its content, the same in every batch."""
-        observed = [] if self.observed is None else [self.observed]
+        masks = self.emission.masks()
         arrays = [self.weights, *self.emission.parameters.values()]
         keys = np.empty(len(self), np.uint64)
         for n, size in enumerate(self.n_components):
@@ -212,10 +216,9 @@ class HMMBatch:
             digest.update((self.transmats[n, :size, :size] + 0.0).tobytes())
             for array in arrays:
                 digest.update((array[n, :size] + 0.0).tobytes())
-            for mask in observed:
-                digest.update(mask[n].tobytes())
+            digest.update(masks[n].tobytes())
             keys[n] = int.from_bytes(digest.digest(), "little")
-        return keys
+        return _read_only(keys)
 
     def __len__(self) -> int:
         return len(self.transmats)
@@ -229,7 +232,9 @@ class HMMBatch:
         if isinstance(key, slice):
             rows = np.arange(len(self))[key]
         else:
-            rows = np.atleast_1d(np.arange(len(self))[np.asarray(key)])
+            # An empty list makes an array of floats, which is no index.
+            index = np.asarray(key, dtype=None if np.size(key) else int)
+            rows = np.atleast_1d(np.arange(len(self))[index])
         if rows.ndim > 1:
             raise IndexError(f"HMMBatch has one axis, the models; got {key!r}.")
         return self._from_parts(
@@ -253,7 +258,7 @@ class HMMBatch:
         size = max(self.transmats.shape[1], other.transmats.shape[1])
         one, two = self._padded(size), other._padded(size)
         columns = one._info.keys() == two._info.keys() and all(
-            np.array_equal(column, two._info[name])
+            np.array_equal(column, two._info[name], equal_nan=column.dtype.kind == "f")
             for name, column in one._info.items()
         )
         return columns and all(
@@ -414,6 +419,11 @@ class HMMBatch:
             self.covars[index, :size],
             self.startprobs[index, :size],
         )
+
+
+def _read_only(array):
+    array.flags.writeable = False
+    return array
 
 
 def _stack(name, arrays, counts):

@@ -12,6 +12,7 @@ from skawhmm._transport import (
     PRICE,
     TIE_TOLERANCE,
     improve_plan,
+    largest_cost,
     make_workspace,
     reprice,
     solve_transport,
@@ -87,7 +88,7 @@ def _mark_ties(cost, numbers, nodes, ahead):
     Returns whether a cell outside of the tree is among them.
     """
     size = cost.shape[0]
-    slack = TIE_TOLERANCE * cost.max()
+    slack = TIE_TOLERANCE * largest_cost(cost, nodes)
     tied = False
     for i in range(size):
         for j in range(size):

@@ -2,7 +2,7 @@
 
 import json
 import os
-import tempfile
+import uuid
 import zipfile
 import zlib
 from pathlib import Path
@@ -27,15 +27,15 @@ def save_arrays(path, header, arrays):
         Arrays by name.
     """
     path = Path(path)
-    handle, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    draft = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
     try:
-        with os.fdopen(handle, "wb") as file:
+        with open(draft, "xb") as file:
             np.savez(file, **{HEADER: np.array(json.dumps(header))}, **arrays)
             file.flush()
             os.fsync(file.fileno())
         os.replace(draft, path)
     except BaseException:
-        os.unlink(draft)
+        draft.unlink(missing_ok=True)
         raise
 
 

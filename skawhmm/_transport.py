@@ -90,9 +90,11 @@ def _start(supply, demand, cost, plan, numbers, nodes):
         sink = n_sources + j
         numbers[OPEN, sink] = demand[j]
         nodes[DEGREE, sink] = 0
-        least = cost[0, j]
-        for i in range(1, n_sources):
-            least = min(least, cost[i, j])
+        least = np.inf
+        for i in range(n_sources):
+            # A source without mass must not matter: it may be padding.
+            if supply[i] > 0:
+                least = min(least, cost[i, j])
         numbers[PRICE, sink] = least
     for i in range(n_sources):
         nodes[DEGREE, i] = 0
@@ -215,7 +217,7 @@ def improve_plan(cost, plan, numbers, nodes):
     Cells of infinite cost never enter the plan.
     """
     n_sources, n_sinks = cost.shape
-    slack = PRICE_ROUNDING * _largest_finite(cost)
+    slack = PRICE_ROUNDING * largest_cost(cost, nodes)
     unchanged, i = 0, 0
     while unchanged < n_sources:
         least, sink = -slack, -1
@@ -233,12 +235,15 @@ def improve_plan(cost, plan, numbers, nodes):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _largest_finite(cost):
+def largest_cost(cost, nodes):
+    """Return the largest finite cost between nodes that carry mass."""
+    n_sources, n_sinks = cost.shape
     largest = 0.0
-    for i in range(cost.shape[0]):
-        for j in range(cost.shape[1]):
-            if largest < cost[i, j] < np.inf:
-                largest = cost[i, j]
+    for i in range(n_sources):
+        if nodes[DEPTH, i] >= 0:
+            for j in range(n_sinks):
+                if largest < cost[i, j] < np.inf and nodes[DEPTH, n_sources + j] >= 0:
+                    largest = cost[i, j]
     return largest
 
 

@@ -164,6 +164,13 @@ def check_model_shapes(arrays):
     if n_components.min() == 0:
         n = int(np.argmin(n_components))
         raise ValueError(f"Each model must have a state, got none in model {n}.")
+    n_axes = [entry.ndim for entry in arrays["covars"]]
+    if min(n_axes) != max(n_axes):
+        n, other = n_axes.index(2), n_axes.index(3)
+        raise ValueError(
+            "covars must be variances in all models or matrices in all, got variances "
+            f"in model {n} and matrices in model {other}."
+        )
     for name, entries in arrays.items():
         for n, (entry, size) in enumerate(zip(entries, n_components, strict=True)):
             last = {"transmats": size, "means": n_features, "covars": n_features}
@@ -279,7 +286,7 @@ def check_observed(observed, n_models, n_features):
     observed : ndarray of bool of shape (n_models, n_features)
         The mask.
     """
-    mask = np.asarray(observed)
+    mask = np.array(observed)
     if mask.dtype != bool or mask.shape != (n_models, n_features):
         raise ValueError(
             f"observed must be a boolean array of shape {(n_models, n_features)}, got "
@@ -313,7 +320,7 @@ def check_info(info, n_models):
     for name, column in info.items():
         if not isinstance(name, str):
             raise TypeError(f"info must have names as keys, got {name!r}.")
-        array = np.asarray(column)
+        array = np.array(column)
         if array.shape[:1] != (n_models,) or array.dtype == object:
             raise ValueError(
                 f"info[{name!r}] must hold one number, boolean or string for each of "
@@ -388,9 +395,12 @@ def check_same_features(X, Y):
         )
     if X.observed is None and Y.observed is None:
         return
-    common = X.emission.masks() @ Y.emission.masks().T
-    if (common == 0).any():
-        i, j = (int(k) for k in np.argwhere(common == 0)[0])
+    # Few masks differ, and comparing those keeps the memory small.
+    masks, rows = np.unique(X.emission.masks(), axis=0, return_index=True)
+    others, columns = np.unique(Y.emission.masks(), axis=0, return_index=True)
+    apart = np.argwhere(masks @ others.T == 0)
+    if len(apart):
+        i, j = min((int(rows[k]), int(columns[m])) for k, m in apart)
         raise ValueError(
             f"Models must share an observed feature, got none for model {i} of X and "
             f"model {j} of Y."
@@ -408,6 +418,11 @@ def check_concatenable(batches):
     if not batches:
         raise ValueError("batches must hold at least one batch, got none.")
     for n, batch in enumerate(batches):
+        if not hasattr(batch, "emission"):
+            raise TypeError(
+                f"batches must hold HMMBatch objects, got {type(batch).__name__} at "
+                f"{n}."
+            )
         if batch.n_features != batches[0].n_features:
             raise ValueError(
                 f"All batches must have the same number of features, got "
@@ -420,3 +435,95 @@ def check_concatenable(batches):
                 f"{sorted(batches[0].info)} in batch 0 and {sorted(batch.info)} in "
                 f"batch {n}."
             )
+
+
+def check_retrieval(distances, y, y_query):
+    """Return the distances of retrieval and which items are relevant.
+
+    Parameters
+    ----------
+    distances : array-like of shape (n_queries, n_items)
+        Distance of each query to each item.
+
+    y : array-like of shape (n_items,)
+        Labels of the items.
+
+    y_query : array-like of shape (n_queries,) or None
+        Labels of the queries; None if they are the items.
+
+    Returns
+    -------
+    distances : ndarray of shape (n_queries, n_items or n_items - 1)
+        The distances, less those of the items to themselves.
+
+    relevant : ndarray of bool of the same shape
+        Whether an item has the label of the query.
+    """
+    distances, y = np.asarray(distances, dtype=float), np.asarray(y)
+    labels = y if y_query is None else np.asarray(y_query)
+    wanted = "n_items, n_items" if y_query is None else "n_queries, n_items"
+    if distances.shape != labels.shape + y.shape or y.ndim != 1:
+        raise ValueError(
+            f"distances must have shape ({wanted}) and labels one axis, got distances "
+            f"of shape {distances.shape} for {len(labels)} queries and {len(y)} items."
+        )
+    check_distances("distances", distances)
+    relevant = labels[:, None] == y
+    if y_query is None:
+        if len(y) < 2:
+            raise ValueError("distances must be between at least 2 items, got 1.")
+        others = ~np.eye(len(y), dtype=bool)
+        shape = (len(y), len(y) - 1)
+        return distances[others].reshape(shape), relevant[others].reshape(shape)
+    return distances, relevant
+
+
+def check_distances(name, distances):
+    """Return distances if none of them is NaN, else raise; infinity is legal.
+
+    Parameters
+    ----------
+    name : str
+        What gave them, as the caller knows it.
+
+    distances : ndarray of shape (n_rows, n_columns[, 2])
+        The values.
+
+    Returns
+    -------
+    distances : ndarray of the same shape
+        The values.
+    """
+    bad = np.isnan(distances)
+    if bad.any():
+        row, column = (int(k) for k in np.argwhere(bad)[0][:2])
+        raise ValueError(
+            f"{name} must give a number for each pair, got NaN in row {row}, column "
+            f"{column}. (Infinite distances are allowed.)"
+        )
+    return distances
+
+
+def check_neighbor_count(n_neighbors, n_available):
+    """Return a number of neighbours if there are so many, else raise.
+
+    Parameters
+    ----------
+    n_neighbors : object
+        What was given.
+
+    n_available : int
+        Number of models that can be neighbours.
+
+    Returns
+    -------
+    n_neighbors : int
+        The number.
+    """
+    number = check_integer("n_neighbors", n_neighbors, 1)
+    if number > n_available:
+        raise ValueError(
+            f"n_neighbors must be at most the number of models to choose from, got "
+            f"n_neighbors = {number}, n_samples_fit = {n_available}."
+        )
+    return number
