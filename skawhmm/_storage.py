@@ -11,6 +11,19 @@ import numpy as np
 
 HEADER = "header"
 
+# What the readers of archives raise on damaged bytes, according to where they are hit.
+READ_ERRORS = (
+    zipfile.BadZipFile,
+    zlib.error,
+    EOFError,
+    KeyError,
+    NotImplementedError,
+    OSError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+)
+
 
 def save_arrays(path, header, arrays):
     """Write arrays and a header to `path`, all of it or nothing.
@@ -27,6 +40,7 @@ def save_arrays(path, header, arrays):
         Arrays by name.
     """
     path = Path(path)
+    header = {**header, "arrays": sorted(arrays)}
     draft = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
     try:
         with open(draft, "xb") as file:
@@ -61,18 +75,20 @@ def load_arrays(path, kind, version):
     arrays : dict of ndarray
         The arrays by name.
     """
-    try:
-        with np.load(path, allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
-    except (zipfile.BadZipFile, zlib.error, EOFError, ValueError, TypeError) as error:
-        raise ValueError(
-            f"{os.fspath(path)!r} must be a complete {kind} file, but cannot be read "
-            f"as one ({error}): it was cut short, damaged or is something else."
-        ) from error
+    with open(path, "rb") as file:
+        try:
+            with np.load(file, allow_pickle=False) as archive:
+                arrays = {name: archive[name] for name in archive.files}
+        except READ_ERRORS as error:
+            raise ValueError(
+                f"{os.fspath(path)!r} must be a complete {kind} file, but cannot be "
+                f"read as one ({error}): it was cut short, damaged or is something "
+                "else."
+            ) from error
     try:
         header = json.loads(str(arrays.pop(HEADER)))
-        found = header["kind"], header["version"]
-    except (KeyError, TypeError, json.JSONDecodeError) as error:
+        found = header["kind"], int(header["version"])
+    except (KeyError, TypeError, ValueError) as error:
         raise ValueError(
             f"{os.fspath(path)!r} must be a {kind} file, got an archive without its "
             f"header."
@@ -83,5 +99,10 @@ def load_arrays(path, kind, version):
         raise ValueError(
             f"{os.fspath(path)!r} has version {found[1]} of the {kind} format; this "
             f"skawhmm reads up to version {version}. A newer skawhmm wrote it."
+        )
+    if header.get("arrays") != sorted(arrays):
+        raise ValueError(
+            f"{os.fspath(path)!r} must hold the arrays {header.get('arrays')}, got "
+            f"{sorted(arrays)}: it is damaged."
         )
     return header, arrays
