@@ -7,7 +7,7 @@ from skawhmm._transport import MASS_ROUNDING, make_workspace, solve_transport
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def marginal_components(plans, cost, p):
+def marginal_components(plans, cost, p, bias):
     r"""Distance between the marginal mixtures, :math:`(\sum_{ij} w_{ij} c_{ij})^{1/p}`.
 
     Parameters
@@ -21,6 +21,9 @@ def marginal_components(plans, cost, p):
     p : float
         Order of the distance.
 
+    bias : ndarray of shape (n_pairs,)
+        What to take off the sums before the root.
+
     Returns
     -------
     marginal : ndarray of shape (n_pairs,)
@@ -28,17 +31,17 @@ def marginal_components(plans, cost, p):
     """
     marginal = np.empty(plans.shape[0])
     for n in range(plans.shape[0]):
-        total = 0.0
+        total = -bias[n]
         for i in range(plans.shape[1]):
             for j in range(plans.shape[2]):
                 total += plans[n, i, j] * cost[n, i, j]
-        marginal[n] = total ** (1 / p)
+        marginal[n] = max(total, 0.0) ** (1 / p)
     return marginal
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def transition_components(
-    weights, transmats, index_a, index_b, plans, within_a, within_b, p
+    weights, transmats, chains, index_a, index_b, plans, within_a, within_b, p
 ):
     r"""Distance between the transition matrices after registration.
 
@@ -55,7 +58,10 @@ def transition_components(
         State probabilities :math:`\pi`.
 
     transmats : ndarray of shape (n_models, n_components, n_components)
-        Transition matrices :math:`T`.
+        Transition matrices :math:`T`, to be carried over.
+
+    chains : ndarray of shape (n_models, n_components, n_components)
+        What they are compared with: as above, the transition matrices.
 
     index_a, index_b : ndarray of shape (n_pairs,)
         The models of each pair.
@@ -87,7 +93,7 @@ def transition_components(
         for i in range(size):
             if weights[a, i] > 0:
                 total += weights[a, i] * row_cost(
-                    transmats[a],
+                    chains[a],
                     moved,
                     i,
                     within_a[n],
@@ -101,7 +107,7 @@ def transition_components(
         for j in range(size):
             if weights[b, j] > 0:
                 total += weights[b, j] * row_cost(
-                    transmats[b],
+                    chains[b],
                     moved,
                     j,
                     within_b[n],
@@ -113,6 +119,33 @@ def transition_components(
                 )
         transition[n] = total ** (1 / p)
     return transition
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def carried_chains(transmats, plans):
+    """Carry the chain of each model over to its own states by a plan of its own.
+
+    Parameters
+    ----------
+    transmats : ndarray of shape (n_models, n_components, n_components)
+        Transition matrices.
+
+    plans : ndarray of shape (n_models, n_components, n_components)
+        Registrations of each model with itself.
+
+    Returns
+    -------
+    chains : ndarray of shape (n_models, n_components, n_components)
+        The chains, blurred as a registration blurs them.
+    """
+    size = transmats.shape[1]
+    chains = np.empty(transmats.shape)
+    forth, back = np.empty((size, size)), np.empty((size, size))
+    half = np.empty((size, size))
+    for n in range(transmats.shape[0]):
+        conditional_plans(plans[n], forth, back)
+        carried_chain(forth, transmats[n], back, half, chains[n])
+    return chains
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -169,7 +202,7 @@ def _product(left, right, out):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def make_row_workspace(size):
-    """Return the scratch arrays of `row_cost`: masses, costs and plans, and the tree."""
+    """Return the scratch arrays of `row_cost`: masses, costs and plans, the tree."""
     numbers, nodes = make_workspace(size, size)
     return np.empty((2, size)), np.empty((2, size * size)), numbers, nodes
 

@@ -1,4 +1,4 @@
-"""Distances between models, as objects that carry their own parameters.
+"""Distances between models by name.
 
 A distance is any object with these three members; `MAW` is one:
 
@@ -13,118 +13,21 @@ A distance is any object with these three members; `MAW` is one:
     Returns one number for each pair ``models[index_a[k]], models[index_b[k]]``. The
     number must not depend on the other pairs.
 
+It may also have ``max_tile``, the most models a side whose pairs are asked for at once.
+
 A distance of the form ``(1 - alpha) * marginal + alpha * transition`` also has
 ``components(prepared, index_a, index_b)``, of shape (n_pairs, 2), and
-``registrations(prepared, index_a, index_b)``, and gets ``distances`` from `Aggregated`.
+``registrations(prepared, index_a, index_b)``; `Aggregated` then makes ``distances``.
 """
 
 from inspect import signature
-from typing import NamedTuple
 
-import numpy as np
+from skawhmm._aggregated import IAW, MAW
+from skawhmm._coupling import TransitionCoupling
+from skawhmm._divergence import KL
+from skawhmm._validation import check_choice, check_metric
 
-from skawhmm._components import marginal_components, transition_components
-from skawhmm._registration import optimal_registrations, power_cost
-from skawhmm._validation import check_choice, check_real
-
-
-def mixed(components, alpha):
-    """Return the distance that the two components make at `alpha`.
-
-    Parameters
-    ----------
-    components : ndarray of shape (..., 2)
-        Marginal and transition component.
-
-    alpha : float
-        Share of the transition component.
-
-    Returns
-    -------
-    distances : ndarray of shape (...)
-        The mixture.
-    """
-    return (1 - alpha) * components[..., 0] + alpha * components[..., 1]
-
-
-class PreparedModels(NamedTuple):
-    """What an aggregated distance needs of a batch."""
-
-    weights: np.ndarray
-    transmats: np.ndarray
-    costs: object
-
-
-class Aggregated:
-    """What distances made of a marginal and a transition component have in common.
-
-    A subclass says how states are registered.
-
-    Parameters
-    ----------
-    alpha : float in [0, 1], default=0.1
-        Share of the transition component in the distance.
-
-    p : float in (0, 2], default=1
-        Order of the distance: states are compared by the p-th power of their
-        2-Wasserstein distance.
-    """
-
-    symmetric = True
-
-    def __init__(self, alpha=0.1, p=1):
-        self.alpha = check_real("alpha", alpha, 0, 1)
-        self.p = check_real("p", p, 0, 2, include_low=False)
-
-    def prepare(self, models):
-        """Return what the pairs of `models` share."""
-        return PreparedModels(
-            models.weights, models.transmats, models.emission.ground_costs()
-        )
-
-    def components(self, prepared, index_a, index_b):
-        """Return the marginal and the transition component of each pair."""
-        weights, transmats, costs = prepared
-        cost = power_cost(costs.cross(index_a, index_b), self.p)
-        plans = self._plans(prepared, index_a, index_b, cost)
-        within_a = power_cost(costs.within(index_a, index_b), self.p)
-        within_b = power_cost(costs.within(index_b, index_a), self.p)
-        marginal = marginal_components(plans, cost, self.p)
-        transition = transition_components(
-            weights, transmats, index_a, index_b, plans, within_a, within_b, self.p
-        )
-        return np.stack([marginal, transition], axis=1)
-
-    def distances(self, prepared, index_a, index_b):
-        """Return the distance of each pair."""
-        return mixed(self.components(prepared, index_a, index_b), self.alpha)
-
-    def registrations(self, prepared, index_a, index_b):
-        """Return the registration of the states of each pair."""
-        cost = power_cost(prepared.costs.cross(index_a, index_b), self.p)
-        return self._plans(prepared, index_a, index_b, cost)
-
-
-class MAW(Aggregated):
-    """Minimized aggregated Wasserstein distance: states registered by transport.
-
-    Parameters
-    ----------
-    alpha : float in [0, 1], default=0.1
-        Share of the transition component in the distance.
-
-    p : float in (0, 2], default=1
-        Order of the distance: states are compared by the p-th power of their
-        2-Wasserstein distance.
-    """
-
-    def _plans(self, prepared, index_a, index_b, cost):
-        return optimal_registrations(
-            prepared.weights, prepared.transmats, index_a, index_b, cost
-        )
-
-
-METRICS = {"maw": MAW}
+METRICS = {"maw": MAW, "iaw": IAW, "kl": KL, "coupling": TransitionCoupling}
 
 
 def resolve_metric(metric, *, alpha, p, metric_params=None):
@@ -147,17 +50,7 @@ def resolve_metric(metric, *, alpha, p, metric_params=None):
         The distance.
     """
     if not isinstance(metric, str):
-        missing = [
-            name
-            for name in ("symmetric", "prepare", "distances")
-            if not hasattr(metric, name)
-        ]
-        if missing or isinstance(metric, type):
-            raise TypeError(
-                f"metric must be one of {', '.join(map(repr, METRICS))} or an object "
-                f"with symmetric, prepare and distances, got {metric!r}."
-            )
-        return metric
+        return check_metric(metric, METRICS)
     chosen = METRICS[check_choice("metric", metric, METRICS)]
     known = signature(chosen).parameters
     given = {"alpha": alpha, "p": p}

@@ -16,6 +16,7 @@ from skawhmm._linalg import stationary_law
 from skawhmm._storage import load_arrays, save_arrays
 from skawhmm._validation import (
     as_arrays,
+    check_carried,
     check_concatenable,
     check_covariances,
     check_finite,
@@ -65,10 +66,18 @@ class HMMBatch:
         Columns with one entry a model that follow indexing and saving, such as
         ``converged`` or ``log_likelihood``.
 
+    sequences : sequence of ndarray of shape (n_timesteps, n_features), default=None
+        The data that each model stands for, for what needs it (``KL(method="data")``).
+        They follow indexing and pickling; `save` leaves them out, so that a file of
+        models holds models only.
+
     Attributes
     ----------
     transmats, means, covars, weights, startprobs, observed, info : ndarray or dict
         As above, read-only.
+
+    sequences : list of ndarray, or None
+        As above.
 
     Examples
     --------
@@ -94,6 +103,7 @@ class HMMBatch:
         startprobs: ArrayLike | Sequence[ArrayLike] | None = None,
         observed: ArrayLike | None = None,
         info: Mapping[str, ArrayLike] | None = None,
+        sequences: Sequence[ArrayLike] | None = None,
     ) -> None:
         given = {
             "transmats": as_arrays("transmats", transmats, (2,)),
@@ -123,9 +133,10 @@ class HMMBatch:
             stacks["weights"],
             stacks.get("startprobs", stacks["weights"]),
             check_info(info or {}, len(counts)),
+            check_carried(sequences, len(counts), emission.n_features),
         )
 
-    def _set(self, emission, transmats, weights, startprobs, info):
+    def _set(self, emission, transmats, weights, startprobs, info, sequences):
         arrays = [transmats, weights, startprobs, *emission.parameters.values()]
         if emission.observed is not None:
             arrays.append(emission.observed)
@@ -136,18 +147,28 @@ class HMMBatch:
             transmats=transmats,
             weights=weights,
             startprobs=startprobs,
+            sequences=sequences,
             _info=info,
         )
 
     @classmethod
-    def _from_parts(cls, emission, transmats, weights, startprobs, info):
+    def _from_parts(
+        cls, emission, transmats, weights, startprobs, info, sequences=None
+    ):
         """Build a batch from arrays that are known to be valid."""
         batch = cls.__new__(cls)
-        batch._set(emission, transmats, weights, startprobs, info)
+        batch._set(emission, transmats, weights, startprobs, info, sequences)
         return batch
 
     def __getstate__(self) -> dict[str, Any]:
-        names = ("emission", "transmats", "weights", "startprobs", "_info")
+        names = (
+            "emission",
+            "transmats",
+            "weights",
+            "startprobs",
+            "_info",
+            "sequences",
+        )
         return {name: vars(self)[name] for name in names}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -200,7 +221,7 @@ class HMMBatch:
         used |= (self.transmats != loops).any(axis=2)
         used |= (self.transmats != loops).any(axis=1)
         for array in self.emission.parameters.values():
-            used |= array.reshape(len(self), size, -1).any(axis=2)
+            used |= array.any(axis=tuple(range(2, array.ndim)))
         used[:, 0] = True
         return _read_only(size - np.argmax(used[:, ::-1], axis=1))
 
@@ -243,6 +264,7 @@ class HMMBatch:
             self.weights[rows],
             self.startprobs[rows],
             {name: column[rows] for name, column in self._info.items()},
+            None if self.sequences is None else [self.sequences[n] for n in rows],
         )
 
     def __iter__(self) -> "Iterator[HMMBatch]":
@@ -303,6 +325,7 @@ class HMMBatch:
             _padded("weights", self.weights, counts, size),
             _padded("startprobs", self.startprobs, counts, size),
             self._info,
+            self.sequences,
         )
 
     @classmethod
@@ -335,6 +358,9 @@ class HMMBatch:
                 name: np.concatenate([batch._info[name] for batch in padded])
                 for name in padded[0]._info
             },
+            None
+            if any(batch.sequences is None for batch in padded)
+            else [sequence for batch in padded for sequence in batch.sequences],
         )
 
     def save(self, path: str | PathLike[str]) -> None:

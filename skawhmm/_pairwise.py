@@ -20,7 +20,7 @@ from skawhmm._validation import (
 TILE_BYTES = 32_000_000
 
 # A tile is done in about a second at most, so that progress shows and Ctrl-C works.
-MAX_TILE_EDGE = 128
+MAX_TILE = 128
 
 # Small matrices are cut into at least this many tiles a side to keep workers busy.
 MIN_TILES = 12
@@ -47,7 +47,7 @@ def pairwise_hmm_distances(
     Y : HMMBatch, default=None
         The models to compare with; by default those of `X`, each pair computed once.
 
-    metric : {"maw"} or object, default="maw"
+    metric : {"maw", "iaw", "kl", "coupling"} or object, default="maw"
         Distance between two models.
 
     alpha : float in [0, 1], default=0.1
@@ -110,7 +110,7 @@ def pairwise_hmm_components(
     Y : HMMBatch, default=None
         The models to compare with; by default those of `X`, each pair computed once.
 
-    metric : {"maw"} or object, default="maw"
+    metric : {"maw", "iaw"} or object, default="maw"
         Distance between two models; it must have components.
 
     p : float in (0, 2], default=1
@@ -167,7 +167,7 @@ def hmm_distance(
     a, b : HMMBatch
         Batches of one model each, such as ``models[0]``.
 
-    metric : {"maw"} or object, default="maw"
+    metric : {"maw", "iaw", "kl", "coupling"} or object, default="maw"
         Distance between two models.
 
     alpha : float in [0, 1], default=0.1
@@ -216,7 +216,7 @@ def register_states(
     a, b : HMMBatch
         Batches of one model each, such as ``models[0]``.
 
-    metric : {"maw"} or object, default="maw"
+    metric : {"maw", "iaw"} or object, default="maw"
         Distance whose registration is wanted.
 
     p : float in (0, 2], default=1
@@ -266,7 +266,12 @@ def _check_aggregated(name, metric):
 def _bare(models):
     """Return the models without info columns, which need not agree between batches."""
     return HMMBatch._from_parts(
-        models.emission, models.transmats, models.weights, models.startprobs, {}
+        models.emission,
+        models.transmats,
+        models.weights,
+        models.startprobs,
+        {},
+        models.sequences,
     )
 
 
@@ -282,7 +287,9 @@ def _pairwise(X, Y, metric, method, tail, n_jobs, verbose):
     keys = models.keys if metric.symmetric else None
     prepared = metric.prepare(models)
     call = delayed(_tile)
-    tiles = list(_tiles(len(rows), len(columns), models.transmats.shape[1], mirrored))
+    size = models.transmats.shape[1]
+    limit = getattr(metric, "max_tile", MAX_TILE)
+    tiles = list(_tiles(len(rows), len(columns), size, limit, mirrored))
     results = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(
         call(metric, method, prepared, keys, rows[row], columns[column])
         for row, column in tiles
@@ -298,10 +305,10 @@ def _pairwise(X, Y, metric, method, tail, n_jobs, verbose):
     return out
 
 
-def _tiles(n_rows, n_columns, n_components, mirrored):
+def _tiles(n_rows, n_columns, n_components, limit, mirrored):
     """Yield the row and column slices that cover the matrix, or half of it."""
     edge = int((TILE_BYTES / (5 * 8 * n_components**2)) ** 0.5)
-    edge = min(edge, MAX_TILE_EDGE, -(-max(n_rows, n_columns) // MIN_TILES))
+    edge = min(edge, limit, -(-max(n_rows, n_columns) // MIN_TILES))
     edge = max(edge, 1)
     for row in range(0, n_rows, edge):
         for column in range(row if mirrored else 0, n_columns, edge):

@@ -3,6 +3,7 @@
 from numbers import Integral, Real
 
 import numpy as np
+from sklearn.utils import check_random_state
 
 # Probabilities given in single precision sum to one within this.
 SUM_TOLERANCE = 1e-6
@@ -527,3 +528,118 @@ def check_neighbor_count(n_neighbors, n_available):
             f"n_neighbors = {number}, n_samples_fit = {n_available}."
         )
     return number
+
+
+def check_metric(metric, names):
+    """Return `metric` if it has the members of a distance, else raise.
+
+    Parameters
+    ----------
+    metric : object
+        What was given.
+
+    names : iterable of str
+        The names that could have been given instead.
+
+    Returns
+    -------
+    metric : object
+        The distance.
+    """
+    members = ("symmetric", "prepare", "distances")
+    if isinstance(metric, type) or not all(hasattr(metric, name) for name in members):
+        raise TypeError(
+            f"metric must be one of {', '.join(map(repr, names))} or an object with "
+            f"symmetric, prepare and distances, got {metric!r}."
+        )
+    return metric
+
+
+def check_seed(random_state):
+    """Return an integer that stands for a random state in scikit-learn's sense.
+
+    Parameters
+    ----------
+    random_state : int, RandomState instance or None
+        What was given.
+
+    Returns
+    -------
+    seed : int
+        The integer itself, or one drawn.
+    """
+    if isinstance(random_state, Integral):
+        return check_integer("random_state", random_state, 0)
+    return int(check_random_state(random_state).randint(2**31 - 1))
+
+
+def check_kept_sequences(models):
+    """Check that models carry the sequences they were fitted to.
+
+    Parameters
+    ----------
+    models : HMMBatch
+        The models.
+    """
+    if models.sequences is None:
+        raise ValueError(
+            "method='data' needs models that carry their sequences, got models without."
+            " HMMTransformer(keep_sequences=True) makes them."
+        )
+
+
+def check_carried(sequences, n_models, n_features):
+    """Return the sequences that models carry as a list of arrays.
+
+    Parameters
+    ----------
+    sequences : sequence of array-like, or None
+        One a model.
+
+    n_models, n_features : int
+        How many there must be, and of how many features.
+
+    Returns
+    -------
+    sequences : list of ndarray of shape (n_timesteps, n_features), or None
+        The sequences.
+    """
+    if sequences is None:
+        return None
+    arrays = [np.asarray(sequence, dtype=float) for sequence in sequences]
+    if len(arrays) != n_models:
+        raise ValueError(
+            f"sequences must hold one entry for each of {n_models} models, got "
+            f"{len(arrays)}."
+        )
+    for n, array in enumerate(arrays):
+        if array.ndim != 2 or array.shape[1] != n_features or not len(array):
+            raise ValueError(
+                f"sequences must have shape (n_timesteps, {n_features}), got "
+                f"{array.shape} for model {n}."
+            )
+    return arrays
+
+
+def check_targets(estimator, y):
+    """Return `y` if it was given, else raise.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Whose targets they are.
+
+    y : array-like or None
+        What was given.
+
+    Returns
+    -------
+    y : array-like
+        The targets.
+    """
+    if y is None:
+        raise ValueError(
+            f"{type(estimator).__name__} requires y to be passed, but the target y is "
+            "None."
+        )
+    return y

@@ -1,0 +1,208 @@
+r"""Discounted transition coupling: how far two chains stay apart when run together.
+
+For states i of a and j of b let :math:`V_{ij}` be the discounted cost of running both
+chains from there, coupled as well as possible:
+
+.. math::
+    V_{ij} = (1 - \gamma) c_{ij} + \gamma \, OT_V(T_a[i], T_b[j]) ,
+    \qquad D_\gamma^p = \min_{W \in \Pi(\pi_a, \pi_b)} \langle W, V \rangle .
+
+Solved by policy iteration: given the couplings of all rows, V is the solution of a
+linear system; given V, each row coupling is a transport problem. V falls at every
+round, and since there are finitely many extreme couplings it stops after a few.
+"""
+
+import numpy as np
+from numba import njit
+
+from skawhmm._registration import power_cost
+from skawhmm._transport import make_workspace, solve_transport
+from skawhmm._validation import check_real
+
+# A round that lowers no value by more than this share of the largest cost is the last.
+VALUE_ROUNDING = 1e-13
+
+# Rounds are few (2 to 6 are seen); the bound only guards against rounding.
+MAX_ROUNDS = 100
+
+# Up to this many pairs of states the linear system is solved by elimination; past it
+# by sweeps, whose number does not grow with the size.
+MAX_ELIMINATED = 100
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def coupling_distances(weights, transmats, index_a, index_b, cost, gamma, p):
+    r"""Discounted transition coupling distances of model pairs.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (n_models, n_components)
+        State probabilities :math:`\pi`.
+
+    transmats : ndarray of shape (n_models, n_components, n_components)
+        Transition matrices :math:`T`.
+
+    index_a, index_b : ndarray of shape (n_pairs,)
+        The models of each pair.
+
+    cost : ndarray of shape (n_pairs, n_components, n_components)
+        Cost :math:`c = W_2^p` between states.
+
+    gamma : float in [0, 1)
+        Weight of the future.
+
+    p : float
+        Order of the distance.
+
+    Returns
+    -------
+    distances : ndarray of shape (n_pairs,)
+        The distances :math:`D_\gamma`.
+    """
+    size = weights.shape[1]
+    distances = np.empty(index_a.size)
+    value, plan = np.empty((size, size)), np.empty((size, size))
+    policy = np.empty((size * size, size, size))
+    numbers, nodes = make_workspace(size, size)
+    for n in range(index_a.size):
+        a, b = index_a[n], index_b[n]
+        coupling_value(
+            transmats[a], transmats[b], cost[n], gamma, value, policy, numbers, nodes
+        )
+        total = solve_transport(weights[a], weights[b], value, plan, numbers, nodes)
+        distances[n] = total ** (1 / p)
+    return distances
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def coupling_value(chain_a, chain_b, cost, gamma, value, policy, numbers, nodes):
+    """Fill `value` with V of one pair of models and `policy` with the row couplings."""
+    size = cost.shape[0]
+    value[:] = cost
+    slack = VALUE_ROUNDING * cost.max()
+    gain = np.inf
+    rounds = 0
+    while gain > slack and rounds < MAX_ROUNDS:
+        for i in range(size):
+            for j in range(size):
+                cell = i * size + j
+                solve_transport(
+                    chain_a[i], chain_b[j], value, policy[cell], numbers, nodes
+                )
+        before = value.copy()
+        if size * size <= MAX_ELIMINATED:
+            _eliminate(policy, cost, gamma, value)
+        else:
+            _sweep(policy, cost, gamma, value, slack)
+        # The first round starts from a value that no policy has, which may rise.
+        gain = np.inf if rounds == 0 else (before - value).max()
+        rounds += 1
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _eliminate(policy, cost, gamma, value):
+    """Solve (I - gamma P) V = (1 - gamma) c; diagonal dominance needs no pivots."""
+    n_cells = policy.shape[0]
+    matrix = -gamma * policy.reshape(n_cells, n_cells)
+    answer = (1 - gamma) * cost.reshape(-1)
+    for k in range(n_cells):
+        matrix[k, k] += 1.0
+    for k in range(n_cells):
+        for i in range(k + 1, n_cells):
+            if matrix[i, k] != 0:
+                factor = matrix[i, k] / matrix[k, k]
+                for j in range(k + 1, n_cells):
+                    matrix[i, j] -= factor * matrix[k, j]
+                answer[i] -= factor * answer[k]
+    flat = value.reshape(-1)
+    for k in range(n_cells - 1, -1, -1):
+        total = answer[k]
+        for j in range(k + 1, n_cells):
+            total -= matrix[k, j] * flat[j]
+        flat[k] = total / matrix[k, k]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _sweep(policy, cost, gamma, value, slack):
+    """Solve the same system by sweeps over the few cells that each coupling uses."""
+    size = cost.shape[0]
+    n_cells = size * size
+    cells = np.empty((n_cells, 2 * size), np.int64)
+    masses = np.empty((n_cells, 2 * size))
+    counts = np.zeros(n_cells, np.int64)
+    for cell in range(n_cells):
+        for k in range(n_cells):
+            mass = policy[cell, k // size, k % size]
+            if mass > 0:
+                cells[cell, counts[cell]], masses[cell, counts[cell]] = k, mass
+                counts[cell] += 1
+    flat, base = value.reshape(-1), cost.reshape(-1)
+    change = np.inf
+    while change > (1 - gamma) * slack:
+        change = 0.0
+        for cell in range(n_cells):
+            ahead = 0.0
+            for k in range(counts[cell]):
+                ahead += masses[cell, k] * flat[cells[cell, k]]
+            fresh = (1 - gamma) * base[cell] + gamma * ahead
+            change = max(change, abs(fresh - flat[cell]))
+            flat[cell] = fresh
+
+
+class TransitionCoupling:
+    """Discounted cost of running both chains together, coupled as well as possible.
+
+    A pseudometric for p >= 1 that has no `alpha` to tune. With ``gamma=0`` it is the
+    marginal component of MAW; the closer `gamma` is to 1, the more dynamics count.
+
+    Parameters
+    ----------
+    p : float in (0, 2], default=1
+        Order of the distance.
+
+    gamma : float in [0, 1), default=0.9
+        Weight of the future.
+    """
+
+    symmetric = True
+
+    def __init__(self, p=1, *, gamma=0.9):
+        self.p = check_real("p", p, 0, 2, include_low=False)
+        self.gamma = check_real("gamma", gamma, 0, np.nextafter(1.0, 0.0))
+
+    def prepare(self, models):
+        """Return what the pairs of `models` share.
+
+        Parameters
+        ----------
+        models : HMMBatch
+            The models.
+
+        Returns
+        -------
+        prepared : tuple
+            For the other method.
+        """
+        return models.weights, models.transmats, models.emission.ground_costs()
+
+    def distances(self, prepared, index_a, index_b):
+        """Return the distance of each pair.
+
+        Parameters
+        ----------
+        prepared : tuple
+            From `prepare`.
+
+        index_a, index_b : ndarray of int of shape (n_pairs,)
+            The models of each pair.
+
+        Returns
+        -------
+        distances : ndarray of shape (n_pairs,)
+            The distances.
+        """
+        weights, transmats, costs = prepared
+        cost = power_cost(costs.cross(index_a, index_b), self.p)
+        return coupling_distances(
+            weights, transmats, index_a, index_b, cost, self.gamma, self.p
+        )

@@ -1,0 +1,253 @@
+"""Kullback-Leibler divergence rates."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from skawhmm._chains import log_likelihood_of
+from skawhmm._inference import (
+    chain_densities,
+    chains,
+    make_emissions,
+    one_model,
+    sample_sequences,
+    state_ranks,
+)
+from skawhmm._validation import (
+    check_choice,
+    check_integer,
+    check_kept_sequences,
+    check_real,
+    check_seed,
+)
+from skawhmm._variational import variational_rates
+
+
+class PackedSequences(NamedTuple):
+    """Sequences of unequal length in one array, each stored channel by channel."""
+
+    frames: np.ndarray
+    seen: np.ndarray
+    starts: np.ndarray
+    lengths: np.ndarray
+
+
+def packed_sequences(sequences):
+    """Return sequences in the form that the compiled loop reads.
+
+    Parameters
+    ----------
+    sequences : list of ndarray of shape (n_timesteps, n_features)
+        The sequences; NaN marks values that were not observed.
+
+    Returns
+    -------
+    packed : PackedSequences
+        All frames, whether they were observed (empty if all were), where each
+        sequence starts and how long it is.
+    """
+    lengths = np.array([len(sequence) for sequence in sequences])
+    frames = np.concatenate([sequence.T.ravel() for sequence in sequences])
+    starts = np.cumsum([0, *(sequence.size for sequence in sequences)])[:-1]
+    seen = np.empty(0)
+    missing = np.isnan(frames)
+    if missing.any():
+        seen = (~missing).astype(float)
+        frames[missing] = 0.0
+    return PackedSequences(frames, seen, starts, lengths)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def paired_log_likelihoods(
+    packed, emissions, startprobs, transmats, sizes, sequence, model
+):
+    """Log likelihood and dimension of support of sequences under models.
+
+    Parameters
+    ----------
+    packed : PackedSequences
+        The sequences.
+
+    emissions : Emissions
+        The states of the models, from `make_emissions`.
+
+    startprobs, transmats, sizes : ndarray
+        Initial laws, transition matrices and numbers of states.
+
+    sequence, model : ndarray of int of shape (n_pairs,)
+        Which sequence is scored under which model.
+
+    Returns
+    -------
+    scores : ndarray of shape (n_pairs,)
+        Log likelihoods, with respect to volume on the supports of the states.
+
+    ranks : ndarray of int of shape (n_pairs,)
+        Dimensions of these supports, summed over frames. Likelihoods of different
+        ranks cannot be compared: one model is infinitely less likely.
+    """
+    scores = np.empty(sequence.size)
+    ranks = np.empty(sequence.size, np.int64)
+    n_features = emissions.means.shape[2]
+    for n in range(sequence.size):
+        k, m = sequence[n], model[n]
+        first, length = packed.starts[k], packed.lengths[k]
+        last = first + length * n_features
+        frames = packed.frames[first:last].reshape(n_features, length)
+        seen = np.empty((0, 0))
+        if packed.seen.size > 0:
+            seen = packed.seen[first:last].reshape(n_features, length)
+        size = sizes[m]
+        states = one_model(emissions, m, size)
+        startprob = startprobs[m, :size]
+        transmat = np.ascontiguousarray(transmats[m, :size, :size])
+        logs = chain_densities(frames, seen, states, startprob, transmat)
+        scores[n] = log_likelihood_of(logs, startprob, transmat)
+        ranks[n] = _total_rank(logs, state_ranks(states.factors))
+    return scores, ranks
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _total_rank(logs, ranks):
+    if ranks.min() == ranks.max():
+        return ranks[0] * logs.shape[1]
+    total = 0
+    for t in range(logs.shape[1]):
+        least = ranks.max()
+        for k in range(ranks.size):
+            if logs[k, t] > -np.inf:
+                least = min(least, ranks[k])
+        total += least
+    return total
+
+
+def divergence_rates(own, other, lengths):
+    """Rates at which the first model is likelier than the second on its own sequence.
+
+    Parameters
+    ----------
+    own, other : tuple of ndarray of shape (n_pairs,)
+        Scores and ranks from `paired_log_likelihoods`.
+
+    lengths : ndarray of shape (n_pairs,)
+        Lengths of the sequences.
+
+    Returns
+    -------
+    rates : ndarray of shape (n_pairs,)
+        Differences of log likelihood a frame; infinite, never NaN, where the second
+        model cannot emit the sequence.
+    """
+    apart = (other[0] == -np.inf) | (other[1] != own[1])
+    gaps = own[0] - np.where(apart, 0.0, other[0])
+    return np.where(apart, np.inf, gaps / lengths)
+
+
+class KL:
+    """Kullback-Leibler divergence rate, the baseline of the paper.
+
+    Parameters
+    ----------
+    method : {"monte_carlo", "variational", "data"}, default="monte_carlo"
+        From a sequence drawn from each model; by the deterministic upper bound of
+        Hershey, Olsen and Rennie; or from the sequence each model was fitted to, which
+        the models must carry (``HMMTransformer(keep_sequences=True)``).
+
+    n_steps : int, default=2000
+        Length of a drawn sequence.
+
+    symmetric : bool, default=True
+        Whether to take the mean of both directions.
+
+    cap : float, default=None
+        What to report instead of larger values. Models whose supports differ are
+        infinitely far apart; a finite cap makes kernels of them.
+
+    random_state : int, RandomState instance or None, default=0
+        What the sequences are derived from.
+    """
+
+    # Sequences are drawn anew for each tile, so that they need not all be kept.
+    max_tile = 64
+
+    def __init__(
+        self,
+        *,
+        method="monte_carlo",
+        n_steps=2000,
+        symmetric=True,
+        cap=None,
+        random_state=0,
+    ):
+        methods = ("monte_carlo", "variational", "data")
+        self.method = check_choice("method", method, methods)
+        self.n_steps = check_integer("n_steps", n_steps, 1)
+        self.symmetric = bool(symmetric)
+        self.cap = None if cap is None else check_real("cap", cap, 0, np.inf)
+        self.random_state = random_state
+
+    def prepare(self, models):
+        """Return what the pairs of `models` share.
+
+        Parameters
+        ----------
+        models : HMMBatch
+            The models.
+
+        Returns
+        -------
+        prepared : object
+            For the other method.
+        """
+        if self.method == "variational":
+            values, vectors = np.linalg.eigh(models.emission.full_covars())
+            values = np.maximum(values, 0)
+            roots = vectors * np.sqrt(values)[..., None, :]
+            return models.transmats, np.array(models.means), roots, values, vectors
+        if self.method == "data":
+            check_kept_sequences(models)
+        _, transmats, sizes = chains(models, None)
+        laws = np.array(models.weights), transmats, sizes
+        return models, make_emissions(models), laws, check_seed(self.random_state)
+
+    def distances(self, prepared, index_a, index_b):
+        """Return the divergence of each pair.
+
+        Parameters
+        ----------
+        prepared : object
+            From `prepare`.
+
+        index_a, index_b : ndarray of int of shape (n_pairs,)
+            The models of each pair.
+
+        Returns
+        -------
+        distances : ndarray of shape (n_pairs,)
+            Divergences of a from b, or the means of both directions.
+        """
+        rates = self._rates(prepared, index_a, index_b)
+        if self.symmetric:
+            rates = 0.5 * (rates + self._rates(prepared, index_b, index_a))
+        return rates if self.cap is None else np.minimum(rates, self.cap)
+
+    def _rates(self, prepared, index_a, index_b):
+        if self.method == "variational":
+            return variational_rates(*prepared, index_a, index_b)
+        models, emissions, laws, seed = prepared
+        used, row = np.unique(index_a, return_inverse=True)
+        packed = packed_sequences(self._sequences(models[used], seed))
+        order = np.arange(used.size)
+        own = paired_log_likelihoods(packed, emissions, *laws, order, used)
+        other = paired_log_likelihoods(packed, emissions, *laws, row, index_b)
+        own = own[0][row], own[1][row]
+        return divergence_rates(own, other, packed.lengths[row])
+
+    def _sequences(self, models, seed):
+        if self.method == "data":
+            return models.sequences
+        seeds = [(seed, int(key)) for key in models.keys]
+        return sample_sequences(models, self.n_steps, seeds, startprobs=models.weights)[
+            0
+        ]
