@@ -69,8 +69,10 @@ def add_squared_gaps(points, masks, left, right, index_a, index_b, cost):
         for k in range(n_features):
             factors[k] = masks[index_a[n], k] * masks[index_b[n], k]
             common += factors[k]
-        for k in range(size):
-            factors[k] = factors[k % n_features] * (n_features / common)
+        for k in range(n_features):
+            factors[k] *= n_features / common
+        for k in range(n_features, size):
+            factors[k] = factors[k - n_features]
         a, b = points[left[n]], points[right[n]]
         for i in range(n_components):
             for j in range(n_components):
@@ -110,6 +112,9 @@ def _residuals(roots_a, roots_b):
     """Squared distance of each factor to the best rotation of its partner."""
     u, _, vh = np.linalg.svd(roots_b.transpose(0, 2, 1) @ roots_a)
     squared = np.sum((roots_a - roots_b @ (u @ vh)) ** 2, axis=(1, 2))
+    # In the null space of singular covariances the rotation is noise; for equal ones
+    # none is better.
+    squared = np.minimum(squared, np.sum((roots_a - roots_b) ** 2, axis=(1, 2)))
     rounding = ROTATION_ROUNDING**2 * np.sum(roots_a**2 + roots_b**2, axis=(1, 2))
     return np.where(squared <= rounding, 0.0, squared)
 

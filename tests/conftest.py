@@ -1,7 +1,69 @@
+import os
+
 import numpy as np
 import pytest
+from hypothesis import settings
+
+from skawhmm import HMMBatch
+
+settings.register_profile("local", deadline=None, max_examples=30, database=None)
+settings.register_profile("ci", settings.get_profile("local"), derandomize=True)
+settings.load_profile("ci" if os.environ.get("CI") else "local")
 
 
 @pytest.fixture
 def rng():
     return np.random.default_rng(0)
+
+
+def random_model(rng, n_components, n_features, covariance_type):
+    transmat = rng.dirichlet(np.ones(n_components), size=n_components)
+    means = rng.normal(size=(n_components, n_features))
+    if covariance_type == "diag":
+        return transmat, means, rng.uniform(0.1, 2, size=(n_components, n_features))
+    roots = rng.normal(size=(n_components, n_features, n_features))
+    return transmat, means, roots @ roots.swapaxes(1, 2)
+
+
+@pytest.fixture
+def make_batch():
+    """Return a function that draws a batch; the same arguments give the same batch.
+
+    A list of `n_components` gives models with unequal numbers of states.
+    """
+
+    def make(
+        n_models=4,
+        n_components=3,
+        n_features=2,
+        covariance_type="diag",
+        *,
+        seed=0,
+        **kw,
+    ):
+        rng = np.random.default_rng(seed)
+        sizes = np.broadcast_to(n_components, n_models)
+        models = [random_model(rng, m, n_features, covariance_type) for m in sizes]
+        return HMMBatch(*zip(*models, strict=True), **kw)
+
+    return make
+
+
+@pytest.fixture
+def make_sequences():
+    """Return a function that draws sequences of two-state chains, and their labels.
+
+    Sequences of one class move slowly between the states, those of the other fast.
+    """
+
+    def make(n_sequences=6, n_timesteps=(20, 40), n_features=2, *, seed=0):
+        rng = np.random.default_rng(seed)
+        X, y = [], np.arange(n_sequences) % 2
+        for label in y:
+            length = int(rng.integers(*n_timesteps, endpoint=True))
+            turns = rng.random(length) < (0.5 if label else 0.1)
+            states = np.cumsum(turns) % 2
+            X.append(3.0 * states[:, None] + rng.normal(size=(length, n_features)))
+        return X, y
+
+    return make
