@@ -22,8 +22,10 @@ TILE_BYTES = 32_000_000
 # A tile is done in about a second at most, so that progress shows and Ctrl-C works.
 MAX_TILE = 128
 
-# Small matrices are cut into at least this many tiles a side to keep workers busy.
-MIN_TILES = 12
+# Small matrices are cut into about this many tiles a side to keep workers busy, but
+# not below the size at which handing out a tile costs more than computing it.
+TILES_A_SIDE = 12
+MIN_TILE = 16
 
 
 def pairwise_hmm_distances(
@@ -308,7 +310,7 @@ def _pairwise(X, Y, metric, method, tail, n_jobs, verbose):
 def _tiles(n_rows, n_columns, n_components, limit, mirrored):
     """Yield the row and column slices that cover the matrix, or half of it."""
     edge = int((TILE_BYTES / (5 * 8 * n_components**2)) ** 0.5)
-    edge = min(edge, limit, -(-max(n_rows, n_columns) // MIN_TILES))
+    edge = min(edge, limit, max(-(-max(n_rows, n_columns) // TILES_A_SIDE), MIN_TILE))
     edge = max(edge, 1)
     for row in range(0, n_rows, edge):
         for column in range(row if mirrored else 0, n_columns, edge):

@@ -22,6 +22,9 @@ LEAST_UNIFORM = 1e-16
 MARGIN_ROUNDING = 1e-15
 MAX_SCALINGS = 1000
 
+# Iterations of the entropic coupling, as in the paper.
+SINKHORN_ITERATIONS = 300
+
 
 def stratified_draws(weights, n_samples, n_features, seed, keys):
     """Quasi-random draws from each model: states in exact shares, spread within each.
@@ -261,7 +264,13 @@ def smoothed_registrations(points, posteriors, masks, index_a, index_b, p, reg):
         sample_costs(points[a], points[b], masks[a] * masks[b], p, cost)
         strength = reg * cost.mean() or 1.0
         coupling = ot.sinkhorn(
-            even, even, cost, strength, method="sinkhorn_log", warn=False
+            even,
+            even,
+            cost,
+            strength,
+            method="sinkhorn_log",
+            numItermax=SINKHORN_ITERATIONS,
+            warn=False,
         )
         plans.append(posteriors[a].T @ coupling @ posteriors[b])
     return np.array(plans)
