@@ -1,7 +1,5 @@
 """Aggregated Wasserstein distances: a marginal and a transition component, mixed."""
 
-from typing import Any, NamedTuple
-
 import numpy as np
 
 from skawhmm._components import (
@@ -10,6 +8,7 @@ from skawhmm._components import (
     transition_components,
 )
 from skawhmm._linalg import covariance_roots
+from skawhmm._prepared import prepare_models
 from skawhmm._registration import optimal_registrations, power_cost
 from skawhmm._sampled_registration import (
     independent_draws,
@@ -39,17 +38,6 @@ def mixed(components, alpha):
         The mixture.
     """
     return (1 - alpha) * components[..., 0] + alpha * components[..., 1]
-
-
-class PreparedModels(NamedTuple):
-    """What an aggregated distance needs of a batch."""
-
-    weights: np.ndarray
-    transmats: np.ndarray
-    costs: Any
-    chains: np.ndarray
-    bias: np.ndarray
-    sampler: Any = None
 
 
 class Aggregated:
@@ -86,13 +74,7 @@ class Aggregated:
         prepared : PreparedModels
             For the other methods.
         """
-        return PreparedModels(
-            models.weights,
-            models.transmats,
-            models.emission.ground_costs(),
-            chains=models.transmats,
-            bias=np.zeros(len(models)),
-        )
+        return prepare_models(models)
 
     def components(self, prepared, index_a, index_b):
         """Return the two components of each pair.
@@ -147,6 +129,11 @@ class Aggregated:
             The components mixed at `alpha`.
         """
         return mixed(self.components(prepared, index_a, index_b), self.alpha)
+
+    @property
+    def marginal_share(self):
+        """Share of MAW's marginal component that the distance is never below."""
+        return 1 - self.alpha
 
     def registrations(self, prepared, index_a, index_b):
         """Return the registration of the states of each pair.
@@ -296,6 +283,14 @@ class IAW(Aggregated):
             chains=carried_chains(models.transmats, plans),
             bias=marginal_components(plans, cost, 1.0, np.zeros(len(models))),
         )
+
+    @property
+    def marginal_share(self):
+        """Share of MAW's marginal component that the distance is never below.
+
+        A registration with the right margins costs at least what the best one does.
+        """
+        return 1 - self.alpha if self.project and not self.debias else 0.0
 
     def _plans(self, prepared, index_a, index_b, cost):  # noqa: ARG002
         models, seed = prepared.sampler

@@ -15,6 +15,7 @@ round, and since there are finitely many extreme couplings it stops after a few.
 import numpy as np
 from numba import njit
 
+from skawhmm._prepared import prepare_models
 from skawhmm._registration import power_cost
 from skawhmm._transport import make_workspace, solve_transport
 from skawhmm._validation import check_real
@@ -165,6 +166,7 @@ class TransitionCoupling:
     """
 
     symmetric = True
+    marginal_share = 1.0
 
     def __init__(self, p=1, *, gamma=0.9):
         self.p = check_real("p", p, 0, 2, include_low=False)
@@ -180,17 +182,17 @@ class TransitionCoupling:
 
         Returns
         -------
-        prepared : tuple
+        prepared : PreparedModels
             For the other method.
         """
-        return models.weights, models.transmats, models.emission.ground_costs()
+        return prepare_models(models)
 
     def distances(self, prepared, index_a, index_b):
         """Return the distance of each pair.
 
         Parameters
         ----------
-        prepared : tuple
+        prepared : PreparedModels
             From `prepare`.
 
         index_a, index_b : ndarray of int of shape (n_pairs,)
@@ -201,8 +203,13 @@ class TransitionCoupling:
         distances : ndarray of shape (n_pairs,)
             The distances.
         """
-        weights, transmats, costs = prepared
-        cost = power_cost(costs.cross(index_a, index_b), self.p)
+        cost = power_cost(prepared.costs.cross(index_a, index_b), self.p)
         return coupling_distances(
-            weights, transmats, index_a, index_b, cost, self.gamma, self.p
+            prepared.weights,
+            prepared.transmats,
+            index_a,
+            index_b,
+            cost,
+            self.gamma,
+            self.p,
         )

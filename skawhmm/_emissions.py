@@ -89,7 +89,10 @@ class Gaussian:
 
     def ground_costs(self):
         """Return what makes the costs between the states of any two of the models."""
-        return GaussianCosts(self)
+        if self.covariance_type == "diag":
+            points = np.concatenate([self.means, np.sqrt(self.covars)], axis=2)
+            return GaussianCosts(points, None, self.masks())
+        return GaussianCosts(self.means, covariance_roots(self.covars), self.masks())
 
 
 class GaussianCosts:
@@ -97,19 +100,43 @@ class GaussianCosts:
 
     Parameters
     ----------
-    family : Gaussian
-        The states.
+    points : ndarray of shape (n_models, n_components, n_dimensions)
+        Means; for diagonal covariances means, then standard deviations.
+
+    roots : ndarray of shape (n_models, n_components, n_features, n_features), or None
+        Factors of full covariances.
+
+    masks : ndarray of shape (n_models, n_features)
+        One where a model observed a feature, zero elsewhere.
     """
 
-    def __init__(self, family):
-        self.masks = family.masks()
-        self.same_features = family.observed is None or bool(family.observed.all())
-        if family.covariance_type == "diag":
-            points = np.concatenate([family.means, np.sqrt(family.covars)], axis=2)
-            self.points, self.roots = points, None
-        else:
-            self.points = family.means
-            self.roots = covariance_roots(family.covars)
+    def __init__(self, points, roots, masks):
+        self.points = points
+        self.roots = roots
+        self.masks = masks
+        self.same_features = bool(masks.all())
+
+    def __getitem__(self, rows):
+        roots = None if self.roots is None else self.roots[rows]
+        chosen = GaussianCosts(self.points[rows], roots, self.masks[rows])
+        if "_own" in vars(self):
+            chosen._own = self._own[rows]
+        return chosen
+
+    @classmethod
+    def concatenate(cls, parts):
+        """Return the costs of the models of all parts, which are of one kind."""
+        roots = None
+        if parts[0].roots is not None:
+            roots = np.concatenate([part.roots for part in parts])
+        joined = cls(
+            np.concatenate([part.points for part in parts]),
+            roots,
+            np.concatenate([part.masks for part in parts]),
+        )
+        if joined.same_features:
+            joined._own = np.concatenate([part._own for part in parts])
+        return joined
 
     def cross(self, index_a, index_b):
         """Return costs (n_pairs, n_components, n_components) from states of a to b."""
