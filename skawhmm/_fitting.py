@@ -1,0 +1,114 @@
+"""Fitting: one model a sequence, many sequences at a time."""
+
+import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs
+from tqdm.auto import tqdm
+
+from skawhmm._coordinates import make_coordinates
+from skawhmm._models import HMMBatch
+from skawhmm._pooled_fit import adapted_fit, pooled_start_fit
+from skawhmm._single_fit import Fit, independent_fit, selected_fit, still_fit
+
+# Blocks per worker in a batch of fits, which evens out their lengths.
+BLOCKS_PER_JOB = 8
+
+
+def fit_models(sequences, options, *, pooled=None, n_jobs=None, verbose=False):
+    """Fit one model a sequence.
+
+    Parameters
+    ----------
+    sequences : list of ndarray of shape (n_timesteps, n_features)
+        Checked sequences.
+
+    options : FitOptions
+        How.
+
+    pooled : PooledModel or None
+        Prior or start.
+
+    n_jobs : int or None
+        Jobs; the result does not depend on them.
+
+    verbose : bool
+        Whether to show progress.
+
+    Returns
+    -------
+    fits : list of Fit
+        In the order of the sequences.
+    """
+    blocks = even_blocks(sequences, n_jobs)
+    tasks = (delayed(fit_block)(sequences, b, options, pooled) for b in blocks)
+    parallel = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
+    fits: list[Fit] = []
+    with tqdm(total=len(sequences), disable=not verbose, desc="fits") as bar:
+        for part in parallel(tasks):
+            fits.extend(part)
+            bar.update(len(part))
+    return fits
+
+
+def fit_block(sequences, block, options, pooled):
+    """Fit the sequences of a range one after the other."""
+    fits = []
+    for i in block:
+        try:
+            fits.append(fit_sequence(sequences[i], options, pooled))
+        except ValueError as error:
+            raise ValueError(f"X[{i}] could not be fitted: {error}.") from error
+    return fits
+
+
+def fit_sequence(x, options, pooled=None):
+    """Fit one sequence; the parameters are those of `fit_models`."""
+    if pooled is not None:
+        fit = adapted_fit if options.relevance > 0 else pooled_start_fit
+        return fit(x, options, pooled)
+    channels = x.T.copy()
+    coordinates = make_coordinates(channels, options.covariance_type)
+    if not coordinates.active.any():
+        return still_fit(len(x), coordinates, options)
+    fit = independent_fit if options.criterion is None else selected_fit
+    return fit(channels, coordinates, options)
+
+
+def even_blocks(sequences, n_jobs):
+    """Ranges of sequences of about equal total length, a few for each job."""
+    n_blocks = min(len(sequences), BLOCKS_PER_JOB * effective_n_jobs(n_jobs))
+    ends = np.cumsum([len(x) for x in sequences])
+    parts = np.minimum((ends - 1) * n_blocks // ends[-1], n_blocks - 1)
+    cuts = np.flatnonzero(np.diff(parts)) + 1
+    return [
+        range(*pair) for pair in zip([0, *cuts], [*cuts, len(sequences)], strict=True)
+    ]
+
+
+def make_batch(fits, *, stationary=False, mask_missing=False):
+    """Stack fits of unequal state counts into a batch.
+
+    Parameters
+    ----------
+    fits : list of Fit
+        At least one.
+
+    stationary : bool
+        Whether state probabilities are the stationary law, else the occupancy.
+
+    mask_missing : bool
+        Whether missing channels are left out of comparisons, else they are zeros.
+    """
+    arrays = {
+        "transmats": [fit.model.transmat for fit in fits],
+        "means": [fit.model.means for fit in fits],
+        "covars": [fit.model.covars for fit in fits],
+        "startprobs": [fit.model.startprob for fit in fits],
+    }
+    if not stationary:
+        arrays["weights"] = [fit.weights for fit in fits]
+    if len({len(fit.weights) for fit in fits}) == 1:
+        arrays = {name: np.stack(parts) for name, parts in arrays.items()}
+    observed = np.stack([fit.observed for fit in fits]) if mask_missing else None
+    names = ["converged", "n_iter", "log_likelihood", "n_timesteps"]
+    info = {name: np.array([getattr(fit, name) for fit in fits]) for name in names}
+    return HMMBatch(**arrays, observed=observed, info=info)

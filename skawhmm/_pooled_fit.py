@@ -1,0 +1,206 @@
+"""One model of all training sequences, and fits that lean on it."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from joblib import Parallel, delayed
+
+from skawhmm._coordinates import Coordinates, make_coordinates
+from skawhmm._em import Model, em, empty_stats, expectation, floored, maximization
+from skawhmm._single_fit import (
+    climbed,
+    criterion_value,
+    finished_fit,
+    start_model,
+    still_fit,
+    without_empty_states,
+)
+from skawhmm._starts import distinct_count
+
+# Frames per block of the pooled fit; fixed, so that sums do not depend on n_jobs.
+POOL_BLOCK = 16384
+NO_MASK = np.empty((0, 0))
+
+
+@dataclass(frozen=True)
+class PooledModel:
+    """One model of all training sequences, in raw units, and its coordinates."""
+
+    model: Model
+    coordinates: Coordinates
+    log_likelihood: float
+    n_iter: int
+    converged: bool
+
+
+def fit_pooled(sequences, options, n_jobs=None):
+    """Fit one model to all sequences together, by maximum likelihood.
+
+    Parameters
+    ----------
+    sequences : list of ndarray of shape (n_timesteps, n_features)
+        Training sequences, NaN where not observed.
+
+    options : FitOptions
+        How; the relevance is not used.
+
+    n_jobs : int or None
+        Jobs for the E steps.
+    """
+    options = replace(options, relevance=0.0)
+    pool = np.concatenate(sequences).T.copy()
+    coordinates = make_coordinates(pool, options.covariance_type)
+    if not coordinates.active.any():
+        fit = still_fit(pool.shape[1], coordinates, options)
+        return PooledModel(fit.model, coordinates, 0.0, 0, True)
+    n_frames = pool.shape[1]
+    del pool
+    blocks = pool_blocks(sequences, coordinates)
+    counts: list[int] = [options.n_components]
+    if options.criterion is not None:
+        counts = list(range(1, options.n_components + 1))
+    best, best_value = None, np.inf
+    for n_states in counts:
+        fit = pooled_runs(blocks, coordinates, n_states, options, n_jobs)
+        value = 0.0
+        if options.criterion is not None:
+            n_features = int(coordinates.active.sum())
+            value = criterion_value(
+                fit.log_likelihood, n_frames, n_states, n_features, options
+            )
+        if value < best_value:
+            best, best_value = fit, value
+    return best
+
+
+def pool_blocks(sequences, coordinates):
+    """Sequences in blocks of fixed size: standardized frames, frames, mask, offsets."""
+    lengths = np.array([len(x) for x in sequences])
+    groups = (np.cumsum(lengths) - 1) // POOL_BLOCK
+    blocks = []
+    for group in np.unique(groups):
+        members = np.flatnonzero(groups == group)
+        part = np.concatenate([sequences[i] for i in members])
+        z, seen = coordinates.standardized(part.T.copy())
+        offsets = np.concatenate([[0], np.cumsum(lengths[members])])
+        blocks.append((z, coordinates.frames(z), seen, offsets))
+    return blocks
+
+
+def joined(blocks):
+    """One block made of several."""
+    if len(blocks) == 1:
+        return blocks[0]
+    z, frames = (np.concatenate([block[i] for block in blocks], 1) for i in (0, 1))
+    seen = NO_MASK
+    if any(block[2].size for block in blocks):
+        masks = [
+            block[2] if block[2].size else np.ones_like(block[0]) for block in blocks
+        ]
+        seen = np.concatenate(masks, axis=1)
+    sizes = np.concatenate([np.diff(block[3]) for block in blocks])
+    return z, frames, seen, np.concatenate([[0], np.cumsum(sizes)])
+
+
+def pooled_runs(blocks, coordinates, n_states, options, n_jobs):
+    """Best of `n_init` fits of one number of states to all blocks."""
+    best = None
+    for run in range(options.n_init):
+        z, frames, seen, offsets = joined(blocks)
+        n_used = distinct_count(z, n_states)
+        start, _ = start_model(z, frames, seen, offsets, n_used, options, run)
+        del z, frames, seen
+        result = em_over_blocks(blocks, start, options.rule(), n_jobs)
+        if best is None or result[2] > best[2]:
+            best = result
+    model, counts, log_likelihood, n_iter, converged = best
+    model = without_empty_states(model, counts)
+    means, covars = coordinates.raw_emissions(model)
+    excess = sum(
+        coordinates.excess(frames.shape[1], seen) for _, frames, seen, _ in blocks
+    )
+    model = model._replace(means=means, covars=covars)
+    return PooledModel(model, coordinates, log_likelihood - excess, n_iter, converged)
+
+
+def block_expectation(block, model):
+    """E step on one block: log likelihood, statistics, expected frames per state."""
+    _, frames, seen, offsets = block
+    stats = empty_stats(model)
+    post = np.empty((len(model.startprob), frames.shape[1]))
+    return expectation(frames, seen, offsets, model, stats, post), stats, post.sum(1)
+
+
+def em_over_blocks(blocks, model, rule, n_jobs):
+    """EM whose E steps run over blocks of sequences; sums are taken in their order."""
+    n_frames = sum(block[1].shape[1] for block in blocks)
+    previous, n_iter = -np.inf, 0
+    with Parallel(n_jobs=n_jobs, prefer="threads") as parallel:
+        while True:
+            parts = parallel(delayed(block_expectation)(b, model) for b in blocks)
+            log_likelihood = sum(part[0] for part in parts)
+            counts = sum(part[2] for part in parts)
+            converged = log_likelihood - previous <= rule.tol * n_frames
+            if converged or n_iter == rule.max_iter:
+                return model, counts, float(log_likelihood), n_iter, bool(converged)
+            stats = empty_stats(model)
+            for _, part, _ in parts:
+                for total, term in zip(stats, part, strict=True):
+                    np.add(total, term, out=total)
+            model = maximization(stats, model, model, rule)
+            previous, n_iter = log_likelihood, n_iter + 1
+
+
+def pooled_start_fit(x, options, pooled):
+    """Fit by maximum likelihood, started from the pooled model."""
+    channels = x.T.copy()
+    coordinates = make_coordinates(channels, options.covariance_type)
+    if not coordinates.active.any():
+        return still_fit(len(x), coordinates, options)
+    start = coordinates.local_model(pooled.model)
+    start = start._replace(covars=lifted(start.covars, options.rule().floor))
+    z, seen = coordinates.standardized(channels)
+    return climbed(coordinates.frames(z), seen, [(start, 0)], coordinates, options)
+
+
+def lifted(covars, floor):
+    """Covariances of a start no smaller than the floor."""
+    if covars.ndim == 2:
+        return np.maximum(covars, floor)
+    return np.stack([floored(covar, floor) for covar in covars])
+
+
+def adapted_fit(x, options, pooled):
+    """Fit by maximum a posteriori with the pooled model as conjugate prior."""
+    coordinates = pooled.coordinates
+    missing = np.isnan(x).all(axis=0)
+    prior = coordinates.local_model(pooled.model)
+    z, seen = coordinates.standardized(x.T.copy())
+    result = em(
+        coordinates.frames(z), seen, np.array([0, len(x)]), prior, prior, options.rule()
+    )
+    fit = finished_fit(result, coordinates, seen, missing, options)
+    means, covars = fit.model.means, fit.model.covars
+    for c in np.flatnonzero(~coordinates.active | missing):
+        mean, variance = still_moments(x[:, c], coordinates, c, options.relevance)
+        means[:, c] = mean
+        covars[(slice(None),) + (c,) * (covars.ndim - 1)] = variance
+        if covars.ndim == 3:
+            others = np.arange(len(coordinates.active)) != c
+            covars[:, c, others] = covars[:, others, c] = 0
+    return fit
+
+
+def still_moments(values, coordinates, c, relevance):
+    """Mean and variance of a channel on which the pooled model says nothing of states.
+
+    It is missing in the sequence, or the training sequences have one value or none.
+    """
+    values = values[~np.isnan(values)]
+    if len(values) == 0:
+        return 0.0, 0.0
+    prior = 0.0 if coordinates.missing[c] else relevance
+    total, origin = prior + len(values), coordinates.centre[c]
+    gaps = values - origin
+    step = gaps.sum() / total
+    return origin + step, max((gaps**2).sum() / total - step**2, 0.0)

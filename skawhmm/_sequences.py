@@ -1,0 +1,182 @@
+"""Checks of sequences; every error about them."""
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils import check_array
+
+# Squares of larger values, summed, leave the range of float64.
+LARGEST_VALUE = 1e150
+
+
+def check_sequences(X, *, n_features=None, caller="HMMTransformer"):
+    """Return sequences as a list of arrays, whatever form they came in.
+
+    Parameters
+    ----------
+    X : list of array-like, or array-like of two or three dimensions
+        A list (or object array) of sequences of shape (n_timesteps, n_features) or,
+        with one feature, (n_timesteps,); an array of shape (n_sequences, n_timesteps,
+        n_features); or an array of shape (n_sequences, n_timesteps) whose rows are
+        univariate. In the last two, trailing frames of NaN are padding.
+
+    n_features : int or None
+        Number of features wanted; None accepts any that all sequences share.
+
+    caller : str
+        Name in the message when that number differs.
+
+    Returns
+    -------
+    sequences : list of ndarray of shape (n_timesteps, n_features)
+        C-contiguous float64, without infinities; NaN marks values not observed. Arrays
+        that already are such are not copied.
+    """
+    if sparse.issparse(X):
+        raise TypeError(
+            "Sparse data was passed for X, but dense sequences are required: a list "
+            "of arrays of shape (n_timesteps, n_features). Use X.toarray()."
+        )
+    if is_list_of_sequences(X):
+        sequences = [checked_sequence(x, i) for i, x in enumerate(X)]
+    else:
+        sequences = unpadded_rows(X)
+    if not sequences:
+        raise ValueError("X must hold at least one sequence, got none.")
+    check_feature_counts(sequences, n_features, caller)
+    for i, x in enumerate(sequences):
+        check_values(x, i)
+    return sequences
+
+
+def is_list_of_sequences(X):
+    """Whether X is a list of arrays, not one array (or nested lists of numbers)."""
+    if isinstance(X, np.ndarray):
+        return X.dtype == object and X.ndim == 1
+    if not isinstance(X, list | tuple):
+        return False
+    return len(X) == 0 or any(np.ndim(x) != 1 or _is_array(x) for x in X)
+
+
+def _is_array(x):
+    return hasattr(x, "__array__")
+
+
+def checked_sequence(x, i):
+    """Return one member of a list as a float64 array of two dimensions."""
+    try:
+        array = np.asarray(x)
+        # Without this, complex values would only lose their imaginary part.
+        wrong = "complex values" if array.dtype.kind == "c" else None
+        array = np.asarray(array.real, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"X[{i}] must be an array of numbers of shape (n_timesteps, n_features), "
+            f"got {type(x).__name__}: {error}."
+        ) from error
+    if wrong is not None:
+        raise ValueError(f"X[{i}] must be an array of real numbers, got {wrong}.")
+    if array.ndim == 1:
+        array = array[:, None]
+    if array.ndim != 2:
+        raise ValueError(
+            f"X[{i}] must have shape (n_timesteps, n_features), got {array.shape}."
+        )
+    return np.ascontiguousarray(array)
+
+
+def unpadded_rows(X):
+    """Sequences from an array of two or three dimensions, less their padding."""
+    array = check_array(
+        X, dtype=np.float64, allow_nd=True, ensure_all_finite=False, input_name="X"
+    )
+    if array.ndim == 2:
+        array = array[..., None]
+    if array.ndim != 3:
+        raise ValueError(
+            "X must be a list of arrays, or an array of shape (n_sequences, "
+            "n_timesteps, n_features) or (n_sequences, n_timesteps), got shape "
+            f"{array.shape}."
+        )
+    sequences = []
+    for x in array:
+        filled = np.flatnonzero(~np.isnan(x).all(axis=1))
+        last = filled[-1] + 1 if len(filled) else 0
+        sequences.append(np.ascontiguousarray(x[:last]))
+    return sequences
+
+
+def check_feature_counts(sequences, n_features, caller):
+    """Raise unless all sequences have one and the wanted number of features."""
+    sizes = sorted({x.shape[1] for x in sequences})
+    if len(sizes) > 1:
+        raise ValueError(
+            f"All sequences in X must have the same number of features, got {sizes}."
+        )
+    if sizes[0] == 0:
+        raise ValueError("The sequences in X must have at least 1 feature, got 0.")
+    if n_features is not None and sizes[0] != n_features:
+        raise ValueError(
+            f"X has {sizes[0]} features, but {caller} is expecting {n_features} "
+            "features as input."
+        )
+
+
+def check_values(x, i):
+    """Raise unless a sequence has frames, and values that are not infinite."""
+    if len(x) == 0:
+        raise ValueError(
+            f"X[{i}] must have at least 1 timestep with an observed value, got none."
+        )
+    # One pass decides for almost all sequences.
+    peak = max(x.max(), -x.min())
+    if peak <= LARGEST_VALUE:
+        return
+    if np.isnan(peak):
+        seen = x[~np.isnan(x)]
+        if len(seen) == 0:
+            raise ValueError(
+                f"X[{i}] must have at least 1 observed value, got only NaN."
+            )
+        peak = np.abs(seen).max()
+    if np.isinf(peak):
+        raise ValueError(
+            f"X[{i}] must not contain infinity; use NaN for values not observed."
+        )
+    if peak > LARGEST_VALUE:
+        raise ValueError(
+            f"X[{i}] must hold values of size at most {LARGEST_VALUE:g}, got {peak:g}."
+        )
+
+
+def check_complete(sequences, reason):
+    """Raise if a sequence has values missing in channels that it observes.
+
+    Parameters
+    ----------
+    sequences : list of ndarray
+        Checked sequences.
+
+    reason : str
+        What cannot do with such values, as the subject of the message.
+    """
+    for i, x in enumerate(sequences):
+        gaps = np.isnan(x)
+        if gaps.any() and (gaps.any(axis=0) & ~gaps.all(axis=0)).any():
+            channel = int(np.flatnonzero(gaps.any(axis=0) & ~gaps.all(axis=0))[0])
+            raise ValueError(
+                f"{reason} needs every value of a channel or none, got "
+                f"{int(gaps[:, channel].sum())} NaN among {len(x)} values of channel "
+                f"{channel} of X[{i}]."
+            )
+
+
+def check_no_missing(sequences, reason):
+    """Raise if a sequence has any missing value."""
+    for i, x in enumerate(sequences):
+        gaps = np.isnan(x)
+        if gaps.any():
+            channel = int(np.flatnonzero(gaps.any(axis=0))[0])
+            raise ValueError(
+                f"{reason} needs sequences without NaN, got "
+                f"{int(gaps[:, channel].sum())} NaN in channel {channel} of X[{i}]."
+            )

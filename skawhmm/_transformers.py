@@ -1,0 +1,329 @@
+"""Sequences in, models out."""
+
+import warnings
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from skawhmm._engines import resolve_engine
+from skawhmm._fitting import fit_models, make_batch
+from skawhmm._models import HMMBatch
+from skawhmm._pooled_fit import fit_pooled
+from skawhmm._sequences import check_complete, check_no_missing, check_sequences
+from skawhmm._single_fit import FitOptions
+from skawhmm._validation import check_choice, check_integer, check_real
+
+OPTIONS = {
+    "covariance_type": ("diag", "full", "spherical", "tied"),
+    "init": ("kmeans", "pooled"),
+    "topology": ("ergodic", "left-to-right", "linear"),
+    "weights": ("occupancy", "stationary"),
+    "missing": ("zero", "common"),
+}
+
+
+class HMMTransformer(TransformerMixin, BaseEstimator):
+    r"""Fit one hidden Markov model with Gaussian states to every sequence.
+
+    All models are fitted in one compiled batch by expectation maximisation. What a
+    sequence gets depends on its own values, `random_state` and (with a pooled model)
+    the training sequences; not on its place or company in the batch, nor on `n_jobs`.
+
+    Parameters
+    ----------
+    n_components : int or {"bic", "aic"}, default=3
+        Number of states. With a criterion it is chosen for every sequence between 1
+        and `max_components` (with a pooled model: once, for that). Sequences with
+        fewer distinct frames get fewer states.
+
+    covariance_type : {"diag", "full", "spherical", "tied"}, default="diag"
+        Covariances of the states. Spherical ones are stored as diagonal, tied ones as
+        full.
+
+    n_mix : int, default=1
+        Number of Gaussians a state. A state with several becomes several states that
+        are entered in fixed proportions.
+
+    topology : {"ergodic", "left-to-right", "linear"}, default="ergodic"
+        Allowed transitions: all; to the same and later states; to the same and the
+        next state. The last two start in the first state.
+
+    init : {"kmeans", "pooled"}, default="kmeans"
+        Start values. By default the sequence's own: k-means clusters (segments in
+        time, if the topology is not ergodic) with their covariances and counted
+        transitions. With "pooled", one model fitted to all training sequences, which
+        makes states correspond across models.
+
+    prior : {None, "pooled"}, default=None
+        With "pooled", every model is the pooled model adapted to the sequence by
+        maximum a posteriori; short sequences then become usable.
+
+    relevance : float, default=4.0
+        Weight of the pooled model as prior, in frames a state.
+
+    n_init : int, default=1
+        Number of fits from different start values, of which the most likely is kept.
+
+    max_iter : int, default=100
+        Largest number of EM steps.
+
+    tol : float, default=1e-5
+        EM stops when a step gains less log likelihood than this per frame.
+
+    reg_covar : float, default=1e-4
+        Least variance of a state along any direction, as a share of the sequence's.
+        Channels that do not vary at all keep variance 0.
+
+    max_components : int, default=8
+        Largest number of states tried by a criterion.
+
+    weights : {"occupancy", "stationary"}, default="occupancy"
+        State probabilities of the models: the expected share of frames in each state,
+        or the stationary law of the transition matrix.
+
+    missing : {"zero", "common"}, default="zero"
+        Channels without any value in a sequence get mean and variance 0, or are left
+        out when two models are compared. Single missing values (NaN) are accepted by
+        diagonal and spherical models, which do not count them.
+
+    engine : {"batched", "hmmlearn"} or hmmlearn estimator, default="batched"
+        What climbs from the start values. An estimator, such as
+        ``VariationalGaussianHMM()`` or ``GMMHMM(n_mix=2)``, is cloned for every
+        sequence and keeps its own start values, priors and stopping rule.
+
+    n_jobs : int, default=None
+        Number of jobs; `None` means 1 unless in a `joblib.parallel_config` context.
+
+    random_state : int, RandomState instance or None, default=None
+        Seed of the start values.
+
+    verbose : bool, default=False
+        Whether to show progress.
+
+    Attributes
+    ----------
+    n_features_in_ : int
+        Number of features of the training sequences.
+
+    pooled_model_ : HMMBatch or None
+        The model of all training sequences, if `init` or `prior` asks for one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skawhmm import HMMTransformer
+    >>> rng = np.random.default_rng(0)
+    >>> X = [rng.normal(size=(n, 2)) for n in (30, 40, 50)]
+    >>> models = HMMTransformer(n_components=2, random_state=0).fit_transform(X)
+    >>> models.shape
+    (3,)
+    >>> models.info["n_timesteps"]
+    array([30, 40, 50])
+    """
+
+    def __init__(
+        self,
+        n_components=3,
+        covariance_type="diag",
+        *,
+        n_mix=1,
+        topology="ergodic",
+        init="kmeans",
+        prior=None,
+        relevance=4.0,
+        n_init=1,
+        max_iter=100,
+        tol=1e-5,
+        reg_covar=1e-4,
+        max_components=8,
+        weights="occupancy",
+        missing="zero",
+        engine="batched",
+        n_jobs=None,
+        random_state=None,
+        verbose=False,
+    ):
+        self.n_components = n_components
+        self.covariance_type = covariance_type
+        self.n_mix = n_mix
+        self.topology = topology
+        self.init = init
+        self.prior = prior
+        self.relevance = relevance
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.reg_covar = reg_covar
+        self.max_components = max_components
+        self.weights = weights
+        self.missing = missing
+        self.engine = engine
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X, y=None):  # noqa: ARG002
+        """Check the parameters and learn the pooled model, if one is asked for.
+
+        Parameters
+        ----------
+        X : list of array-like of shape (n_timesteps, n_features)
+            Training sequences; or an array of shape (n_sequences, n_timesteps,
+            n_features) with trailing NaN as padding, or of shape (n_sequences,
+            n_timesteps) with univariate sequences.
+
+        y : Ignored
+            Not used, present for API consistency.
+
+        Returns
+        -------
+        self : object
+            The fitted transformer.
+        """
+        self._check_parameters()
+        sequences = check_sequences(X, caller=type(self).__name__)
+        self.n_features_in_ = sequences[0].shape[1]
+        largest = np.iinfo(np.int32).max
+        self._seed = int(check_random_state(self.random_state).randint(largest))
+        self._pooled, self.pooled_model_ = None, None
+        if "pooled" in {self.init, self.prior}:
+            self._check_gaps(sequences)
+            self._pooled = fit_pooled(sequences, self._options(), self.n_jobs)
+            self.pooled_model_ = self._pooled_batch()
+        return self
+
+    def transform(self, X):
+        """Fit one model to every sequence.
+
+        Parameters
+        ----------
+        X : list of array-like of shape (n_timesteps, n_features)
+            Sequences, in any form that `fit` takes.
+
+        Returns
+        -------
+        models : HMMBatch
+            The models, in the order of the sequences. Its `info` has the columns
+            ``converged``, ``n_iter``, ``log_likelihood`` and ``n_timesteps``.
+        """
+        check_is_fitted(self)
+        sequences = check_sequences(
+            X, n_features=self.n_features_in_, caller=type(self).__name__
+        )
+        self._check_gaps(sequences)
+        fits = fit_models(
+            sequences,
+            self._options(),
+            pooled=self._pooled,
+            n_jobs=self.n_jobs,
+            verbose=self.verbose,
+        )
+        self._warn_of_few_states(fits)
+        return make_batch(
+            fits,
+            stationary=self.weights == "stationary",
+            mask_missing=self.missing == "common",
+        )
+
+    def _check_parameters(self):
+        for name, choices in OPTIONS.items():
+            check_choice(name, getattr(self, name), choices)
+        if self.prior is not None:
+            check_choice("prior", self.prior, ("pooled",))
+        if not isinstance(self.n_components, str):
+            check_integer("n_components", self.n_components, 1)
+        elif self.n_components not in {"aic", "bic"}:
+            raise ValueError(
+                "n_components must be an integer of at least 1, 'aic' or 'bic', got "
+                f"{self.n_components!r}."
+            )
+        for name in ("n_mix", "n_init", "max_components"):
+            check_integer(name, getattr(self, name), 1)
+        check_integer("max_iter", self.max_iter, 0)
+        check_real("relevance", self.relevance, 0, np.inf, include_low=False)
+        for name in ("tol", "reg_covar"):
+            check_real(name, getattr(self, name), 0, np.inf)
+        self._check_engine()
+
+    def _check_engine(self):
+        if isinstance(self.engine, str):
+            if self.engine not in {"batched", "hmmlearn"}:
+                raise ValueError(
+                    "engine must be 'batched', 'hmmlearn' or an hmmlearn estimator, "
+                    f"got {self.engine!r}."
+                )
+            needs = {"prior": None, "n_mix": 1} if self.engine == "hmmlearn" else {}
+        elif hasattr(self.engine, "fit") and hasattr(self.engine, "set_params"):
+            needs = {"prior": None, "init": "kmeans", "topology": "ergodic", "n_mix": 1}
+        else:
+            raise TypeError(
+                "engine must be 'batched', 'hmmlearn' or an hmmlearn estimator, got "
+                f"{type(self.engine).__name__}."
+            )
+        for name, value in needs.items():
+            if getattr(self, name) != value:
+                raise ValueError(
+                    f"{name} must be {value!r} with engine={self.engine!r}, got "
+                    f"{getattr(self, name)!r}."
+                )
+
+    def _check_gaps(self, sequences):
+        reason = None
+        if self.covariance_type in {"full", "tied"}:
+            reason = f"covariance_type={self.covariance_type!r}"
+        elif self.engine != "batched":
+            reason = f"engine={self.engine!r}"
+        if reason is None:
+            return
+        if "pooled" in {self.init, self.prior}:
+            check_no_missing(sequences, f"{reason} with a pooled model")
+        else:
+            check_complete(sequences, reason)
+
+    def _options(self):
+        criterion = self.n_components if isinstance(self.n_components, str) else None
+        return FitOptions(
+            n_components=self.max_components if criterion else self.n_components,
+            covariance_type=self.covariance_type,
+            topology=self.topology,
+            n_mix=self.n_mix,
+            n_init=self.n_init,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            reg_covar=self.reg_covar,
+            relevance=self.relevance if self.prior == "pooled" else 0.0,
+            criterion=criterion,
+            seed=self._seed,
+            engine=resolve_engine(self.engine, self.covariance_type),
+        )
+
+    def _pooled_batch(self):
+        model = self._pooled.model
+        return HMMBatch(
+            model.transmat[None],
+            model.means[None],
+            model.covars[None],
+            startprobs=model.startprob[None],
+        )
+
+    def _warn_of_few_states(self, fits):
+        if isinstance(self.n_components, str) or self._pooled is not None:
+            return
+        few = [i for i, fit in enumerate(fits) if fit.n_states < self.n_components]
+        if few:
+            warnings.warn(
+                f"{len(few)} of {len(fits)} sequences have fewer distinct frames than "
+                f"n_components={self.n_components} and get as many states as frames; "
+                f"the first is X[{few[0]}] with {fits[few[0]].n_states}.",
+                UserWarning,
+                stacklevel=3,
+            )
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.three_d_array = True
+        tags.input_tags.allow_nan = True
+        tags.transformer_tags.preserves_dtype = []
+        return tags
