@@ -643,3 +643,41 @@ def check_targets(estimator, y):
             "None."
         )
     return y
+
+
+def check_channel_groups(groups, n_features):
+    """Return the channels of each group by its name.
+
+    Parameters
+    ----------
+    groups : dict or sequence of sequences of int, or None
+        What was given; None stands for one group of all channels.
+
+    n_features : int
+        Number of channels.
+
+    Returns
+    -------
+    groups : dict of ndarray of int
+        The channels.
+    """
+    if groups is None:
+        return {"all": np.arange(n_features)}
+    if not hasattr(groups, "items"):
+        groups = {f"group{n}": channels for n, channels in enumerate(groups)}
+    if not groups:
+        raise ValueError("groups must hold at least one group of channels, got none.")
+    checked = {}
+    for name, channels in groups.items():
+        array = np.asarray(channels)
+        if array.ndim != 1 or array.size == 0 or array.dtype.kind not in "iu":
+            raise ValueError(
+                f"groups[{name!r}] must be a list of channel numbers, got {channels!r}."
+            )
+        if array.min() < 0 or array.max() >= n_features:
+            raise ValueError(
+                f"groups[{name!r}] must hold channels from 0 to {n_features - 1}, got "
+                f"{channels!r}."
+            )
+        checked[str(name)] = array
+    return checked

@@ -1,0 +1,111 @@
+"""Neighbours from distances: the nearest first, equal distances by index."""
+
+import numpy as np
+from scipy.sparse import csr_matrix
+
+
+def nearest(distances, n_neighbors):
+    """Return the nearest columns of each row.
+
+    Parameters
+    ----------
+    distances : ndarray of shape (n_rows, n_columns)
+        Distances, without NaN.
+
+    n_neighbors : int
+        How many, at most `n_columns`.
+
+    Returns
+    -------
+    distances : ndarray of shape (n_rows, n_neighbors)
+        Distances of the neighbours, in increasing order.
+
+    indices : ndarray of shape (n_rows, n_neighbors)
+        Their columns. Of columns at equal distance the first comes first.
+    """
+    last = n_neighbors - 1
+    indices = np.argpartition(distances, last, axis=1)[:, :n_neighbors]
+    farthest = np.take_along_axis(distances, indices[:, last:], axis=1)
+    # A partition takes any of the columns that tie for the last place.
+    tied = np.flatnonzero((distances <= farthest).sum(axis=1) > n_neighbors)
+    order = np.argsort(distances[tied], axis=1, kind="stable")
+    indices[tied] = order[:, :n_neighbors]
+    indices.sort(axis=1)
+    found = np.take_along_axis(distances, indices, axis=1)
+    order = np.argsort(found, axis=1, kind="stable")
+    found = np.take_along_axis(found, order, axis=1)
+    return found, np.take_along_axis(indices, order, axis=1)
+
+
+def nearest_others(distances, n_neighbors):
+    """Return the nearest columns of each row but the one on the diagonal.
+
+    Parameters
+    ----------
+    distances : ndarray of shape (n_models, n_models)
+        Distances, without NaN.
+
+    n_neighbors : int
+        How many, at most ``n_models - 1``.
+
+    Returns
+    -------
+    distances, indices : ndarray of shape (n_models, n_neighbors)
+        As of `nearest`.
+    """
+    size = len(distances)
+    others = distances[~np.eye(size, dtype=bool)].reshape(size, size - 1)
+    found, indices = nearest(others, n_neighbors)
+    return found, indices + (indices >= np.arange(size)[:, None])
+
+
+def neighbor_graph(values, indices, n_columns):
+    """Return a sparse matrix of neighbours, each row in the order given.
+
+    Parameters
+    ----------
+    values, indices : ndarray of shape (n_rows, n_neighbors)
+        Entries and their columns.
+
+    n_columns : int
+        Number of columns of the matrix.
+
+    Returns
+    -------
+    graph : csr_matrix of shape (n_rows, n_columns)
+        The matrix; entries may be zero.
+    """
+    n_rows, n_neighbors = indices.shape
+    starts = np.arange(0, n_rows * n_neighbors + 1, n_neighbors)
+    return csr_matrix(
+        (values.ravel(), indices.ravel(), starts), shape=(n_rows, n_columns)
+    )
+
+
+def broken_ties(shares, codes):
+    """Return shares of votes in which no two classes share the first place.
+
+    Parameters
+    ----------
+    shares : ndarray of shape (n_rows, n_classes)
+        Shares of votes.
+
+    codes : ndarray of shape (n_rows, n_neighbors)
+        Class of each neighbour, the nearest first.
+
+    Returns
+    -------
+    shares : ndarray of shape (n_rows, n_classes)
+        Where several classes have the most votes, that of the nearest neighbour among
+        them has more by the least possible amount.
+    """
+    most = shares == shares.max(axis=1, keepdims=True)
+    rows = np.flatnonzero(most.sum(axis=1) > 1)
+    if len(rows) == 0:
+        return shares
+    leading = np.take_along_axis(most[rows], codes[rows], axis=1)
+    first = np.argmax(leading, axis=1)
+    winners = codes[rows, first]
+    shares = shares.copy()
+    shares[rows, winners] = np.nextafter(shares[rows, winners], 2)
+    return shares

@@ -1,0 +1,148 @@
+"""What estimators by nearest models have in common."""
+
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_matrix, identity
+from sklearn.utils.validation import check_is_fitted
+
+from skawhmm._inputs import check_input
+from skawhmm._nearest import nearest, nearest_others, neighbor_graph
+from skawhmm._references import (
+    check_precomputed,
+    fit_models,
+    mixed_precomputed,
+    reference_distances,
+    transformed,
+)
+from skawhmm._validation import check_choice, check_neighbor_count
+
+
+class NeighborsMixin:
+    """What estimators by nearest models have in common.
+
+    A subclass has the parameters `n_neighbors`, `metric`, `alpha`, `p`,
+    `metric_params`, `hmm`, `memory`, `n_jobs` and `verbose`.
+    """
+
+    n_neighbors: int
+    weights: Any
+    metric: Any
+    alpha: float
+    hmm: Any
+    memory: Any
+
+    def kneighbors(
+        self,
+        X: Any = None,
+        n_neighbors: int | None = None,
+        return_distance: bool = True,
+    ) -> Any:
+        """Find the nearest training models.
+
+        Parameters
+        ----------
+        X : HMMBatch, list of array-like or array-like, default=None
+            Queries in one of the forms that `fit` takes. By default the training
+            models, none of which is its own neighbour.
+
+        n_neighbors : int, default=None
+            How many; by default as the parameter says.
+
+        return_distance : bool, default=True
+            Whether to return distances as well.
+
+        Returns
+        -------
+        distances : ndarray of shape (n_queries, n_neighbors)
+            Distances in increasing order, if `return_distance`.
+
+        indices : ndarray of shape (n_queries, n_neighbors)
+            Places of the neighbours in the training data. Of neighbours at equal
+            distance the first comes first.
+        """
+        check_is_fitted(self)
+        found, indices = self._nearest(X, n_neighbors)
+        return (found, indices) if return_distance else indices
+
+    def kneighbors_graph(
+        self, X: Any = None, n_neighbors: int | None = None, mode: str = "connectivity"
+    ) -> csr_matrix:
+        """Return the nearest training models as a sparse matrix.
+
+        Parameters
+        ----------
+        X : HMMBatch, list of array-like or array-like, default=None
+            Queries in one of the forms that `fit` takes. By default the training
+            models, none of which is its own neighbour.
+
+        n_neighbors : int, default=None
+            How many; by default as the parameter says.
+
+        mode : {"connectivity", "distance"}, default="connectivity"
+            Whether the entries are ones or distances.
+
+        Returns
+        -------
+        graph : csr_matrix of shape (n_queries, n_models_fit)
+            The graph; rows are sorted by distance.
+        """
+        check_is_fitted(self)
+        check_choice("mode", mode, ("connectivity", "distance"))
+        found, indices = self._nearest(X, n_neighbors)
+        values = found if mode == "distance" else np.ones_like(found)
+        return neighbor_graph(values, indices, self.n_samples_fit_)
+
+    def _fit_references(self, X, y=None):
+        check_neighbor_count(self.n_neighbors, np.inf)
+        if self._precomputed:
+            X = check_precomputed(self, X, reset=True, square=True)
+            self._between_references = mixed_precomputed(X, self.alpha)
+            self.hmm_, self.models_ = None, None
+        else:
+            X = check_input(self, X, reset=True)
+            self._between_references = None
+            self.hmm_, self.models_ = fit_models(self.hmm, X, y, self.memory)
+        self.n_samples_fit_ = len(X)
+
+    def _distances(self, X):
+        """Return the distances of `X` to the references; theirs if X is None."""
+        if self._precomputed:
+            if X is None:
+                return self._between_references
+            X = check_precomputed(self, X, reset=False)
+            return mixed_precomputed(X, self.alpha)
+        if X is None:
+            models = self.models_
+        else:
+            X = check_input(self, X, reset=False)
+            models = transformed(self.hmm_, X, self.memory)
+        return reference_distances(models, self.models_, self, self.alpha)
+
+    def _nearest(self, X, n_neighbors=None):
+        """Return distances and indices of neighbours; the one place that seeks them."""
+        chosen = self.n_neighbors if n_neighbors is None else n_neighbors
+        n_neighbors = check_neighbor_count(chosen, self.n_samples_fit_ - (X is None))
+        seek = nearest_others if X is None else nearest
+        return seek(self._distances(X), n_neighbors)
+
+    def _vote(self, voter, targets, found, indices):
+        """Return the voter, and the neighbours in the form that it takes."""
+        # Only the order of neighbours and their weights count, so infinity may be
+        # the largest number, which scikit-learn accepts, and an estimate below 0 be 0.
+        found = np.clip(found, 0, np.finfo(float).max)
+        size = self.n_samples_fit_
+        voter = voter(found.shape[1], weights=self.weights, metric="precomputed")
+        voter.fit(identity(size, format="csr"), targets)
+        return voter, neighbor_graph(found, indices, size)
+
+    @property
+    def _precomputed(self):
+        return isinstance(self.metric, str) and self.metric == "precomputed"
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags.input_tags.pairwise = self._precomputed
+        tags.input_tags.allow_nan = not self._precomputed
+        tags.input_tags.three_d_array = True
+        return tags
