@@ -8,6 +8,7 @@ from skawhmm._pairwise import (
     hmm_distance,
     pairwise_hmm_components,
     pairwise_hmm_distances,
+    pairwise_hmm_distances_chunked,
     register_states,
 )
 
@@ -22,5 +23,6 @@ __all__ = [
     "hmm_distance",
     "pairwise_hmm_components",
     "pairwise_hmm_distances",
+    "pairwise_hmm_distances_chunked",
     "register_states",
 ]

@@ -56,6 +56,7 @@ class Aggregated:
     """
 
     symmetric = True
+    transition_share = 0.0
 
     def __init__(self, alpha=0.1, p=1):
         self.alpha = check_real("alpha", alpha, 0, 1)
@@ -190,6 +191,11 @@ class MAW(Aggregated):
     >>> pairwise_hmm_distances(models, metric=MeanDistance()).shape
     (4, 4)
     """
+
+    @property
+    def transition_share(self):
+        """Share of the transition component under the best registration."""
+        return self.alpha
 
     def _plans(self, prepared, index_a, index_b, cost):
         return optimal_registrations(

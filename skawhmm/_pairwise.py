@@ -1,6 +1,8 @@
 """Distances between all models of two batches: tiles, symmetry, jobs and progress."""
 
-from collections.abc import Mapping
+import hashlib
+from collections.abc import Iterator, Mapping
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -10,8 +12,11 @@ from tqdm.auto import tqdm
 
 from skawhmm._distances import resolve_metric
 from skawhmm._models import HMMBatch
+from skawhmm._resume import open_matrix
 from skawhmm._validation import (
+    check_matrix,
     check_models,
+    check_real,
     check_same_features,
     check_single_model,
 )
@@ -38,7 +43,9 @@ def pairwise_hmm_distances(
     metric_params: Mapping[str, Any] | None = None,
     n_jobs: int | None = None,
     verbose: int = 0,
-) -> NDArray[np.float64]:
+    out: str | PathLike[str] | NDArray[Any] | None = None,
+    dtype: Any = np.float64,
+) -> NDArray[Any]:
     """Distances between all models of `X` and all models of `Y`.
 
     Parameters
@@ -68,11 +75,19 @@ def pairwise_hmm_distances(
     verbose : int, default=0
         Whether to show a progress bar.
 
+    out : str, path-like or ndarray of shape (n_models_X, n_models_Y), default=None
+        Where to put the distances. A name makes a ``.npy`` file on disk that need not
+        fit into memory; if the work is interrupted, the same call takes it up where
+        it stopped. A call with other models or parameters is refused.
+
+    dtype : dtype, default=float64
+        Type of the numbers that are kept; they are computed in double precision.
+
     Returns
     -------
     distances : ndarray of shape (n_models_X, n_models_Y)
-        The distances. The value for a pair is the same, to the last bit, whatever else
-        is in the batches and however the work is split.
+        The distances; `out` if it is given. The value for a pair is the same, to the
+        last bit, whatever else is in the batches and however the work is split.
 
     Examples
     --------
@@ -87,7 +102,78 @@ def pairwise_hmm_distances(
            [0.8, 0. ]])
     """
     chosen = resolve_metric(metric, alpha=alpha, p=p, metric_params=metric_params)
-    return _pairwise(X, Y, chosen, "distances", (), n_jobs, verbose)
+    return _pairwise(X, Y, chosen, "distances", (), n_jobs, verbose, out, dtype)
+
+
+def pairwise_hmm_distances_chunked(
+    X: HMMBatch,
+    Y: HMMBatch | None = None,
+    metric: Any = "maw",
+    *,
+    alpha: float = 0.1,
+    p: float = 1,
+    metric_params: Mapping[str, Any] | None = None,
+    n_jobs: int | None = None,
+    verbose: int = 0,
+    max_memory: float = 256.0,
+) -> Iterator[tuple[slice, NDArray[np.float64]]]:
+    """Generate the distances between models a few rows at a time.
+
+    Parameters
+    ----------
+    X : HMMBatch
+        The models.
+
+    Y : HMMBatch, default=None
+        The models to compare with; by default those of `X`.
+
+    metric : {"maw", "iaw", "kl", "coupling"} or object, default="maw"
+        Distance between two models.
+
+    alpha : float in [0, 1], default=0.1
+        Share of the transition component in the distance.
+
+    p : float in (0, 2], default=1
+        Order of the distance.
+
+    metric_params : dict, default=None
+        Further parameters of the distance.
+
+    n_jobs : int, default=None
+        Number of joblib workers, as in :func:`pairwise_hmm_distances`.
+
+    verbose : int, default=0
+        Whether to show a progress bar.
+
+    max_memory : float, default=256.0
+        Size of a chunk in megabytes, at most; a chunk has at least one row.
+
+    Yields
+    ------
+    rows : slice
+        The models of `X` that the chunk belongs to.
+
+    distances : ndarray of shape (n_rows, n_models_Y)
+        Their distances to all models of `Y`.
+
+    Examples
+    --------
+    >>> from skawhmm import HMMBatch, pairwise_hmm_distances_chunked
+    >>> from skawhmm.datasets import make_seed_models
+    >>> models = HMMBatch(**make_seed_models(n_models=5, random_state=0))
+    >>> chunks = pairwise_hmm_distances_chunked(models, max_memory=8e-5)
+    >>> [distances.shape for rows, distances in chunks]
+    [(2, 5), (2, 5), (1, 5)]
+    """
+    check_models("X", X)
+    others = X if Y is None else check_models("Y", Y)
+    limit = check_real("max_memory", max_memory, 0, np.inf, include_low=False)
+    chosen = resolve_metric(metric, alpha=alpha, p=p, metric_params=metric_params)
+    n_rows = max(int(limit * 1e6 / (8 * len(others))), 1)
+    starts = range(0, len(X), n_rows)
+    for first in tqdm(starts, "chunks", disable=not verbose):
+        rows = slice(first, min(first + n_rows, len(X)))
+        yield rows, _pairwise(X[rows], others, chosen, "distances", (), n_jobs, 0)
 
 
 def pairwise_hmm_components(
@@ -250,8 +336,8 @@ def register_states(
     chosen = resolve_metric(metric, alpha=0, p=p, metric_params=metric_params)
     _check_aggregated(metric, chosen)
     check_same_features(a, b)
-    models = HMMBatch.concatenate([_bare(a), _bare(b)])
-    first, second = _oriented(models.keys, np.array([0]), np.array([1]))
+    models = HMMBatch.concatenate([bare_models(a), bare_models(b)])
+    first, second = oriented(models.keys, np.array([0]), np.array([1]))
     plan = chosen.registrations(chosen.prepare(models), first, second)[0]
     plan = plan if first[0] == 0 else plan.T
     return plan[: a.n_components[0], : b.n_components[0]]
@@ -265,7 +351,7 @@ def _check_aggregated(name, metric):
         )
 
 
-def _bare(models):
+def bare_models(models):
     """Return the models without info columns, which need not agree between batches."""
     return HMMBatch._from_parts(
         models.emission,
@@ -277,34 +363,60 @@ def _bare(models):
     )
 
 
-def _pairwise(X, Y, metric, method, tail, n_jobs, verbose):
+def _pairwise(X, Y, metric, method, tail, n_jobs, verbose, out=None, dtype=np.float64):
     """Call a method of a prepared metric for all pairs, a tile of pairs at a time."""
     check_models("X", X)
     same = Y is None
     check_same_features(X, X if same else check_models("Y", Y))
-    models = X if same else HMMBatch.concatenate([_bare(X), _bare(Y)])
+    models = X if same else HMMBatch.concatenate([bare_models(X), bare_models(Y)])
     rows = np.arange(len(X))
     columns = rows if same else len(X) + np.arange(len(Y))
     mirrored = same and metric.symmetric
-    keys = models.keys if metric.symmetric else None
-    prepared = metric.prepare(models)
-    call = delayed(_tile)
     size = models.transmats.shape[1]
     limit = getattr(metric, "max_tile", MAX_TILE)
     tiles = list(_tiles(len(rows), len(columns), size, limit, mirrored))
+    shape, journal = (len(rows), len(columns), *tail), None
+    if out is None:
+        out = np.empty(shape, dtype)
+    elif isinstance(out, np.ndarray):
+        check_matrix("out", out, shape)
+    else:
+        plan = {"models": _digest(models), "metric": _description(metric)}
+        plan["tiles"] = len(tiles)
+        out, journal = open_matrix(out, shape, np.dtype(dtype), plan)
+    todo = [k for k in range(len(tiles)) if journal is None or k not in journal.done]
+    if not todo:
+        return out
+    keys = models.keys if metric.symmetric else None
+    prepared = metric.prepare(models)
     results = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(
-        call(metric, method, prepared, keys, rows[row], columns[column])
-        for row, column in tiles
+        delayed(_tile)(
+            metric, method, prepared, keys, rows[tiles[k][0]], columns[tiles[k][1]]
+        )
+        for k in todo
     )
-    out = np.empty((len(rows), len(columns), *tail))
-    bar = tqdm(total=len(tiles), desc="pairs", unit="tile", disable=not verbose)
-    with bar:
-        for (row, column), values in zip(tiles, results, strict=True):
-            out[row, column] = values
-            if mirrored:
-                out[column, row] = values.swapaxes(0, 1)
-            bar.update()
+    finished = zip(todo, results, strict=True)
+    for k, values in tqdm(
+        finished, "pairs", len(todo), unit="tile", disable=not verbose
+    ):
+        row, column = tiles[k]
+        out[row, column] = values
+        if mirrored:
+            out[column, row] = values.swapaxes(0, 1)
+        if journal is not None:
+            journal.add(k, out)
+    if journal is not None:
+        journal.secure(out)
     return out
+
+
+def _digest(models):
+    return hashlib.blake2b(models.keys.tobytes(), digest_size=16).hexdigest()
+
+
+def _description(metric):
+    values = ", ".join(f"{name}={value!r}" for name, value in vars(metric).items())
+    return f"{type(metric).__name__}({values})"
 
 
 def _tiles(n_rows, n_columns, n_components, limit, mirrored):
@@ -327,7 +439,7 @@ def _tile(metric, method, prepared, keys, rows, columns):
         upper = index_a <= index_b
         index_a, index_b = index_a[upper], index_b[upper]
     if keys is not None:
-        index_a, index_b = _oriented(keys, index_a, index_b)
+        index_a, index_b = oriented(keys, index_a, index_b)
     values = getattr(metric, method)(prepared, index_a, index_b)
     tile = np.empty((rows.size, columns.size, *values.shape[1:]))
     if not diagonal:
@@ -339,7 +451,7 @@ def _tile(metric, method, prepared, keys, rows, columns):
     return tile
 
 
-def _oriented(keys, index_a, index_b):
+def oriented(keys, index_a, index_b):
     """Order each pair by content, so that d(a, b) and d(b, a) are one computation."""
     swap = keys[index_a] > keys[index_b]
     return np.where(swap, index_b, index_a), np.where(swap, index_a, index_b)
