@@ -1,9 +1,18 @@
 """Compare time series by the hidden Markov models behind them."""
 
 from skawhmm._aggregated import IAW, MAW
+from skawhmm._class_distance import HMMClassDistance
 from skawhmm._coupling import TransitionCoupling
 from skawhmm._divergence import KL
+from skawhmm._metrics import (
+    average_precision,
+    precision_at_k,
+    retrieval_auc,
+    retrieval_curve,
+)
 from skawhmm._models import HMMBatch
+from skawhmm._neighbors import KNeighborsHMMClassifier, KNeighborsHMMRegressor
+from skawhmm._neighbors_cv import KNeighborsHMMClassifierCV
 from skawhmm._pairwise import (
     hmm_distance,
     pairwise_hmm_components,
@@ -11,6 +20,10 @@ from skawhmm._pairwise import (
     pairwise_hmm_distances_chunked,
     register_states,
 )
+from skawhmm._pairwise_transformers import AlphaMixer, PairwiseHMMDistance
+from skawhmm._preprocessing import Deltas, Framewise, TimeChannel
+from skawhmm._retriever import HMMRetriever
+from skawhmm._transformers import HMMTransformer
 
 __version__ = "0.1.0.dev0"
 
@@ -18,11 +31,26 @@ __all__ = [
     "IAW",
     "KL",
     "MAW",
+    "AlphaMixer",
+    "Deltas",
+    "Framewise",
     "HMMBatch",
+    "HMMClassDistance",
+    "HMMRetriever",
+    "HMMTransformer",
+    "KNeighborsHMMClassifier",
+    "KNeighborsHMMClassifierCV",
+    "KNeighborsHMMRegressor",
+    "PairwiseHMMDistance",
+    "TimeChannel",
     "TransitionCoupling",
+    "average_precision",
     "hmm_distance",
     "pairwise_hmm_components",
     "pairwise_hmm_distances",
     "pairwise_hmm_distances_chunked",
+    "precision_at_k",
     "register_states",
+    "retrieval_auc",
+    "retrieval_curve",
 ]
