@@ -1,5 +1,7 @@
 """Models from and for hmmlearn."""
 
+from copy import copy
+
 import numpy as np
 
 
@@ -36,6 +38,10 @@ def _parts(n, model):
             f"{type(model).__name__} at {n}."
         )
     if means.ndim == 2:
+        if not hasattr(model, "n_features"):
+            # Its parameters were set by hand; hmmlearn's covars_ needs the number.
+            model = copy(model)
+            model.n_features = means.shape[1]
         covars = _covariances(model.covars_, model.covariance_type, means.shape)
         return model.transmat_, means, covars, model.startprob_
     # A mixture: state i with k Gaussians is k states that share its row.

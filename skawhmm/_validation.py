@@ -172,13 +172,14 @@ def check_model_shapes(arrays):
             "covars must be variances in all models or matrices in all, got variances "
             f"in model {n} and matrices in model {other}."
         )
+    sizes = n_components.tolist()
     for name, entries in arrays.items():
-        for n, (entry, size) in enumerate(zip(entries, n_components, strict=True)):
+        for n, (entry, size) in enumerate(zip(entries, sizes, strict=True)):
             last = {"transmats": size, "means": n_features, "covars": n_features}
             axes = (last[name],) * (entry.ndim - 1) if name in last else ()
             if entry.shape != (size, *axes):
                 raise ValueError(
-                    f"{name} of model {n} must have shape {(int(size), *axes)} "
+                    f"{name} of model {n} must have shape {(size, *axes)} "
                     f"({size} states, {n_features} features), got {entry.shape}."
                 )
     return n_components
