@@ -31,11 +31,11 @@ def marginal_components(plans, cost, p, bias):
     """
     marginal = np.empty(plans.shape[0])
     for n in range(plans.shape[0]):
-        total = -bias[n]
+        total = 0.0
         for i in range(plans.shape[1]):
             for j in range(plans.shape[2]):
                 total += plans[n, i, j] * cost[n, i, j]
-        marginal[n] = max(total, 0.0) ** (1 / p)
+        marginal[n] = max(total - bias[n], 0.0) ** (1 / p)
     return marginal
 
 

@@ -26,9 +26,12 @@ VALUE_ROUNDING = 1e-13
 # Rounds are few (2 to 6 are seen); the bound only guards against rounding.
 MAX_ROUNDS = 100
 
-# Up to this many pairs of states the linear system is solved by elimination; past it
-# by sweeps, whose number does not grow with the size.
-MAX_ELIMINATED = 100
+# Sweeps stop at changes of this share of the largest cost, which is rounding.
+SWEEP_ROUNDING = 1e-15
+
+# Elimination takes n_cells / 3 steps a cell of the matrix, sweeps about this many over
+# 1 - gamma, but only over the few cells that carry mass.
+SWEEPS = 30
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -60,41 +63,71 @@ def coupling_distances(weights, transmats, index_a, index_b, cost, gamma, p):
     distances : ndarray of shape (n_pairs,)
         The distances :math:`D_\gamma`.
     """
-    size = weights.shape[1]
+    largest = weights.shape[1]
     distances = np.empty(index_a.size)
-    value, plan = np.empty((size, size)), np.empty((size, size))
-    policy = np.empty((size * size, size, size))
-    numbers, nodes = make_workspace(size, size)
+    values, plans = np.empty(largest**2), np.empty(largest**2)
+    policies = np.empty(largest**4)
+    numbers, nodes = make_workspace(largest, largest)
     for n in range(index_a.size):
         a, b = index_a[n], index_b[n]
+        rows = _used_states(weights[a], transmats[a])
+        columns = _used_states(weights[b], transmats[b])
+        n_cells = rows * columns
+        value = values[:n_cells].reshape(rows, columns)
+        plan = plans[:n_cells].reshape(rows, columns)
+        policy = policies[: n_cells**2].reshape(n_cells, rows, columns)
         coupling_value(
-            transmats[a], transmats[b], cost[n], gamma, value, policy, numbers, nodes
+            transmats[a, :rows, :rows],
+            transmats[b, :columns, :columns],
+            np.ascontiguousarray(cost[n, :rows, :columns]),
+            gamma,
+            value,
+            policy,
+            numbers,
+            nodes,
         )
-        total = solve_transport(weights[a], weights[b], value, plan, numbers, nodes)
+        total = solve_transport(
+            weights[a, :rows], weights[b, :columns], value, plan, numbers, nodes
+        )
         distances[n] = total ** (1 / p)
     return distances
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
+def _used_states(weights, transmat):
+    """Count the states up to the last one that a path can reach.
+
+    Padding is left out, so that nothing depends on the other models of a batch.
+    """
+    used = 1
+    for i in range(weights.size):
+        for j in range(weights.size):
+            if weights[j] > 0 or (i != j and transmat[i, j] > 0):
+                used = max(used, j + 1)
+    return used
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
 def coupling_value(chain_a, chain_b, cost, gamma, value, policy, numbers, nodes):
     """Fill `value` with V of one pair of models and `policy` with the row couplings."""
-    size = cost.shape[0]
+    n_rows, n_columns = cost.shape
+    n_cells = n_rows * n_columns
     value[:] = cost
     slack = VALUE_ROUNDING * cost.max()
     gain = np.inf
     rounds = 0
     while gain > slack and rounds < MAX_ROUNDS:
-        for i in range(size):
-            for j in range(size):
-                cell = i * size + j
+        for i in range(n_rows):
+            for j in range(n_columns):
+                cell = i * n_columns + j
                 solve_transport(
                     chain_a[i], chain_b[j], value, policy[cell], numbers, nodes
                 )
         before = value.copy()
-        if size * size <= MAX_ELIMINATED:
+        if (1 - gamma) * n_cells**2 <= 3 * SWEEPS * (n_rows + n_columns):
             _eliminate(policy, cost, gamma, value)
         else:
-            _sweep(policy, cost, gamma, value, slack)
+            _sweep(policy, cost, gamma, value)
         # The first round starts from a value that no policy has, which may rise.
         gain = np.inf if rounds == 0 else (before - value).max()
         rounds += 1
@@ -124,22 +157,22 @@ def _eliminate(policy, cost, gamma, value):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _sweep(policy, cost, gamma, value, slack):
+def _sweep(policy, cost, gamma, value):
     """Solve the same system by sweeps over the few cells that each coupling uses."""
-    size = cost.shape[0]
-    n_cells = size * size
-    cells = np.empty((n_cells, 2 * size), np.int64)
-    masses = np.empty((n_cells, 2 * size))
+    n_rows, n_columns = cost.shape
+    n_cells = n_rows * n_columns
+    cells = np.empty((n_cells, n_rows + n_columns), np.int64)
+    masses = np.empty((n_cells, n_rows + n_columns))
     counts = np.zeros(n_cells, np.int64)
     for cell in range(n_cells):
         for k in range(n_cells):
-            mass = policy[cell, k // size, k % size]
+            mass = policy[cell, k // n_columns, k % n_columns]
             if mass > 0:
                 cells[cell, counts[cell]], masses[cell, counts[cell]] = k, mass
                 counts[cell] += 1
     flat, base = value.reshape(-1), cost.reshape(-1)
-    change = np.inf
-    while change > (1 - gamma) * slack:
+    least, change = SWEEP_ROUNDING * cost.max(), np.inf
+    while change > least:
         change = 0.0
         for cell in range(n_cells):
             ahead = 0.0
@@ -167,6 +200,7 @@ class TransitionCoupling:
 
     symmetric = True
     marginal_share = 1.0
+    transition_share = 0.0
 
     def __init__(self, p=1, *, gamma=0.9):
         self.p = check_real("p", p, 0, 2, include_low=False)

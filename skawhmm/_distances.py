@@ -20,6 +20,7 @@ A distance of the form ``(1 - alpha) * marginal + alpha * transition`` also has
 ``registrations(prepared, index_a, index_b)``; `Aggregated` then makes ``distances``.
 """
 
+from collections.abc import Mapping
 from inspect import signature
 
 from skawhmm._aggregated import IAW, MAW
@@ -49,7 +50,16 @@ def resolve_metric(metric, *, alpha, p, metric_params=None):
     metric : object
         The distance.
     """
+    if metric_params is not None and not isinstance(metric_params, Mapping):
+        raise TypeError(
+            f"metric_params must be a dict or None, got {type(metric_params).__name__}."
+        )
     if not isinstance(metric, str):
+        if metric_params:
+            raise ValueError(
+                "metric_params go with the name of a metric, got them with "
+                f"{metric!r}, which has its own."
+            )
         return check_metric(metric, METRICS)
     chosen = METRICS[check_choice("metric", metric, METRICS)]
     known = signature(chosen).parameters

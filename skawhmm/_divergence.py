@@ -14,6 +14,7 @@ from skawhmm._inference import (
     sample_sequences,
     state_ranks,
 )
+from skawhmm._models import HMMBatch
 from skawhmm._validation import (
     check_choice,
     check_integer,
@@ -136,12 +137,44 @@ def divergence_rates(own, other, lengths):
     Returns
     -------
     rates : ndarray of shape (n_pairs,)
-        Differences of log likelihood a frame; infinite, never NaN, where the second
-        model cannot emit the sequence.
+        Differences of log likelihood a frame; infinite, never NaN, where one of the
+        models cannot emit the sequence.
     """
-    apart = (other[0] == -np.inf) | (other[1] != own[1])
-    gaps = own[0] - np.where(apart, 0.0, other[0])
+    apart = (own[0] == -np.inf) | (other[0] == -np.inf) | (other[1] != own[1])
+    gaps = np.where(apart, 0.0, own[0]) - np.where(apart, 0.0, other[0])
     return np.where(apart, np.inf, gaps / lengths)
+
+
+def models_on(models, mask):
+    """Return models of some of their features only.
+
+    Parameters
+    ----------
+    models : HMMBatch
+        The models.
+
+    mask : ndarray of bool of shape (n_features,)
+        The features to keep.
+
+    Returns
+    -------
+    models : HMMBatch
+        The marginal models, which observed all features that are left.
+    """
+    covars = models.covars[:, :, mask]
+    if models.covariance_type == "full":
+        covars = covars[..., mask]
+    sequences = models.sequences
+    if sequences is not None:
+        sequences = [sequence[:, mask] for sequence in sequences]
+    return HMMBatch(
+        models.transmats,
+        models.means[:, :, mask],
+        covars,
+        weights=models.weights,
+        startprobs=models.startprobs,
+        sequences=sequences,
+    )
 
 
 class KL:
@@ -166,6 +199,11 @@ class KL:
 
     random_state : int, RandomState instance or None, default=0
         What the sequences are derived from.
+
+    Notes
+    -----
+    Models that observed different features are compared on those that both did; the
+    rate is multiplied by how many times fewer these are than all features.
     """
 
     # Sequences are drawn anew for each tile, so that they need not all be kept.
@@ -200,16 +238,11 @@ class KL:
         prepared : object
             For the other method.
         """
-        if self.method == "variational":
-            values, vectors = np.linalg.eigh(models.emission.full_covars())
-            values = np.maximum(values, 0)
-            roots = vectors * np.sqrt(values)[..., None, :]
-            return models.transmats, np.array(models.means), roots, values, vectors
         if self.method == "data":
             check_kept_sequences(models)
-        _, transmats, sizes = chains(models, None)
-        laws = np.array(models.weights), transmats, sizes
-        return models, make_emissions(models), laws, check_seed(self.random_state)
+        seed = check_seed(self.random_state)
+        masked = models.observed is not None
+        return models, None if masked else self._shared(models), seed
 
     def distances(self, prepared, index_a, index_b):
         """Return the divergence of each pair.
@@ -227,20 +260,57 @@ class KL:
         distances : ndarray of shape (n_pairs,)
             Divergences of a from b, or the means of both directions.
         """
-        rates = self._rates(prepared, index_a, index_b)
-        if self.symmetric:
-            rates = 0.5 * (rates + self._rates(prepared, index_b, index_a))
+        models, shared, seed = prepared
+        if shared is None:
+            rates = self._masked_rates(models, seed, index_a, index_b)
+        else:
+            rates = self._rates(prepared, index_a, index_b)
         return rates if self.cap is None else np.minimum(rates, self.cap)
 
-    def _rates(self, prepared, index_a, index_b):
+    def _shared(self, models):
+        """Return what the compiled functions need of the models."""
         if self.method == "variational":
-            return variational_rates(*prepared, index_a, index_b)
-        models, emissions, laws, seed = prepared
+            values, vectors = np.linalg.eigh(models.emission.full_covars())
+            values = np.maximum(values, 0)
+            roots = vectors * np.sqrt(values)[..., None, :]
+            chain = models.weights, models.transmats
+            return *chain, np.array(models.means), roots, values, vectors
+        _, transmats, sizes = chains(models, None)
+        return make_emissions(models), np.array(models.weights), transmats, sizes
+
+    def _masked_rates(self, models, seed, index_a, index_b):
+        """Rates on the features that both models of a pair observed."""
+        masks = models.emission.masks() > 0
+        common, group = np.unique(
+            masks[index_a] & masks[index_b], axis=0, return_inverse=True
+        )
+        rates = np.empty(index_a.size)
+        for n, mask in enumerate(common):
+            pairs = np.flatnonzero(group == n)
+            used, place = np.unique(
+                np.stack([index_a[pairs], index_b[pairs]]), return_inverse=True
+            )
+            part = models_on(models[used], mask)
+            prepared = part, self._shared(part), seed
+            scale = mask.size / np.count_nonzero(mask)
+            rates[pairs] = scale * self._rates(prepared, *place.reshape(2, -1))
+        return rates
+
+    def _rates(self, prepared, index_a, index_b):
+        rates = self._directed_rates(prepared, index_a, index_b)
+        if not self.symmetric:
+            return rates
+        return 0.5 * (rates + self._directed_rates(prepared, index_b, index_a))
+
+    def _directed_rates(self, prepared, index_a, index_b):
+        models, shared, seed = prepared
+        if self.method == "variational":
+            return variational_rates(*shared, index_a, index_b)
         used, row = np.unique(index_a, return_inverse=True)
         packed = packed_sequences(self._sequences(models[used], seed))
         order = np.arange(used.size)
-        own = paired_log_likelihoods(packed, emissions, *laws, order, used)
-        other = paired_log_likelihoods(packed, emissions, *laws, row, index_b)
+        own = paired_log_likelihoods(packed, *shared, order, used)
+        other = paired_log_likelihoods(packed, *shared, row, index_b)
         own = own[0][row], own[1][row]
         return divergence_rates(own, other, packed.lengths[row])
 

@@ -272,8 +272,27 @@ def smoothed_registrations(points, posteriors, masks, index_a, index_b, p, reg):
             numItermax=SINKHORN_ITERATIONS,
             warn=False,
         )
-        plans.append(posteriors[a].T @ coupling @ posteriors[b])
+        plans.append(coupled_posteriors(coupling, posteriors[a], posteriors[b]))
     return np.array(plans)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def coupled_posteriors(coupling, posterior_a, posterior_b):
+    """Return the registration that a coupling of two samples makes.
+
+    Written out, as the rounding of a matrix product depends on how many states the
+    other models of the batch have.
+    """
+    n_samples, size = posterior_a.shape
+    plan = np.zeros((size, size))
+    for s in range(n_samples):
+        for j in range(size):
+            ahead = 0.0
+            for t in range(n_samples):
+                ahead += coupling[s, t] * posterior_b[t, j]
+            for i in range(size):
+                plan[i, j] += posterior_a[s, i] * ahead
+    return plan
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

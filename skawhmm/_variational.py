@@ -18,7 +18,8 @@ from numba import njit
 # A direction with less than this share of the largest variance is flat.
 RANK_TOLERANCE = 1e-10
 
-# Growth of V that is even among states to this share is taken as the rate.
+# Growth of V that is even among states to this share is taken as the rate; of equal
+# models it is up to twice this, and taken as 0.
 RATE_TOLERANCE = 1e-9
 MAX_STEPS = 2000
 
@@ -93,11 +94,16 @@ def state_divergences(means, roots, values, vectors, a, b, out):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def variational_rates(transmats, means, roots, values, vectors, index_a, index_b):
+def variational_rates(
+    weights, transmats, means, roots, values, vectors, index_a, index_b
+):
     """Upper bounds of the divergence rates of models a from models b.
 
     Parameters
     ----------
+    weights : ndarray of shape (n_models, n_components)
+        State probabilities.
+
     transmats : ndarray of shape (n_models, n_components, n_components)
         Transition matrices.
 
@@ -119,26 +125,49 @@ def variational_rates(transmats, means, roots, values, vectors, index_a, index_b
     for n in range(index_a.size):
         a, b = index_a[n], index_b[n]
         state_divergences(means, roots, values, vectors, a, b, divergence)
-        rates[n] = _rate(transmats[a], transmats[b], divergence, psi)
+        rates[n] = _rate(
+            weights[a], transmats[a], weights[b], transmats[b], divergence, psi
+        )
     return rates
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _rate(chain_a, chain_b, divergence, psi):
+def _reached(weights, chain):
+    """Whether a path may come to each state; padding is never reached."""
+    reached = weights > 0
+    for _ in range(weights.size):
+        for i in range(weights.size):
+            if reached[i]:
+                for j in range(weights.size):
+                    reached[j] |= chain[i, j] > 0
+    return reached
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _rate(weights_a, chain_a, weights_b, chain_b, divergence, psi):
     """Grow V until it grows evenly.
 
     Each step goes half way only, so that periodic chains settle too; the growth is
-    measured over a whole step.
+    measured over a whole step. Where chains fall into parts that grow unevenly, the
+    weights say how much of each part there is.
     """
     size = divergence.shape[0]
+    pairs = np.outer(_reached(weights_a, chain_a), _reached(weights_b, chain_b))
     for i in range(size):
         for j in range(size):
             psi[i, j] = np.outer(chain_a[i], chain_b[j])
-    value, fresh = divergence.copy(), np.empty((size, size))
+    value = np.where(pairs, divergence, np.inf)
+    if value.min() == np.inf:
+        return np.inf
+    fresh = value.copy()
     for _ in range(MAX_STEPS):
+        # Only differences of V matter: near 0 it keeps its digits.
+        value = 0.5 * (value + fresh) - fresh.min()
         low, high = np.inf, -np.inf
         for i in range(size):
             for j in range(size):
+                if not pairs[i, j]:
+                    continue
                 fresh[i, j] = divergence[i, j] + _coupled_divergence(
                     chain_a[i], chain_b[j], value, psi[i, j]
                 )
@@ -148,11 +177,13 @@ def _rate(chain_a, chain_b, divergence, psi):
         if high == -np.inf:
             return np.inf
         if high - low <= RATE_TOLERANCE * max(abs(high), 1.0):
-            return max(high, 0.0)
-        for i in range(size):
-            for j in range(size):
-                value[i, j] = 0.5 * (value[i, j] + fresh[i, j])
-    return max(high, 0.0)
+            break
+    start = np.outer(weights_a, weights_b)
+    after = _coupled_divergence(weights_a, weights_b, fresh, start.copy())
+    if after == np.inf:
+        return np.inf
+    before = _coupled_divergence(weights_a, weights_b, value, start)
+    return after - before if after - before > 2 * RATE_TOLERANCE else 0.0
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -174,9 +205,10 @@ def _coupled_divergence(row_a, row_b, value, psi):
                 return np.inf
             mass = 0.0
             for m in range(size):
-                # The best phi given psi stands in its place.
-                psi[k, m] *= np.exp(least - value[k, m])
-                mass += psi[k, m]
+                if psi[k, m] > 0:
+                    # The best phi given psi stands in its place.
+                    psi[k, m] *= np.exp(least - value[k, m])
+                    mass += psi[k, m]
             total += row_a[k] * (np.log(row_a[k] / mass) + least)
             for m in range(size):
                 psi[k, m] *= row_a[k] / mass
