@@ -46,7 +46,7 @@ def pairwise_hmm_distances(
     out: str | PathLike[str] | NDArray[Any] | None = None,
     dtype: Any = np.float64,
 ) -> NDArray[Any]:
-    """Distances between all models of `X` and all models of `Y`.
+    """All distances between the models of `X` and those of `Y`.
 
     Parameters
     ----------
