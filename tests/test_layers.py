@@ -54,7 +54,3 @@ def test_imports_come_from_lower_stages(path):
         "datasets" if name == "datasets" else ""
     }:
         assert STAGE_OF[other] < STAGE_OF[name], f"{name} imports {other}"
-
-
-def test_the_table_lists_no_more_than_there_is():
-    assert set(STAGE_OF) <= set(FILES.values())
