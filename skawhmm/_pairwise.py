@@ -6,12 +6,12 @@ from os import PathLike
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from tqdm.auto import tqdm
 
 from skawhmm._distances import resolve_metric
 from skawhmm._models import HMMBatch
+from skawhmm._parallel import Shared, completed
 from skawhmm._resume import open_matrix
 from skawhmm._validation import (
     check_matrix,
@@ -369,13 +369,12 @@ def _pairwise(X, Y, metric, method, tail, n_jobs, verbose, out=None, dtype=np.fl
     same = Y is None
     check_same_features(X, X if same else check_models("Y", Y))
     models = X if same else HMMBatch.concatenate([bare_models(X), bare_models(Y)])
-    rows = np.arange(len(X))
-    columns = rows if same else len(X) + np.arange(len(Y))
+    n_columns = len(X if same else Y)
     mirrored = same and metric.symmetric
     size = models.transmats.shape[1]
     limit = getattr(metric, "max_tile", MAX_TILE)
-    tiles = list(_tiles(len(rows), len(columns), size, limit, mirrored))
-    shape, journal = (len(rows), len(columns), *tail), None
+    tiles = list(_tiles(len(X), n_columns, size, limit, mirrored))
+    shape, journal = (len(X), n_columns, *tail), None
     if out is None:
         out = np.empty(shape, dtype)
     elif isinstance(out, np.ndarray):
@@ -388,17 +387,17 @@ def _pairwise(X, Y, metric, method, tail, n_jobs, verbose, out=None, dtype=np.fl
     if not todo:
         return out
     keys = models.keys if metric.symmetric else None
-    prepared = metric.prepare(models)
-    results = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(
-        delayed(_tile)(
-            metric, method, prepared, keys, rows[tiles[k][0]], columns[tiles[k][1]]
-        )
-        for k in todo
+    work = metric, method, metric.prepare(models), keys, 0 if same else len(X)
+    shared = Shared(work, models.nbytes)
+    results = completed(
+        _tile,
+        shared,
+        [tiles[k] for k in todo],
+        n_jobs=n_jobs,
+        verbose=verbose,
+        label="tiles",
     )
-    finished = zip(todo, results, strict=True)
-    for k, values in tqdm(
-        finished, "pairs", len(todo), unit="tile", disable=not verbose
-    ):
+    for k, values in zip(todo, results, strict=True):
         row, column = tiles[k]
         out[row, column] = values
         if mirrored:
@@ -426,10 +425,17 @@ def _tiles(n_rows, n_columns, n_components, limit, mirrored):
     edge = max(edge, 1)
     for row in range(0, n_rows, edge):
         for column in range(row if mirrored else 0, n_columns, edge):
-            yield slice(row, row + edge), slice(column, column + edge)
+            yield (
+                slice(row, min(row + edge, n_rows)),
+                slice(column, min(column + edge, n_columns)),
+            )
 
 
-def _tile(metric, method, prepared, keys, rows, columns):
+def _tile(shared, row, column):
+    """Compute one tile of the matrix: the rows and columns of two slices."""
+    metric, method, prepared, keys, offset = shared.value
+    rows = np.arange(row.start, row.stop)
+    columns = offset + np.arange(column.start, column.stop)
     index_a, index_b = (
         index.ravel() for index in np.meshgrid(rows, columns, indexing="ij")
     )

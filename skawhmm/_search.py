@@ -11,9 +11,7 @@ through all references, to the last bit and with ties in the same order.
 from collections import Counter
 
 import numpy as np
-from joblib import Parallel, delayed
 from sklearn.neighbors import KDTree
-from tqdm.auto import tqdm
 
 from skawhmm._bounds import (
     centroid_bounds,
@@ -24,6 +22,7 @@ from skawhmm._bounds import (
 from skawhmm._components import marginal_components
 from skawhmm._models import HMMBatch
 from skawhmm._pairwise import bare_models, oriented
+from skawhmm._parallel import Shared, completed
 from skawhmm._prepared import PreparedModels
 from skawhmm._registration import optimal_registrations, power_cost
 
@@ -156,24 +155,22 @@ class SearchIndex:
     def _run(self, queries, n_neighbors, radius, n_jobs, verbose):
         index, queries = self._aligned(queries)
         n_queries = len(index if queries is None else queries)
-        blocks = [
-            np.arange(first, min(first + QUERY_BLOCK, n_queries))
+        tasks = [
+            (None if queries is None else queries[first:last], first, last)
             for first in range(0, n_queries, QUERY_BLOCK)
+            for last in [min(first + QUERY_BLOCK, n_queries)]
         ]
-        results = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(
-            delayed(_search_block)(
-                index,
-                None if queries is None else queries[rows],
-                rows if queries is None else None,
-                n_neighbors,
-                radius,
-            )
-            for rows in blocks
-        )
+        shared = Shared((index, n_neighbors, radius), 2 * index.references.nbytes)
         self.counts = Counter()
         parts = []
-        bar = tqdm(results, "queries", len(blocks), unit="block", disable=not verbose)
-        for found, counts in bar:
+        for found, counts in completed(
+            _search_block,
+            shared,
+            tasks,
+            n_jobs=n_jobs,
+            verbose=verbose,
+            label="queries",
+        ):
             parts.append(found)
             self.counts += counts
         return parts
@@ -196,7 +193,7 @@ class _Block:
 
     def __init__(self, index, queries, own):
         self.index = index
-        self.own = own
+        self.own = own if queries is None else None
         if queries is None:
             self.prepared = index.prepared.rows(own)
             self.vectors, self.keys = index.vectors[own], index.references.keys[own]
@@ -279,9 +276,10 @@ def _registered_bounds(metric, prepared, vectors, a, b):
     return bounds
 
 
-def _search_block(index, queries, own, n_neighbors, radius):
+def _search_block(shared, queries, first, last):
     """Search for a few queries; return what was found for each, and the counts."""
-    block = _Block(index, queries, own)
+    index, n_neighbors, radius = shared.value
+    block = _Block(index, queries, np.arange(first, last))
     n_queries = len(block.keys)
     found = _NOTHING
     if n_neighbors is None:
