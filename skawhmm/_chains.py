@@ -5,6 +5,7 @@ a state cannot emit. Nothing here knows what the emissions are.
 """
 
 from math import factorial
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -26,7 +27,7 @@ LOG2_E = 1.4426950408889634
 LN2_HIGH, LN2_LOW = 0.6931471803691238, 1.9082149292705877e-10
 LAST_INVERSE = 1.0 / factorial(13)
 INVERSE_FACTORIALS = tuple(1.0 / factorial(n) for n in range(12, -1, -1))
-EXACT = {**KERNEL, "fastmath": {"contract"}}
+EXACT: dict[str, Any] = {**KERNEL, "fastmath": {"contract"}}
 
 
 @njit(**EXACT)

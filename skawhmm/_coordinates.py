@@ -78,7 +78,7 @@ class Coordinates:
             back = self.inverse * scale
             means[:, active] += model.means @ back
             block = back.T @ model.covars @ back
-            inside = np.ix_(range(n_components), active, active)
+            inside = np.ix_(np.arange(n_components), active, active)
             covars[inside] = (block + block.transpose(0, 2, 1)) / 2
         return means, covars
 
@@ -89,7 +89,7 @@ class Coordinates:
         if self.basis is None:
             covars = model.covars[:, active] / scale**2
         else:
-            inside = np.ix_(range(len(means)), active, active)
+            inside = np.ix_(np.arange(len(means)), active, active)
             block = model.covars[inside] / np.outer(scale, scale)
             means = means @ self.basis
             covars = self.basis.T @ block @ self.basis

@@ -4,13 +4,15 @@ Frames lie in memory channel by channel, shape (n_features, n_timesteps), so tha
 inner loop runs over time and needs no shuffling. Nothing here knows about chains.
 """
 
+from typing import Any
+
 import numpy as np
 from numba import njit
 
-KERNEL = {"cache": True, "nogil": True, "error_model": "numpy"}
+KERNEL: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy"}
 # Sums over time may be reordered so that they fill vector registers; infinities and
 # NaN keep their meaning.
-REORDERED = {**KERNEL, "fastmath": {"reassoc", "contract"}}
+REORDERED: dict[str, Any] = {**KERNEL, "fastmath": {"reassoc", "contract"}}
 # Frames handled at a time: the channels of one block stay in the first cache.
 TIME_BLOCK = 256
 LOG_TWO_PI = 1.8378770664093453

@@ -44,8 +44,8 @@ Rule = namedtuple(
 )
 Rule.__doc__ = "What the M step keeps to, and when to stop."
 
-Start = namedtuple("Start", ["origin", "allowed", "ordered", "n_candidates", "rule"])
-Start.__doc__ = "Blank model, allowed moves, whether states come in order, draws."
+Search = namedtuple("Search", ["origin", "allowed", "ordered", "n_candidates"])
+Search.__doc__ = "Blank model, allowed moves, whether states come in order, draws."
 
 
 @njit(**KERNEL)
@@ -130,43 +130,62 @@ def expectation(frames, seen, offsets, model, stats, post):
 def chain_update(stats, model, prior, rule):
     """Start and transition probabilities of the M step."""
     n_components = model.startprob.shape[0]
-    start = stats.start + rule.relevance * prior.startprob
-    moves = stats.moves + rule.relevance * prior.transmat
+    # The start is the last row.
+    counts = np.empty((n_components + 1, n_components))
+    for j in range(n_components):
+        counts[-1, j] = stats.start[j] + rule.relevance * prior.startprob[j]
+        for i in range(n_components):
+            counts[i, j] = stats.moves[i, j] + rule.relevance * prior.transmat[i, j]
     if rule.n_mix > 1:
-        start, moves = tied_mixture(start, moves, rule.n_mix)
-    startprob = start / start.sum()
-    transmat = np.empty_like(model.transmat)
-    for i in range(n_components):
-        total = moves[i].sum()
-        if total < EMPTY_COUNT:
-            transmat[i] = model.transmat[i]
-        else:
-            transmat[i] = moves[i] / total
+        tie_mixtures(counts, rule.n_mix)
+    startprob, transmat = np.empty(n_components), np.empty_like(model.transmat)
+    for i in range(n_components + 1):
+        total, kept = 0.0, 0.0
         for j in range(n_components):
-            if transmat[i, j] < LEAST_TRANSITION:
-                transmat[i, j] = 0.0
-        transmat[i] /= transmat[i].sum()
+            total += counts[i, j]
+        for j in range(n_components):
+            if i < n_components and total < EMPTY_COUNT:
+                counts[i, j] = model.transmat[i, j]
+            else:
+                counts[i, j] /= total
+            if counts[i, j] < LEAST_TRANSITION:
+                counts[i, j] = 0.0
+            kept += counts[i, j]
+        for j in range(n_components):
+            if i < n_components:
+                transmat[i, j] = counts[i, j] / kept
+            else:
+                startprob[j] = counts[i, j] / kept
     return startprob, transmat
 
 
 @njit(**KERNEL)
-def tied_mixture(start, moves, n_mix):
-    """Return counts as if a state's components were entered in fixed proportions."""
-    n_components = start.shape[0]
-    shares = start + moves.sum(axis=0)
-    tied_start, tied_moves = np.zeros_like(start), np.zeros_like(moves)
-    portions = np.empty(n_components)
-    for j in range(0, n_components, n_mix):
-        total = shares[j : j + n_mix].sum()
-        for s in range(j, j + n_mix):
-            portions[s] = shares[s] / total if total > 0 else 1 / n_mix
-    for i in range(0, n_components, n_mix):
-        for j in range(0, n_components, n_mix):
-            total = moves[i : i + n_mix, j : j + n_mix].sum()
-            for r in range(i, i + n_mix):
-                tied_moves[r, j : j + n_mix] = total * portions[j : j + n_mix]
-        tied_start[i : i + n_mix] = start[i : i + n_mix].sum() * portions[i : i + n_mix]
-    return tied_start, tied_moves
+def tie_mixtures(counts, n_mix):
+    """Change counts to what they are if components are entered in fixed proportions.
+
+    The rows are those of the components, and the start.
+    """
+    n_components = counts.shape[1]
+    portions = np.zeros(n_components)
+    for j in range(n_components):
+        for i in range(n_components + 1):
+            portions[j] += counts[i, j]
+    for first in range(0, n_components, n_mix):
+        total = 0.0
+        for j in range(first, first + n_mix):
+            total += portions[j]
+        for j in range(first, first + n_mix):
+            portions[j] = portions[j] / total if total > 0 else 1 / n_mix
+    for top in range(0, n_components + 1, n_mix):
+        bottom = min(top + n_mix, n_components + 1)
+        for first in range(0, n_components, n_mix):
+            total = 0.0
+            for i in range(top, bottom):
+                for j in range(first, first + n_mix):
+                    total += counts[i, j]
+            for i in range(top, bottom):
+                for j in range(first, first + n_mix):
+                    counts[i, j] = total * portions[j]
 
 
 @njit(**KERNEL)
@@ -305,8 +324,8 @@ def log_prior(model, prior, rule):
 
 
 @njit(**KERNEL)
-def hard_model(frames, seen, offsets, labels, origin, allowed, rule):
-    """Model of frames whose states are given: within-state moments, counted steps.
+def hard_stats(frames, seen, offsets, labels, origin, allowed):
+    """Statistics of frames whose states are given: within-state moments, counted steps.
 
     Parameters
     ----------
@@ -324,9 +343,6 @@ def hard_model(frames, seen, offsets, labels, origin, allowed, rule):
 
     allowed : ndarray of shape (n_components, n_components)
         1 for transitions the topology has, else 0; the start has those of `origin`.
-
-    rule : Rule
-        As in `maximization`.
     """
     n_components = origin.startprob.shape[0]
     stats = empty_stats(origin)
@@ -342,11 +358,56 @@ def hard_model(frames, seen, offsets, labels, origin, allowed, rule):
     for i in range(n_components):
         stats.moves[i] = (stats.moves[i] + 0.5 / allowed[i].sum()) * allowed[i]
     add_moments(origin.covars, frames, seen, post, origin.means, stats)
-    plain = Rule(rule.pooled_covars, rule.n_mix, rule.floor, 0.0, 0, 0.0)
-    return maximization(stats, origin, origin, plain)
+    return stats
 
 
 @njit(**KERNEL)
+def climb(points, frames, seen, offsets, search, prior, rule, state):
+    """Choose a start and climb from it; see `em` and `screened_start`.
+
+    One kernel does both, since each would be compiled with all that it calls.
+    """
+    n_states = search.origin.startprob.shape[0] // rule.n_mix
+    post = np.empty((search.origin.startprob.shape[0], frames.shape[1]))
+    history = np.empty(max(rule.max_iter, SCREENING_STEPS) + 1)
+    best, best_value = search.origin, -np.inf
+    plain = Rule(rule.pooled_covars, rule.n_mix, rule.floor, 0.0, 0, 0.0)
+    # The last round is the climb itself, the others are trials of a start.
+    for trial in range(search.n_candidates + 1):
+        is_trial = trial < search.n_candidates
+        model, n_iter, steps = best, 0, rule.max_iter
+        if is_trial:
+            order = 0
+            if search.ordered:
+                order = 1 if trial == 0 else 2
+            labels = start_labels(points, offsets, n_states, rule.n_mix, order, state)
+            model, steps = search.origin, SCREENING_STEPS
+            stats = hard_stats(frames, seen, offsets, labels, model, search.allowed)
+            model = maximization(stats, model, model, plain)
+        if (is_trial and search.n_candidates == 1) or (not is_trial and steps < 0):
+            best = model
+            continue
+        converged, log_likelihood = False, 0.0
+        while True:
+            stats = empty_stats(model)
+            log_likelihood = expectation(frames, seen, offsets, model, stats, post)
+            history[n_iter] = log_likelihood
+            if not is_trial:
+                history[n_iter] += log_prior(model, prior, rule)
+                if n_iter > 0:
+                    gain = history[n_iter] - history[n_iter - 1]
+                    converged = gain <= rule.tol * frames.shape[1]
+            if converged or n_iter == steps:
+                break
+            model = maximization(stats, model, prior, plain if is_trial else rule)
+            n_iter += 1
+        if not is_trial:
+            return model, post, history[: n_iter + 1], log_likelihood, converged
+        if trial == 0 or history[n_iter] > best_value:
+            best, best_value = model, history[n_iter]
+    return best, post, history[:0], -np.inf, False
+
+
 def em(frames, seen, offsets, start, prior, rule):
     """Climb from a start until the gain per frame is below the tolerance.
 
@@ -381,25 +442,12 @@ def em(frames, seen, offsets, start, prior, rule):
     converged : bool
         Whether the gain fell below the tolerance.
     """
-    post = np.empty((start.startprob.shape[0], frames.shape[1]))
-    history = np.empty(rule.max_iter + 1)
-    model, n_iter = start, 0
-    while True:
-        stats = empty_stats(model)
-        log_likelihood = expectation(frames, seen, offsets, model, stats, post)
-        history[n_iter] = log_likelihood + log_prior(model, prior, rule)
-        if n_iter > 0:
-            gain = history[n_iter] - history[n_iter - 1]
-            if gain <= rule.tol * frames.shape[1]:
-                return model, post, history[: n_iter + 1], log_likelihood, True
-        if n_iter == rule.max_iter:
-            return model, post, history[: n_iter + 1], log_likelihood, False
-        model = maximization(stats, model, prior, rule)
-        n_iter += 1
+    search = Search(start, start.transmat, False, 0)
+    state = np.zeros(1, np.uint64)
+    return climb(frames, frames, seen, offsets, search, prior, rule, state)
 
 
-@njit(**KERNEL)
-def screened_start(points, frames, seen, offsets, start, state):
+def screened_start(points, frames, seen, offsets, search, rule, state):
     """Best of several starts after a few steps of EM from each.
 
     Parameters
@@ -410,29 +458,19 @@ def screened_start(points, frames, seen, offsets, start, state):
     offsets : ndarray of shape (n_sequences + 1,)
         Where the sequences begin and end.
 
-    start : Start
+    search : Search
         What to draw, and how many times.
+
+    rule : Rule
+        Constraints of the M step.
 
     state : ndarray of shape (1,)
         State of the random generator.
+
+    Returns
+    -------
+    model : Model
+        Start values.
     """
-    rule = start.rule
-    n_states = start.origin.startprob.shape[0] // rule.n_mix
-    trial = Rule(
-        rule.pooled_covars, rule.n_mix, rule.floor, 0.0, SCREENING_STEPS, -np.inf
-    )
-    best, best_value = start.origin, -np.inf
-    for candidate in range(start.n_candidates):
-        order = 0
-        if start.ordered:
-            order = 1 if candidate == 0 else 2
-        labels = start_labels(points, offsets, n_states, rule.n_mix, order, state)
-        model = hard_model(
-            frames, seen, offsets, labels, start.origin, start.allowed, rule
-        )
-        if start.n_candidates == 1:
-            return model
-        model, _, history, _, _ = em(frames, seen, offsets, model, model, trial)
-        if candidate == 0 or history[-1] > best_value:
-            best, best_value = model, history[-1]
-    return best
+    rule = rule._replace(max_iter=-1)
+    return climb(points, frames, seen, offsets, search, search.origin, rule, state)[0]

@@ -1,5 +1,7 @@
 """Fitting: one model a sequence, many sequences at a time."""
 
+from typing import Any
+
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from tqdm.auto import tqdm
@@ -63,8 +65,8 @@ def fit_block(sequences, block, options, pooled):
 def fit_sequence(x, options, pooled=None):
     """Fit one sequence; the parameters are those of `fit_models`."""
     if pooled is not None:
-        fit = adapted_fit if options.relevance > 0 else pooled_start_fit
-        return fit(x, options, pooled)
+        lean = adapted_fit if options.relevance > 0 else pooled_start_fit
+        return lean(x, options, pooled)
     channels = x.T.copy()
     coordinates = make_coordinates(channels, options.covariance_type)
     if not coordinates.active.any():
@@ -98,7 +100,7 @@ def make_batch(fits, *, stationary=False, mask_missing=False):
     mask_missing : bool
         Whether missing channels are left out of comparisons, else they are zeros.
     """
-    arrays = {
+    arrays: dict[str, Any] = {
         "transmats": [fit.model.transmat for fit in fits],
         "means": [fit.model.means for fit in fits],
         "covars": [fit.model.covars for fit in fits],

@@ -1,6 +1,7 @@
 """One model of all training sequences, and fits that lean on it."""
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -104,7 +105,7 @@ def joined(blocks):
 
 def pooled_runs(blocks, coordinates, n_states, options, n_jobs):
     """Best of `n_init` fits of one number of states to all blocks."""
-    best = None
+    best: Any = None
     for run in range(options.n_init):
         z, frames, seen, offsets = joined(blocks)
         n_used = distinct_count(z, n_states)

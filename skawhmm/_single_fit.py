@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from skawhmm._em import LEAST_FLOOR, Model, Rule, Start, em, screened_start
+from skawhmm._em import LEAST_FLOOR, Model, Rule, Search, em, screened_start
 from skawhmm._starts import content_seed, distinct_count
 
 # A state with fewer expected frames than this is empty: weight 0, never entered.
@@ -118,9 +118,11 @@ def start_model(points, frames, seen, offsets, n_states, options, run):
     )
     ordered = options.topology != "ergodic"
     n_candidates = n_starts(n_states * options.n_mix, frames.shape[1])
-    start = Start(origin, allowed, ordered, n_candidates, options.rule())
+    search = Search(origin, allowed, ordered, n_candidates)
     state = np.array([seed], np.uint64)
-    return screened_start(points, frames, seen, offsets, start, state), int(seed)
+    rule = options.rule()
+    start = screened_start(points, frames, seen, offsets, search, rule, state)
+    return start, int(seed)
 
 
 def n_starts(n_components, n_frames):

@@ -15,8 +15,8 @@ from skawhmm._densities import (
 
 # Rounds of Lloyd's algorithm, and the share of frames that must change in one; EM
 # continues where they stop.
-MAX_ROUNDS = 10
-LEAST_CHANGE = 0.01
+MAX_ROUNDS = 6
+LEAST_CHANGE = 0.02
 # Constants of the splitmix64 generator.
 STEP = np.uint64(0x9E3779B97F4A7C15)
 MIX_A = np.uint64(0xBF58476D1CE4E5B9)

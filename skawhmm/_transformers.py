@@ -1,6 +1,7 @@
 """Sequences in, models out."""
 
 import warnings
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
@@ -187,7 +188,8 @@ class HMMTransformer(TransformerMixin, BaseEstimator):
         self.n_features_in_ = sequences[0].shape[1]
         largest = np.iinfo(np.int32).max
         self._seed = int(check_random_state(self.random_state).randint(largest))
-        self._pooled, self.pooled_model_ = None, None
+        self._pooled: Any = None
+        self.pooled_model_ = None
         if "pooled" in {self.init, self.prior}:
             self._check_gaps(sequences)
             self._pooled = fit_pooled(sequences, self._options(), self.n_jobs)
@@ -254,7 +256,9 @@ class HMMTransformer(TransformerMixin, BaseEstimator):
                     "engine must be 'batched', 'hmmlearn' or an hmmlearn estimator, "
                     f"got {self.engine!r}."
                 )
-            needs = {"prior": None, "n_mix": 1} if self.engine == "hmmlearn" else {}
+            needs: dict[str, Any] = (
+                {"prior": None, "n_mix": 1} if self.engine == "hmmlearn" else {}
+            )
         elif hasattr(self.engine, "fit") and hasattr(self.engine, "set_params"):
             needs = {"prior": None, "init": "kmeans", "topology": "ergodic", "n_mix": 1}
         else:

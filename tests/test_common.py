@@ -1,12 +1,27 @@
 import pytest
+from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from skawhmm._transformers import HMMTransformer
+from skawhmm import (
+    AlphaMixer,
+    Deltas,
+    Framewise,
+    HMMClassDistance,
+    HMMRetriever,
+    HMMTransformer,
+    KNeighborsHMMClassifier,
+    KNeighborsHMMClassifierCV,
+    KNeighborsHMMRegressor,
+    PairwiseHMMDistance,
+    TimeChannel,
+)
 
 # Checks that cannot pass, each with its reason.
 OUTPUT = "the output is an HMMBatch, which the check compares as an array"
 COLUMNS = "the columns of a 2-D array are time steps, so their number may change"
+INFINITE = "an infinite distance is legal, as between models without common support"
 EXPECTED_FAILURES = {
+    "precomputed": {"check_estimators_nan_inf": INFINITE},
     "HMMTransformer": {
         "check_transformer_general": OUTPUT,
         "check_transformer_data_not_an_array": OUTPUT,
@@ -24,12 +39,33 @@ EXPECTED_FAILURES = {
 pytestmark = pytest.mark.filterwarnings("ignore:.*fewer distinct frames.*:UserWarning")
 
 
+# One state and no randomness: many checks fit rows of two numbers.
+HMM = HMMTransformer(n_components=1)
+ESTIMATORS = [
+    HMMTransformer(n_components=2),
+    Framewise(),
+    Deltas(),
+    TimeChannel(),
+    PairwiseHMMDistance(hmm=HMM),
+    PairwiseHMMDistance(hmm=HMM, output="kernel"),
+    PairwiseHMMDistance(hmm=HMM, output="psd_kernel"),
+    AlphaMixer(),
+    HMMClassDistance(hmm=HMM),
+    HMMRetriever(hmm=HMM),
+    KNeighborsHMMClassifier(hmm=HMM),
+    KNeighborsHMMClassifier(metric="precomputed"),
+    KNeighborsHMMRegressor(hmm=HMM),
+    KNeighborsHMMClassifierCV(hmm=HMM),
+    KNeighborsHMMClassifierCV(metric="precomputed"),
+]
+
+
 def expected_failures(estimator):
+    if get_tags(estimator).input_tags.pairwise:
+        return EXPECTED_FAILURES["precomputed"]
     return EXPECTED_FAILURES.get(type(estimator).__name__, {})
 
 
-@parametrize_with_checks(
-    [HMMTransformer(n_components=2)], expected_failed_checks=expected_failures
-)
+@parametrize_with_checks(ESTIMATORS, expected_failed_checks=expected_failures)
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
