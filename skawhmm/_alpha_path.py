@@ -8,6 +8,9 @@ from skawhmm._nearest import broken_ties
 # Sums of shares that are equal on paper differ by less than this.
 ROUNDING = 1e-9
 
+# Digits of a score that rounding does not reach.
+SCORE_DIGITS = 12
+
 
 def envelope(intercepts, slopes):
     """Return which of several lines is lowest, from 0 to 1.
@@ -86,7 +89,8 @@ def nearest_path(components, codes, gains):
     place, change = place[change != 0], change[change != 0]
     cuts, where = np.unique(place, return_inverse=True)
     totals = np.bincount(where, weights=change, minlength=len(cuts))
-    scores = first + np.append(0, np.cumsum(totals))
+    # Running sums drift in the last digits.
+    scores = np.round(first + np.append(0, np.cumsum(totals)), SCORE_DIGITS)
     return np.concatenate([[0], cuts, [1]]), scores
 
 
@@ -126,11 +130,12 @@ def gain_score(gains):
     return score
 
 
-def auc_score(codes, shares, neighbors):  # noqa: ARG001
+def auc_score(codes, shares, neighbors):
     """Return the area under the curve of each class against the rest, averaged."""
     counts = np.bincount(codes)
     members = np.eye(len(counts), dtype=bool)[codes]
-    ranks = np.where(members, rankdata(shares, axis=0), 0).sum(axis=0)
+    ranks = rankdata(broken_ties(shares, neighbors), axis=0)
+    ranks = np.where(members, ranks, 0).sum(axis=0)
     areas = (ranks - counts * (counts + 1) / 2) / (counts * (len(codes) - counts))
     return areas.mean()
 

@@ -25,9 +25,9 @@ class AlphaCurveDisplay:
     n_neighbors : array-like of shape (n_numbers,)
         Numbers of neighbours, one a column of `scores`.
 
-    path : Bunch, default=None
-        Exact scores of one neighbour, ``scores[i]`` from ``alphas[i]`` to
-        ``alphas[i + 1]``. They replace the column of one neighbour.
+    path : dict of ndarray, default=None
+        Exact scores of one neighbour: ``path["scores"][i]`` from ``path["alphas"][i]``
+        to the next. They replace the column of one neighbour.
 
     best_alpha : float, default=None
         The chosen share, marked in the picture.
@@ -137,8 +137,8 @@ class AlphaCurveDisplay:
             label = f"{number} neighbour" + ("s" if number > 1 else "")
             style = {"label": label, **kwargs}
             if number == 1 and self.path is not None:
-                steps = np.repeat(self.path.scores, 2)
-                ends = np.repeat(self.path.alphas, 2)[1:-1]
+                steps = np.repeat(self.path["scores"], 2)
+                ends = np.repeat(self.path["alphas"], 2)[1:-1]
                 self.lines_ += self.ax_.plot(ends, steps, **style)
             else:
                 self.lines_ += self.ax_.plot(self.alphas, scores, **style)

@@ -101,11 +101,8 @@ def broken_ties(shares, codes):
     """
     most = shares == shares.max(axis=1, keepdims=True)
     rows = np.flatnonzero(most.sum(axis=1) > 1)
-    if len(rows) == 0:
-        return shares
     leading = np.take_along_axis(most[rows], codes[rows], axis=1)
-    first = np.argmax(leading, axis=1)
-    winners = codes[rows, first]
+    winners = codes[rows, np.argmax(leading, axis=1)]
     shares = shares.copy()
     shares[rows, winners] = np.nextafter(shares[rows, winners], 2)
     return shares

@@ -156,7 +156,8 @@ class KNeighborsHMMClassifier(ClassifierMixin, NeighborsMixin, BaseEstimator):
         Returns
         -------
         y : ndarray of shape (n_queries,)
-            The class with the largest value of `predict_proba`.
+            The class with the most votes. In a tie it is, of the classes with the most,
+            that of the nearest neighbour.
         """
         check_is_fitted(self)
         return self.classes_[np.argmax(self.predict_proba(X), axis=1)]
@@ -173,8 +174,9 @@ class KNeighborsHMMClassifier(ClassifierMixin, NeighborsMixin, BaseEstimator):
         Returns
         -------
         shares : ndarray of shape (n_queries, n_classes)
-            Shares in the order of `classes_`. Where several are largest, that of the
-            nearest neighbour's class is larger by the last digit.
+            Shares in the order of `classes_`. Of several largest ones, that of the
+            nearest neighbour's class is larger by the last digit, so that `predict`
+            always takes the largest.
         """
         check_is_fitted(self)
         found, indices = self._nearest(X)

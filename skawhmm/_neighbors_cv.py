@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_matrix
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import Bunch, check_consistent_length
+from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import check_is_fitted
 
 from skawhmm._aggregated import mixed
@@ -109,9 +109,9 @@ class KNeighborsHMMClassifierCV(ClassifierMixin, BaseEstimator):
     scores_ : ndarray of shape (n_alphas, n_numbers)
         Their leave-one-out scores.
 
-    alpha_path_ : Bunch
-        The score of one neighbour as an exact function of `alpha`: it is ``scores[i]``
-        between ``alphas[i]`` and ``alphas[i + 1]``.
+    alpha_path_ : dict of ndarray
+        The score of one neighbour as an exact function of `alpha`: it is
+        ``alpha_path_["scores"][i]`` between ``alpha_path_["alphas"][i]`` and the next.
 
     best_estimator_ : KNeighborsHMMClassifier
         The classifier with the choice, fitted on all training models.
@@ -232,7 +232,7 @@ class KNeighborsHMMClassifierCV(ClassifierMixin, BaseEstimator):
         Returns
         -------
         y : ndarray of shape (n_queries,)
-            The class with the largest value of `predict_proba`.
+            The class with the most votes; in a tie, that of the nearest neighbour.
         """
         check_is_fitted(self)
         return self.best_estimator_.predict(self._queries(X))
@@ -365,7 +365,7 @@ class KNeighborsHMMClassifierCV(ClassifierMixin, BaseEstimator):
                     codes, shares[:, number - 1], neighbors[:, :number]
                 )
         alphas, scores = nearest_path(components, codes, gains(codes))
-        self.alpha_path_ = Bunch(alphas=alphas, scores=scores)
+        self.alpha_path_ = {"alphas": alphas, "scores": scores}
 
     def _choose(self):
         """Set the best pair: by score, then by the width of its range of alpha."""
@@ -378,7 +378,7 @@ class KNeighborsHMMClassifierCV(ClassifierMixin, BaseEstimator):
             alpha = self.alphas_[(first + last) // 2]
             choices.append((scores.max(), width, int(number), alpha))
         if choices[0][2] == 1 and self.alphas is None and len(self.alphas_) > 1:
-            ends, scores = self.alpha_path_.alphas, self.alpha_path_.scores
+            ends, scores = self.alpha_path_["alphas"], self.alpha_path_["scores"]
             first, last = widest_best(ends[:-1], ends[1:], scores)
             width = ends[last + 1] - ends[first]
             choices[0] = scores.max(), width, 1, ends[first] + width / 2
