@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
-from sklearn.utils import check_array, check_consistent_length
+from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
 from skawhmm._inputs import check_classes
@@ -140,7 +140,6 @@ class KNeighborsHMMClassifier(ClassifierMixin, NeighborsMixin, BaseEstimator):
         """
         y = check_classes(self, y)
         self._fit_references(X, y)
-        check_consistent_length(range(self.n_samples_fit_), y)
         self.classes_, self._codes = np.unique(y, return_inverse=True)
         return self
 
@@ -302,9 +301,9 @@ class KNeighborsHMMRegressor(RegressorMixin, NeighborsMixin, BaseEstimator):
         self : KNeighborsHMMRegressor
             The fitted regressor.
         """
-        self._fit_references(X, check_targets(self, y))
+        check_targets(self, y)
         self._targets = check_array(y, ensure_2d=False, dtype="numeric", input_name="y")
-        check_consistent_length(range(self.n_samples_fit_), self._targets)
+        self._fit_references(X, self._targets)
         return self
 
     def predict(self, X: Any) -> NDArray[np.float64]:

@@ -200,7 +200,6 @@ class KNeighborsHMMClassifierCV(ClassifierMixin, BaseEstimator):
         check_choice("weights", self.weights, ("uniform", "distance"))
         y = check_classes(self, y)
         references, components = self._fit_components(X, y)
-        check_consistent_length(components, y)
         self.classes_, codes = np.unique(y, return_inverse=True)
         if self.scoring == "roc_auc" and len(self.classes_) < 2:
             raise ValueError("scoring='roc_auc' needs at least 2 classes in y, got 1.")
@@ -318,8 +317,10 @@ class KNeighborsHMMClassifierCV(ClassifierMixin, BaseEstimator):
         if self._precomputed:
             self.hmm_ = None
             X = check_precomputed(self, X, reset=True, square=True)
+            check_consistent_length(X, y)
             return X, X if X.ndim == 3 else np.stack([X, X], axis=-1)
         X = check_input(self, X, reset=True)
+        check_consistent_length(X, y)
         self.hmm_, models = fit_models(self.hmm, X, y, self.memory)
         chosen = resolve_metric(
             self.metric, alpha=0, p=self.p, metric_params=self.metric_params

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_matrix, identity
+from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import check_is_fitted
 
 from skawhmm._inputs import check_input
@@ -97,10 +98,12 @@ class NeighborsMixin:
         check_neighbor_count(self.n_neighbors, np.inf)
         if self._precomputed:
             X = check_precomputed(self, X, reset=True, square=True)
+            check_consistent_length(X, y)
             self._between_references = mixed_precomputed(X, self.alpha)
             self.hmm_, self.models_ = None, None
         else:
             X = check_input(self, X, reset=True)
+            check_consistent_length(X, y)
             self._between_references = None
             self.hmm_, self.models_ = fit_models(self.hmm, X, y, self.memory)
         self.n_samples_fit_ = len(X)

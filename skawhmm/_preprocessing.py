@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import check_is_fitted
 
 from skawhmm._inputs import check_input, is_models
@@ -36,7 +37,9 @@ class SequenceTransformer(  # type: ignore[call-arg]
         self : estimator
             The fitted step.
         """
-        self._fit(_check_sequences(self, X, reset=True), y)
+        sequences = _check_sequences(self, X, reset=True)
+        check_consistent_length(sequences, y)
+        self._fit(sequences, y)
         return self
 
     def transform(self, X: Any) -> Any:
