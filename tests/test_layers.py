@@ -8,7 +8,7 @@ import skawhmm
 # A module imports only from lines above its own.
 STAGES = """
 _validation _linalg _transport _storage _resume _hmmlearn _ground_cost _state_costs
-_sequences _densities _assignment _nearest _variational
+_sequences _densities _assignment _nearest _variational _parallel
 _emissions _registration _components _chains _starts _inputs _alpha_path _metrics
 _inference _em _bounds _preprocessing
 _models

@@ -67,7 +67,7 @@ def test_order_of_the_models_does_not_matter(models, rng):
     assert_array_equal(both(models[order]), both(models)[np.ix_(order, order)])
 
 
-@pytest.mark.parametrize("edge", [1, 2, 5, 100])
+@pytest.mark.parametrize("edge", [1, 3])
 def test_tiles_do_not_matter(edge, models, monkeypatch):
     expected = both(models), both(models[:5], models)
     monkeypatch.setattr(pairwise, "MAX_TILE", edge)
@@ -152,7 +152,7 @@ def test_progress_is_shown_on_request(models, capsys):
     loud = pairwise_hmm_distances(models, verbose=1)
     out, err = capsys.readouterr()
     assert out == ""
-    assert "pairs: 100%" in err
+    assert "100%" in err
     assert_array_equal(loud, quiet)
 
 
