@@ -10,12 +10,12 @@ STAGES = """
 _validation _linalg _transport _storage _resume _hmmlearn _ground_cost _state_costs
 _sequences _densities _assignment _nearest _variational _parallel
 _emissions _registration _components _chains _starts _inputs _alpha_path _metrics
-_inference _em _bounds _preprocessing
+_inference _em _relative _bounds _preprocessing
 _models
 _prepared _sampled_registration _divergence _single_fit _coordinates _averaging
 _aggregated _coupling _engines _pooled_fit _barycenter _partition
-_distances _fitting
-_pairwise _transformers
+_distances _fitting _reference_fit
+_pairwise _transformers _embedding
 _search _references _class_distance
 _pairwise_transformers _neighbors_mixin _cluster
 _neighbors _retriever
