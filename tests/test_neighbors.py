@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
-from sklearn.cluster import DBSCAN
 from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 from sklearn.model_selection import GridSearchCV, LeaveOneOut, cross_val_predict
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
@@ -160,11 +159,15 @@ def test_graph_and_radius_agree_with_distances(models):
     assert all(n not in row and len(row) == 19 for n, row in enumerate(own))
 
 
-def test_graph_feeds_scikit_learn(models):
-    retriever = HMMRetriever().fit(models)
-    graph = retriever.kneighbors_graph(mode="distance")
-    eps = float(np.median(graph.data))
-    assert DBSCAN(eps=eps, metric="precomputed").fit_predict(graph).max() >= 0
+def test_graph_feeds_scikit_learn(models, y):
+    retriever = HMMRetriever(n_neighbors=6).fit(models[:20])
+    oracle = KNeighborsClassifier(5, metric="precomputed")
+    oracle.fit(retriever.kneighbors_graph(mode="distance"), y[:20])
+    shares = oracle.predict_proba(
+        retriever.kneighbors_graph(models[20:], mode="distance")
+    )
+    knn = KNeighborsHMMClassifier().fit(models[:20], y[:20])
+    assert_allclose(knn.predict_proba(models[20:]), shares)
 
 
 def test_too_many_neighbors_are_named(models, y):

@@ -11,7 +11,6 @@ from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import AdaBoostClassifier, StackingClassifier
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
-from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import (
     GridSearchCV,
     GroupKFold,
@@ -20,6 +19,7 @@ from sklearn.model_selection import (
     cross_val_score,
     learning_curve,
 )
+from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.svm import SVC
@@ -229,9 +229,9 @@ def test_stacking_and_calibration(data):
     svc = make_pipeline(
         HMM, PairwiseHMMDistance(output="psd_kernel"), SVC(kernel="precomputed")
     )
-    stack = StackingClassifier(
-        [("knn", knn), ("svc", svc)], LogisticRegression(), cv=3
-    ).fit(X, y)
+    stack = StackingClassifier([("knn", knn), ("svc", svc)], GaussianNB(), cv=3).fit(
+        X, y
+    )
     assert stack.score(X, y) > 0.9
     calibrated = CalibratedClassifierCV(knn, cv=3).fit(X, y)
     assert_allclose(calibrated.predict_proba(X).sum(axis=1), 1)
