@@ -30,6 +30,12 @@ class Gaussian:
 
     name = "gaussian"
 
+    # What tells two families with equal parameters apart: nothing.
+    fingerprint = b""
+
+    # Set by `keeping_costs`.
+    kept_costs = None
+
     def __init__(self, means, covars, observed=None):
         self.means = means
         self.covars = covars
@@ -44,6 +50,14 @@ class Gaussian:
     def n_features(self):
         """Number of features of an observation."""
         return self.means.shape[2]
+
+    @property
+    def traits(self):
+        """What is shown of the family, by name."""
+        return {
+            "n_features": self.n_features,
+            "covariance_type": self.covariance_type,
+        }
 
     @property
     def parameters(self):
@@ -73,7 +87,12 @@ class Gaussian:
         if any(family.observed is not None for family in families):
             observed = np.concatenate([family.masks() for family in families]) > 0
         means = np.concatenate([family.means for family in families])
-        return cls(means, np.concatenate(covars), observed)
+        both = cls(means, np.concatenate(covars), observed)
+        same_type = both.covariance_type == families[0].covariance_type
+        if same_type and families[0].kept_costs is not None:
+            costs = [family.ground_costs() for family in families]
+            both.kept_costs = GaussianCosts.concatenate(costs)
+        return both
 
     def full_covars(self):
         """Return the covariances as matrices."""
@@ -89,10 +108,23 @@ class Gaussian:
 
     def ground_costs(self):
         """Return what makes the costs between the states of any two of the models."""
+        if self.kept_costs is not None:
+            return self.kept_costs
         if self.covariance_type == "diag":
             points = np.concatenate([self.means, np.sqrt(self.covars)], axis=2)
             return GaussianCosts(points, None, self.masks())
-        return GaussianCosts(self.means, covariance_roots(self.covars), self.masks())
+        means, roots = np.array(self.means), covariance_roots(self.covars)
+        return GaussianCosts(means, roots, self.masks())
+
+    def keeping_costs(self):
+        """Return the family with its costs kept, for models compared again and again.
+
+        They are handed on to families that begin with it, so that comparing the models
+        with few others takes time for those only.
+        """
+        family = Gaussian(self.means, self.covars, self.observed)
+        family.kept_costs = self.ground_costs()
+        return family
 
 
 class GaussianCosts:

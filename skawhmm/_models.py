@@ -1,7 +1,7 @@
 """The container of models: a stack of hidden Markov models as arrays."""
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from os import PathLike
 from types import MappingProxyType
@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from skawhmm._emissions import Gaussian
 from skawhmm._hmmlearn import arrays_from_hmmlearn, model_for_hmmlearn
 from skawhmm._linalg import stationary_law
+from skawhmm._state_costs import check_state_costs
 from skawhmm._storage import load_arrays, save_arrays
 from skawhmm._validation import (
     as_arrays,
@@ -238,6 +239,7 @@ class HMMBatch:
             for array in arrays:
                 digest.update((array[n, :size] + 0.0).tobytes())
             digest.update(masks[n].tobytes())
+            digest.update(self.emission.fingerprint)
             keys[n] = int.from_bytes(digest.digest(), "little")
         return _read_only(keys)
 
@@ -273,9 +275,9 @@ class HMMBatch:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, HMMBatch):
             return NotImplemented
-        if self.shape != other.shape or self.n_features != other.n_features:
+        if self.shape != other.shape or self.emission.traits != other.emission.traits:
             return False
-        if self.covariance_type != other.covariance_type:
+        if self.emission.fingerprint != other.emission.fingerprint:
             return False
         size = max(self.transmats.shape[1], other.transmats.shape[1])
         one, two = self._padded(size), other._padded(size)
@@ -299,9 +301,10 @@ class HMMBatch:
     def __repr__(self) -> str:
         counts = self.n_components.tolist() or [0]
         states = "..".join(map(str, sorted({min(counts), max(counts)})))
+        traits = (f"{name}={value!r}" for name, value in self.emission.traits.items())
         return (
             f"HMMBatch(n_models={len(self)}, n_components={states}, "
-            f"n_features={self.n_features}, covariance_type={self.covariance_type!r})"
+            f"{', '.join(traits)})"
         )
 
     def _arrays(self):
@@ -345,12 +348,18 @@ class HMMBatch:
         """
         batches = list(batches)
         check_concatenable(batches)
+        family = type(batches[0].emission)
+        names = sorted({batch.emission.name for batch in batches})
+        if len(names) > 1:
+            raise TypeError(
+                f"All batches must have one kind of states, got {' and '.join(names)}."
+            )
         if len(batches) == 1:
             return batches[0]
         size = max(batch.transmats.shape[1] for batch in batches)
         padded = [batch._padded(size) for batch in batches]
         return cls._from_parts(
-            Gaussian.concatenate([batch.emission for batch in padded]),
+            family.concatenate([batch.emission for batch in padded]),
             np.concatenate([batch.transmats for batch in padded]),
             np.concatenate([batch.weights for batch in padded]),
             np.concatenate([batch.startprobs for batch in padded]),
@@ -371,6 +380,11 @@ class HMMBatch:
         path : str or path-like
             The file, usually named ``*.npz``; it is replaced if it exists.
         """
+        if not isinstance(self.emission, Gaussian):
+            raise TypeError(
+                "Only models with Gaussian states can be saved, got states of kind "
+                f"{self.emission.name!r}."
+            )
         header = {
             "kind": FILE_KIND,
             "version": FILE_VERSION,
@@ -403,6 +417,77 @@ class HMMBatch:
         if not header["masked"]:
             del arrays["observed"]
         return cls(**arrays, info=info)
+
+    @classmethod
+    def from_state_costs(
+        cls,
+        transmats: ArrayLike | Sequence[ArrayLike],
+        cost: Callable[[NDArray[Any], NDArray[Any]], ArrayLike] | ArrayLike,
+        *,
+        states: ArrayLike | Sequence[ArrayLike] | None = None,
+        weights: ArrayLike | Sequence[ArrayLike] | None = None,
+        startprobs: ArrayLike | Sequence[ArrayLike] | None = None,
+        info: Mapping[str, ArrayLike] | None = None,
+    ) -> "HMMBatch":
+        """Return models with states of any kind, given the distances between them.
+
+        `MAW`, `TransitionCoupling` and all that is built on them use the distances in
+        place of the 2-Wasserstein distance between Gaussian states. What needs the
+        density or an average of states (`KL`, `IAW`, sampling, `hmm_barycenter`,
+        `save`) raises an error.
+
+        Parameters
+        ----------
+        transmats : array-like of shape (n_models, n_components, n_components)
+            Transition matrices, or a list of them of unequal sizes.
+
+        cost : callable or array-like of shape (n_states, n_states)
+            The distance between two states, symmetric and 0 between equal ones: itself,
+            not its square. The distances between models take its p-th power. A callable
+            ``cost(x, y)`` is given two arrays with the entries of `states` of equally
+            many states and returns one distance for each of the pairs
+            ``x[k], y[k]``; ``np.vectorize`` makes one of a function of two states. An
+            array holds the distances between all numbered states.
+
+        states : array-like of shape (n_models, n_components, ...), default=None
+            What a callable is told of each state, such as its parameters; or, with an
+            array, the number of each state. By default the states are numbered
+            through, those of the first model first.
+
+        weights, startprobs, info : array-like or dict, default=None
+            As in the constructor.
+
+        Returns
+        -------
+        batch : HMMBatch
+            The models.
+
+        Examples
+        --------
+        Two-state chains that emit exponential waiting times; their 2-Wasserstein
+        distance is known in closed form:
+
+        >>> import numpy as np
+        >>> from skawhmm import HMMBatch, pairwise_hmm_distances
+        >>> models = HMMBatch.from_state_costs(
+        ...     transmats=[[[0.9, 0.1], [0.1, 0.9]]] * 2,
+        ...     cost=lambda x, y: np.sqrt(2) * np.abs(x - y),
+        ...     states=[[1.0, 5.0], [5.0, 2.0]],
+        ... )
+        >>> pairwise_hmm_distances(models, alpha=0).round(3)
+        array([[0.   , 0.707],
+               [0.707, 0.   ]])
+        """
+        chains = as_arrays("transmats", transmats, (2,))
+        blank = [np.zeros((len(chain), 1)) for chain in chains]
+        bare = cls(
+            chains, blank, blank, weights=weights, startprobs=startprobs, info=info
+        )
+        sizes = np.array([len(chain) for chain in chains])
+        emission = check_state_costs(cost, states, sizes)
+        return cls._from_parts(
+            emission, bare.transmats, bare.weights, bare.startprobs, bare._info
+        )
 
     @classmethod
     def from_hmmlearn(cls, models: Any, *, weights: Any = None) -> "HMMBatch":

@@ -15,13 +15,15 @@ from skawhmm import (
     PairwiseHMMDistance,
     TimeChannel,
 )
+from skawhmm._cluster import HMMKMeans, HMMKMedoids
 
 # Checks that cannot pass, each with its reason.
 OUTPUT = "the output is an HMMBatch, which the check compares as an array"
 COLUMNS = "the columns of a 2-D array are time steps, so their number may change"
+SQUARE = "the check passes points, not the distances that the estimator asks for"
 INFINITE = "an infinite distance is legal, as between models without common support"
 EXPECTED_FAILURES = {
-    "precomputed": {"check_estimators_nan_inf": INFINITE},
+    "precomputed": {"check_estimators_nan_inf": INFINITE, "check_clustering": SQUARE},
     "HMMTransformer": {
         "check_transformer_general": OUTPUT,
         "check_transformer_data_not_an_array": OUTPUT,
@@ -57,6 +59,9 @@ ESTIMATORS = [
     KNeighborsHMMRegressor(hmm=HMM),
     KNeighborsHMMClassifierCV(hmm=HMM),
     KNeighborsHMMClassifierCV(metric="precomputed"),
+    HMMKMeans(3, n_init=1, hmm=HMM),
+    HMMKMedoids(3, hmm=HMM),
+    HMMKMedoids(3, metric="precomputed"),
 ]
 
 

@@ -1,0 +1,255 @@
+"""States of any kind: all that is known of them is how far two of them are apart."""
+
+import hashlib
+
+import numpy as np
+
+# A table of distances may miss symmetry by this share of its largest entry.
+SYMMETRY_TOLERANCE = 1e-8
+
+
+class StateCosts:
+    """States with a distance of the user's own, in place of Gaussian ones.
+
+    Parameters
+    ----------
+    states : ndarray of shape (n_models, n_components, ...)
+        What `cost` is told of each state.
+
+    sizes : ndarray of shape (n_models,)
+        Number of states of each model; those after are padding, never compared.
+
+    cost : callable
+        Takes two stacks of states of equal length and returns their distances.
+    """
+
+    name = "custom"
+    observed = None
+
+    def __init__(self, states, sizes, cost):
+        self.states = states
+        self.sizes = sizes
+        self.cost = cost
+
+    @property
+    def n_features(self):
+        """Number of values that tell a state."""
+        return int(np.prod(self.states.shape[2:]))
+
+    @property
+    def traits(self):
+        """What is shown of the family, by name."""
+        return {"n_features": self.n_features, "states": self.name}
+
+    @property
+    def parameters(self):
+        """Arrays with one row per model and one column per state, by name."""
+        return {"states": self.states}
+
+    @property
+    def fingerprint(self):
+        """What tells two families with equal parameters apart."""
+        if isinstance(self.cost, CostTable):
+            return hashlib.blake2b(self.cost.table.tobytes()).digest()
+        name = getattr(self.cost, "__qualname__", type(self.cost).__qualname__)
+        return f"{self.cost.__module__}.{name}".encode()
+
+    def __getitem__(self, index):
+        return StateCosts(self.states[index], self.sizes[index], self.cost)
+
+    def __getattr__(self, name):
+        # Pickling asks for special names before there are any attributes.
+        if name in {"means", "covars", "covariance_type", "full_covars"}:
+            raise TypeError(
+                "This needs models with Gaussian states, got models made by "
+                "HMMBatch.from_state_costs, of whose states only the distances are "
+                'known. The metrics "maw" and "coupling" compare them.'
+            )
+        raise AttributeError(f"StateCosts has no attribute {name!r}.")
+
+    def padded(self, size):
+        """Return the family with `size` states a model, the new ones all zero."""
+        short = [(0, 0), (0, size - self.states.shape[1])]
+        axes = short + [(0, 0)] * (self.states.ndim - 2)
+        return StateCosts(np.pad(self.states, axes), self.sizes, self.cost)
+
+    @classmethod
+    def concatenate(cls, families):
+        """Return one family that holds the models of all, of equal state counts."""
+        first = families[0]
+        for n, family in enumerate(families):
+            if family.cost is not first.cost and family.cost != first.cost:
+                raise ValueError(
+                    "All batches must have the same cost between states, got another "
+                    f"one in batch {n} than in batch 0."
+                )
+        states = np.concatenate([family.states for family in families])
+        sizes = np.concatenate([family.sizes for family in families])
+        return cls(states, sizes, first.cost)
+
+    def masks(self):
+        """Return ones: every model is compared on all there is."""
+        return np.ones((len(self.states), self.n_features))
+
+    def ground_costs(self):
+        """Return what makes the costs between the states of any two of the models."""
+        return self
+
+    def cross(self, index_a, index_b):
+        """Return squared distances (n_pairs, n_components, n_components) of a to b."""
+        states = np.arange(self.states.shape[1])
+        real_a = states < self.sizes[index_a, None]
+        real_b = states < self.sizes[index_b, None]
+        pair, i, j = np.nonzero(real_a[:, :, None] & real_b[:, None, :])
+        left, right = self.states[index_a[pair], i], self.states[index_b[pair], j]
+        cost = np.zeros((index_a.size, states.size, states.size))
+        cost[pair, i, j] = check_costs(self.cost(left, right), len(pair)) ** 2
+        return cost
+
+    def within(self, index_a, index_b):  # noqa: ARG002
+        """Return the squared distances inside the models a."""
+        cost = self.cross(index_a, index_a)
+        states = np.arange(cost.shape[1])
+        cost[:, states, states] = 0.0
+        return cost
+
+
+class CostTable:
+    """Distances between numbered states, looked up in a table.
+
+    Parameters
+    ----------
+    table : ndarray of shape (n_states, n_states)
+        The distances.
+    """
+
+    def __init__(self, table):
+        self.table = table
+
+    def __call__(self, left, right):
+        return self.table[left, right]
+
+    def __eq__(self, other):
+        return isinstance(other, CostTable) and np.array_equal(self.table, other.table)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def check_state_costs(cost, states, sizes):
+    """Return the family of states that a user's distance between them makes.
+
+    Parameters
+    ----------
+    cost : callable or array-like of shape (n_states, n_states)
+        What was given.
+
+    states : array-like, list of array-like, or None
+        What tells each state; None numbers them.
+
+    sizes : ndarray of shape (n_models,)
+        Number of states of each model.
+
+    Returns
+    -------
+    family : StateCosts
+        The states.
+    """
+    numbered = not callable(cost)
+    if states is None:
+        if not numbered:
+            raise ValueError(
+                "states must be given with a callable cost, which is told of two "
+                "states, got None."
+            )
+        numbers = np.arange(sizes.sum())
+        states = np.split(numbers, np.cumsum(sizes)[:-1])
+    stack = _stacked(states, sizes)
+    if numbered:
+        cost = CostTable(_check_table(cost))
+        if stack.dtype.kind not in "iu" or stack.ndim != 2:
+            raise ValueError(
+                "states must hold the number of each state in the table of costs, got "
+                f"{stack.dtype} of shape {stack.shape}."
+            )
+        if stack.min() < 0 or stack.max() >= len(cost.table):
+            raise ValueError(
+                f"states must be numbers from 0 to {len(cost.table) - 1}, as cost has "
+                f"shape {cost.table.shape}, got {stack.min()} to {stack.max()}."
+            )
+    return StateCosts(stack, sizes, cost)
+
+
+def _stacked(states, sizes):
+    """Return the states of all models as one array, padded by zeros."""
+    entries = [np.asarray(entry) for entry in states]
+    counts = [len(entry) if entry.ndim else 0 for entry in entries]
+    if counts != sizes.tolist():
+        raise ValueError(
+            "states must hold one entry for each state of each model, as transmats "
+            f"do, got {counts} for models of {sizes.tolist()} states."
+        )
+    tails = {entry.shape[1:] for entry in entries}
+    if len(tails) > 1 or any(entry.dtype.kind not in "biuf" for entry in entries):
+        raise ValueError(
+            "states must be numeric and have one shape, got shapes "
+            f"{sorted(tails)} a state and dtype {entries[0].dtype}."
+        )
+    dtype = np.result_type(*entries)
+    stack = np.zeros((len(sizes), sizes.max(), *tails.pop()), dtype)
+    for n, entry in enumerate(entries):
+        stack[n, : len(entry)] = entry
+    if not np.isfinite(stack).all():
+        n = int(np.argwhere(~np.isfinite(stack))[0][0])
+        raise ValueError(f"states must be finite, got NaN or infinity in model {n}.")
+    return stack
+
+
+def _check_table(cost):
+    table = np.array(cost, dtype=float)
+    if table.ndim != 2 or table.shape[0] != table.shape[1] or not len(table):
+        raise ValueError(
+            "cost must be a callable or a square array with the distance between any "
+            f"two states, got shape {table.shape}."
+        )
+    check_costs(table.ravel(), table.size)
+    gap = np.abs(table - table.T).max()
+    if gap > SYMMETRY_TOLERANCE * table.max():
+        raise ValueError(f"cost must be symmetric, got entries that differ by {gap}.")
+    if table.diagonal().any():
+        state = int(np.argmax(table.diagonal() != 0))
+        raise ValueError(
+            "cost must be 0 between a state and itself, got "
+            f"{table[state, state]} for state {state}."
+        )
+    return (table + table.T) / 2
+
+
+def check_costs(values, n_pairs):
+    """Return the distances that a user's cost gave, as an array of finite numbers.
+
+    Parameters
+    ----------
+    values : array-like
+        What it returned.
+
+    n_pairs : int
+        How many it was asked for.
+
+    Returns
+    -------
+    values : ndarray of shape (n_pairs,)
+        The distances.
+    """
+    values = np.asarray(values, dtype=float)
+    if values.shape != (n_pairs,):
+        raise ValueError(
+            f"cost must return one distance for each pair of states, of shape "
+            f"{(n_pairs,)}, got shape {values.shape}."
+        )
+    wrong = ~(np.isfinite(values) & (values >= 0))
+    if wrong.any():
+        raise ValueError(
+            "cost must be finite and not negative, got "
+            f"{values[np.argmax(wrong)]} between two states."
+        )
+    return values
