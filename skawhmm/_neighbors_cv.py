@@ -11,7 +11,6 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import check_is_fitted
 
-from skawhmm._aggregated import mixed
 from skawhmm._alpha_path import (
     ROUNDING,
     SCORES,
@@ -21,11 +20,11 @@ from skawhmm._alpha_path import (
 )
 from skawhmm._distances import resolve_metric
 from skawhmm._inputs import check_classes, check_input
-from skawhmm._nearest import nearest_others
 from skawhmm._neighbors import KNeighborsHMMClassifier
 from skawhmm._references import (
     check_precomputed,
     fit_models,
+    grid_neighbors,
     is_mixture,
     reference_components,
     reference_distances,
@@ -357,8 +356,8 @@ class KNeighborsHMMClassifierCV(ClassifierMixin, BaseEstimator):
         score, gains = SCORES[self.scoring]
         n_classes, most = len(self.classes_), self.n_neighbors_tried_[-1]
         self.scores_ = np.empty((len(self.alphas_), len(self.n_neighbors_tried_)))
-        for i, alpha in enumerate(self.alphas_):
-            found, indices = nearest_others(mixed(components, alpha), most)
+        neighborhoods = grid_neighbors(components, self.alphas_, most)
+        for i, (found, indices) in enumerate(neighborhoods):
             neighbors = codes[indices]
             shares = vote_shares(found, neighbors, n_classes, self.weights)
             for j, number in enumerate(self.n_neighbors_tried_):

@@ -10,9 +10,16 @@ from sklearn.utils.validation import validate_data
 from skawhmm._aggregated import mixed
 from skawhmm._distances import resolve_metric
 from skawhmm._inputs import is_models, remembered
+from skawhmm._nearest import nearest
 from skawhmm._pairwise import pairwise_hmm_components, pairwise_hmm_distances
 from skawhmm._transformers import HMMTransformer
 from skawhmm._validation import check_distances
+
+# Values of alpha that share one search for candidates.
+GRID_PART = 10
+
+# Share of a distance by which rounding may move it.
+GRID_ROUNDING = 1e-12
 
 
 def fit_models(hmm, X, y, memory):
@@ -202,4 +209,47 @@ def check_precomputed(estimator, X, *, reset, square=False):
 
 def mixed_precomputed(X, alpha):
     """Return distances: components are mixed, distances left as they are."""
-    return mixed(X, alpha) if X.ndim == 3 else X
+    if X.ndim == 2:
+        return X
+    with np.errstate(invalid="ignore"):
+        distances = mixed(X, alpha)
+    # An infinite component makes an infinite distance, even if its share is 0.
+    return np.where(np.isnan(distances), np.inf, distances)
+
+
+def grid_neighbors(components, alphas, n_neighbors):
+    """Yield the nearest others of each model for each alpha.
+
+    Parameters
+    ----------
+    components : ndarray of shape (n_models, n_models, 2)
+        Marginal and transition components.
+
+    alphas : ndarray of shape (n_alphas,)
+        Shares of the transition component, in increasing order.
+
+    n_neighbors : int
+        How many neighbours.
+
+    Yields
+    ------
+    distances, indices : ndarray of shape (n_models, n_neighbors)
+        As of `nearest_others`.
+    """
+    size = len(components)
+    columns = np.arange(size - 1) + np.triu(np.ones((size, size - 1), int))
+    others = np.take_along_axis(components, columns[..., None], axis=1)
+    for part in np.array_split(alphas, -(-len(alphas) // GRID_PART)):
+        first, last = (mixed_precomputed(others, alpha) for alpha in part[[0, -1]])
+        # Between the ends a distance stays between its values there, so it is not
+        # among the nearest if both exceed what enough others never exceed.
+        least, most = np.minimum(first, last), np.maximum(first, last)
+        bound = np.partition(most, n_neighbors - 1, axis=1)[:, n_neighbors - 1, None]
+        counts = (least <= bound * (1 + GRID_ROUNDING)).sum(axis=1)
+        _, kept = nearest(least, int(counts.max()))
+        kept.sort(axis=1)
+        places = np.take_along_axis(columns, kept, axis=1)
+        stack = np.take_along_axis(others, kept[..., None], axis=1)
+        for alpha in part:
+            found, indices = nearest(mixed_precomputed(stack, alpha), n_neighbors)
+            yield found, np.take_along_axis(places, indices, axis=1)

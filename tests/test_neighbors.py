@@ -20,6 +20,7 @@ from skawhmm import (
 )
 from skawhmm._alpha_path import envelope, nearest_path
 from skawhmm._nearest import nearest, nearest_others
+from skawhmm._references import grid_neighbors, mixed_precomputed
 
 
 @pytest.fixture
@@ -213,6 +214,20 @@ def test_envelope_is_lowest_everywhere(rng):
         assert len(set(lines)) == len(lines)
 
 
+@pytest.mark.parametrize("values", ["real", "tied", "infinite"])
+def test_grid_finds_the_neighbors_of_each_alpha(rng, values):
+    stack = rng.random((25, 25, 2)) * [1, 3]
+    if values == "tied":
+        stack = np.round(4 * stack)
+    if values == "infinite":
+        stack[stack > 0.8] = np.inf
+    alphas = np.linspace(0, 1, 33)
+    for alpha, pair in zip(alphas, grid_neighbors(stack, alphas, 4), strict=True):
+        wanted = nearest_others(mixed_precomputed(stack, alpha), 4)
+        for one, two in zip(pair, wanted, strict=True):
+            assert_array_equal(one, two)
+
+
 def left_out(stack, y, alpha, n_neighbors, weights):
     knn = KNeighborsHMMClassifier(
         n_neighbors, weights=weights, metric="precomputed", alpha=alpha
@@ -315,6 +330,14 @@ def test_numbers_of_neighbors_that_do_not_fit_are_left_out(models, y):
 def test_bad_parameters_are_named(models, y, params, message):
     with pytest.raises(ValueError, match=message):
         KNeighborsHMMClassifierCV(**params).fit(models, y)
+
+
+def test_single_infinite_distances_are_the_farthest(rng):
+    y = np.arange(12) % 2
+    distances = np.where(np.equal.outer(y, y), 1.0, np.inf)
+    knn = KNeighborsHMMClassifierCV(n_neighbors=[1, 3], metric="precomputed")
+    assert knn.fit(distances, y).best_score_ == 1
+    assert_array_equal(knn.predict(distances), y)
 
 
 def test_one_class_has_no_area(models):
