@@ -20,6 +20,9 @@ from skawhmm._registration import power_cost
 from skawhmm._transport import make_workspace, solve_transport
 from skawhmm._validation import check_real
 
+# Nearer to 1 the present cost is lost in rounding.
+MAX_GAMMA = 1 - 1e-9
+
 # A round that lowers no value by more than this share of the largest cost is the last.
 VALUE_ROUNDING = 1e-13
 
@@ -204,7 +207,7 @@ class TransitionCoupling:
 
     def __init__(self, p=1, *, gamma=0.9):
         self.p = check_real("p", p, 0, 2, include_low=False)
-        self.gamma = check_real("gamma", gamma, 0, np.nextafter(1.0, 0.0))
+        self.gamma = check_real("gamma", gamma, 0, MAX_GAMMA)
 
     def prepare(self, models):
         """Return what the pairs of `models` share.

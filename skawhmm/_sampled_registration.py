@@ -86,7 +86,8 @@ def independent_draws(weights, n_samples, n_features, seed, keys):
 
 def item_rng(seed, key):
     """Return the random generator of one item: the same wherever the item stands."""
-    return np.random.Generator(np.random.Philox(key=[seed, int(key)]))
+    words = np.array([seed % 2**64, int(key)], dtype=np.uint64)
+    return np.random.Generator(np.random.Philox(key=words))
 
 
 def stratified_counts(weights, n_samples):
@@ -221,12 +222,14 @@ def sampled_registrations(points, posteriors, masks, index_a, index_b, p):
     _, n_samples, n_features = points.shape
     size = posteriors.shape[2]
     plans = np.zeros((index_a.size, size, size))
-    cost = np.empty((n_samples, n_samples))
+    on_line = n_features == 1 and p >= 1
+    n_costs = 0 if on_line else n_samples
+    cost = np.empty((n_costs, n_costs))
     matches = np.empty(n_samples, np.int64)
     for n in range(index_a.size):
         a, b = index_a[n], index_b[n]
         mask = masks[a] * masks[b]
-        if n_features == 1 and p >= 1:
+        if on_line:
             # On a line the sorted coupling is optimal for every convex cost.
             order = np.argsort(points[b, :, 0], kind="mergesort")
             matches[np.argsort(points[a, :, 0], kind="mergesort")] = order
