@@ -245,7 +245,7 @@ def grid_neighbors(components, alphas, n_neighbors):
         # among the nearest if both exceed what enough others never exceed.
         least, most = np.minimum(first, last), np.maximum(first, last)
         bound = np.partition(most, n_neighbors - 1, axis=1)[:, n_neighbors - 1, None]
-        counts = (least <= bound * (1 + GRID_ROUNDING)).sum(axis=1)
+        counts = (least <= bound + GRID_ROUNDING * np.abs(bound)).sum(axis=1)
         _, kept = nearest(least, int(counts.max()))
         kept.sort(axis=1)
         places = np.take_along_axis(columns, kept, axis=1)

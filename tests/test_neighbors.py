@@ -214,13 +214,15 @@ def test_envelope_is_lowest_everywhere(rng):
         assert len(set(lines)) == len(lines)
 
 
-@pytest.mark.parametrize("values", ["real", "tied", "infinite"])
+@pytest.mark.parametrize("values", ["real", "tied", "infinite", "negative"])
 def test_grid_finds_the_neighbors_of_each_alpha(rng, values):
     stack = rng.random((25, 25, 2)) * [1, 3]
     if values == "tied":
         stack = np.round(4 * stack)
     if values == "infinite":
         stack[stack > 0.8] = np.inf
+    if values == "negative":
+        stack = np.ones((25, 25, 2)) * -0.7
     alphas = np.linspace(0, 1, 33)
     for alpha, pair in zip(alphas, grid_neighbors(stack, alphas, 4), strict=True):
         wanted = nearest_others(mixed_precomputed(stack, alpha), 4)
