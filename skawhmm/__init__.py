@@ -1,9 +1,13 @@
 """Compare time series by the hidden Markov models behind them."""
 
 from skawhmm._aggregated import IAW, MAW
+from skawhmm._barycenter import hmm_barycenter
 from skawhmm._class_distance import HMMClassDistance
+from skawhmm._cluster import HMMKMeans, HMMKMedoids
 from skawhmm._coupling import TransitionCoupling
+from skawhmm._displays import AlphaCurveDisplay, RetrievalDisplay
 from skawhmm._divergence import KL
+from skawhmm._embedding import HMMEmbedding
 from skawhmm._metrics import (
     average_precision,
     precision_at_k,
@@ -31,20 +35,26 @@ __all__ = [
     "IAW",
     "KL",
     "MAW",
+    "AlphaCurveDisplay",
     "AlphaMixer",
     "Deltas",
     "Framewise",
     "HMMBatch",
     "HMMClassDistance",
+    "HMMEmbedding",
+    "HMMKMeans",
+    "HMMKMedoids",
     "HMMRetriever",
     "HMMTransformer",
     "KNeighborsHMMClassifier",
     "KNeighborsHMMClassifierCV",
     "KNeighborsHMMRegressor",
     "PairwiseHMMDistance",
+    "RetrievalDisplay",
     "TimeChannel",
     "TransitionCoupling",
     "average_precision",
+    "hmm_barycenter",
     "hmm_distance",
     "pairwise_hmm_components",
     "pairwise_hmm_distances",

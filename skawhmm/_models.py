@@ -12,7 +12,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from skawhmm._emissions import Gaussian
 from skawhmm._hmmlearn import arrays_from_hmmlearn, model_for_hmmlearn
+from skawhmm._inference import (
+    best_paths,
+    log_likelihood,
+    posteriors,
+    sample_sequences,
+)
 from skawhmm._linalg import stationary_law
+from skawhmm._sequences import check_sequences
 from skawhmm._state_costs import check_state_costs
 from skawhmm._storage import load_arrays, save_arrays
 from skawhmm._validation import (
@@ -22,9 +29,12 @@ from skawhmm._validation import (
     check_covariances,
     check_finite,
     check_info,
+    check_integer,
     check_model_shapes,
     check_observed,
+    check_paired,
     check_probabilities,
+    check_seed,
 )
 
 FILE_KIND = "skawhmm.HMMBatch"
@@ -212,6 +222,13 @@ class HMMBatch:
     def shape(self) -> tuple[int]:
         """The number of models, in a tuple."""
         return (len(self.transmats),)
+
+    @property
+    def nbytes(self) -> int:
+        """Memory that the arrays of the models take, in bytes."""
+        arrays = [self.transmats, self.weights, self.startprobs]
+        arrays += self.emission.parameters.values()
+        return sum(array.nbytes for array in arrays)
 
     @cached_property
     def n_components(self) -> NDArray[np.int64]:
@@ -530,6 +547,90 @@ class HMMBatch:
             self.covars[index, :size],
             self.startprobs[index, :size],
         )
+
+    def score(self, X: Any, *, n_jobs: int | None = None) -> NDArray[np.float64]:
+        """Return the log likelihood of every sequence under every model.
+
+        Parameters
+        ----------
+        X : list of array-like of shape (n_timesteps, n_features)
+            Sequences.
+
+        n_jobs : int, default=None
+            Number of joblib workers.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_sequences, n_models)
+            Log likelihoods; minus infinity where a model cannot emit a sequence.
+        """
+        return log_likelihood(self, self._checked(X), n_jobs=n_jobs)
+
+    def decode(self, X: Any) -> tuple[list[NDArray[np.int64]], NDArray[np.float64]]:
+        """Return the most probable path of states of each sequence under its model.
+
+        Parameters
+        ----------
+        X : list of array-like of shape (n_timesteps, n_features)
+            As many sequences as models. A single model goes with every sequence, a
+            single sequence with every model.
+
+        Returns
+        -------
+        paths : list of ndarray of int of shape (n_timesteps,)
+            The state of each frame.
+
+        scores : ndarray of shape (n_pairs,)
+            Log densities of paths and sequences together.
+        """
+        return best_paths(self, self._checked(X, paired=True))
+
+    def predict_proba(self, X: Any) -> list[NDArray[np.float64]]:
+        """Return the probabilities of the states of each frame, given its sequence.
+
+        Parameters
+        ----------
+        X : list of array-like of shape (n_timesteps, n_features)
+            Sequences, as for `decode`.
+
+        Returns
+        -------
+        probabilities : list of ndarray of shape (n_timesteps, n_components)
+            Rows sum to one.
+        """
+        return posteriors(self, self._checked(X, paired=True))
+
+    def sample(
+        self, n_timesteps: int = 100, *, random_state: Any = None
+    ) -> tuple[list[NDArray[np.float64]], list[NDArray[np.int64]]]:
+        """Draw one sequence from every model.
+
+        Parameters
+        ----------
+        n_timesteps : int, default=100
+            Length of the sequences.
+
+        random_state : int, RandomState instance or None, default=None
+            What the draws depend on, beside the content of the models.
+
+        Returns
+        -------
+        sequences : list of ndarray of shape (n_timesteps, n_features)
+            The observations.
+
+        paths : list of ndarray of int of shape (n_timesteps,)
+            The states.
+        """
+        check_integer("n_timesteps", n_timesteps, 1)
+        seed = check_seed(random_state)
+        seeds = [(seed, int(key)) for key in self.keys]
+        return sample_sequences(self, n_timesteps, seeds)
+
+    def _checked(self, X, *, paired=False):
+        sequences = check_sequences(X, n_features=self.n_features, caller="HMMBatch")
+        if paired:
+            check_paired(len(self), len(sequences))
+        return sequences
 
 
 def _read_only(array):

@@ -59,10 +59,12 @@ def prepare_models(models):
     prepared : PreparedModels
         Chains that are compared as they are, without bias or samples.
     """
+    # Read-only arrays are another type to the compiler, which would compile all twice.
+    weights, transmats = np.array(models.weights), np.array(models.transmats)
     return PreparedModels(
-        models.weights,
-        models.transmats,
+        weights,
+        transmats,
         models.emission.ground_costs(),
-        chains=models.transmats,
+        chains=transmats,
         bias=np.zeros(len(models)),
     )

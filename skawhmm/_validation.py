@@ -704,3 +704,18 @@ def check_matrix(name, matrix, shape):
             f"{name} must be a writable array of floating-point numbers of shape "
             f"{shape}, got {matrix.dtype} of shape {matrix.shape}."
         )
+
+
+def check_paired(n_models, n_sequences):
+    """Check that models and sequences go together one by one.
+
+    Parameters
+    ----------
+    n_models, n_sequences : int
+        How many there are of each.
+    """
+    if 1 not in {n_models, n_sequences} and n_models != n_sequences:
+        raise ValueError(
+            f"X must hold a sequence for each of {n_models} models (or one for all), "
+            f"got {n_sequences}."
+        )
