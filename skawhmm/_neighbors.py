@@ -48,6 +48,12 @@ class KNeighborsHMMClassifier(ClassifierMixin, NeighborsMixin, BaseEstimator):
         Turns sequences into models; it is cloned, and fitted on the training
         sequences. By default ``HMMTransformer()``. Not used if `X` is an `HMMBatch`.
 
+    algorithm : {"auto", "pruned", "brute"}, default="auto"
+        How neighbours are sought: past everything that lower bounds of the distance
+        rule out ("pruned", for "maw", "iaw" and "coupling" with ``p >= 1``), or through
+        all models. The neighbours are the same. By default pruned where possible among
+        500 models or more.
+
     memory : str, path-like or joblib.Memory, default=None
         Where fitted models and components are kept, by content: a grid search over
         `alpha` then computes each model and each pair once.
@@ -105,6 +111,7 @@ class KNeighborsHMMClassifier(ClassifierMixin, NeighborsMixin, BaseEstimator):
         p: float = 1,
         metric_params: Mapping[str, Any] | None = None,
         hmm: Any = None,
+        algorithm: str = "auto",
         memory: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -116,6 +123,7 @@ class KNeighborsHMMClassifier(ClassifierMixin, NeighborsMixin, BaseEstimator):
         self.p = p
         self.metric_params = metric_params
         self.hmm = hmm
+        self.algorithm = algorithm
         self.memory = memory
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -214,6 +222,12 @@ class KNeighborsHMMRegressor(RegressorMixin, NeighborsMixin, BaseEstimator):
         Turns sequences into models; it is cloned, and fitted on the training
         sequences. By default ``HMMTransformer()``. Not used if `X` is an `HMMBatch`.
 
+    algorithm : {"auto", "pruned", "brute"}, default="auto"
+        How neighbours are sought: past everything that lower bounds of the distance
+        rule out ("pruned", for "maw", "iaw" and "coupling" with ``p >= 1``), or through
+        all models. The neighbours are the same. By default pruned where possible among
+        500 models or more.
+
     memory : str, path-like or joblib.Memory, default=None
         Where fitted models and components are kept, by content: a grid search over
         `alpha` then computes each model and each pair once.
@@ -268,6 +282,7 @@ class KNeighborsHMMRegressor(RegressorMixin, NeighborsMixin, BaseEstimator):
         p: float = 1,
         metric_params: Mapping[str, Any] | None = None,
         hmm: Any = None,
+        algorithm: str = "auto",
         memory: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -279,6 +294,7 @@ class KNeighborsHMMRegressor(RegressorMixin, NeighborsMixin, BaseEstimator):
         self.p = p
         self.metric_params = metric_params
         self.hmm = hmm
+        self.algorithm = algorithm
         self.memory = memory
         self.n_jobs = n_jobs
         self.verbose = verbose

@@ -7,6 +7,7 @@ from scipy.sparse import csr_matrix, identity
 from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import check_is_fitted
 
+from skawhmm._distances import resolve_metric
 from skawhmm._inputs import check_input
 from skawhmm._nearest import nearest, nearest_others, neighbor_graph
 from skawhmm._references import (
@@ -16,14 +17,20 @@ from skawhmm._references import (
     reference_distances,
     transformed,
 )
-from skawhmm._validation import check_choice, check_neighbor_count
+from skawhmm._search import SearchIndex, can_prune
+from skawhmm._validation import check_choice, check_neighbor_count, check_prunable
+
+ALGORITHMS = ("auto", "pruned", "brute")
+
+# Among fewer models a search through all is as fast as one by bounds.
+MIN_PRUNED = 500
 
 
 class NeighborsMixin:
     """What estimators by nearest models have in common.
 
     A subclass has the parameters `n_neighbors`, `metric`, `alpha`, `p`,
-    `metric_params`, `hmm`, `memory`, `n_jobs` and `verbose`.
+    `metric_params`, `hmm`, `algorithm`, `memory`, `n_jobs` and `verbose`.
     """
 
     n_neighbors: int
@@ -32,6 +39,11 @@ class NeighborsMixin:
     alpha: float
     hmm: Any
     memory: Any
+    algorithm: str
+    p: float
+    metric_params: Any
+    n_jobs: int | None
+    verbose: int
 
     def kneighbors(
         self,
@@ -107,6 +119,57 @@ class NeighborsMixin:
             self._between_references = None
             self.hmm_, self.models_ = fit_models(self.hmm, X, y, self.memory)
         self.n_samples_fit_ = len(X)
+        check_choice("algorithm", self.algorithm, ALGORITHMS)
+        # What searches change, so that `fit` alone adds attributes.
+        self._searched = {}
+
+    @property
+    def n_distance_evaluations_(self) -> int:
+        """Number of full distances that the last search computed."""
+        check_is_fitted(self)
+        return self._searched.get("counts", {}).get("distance", 0)
+
+    @property
+    def search_counts_(self) -> dict[str, int]:
+        """Number of pairs that each stage of the last search looked at.
+
+        A pruned search has the stages "centroid", "relaxed", "marginal" and "distance";
+        a search through everything only the last one.
+        """
+        check_is_fitted(self)
+        return dict(self._searched.get("counts", {}))
+
+    def __getstate__(self):
+        # The index is made again from the models; it need not be stored with them.
+        state = super().__getstate__()
+        if "_searched" in state:
+            state = {**state, "_searched": {}}
+        return state
+
+    def _index(self):
+        """Return the index for pruned search, or None if everything is searched."""
+        if self.algorithm == "brute" or self._precomputed:
+            return None
+        metric = resolve_metric(
+            self.metric, alpha=self.alpha, p=self.p, metric_params=self.metric_params
+        )
+        possible = can_prune(metric, self.models_)
+        if self.algorithm == "pruned":
+            check_prunable(possible, self.metric)
+        elif not possible or self.memory is not None or len(self.models_) < MIN_PRUNED:
+            return None
+        settings = self.metric, self.alpha, self.p, repr(self.metric_params)
+        if self._searched.get("settings") != settings:
+            self._searched["settings"] = settings
+            self._searched["index"] = SearchIndex(self.models_, metric)
+        return self._searched["index"]
+
+    def _queries(self, X):
+        """Return the models of `X`; None stands for the references."""
+        if X is None:
+            return None
+        X = check_input(self, X, reset=False)
+        return transformed(self.hmm_, X, self.memory)
 
     def _distances(self, X):
         """Return the distances of `X` to the references; theirs if X is None."""
@@ -115,17 +178,22 @@ class NeighborsMixin:
                 return self._between_references
             X = check_precomputed(self, X, reset=False)
             return mixed_precomputed(X, self.alpha)
-        if X is None:
-            models = self.models_
-        else:
-            X = check_input(self, X, reset=False)
-            models = transformed(self.hmm_, X, self.memory)
+        models = self._queries(X)
+        models = self.models_ if models is None else models
+        self._searched["counts"] = {"distance": len(models) * len(self.models_)}
         return reference_distances(models, self.models_, self, self.alpha)
 
     def _nearest(self, X, n_neighbors=None):
         """Return distances and indices of neighbours; the one place that seeks them."""
         chosen = self.n_neighbors if n_neighbors is None else n_neighbors
         n_neighbors = check_neighbor_count(chosen, self.n_samples_fit_ - (X is None))
+        index = self._index()
+        if index is not None:
+            found = index.kneighbors(
+                self._queries(X), n_neighbors, n_jobs=self.n_jobs, verbose=self.verbose
+            )
+            self._searched["counts"] = dict(index.counts)
+            return found
         seek = nearest_others if X is None else nearest
         return seek(self._distances(X), n_neighbors)
 

@@ -41,6 +41,12 @@ class HMMRetriever(NeighborsMixin, BaseEstimator):
         Turns sequences into models; it is cloned, and fitted on the training
         sequences. By default ``HMMTransformer()``. Not used if `X` is an `HMMBatch`.
 
+    algorithm : {"auto", "pruned", "brute"}, default="auto"
+        How neighbours are sought: past everything that lower bounds of the distance
+        rule out ("pruned", for "maw", "iaw" and "coupling" with ``p >= 1``), or through
+        all models. The neighbours are the same. By default pruned where possible among
+        500 models or more.
+
     memory : str, path-like or joblib.Memory, default=None
         Where fitted models and components are kept, by content.
 
@@ -95,6 +101,7 @@ class HMMRetriever(NeighborsMixin, BaseEstimator):
         p: float = 1,
         metric_params: Mapping[str, Any] | None = None,
         hmm: Any = None,
+        algorithm: str = "auto",
         memory: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -106,6 +113,7 @@ class HMMRetriever(NeighborsMixin, BaseEstimator):
         self.p = p
         self.metric_params = metric_params
         self.hmm = hmm
+        self.algorithm = algorithm
         self.memory = memory
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -160,14 +168,31 @@ class HMMRetriever(NeighborsMixin, BaseEstimator):
         check_is_fitted(self)
         chosen = self.radius if radius is None else radius
         radius = check_real("radius", chosen, 0, np.inf)
+        index = self._index()
+        if index is not None:
+            lists = index.radius_neighbors(
+                self._queries(X), radius, n_jobs=self.n_jobs, verbose=self.verbose
+            )
+            self._searched["counts"] = dict(index.counts)
+            found, indices = (_ragged(arrays) for arrays in lists)
+            return (found, indices) if return_distance else indices
         distances = self._distances(X)
         near = distances <= radius
         if X is None:
             np.fill_diagonal(near, False)
-        found = np.empty(len(near), dtype=object)
-        indices = np.empty(len(near), dtype=object)
-        for n, row in enumerate(near):
-            places = np.flatnonzero(row)
-            places = places[np.argsort(distances[n, places], kind="stable")]
-            found[n], indices[n] = distances[n, places], places
-        return (found, indices) if return_distance else indices
+        places = [np.flatnonzero(row) for row in near]
+        places = [
+            place[np.argsort(row[place], kind="stable")]
+            for row, place in zip(distances, places, strict=True)
+        ]
+        found = _ragged(
+            [row[place] for row, place in zip(distances, places, strict=True)]
+        )
+        return (found, _ragged(places)) if return_distance else _ragged(places)
+
+
+def _ragged(arrays):
+    """Return arrays of unequal length as scikit-learn does: an array of objects."""
+    result = np.empty(len(arrays), dtype=object)
+    result[:] = arrays
+    return result

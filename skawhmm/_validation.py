@@ -719,3 +719,23 @@ def check_paired(n_models, n_sequences):
             f"X must hold a sequence for each of {n_models} models (or one for all), "
             f"got {n_sequences}."
         )
+
+
+def check_prunable(possible, metric):
+    """Check that neighbours can be sought by bounds.
+
+    Parameters
+    ----------
+    possible : bool
+        Whether they can.
+
+    metric : object
+        The distance as the caller gave it.
+    """
+    if not possible:
+        raise ValueError(
+            "algorithm='pruned' needs a distance with lower bounds ('maw', 'iaw' with "
+            "project=True and debias=False, or 'coupling', with p >= 1 and alpha < 1) "
+            f"and Gaussian models that observed every feature, got metric={metric!r}. "
+            "Use algorithm='auto' or 'brute'."
+        )

@@ -1,10 +1,21 @@
 """Pruned search gives what a search through everything gives, bit for bit."""
 
+import pickle
+
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from skawhmm import IAW, KL, MAW, HMMBatch, TransitionCoupling, pairwise_hmm_distances
+from skawhmm import (
+    IAW,
+    KL,
+    MAW,
+    HMMBatch,
+    HMMRetriever,
+    KNeighborsHMMClassifier,
+    TransitionCoupling,
+    pairwise_hmm_distances,
+)
 from skawhmm._search import SearchIndex, can_prune
 
 METRICS = [
@@ -117,3 +128,66 @@ def test_what_can_be_pruned(make_batch):
     assert not can_prune(IAW(debias=True), models)
     masked = make_batch(observed=np.array([[True, False]] * 4))
     assert not can_prune(MAW(), masked)
+
+
+@pytest.fixture
+def labelled():
+    models = clustered(300)
+    return models, np.arange(300) % 3
+
+
+@pytest.mark.parametrize("params", [{}, {"alpha": 0.6, "p": 2}, {"metric": "coupling"}])
+def test_estimators_find_the_same_by_pruning(labelled, params):
+    models, y = labelled
+    pruned, brute = (
+        KNeighborsHMMClassifier(3, algorithm=algorithm, **params).fit(models, y)
+        for algorithm in ("pruned", "brute")
+    )
+    for queries in (clustered(20, seed=1), None):
+        assert_array_equal(pruned.kneighbors(queries), brute.kneighbors(queries))
+        assert_array_equal(pruned.predict(queries), brute.predict(queries))
+    assert 0 < pruned.n_distance_evaluations_ < 0.5 * brute.n_distance_evaluations_
+    assert brute.search_counts_ == {"distance": 300 * 300}
+    assert set(pruned.search_counts_) == {"centroid", "relaxed", "marginal", "distance"}
+
+
+def test_retriever_radius_by_pruning(labelled):
+    models, _ = labelled
+    pruned, brute = (
+        HMMRetriever(radius=2.0, algorithm=algorithm).fit(models)
+        for algorithm in ("pruned", "brute")
+    )
+    for queries in (clustered(20, seed=1), None):
+        one, two = pruned.radius_neighbors(queries), brute.radius_neighbors(queries)
+        for side in (0, 1):
+            assert len(one[side]) == len(two[side])
+            for mine, theirs in zip(one[side], two[side], strict=True):
+                assert_array_equal(mine, theirs)
+    assert pruned.n_distance_evaluations_ < brute.n_distance_evaluations_
+
+
+def test_a_changed_alpha_gives_a_new_index(labelled):
+    models, y = labelled
+    knn = KNeighborsHMMClassifier(3, algorithm="pruned").fit(models, y)
+    knn.kneighbors(models[:5])
+    knn.set_params(alpha=0.9)
+    brute = KNeighborsHMMClassifier(3, algorithm="brute", alpha=0.9).fit(models, y)
+    assert_array_equal(knn.kneighbors(models[:5]), brute.kneighbors(models[:5]))
+
+
+def test_the_index_is_not_pickled(labelled):
+    models, y = labelled
+    knn = KNeighborsHMMClassifier(3, algorithm="pruned").fit(models, y)
+    before = len(pickle.dumps(knn))
+    expected = knn.predict(models)
+    assert len(pickle.dumps(knn)) == before
+    assert_array_equal(pickle.loads(pickle.dumps(knn)).predict(models), expected)
+
+
+def test_algorithm_errors(labelled):
+    models, y = labelled
+    with pytest.raises(ValueError, match=r"algorithm must be one of 'auto'"):
+        KNeighborsHMMClassifier(algorithm="fast").fit(models, y)
+    knn = KNeighborsHMMClassifier(algorithm="pruned", p=0.5).fit(models, y)
+    with pytest.raises(ValueError, match=r"needs a distance with lower bounds.*'maw'"):
+        knn.predict(models[:2])
