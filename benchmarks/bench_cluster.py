@@ -22,8 +22,7 @@ from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score
 from sklearn.preprocessing import StandardScaler
 
-from skawhmm import HMMBatch
-from skawhmm._cluster import HMMKMeans, HMMKMedoids
+from skawhmm import HMMBatch, HMMKMeans, HMMKMedoids
 
 
 def make_planted(n_models, n_clusters, covariance_type, noise, *, centred, seed=0):

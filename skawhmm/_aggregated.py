@@ -1,5 +1,7 @@
 """Aggregated Wasserstein distances: a marginal and a transition component, mixed."""
 
+from abc import ABC, abstractmethod
+
 import numpy as np
 
 from skawhmm._components import (
@@ -40,7 +42,7 @@ def mixed(components, alpha):
     return (1 - alpha) * components[..., 0] + alpha * components[..., 1]
 
 
-class Aggregated:
+class Aggregated(ABC):
     """What distances made of a marginal and a transition component have in common.
 
     A subclass says how states are registered.
@@ -56,7 +58,6 @@ class Aggregated:
     """
 
     symmetric = True
-    transition_share = 0.0
 
     def __init__(self, alpha=0.1, p=1):
         self.alpha = check_real("alpha", alpha, 0, 1)
@@ -135,6 +136,15 @@ class Aggregated:
     def marginal_share(self):
         """Share of MAW's marginal component that the distance is never below."""
         return 1 - self.alpha
+
+    @property
+    def transition_share(self):
+        """Share of MAW's transition component that is on top of it."""
+        return 0.0
+
+    @abstractmethod
+    def _plans(self, prepared, index_a, index_b, cost):
+        """Return the registration of the states of each pair, given their cost."""
 
     def registrations(self, prepared, index_a, index_b):
         """Return the registration of the states of each pair.

@@ -353,8 +353,8 @@ def make_classifier(
 
     A Pipeline of :class:`Deltas`, :class:`TimeChannel`, :class:`HMMEmbedding` and
     :class:`sklearn.linear_model.RidgeClassifierCV`, in a search over what is added to
-    the channels: nothing, time derivatives, derivatives over 2, 4 and 8 frames, either
-    of them with the position in the sequence.
+    the channels: nothing, time derivatives, derivatives over 2, 4 and 8 frames, or
+    derivatives and the position in the sequence.
 
     Parameters
     ----------
@@ -398,9 +398,12 @@ def make_classifier(
         ],
         memory=memory,
     )
-    wide = Deltas(lags=(2, 4, 8))
     grid = [
         {"deltas": ["passthrough"], "position": ["passthrough"]},
-        {"deltas": [Deltas(), wide], "position": ["passthrough", TimeChannel()]},
+        {
+            "deltas": [Deltas(), Deltas(lags=(2, 4, 8))],
+            "position": ["passthrough"],
+        },
+        {"deltas": [Deltas()], "position": [TimeChannel()]},
     ]
     return GridSearchCV(pipeline, grid, cv=cv)

@@ -86,7 +86,7 @@ def even_blocks(sequences, n_jobs):
     ]
 
 
-def make_batch(fits, *, stationary=False, mask_missing=False):
+def make_batch(fits, *, stationary=False, mask_missing=False, sequences=None):
     """Stack fits of unequal state counts into a batch.
 
     Parameters
@@ -99,6 +99,9 @@ def make_batch(fits, *, stationary=False, mask_missing=False):
 
     mask_missing : bool
         Whether missing channels are left out of comparisons, else they are zeros.
+
+    sequences : list of ndarray, or None
+        The sequences, if the models are to carry them.
     """
     arrays: dict[str, Any] = {
         "transmats": [fit.model.transmat for fit in fits],
@@ -113,4 +116,4 @@ def make_batch(fits, *, stationary=False, mask_missing=False):
     observed = np.stack([fit.observed for fit in fits]) if mask_missing else None
     names = ["converged", "n_iter", "log_likelihood", "n_timesteps"]
     info = {name: np.array([getattr(fit, name) for fit in fits]) for name in names}
-    return HMMBatch(**arrays, observed=observed, info=info)
+    return HMMBatch(**arrays, observed=observed, info=info, sequences=sequences)

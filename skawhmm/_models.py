@@ -104,6 +104,13 @@ class HMMBatch:
     array([[0.66666667, 0.33333333]])
     """
 
+    emission: Any
+    transmats: NDArray[np.float64]
+    weights: NDArray[np.float64]
+    startprobs: NDArray[np.float64]
+    sequences: list[NDArray[np.float64]] | None
+    _info: dict[str, NDArray[Any]]
+
     def __init__(
         self,
         transmats: ArrayLike | Sequence[ArrayLike],

@@ -40,6 +40,7 @@ class NeighborsMixin:
     hmm: Any
     memory: Any
     algorithm: str
+    models_: Any
     p: float
     metric_params: Any
     n_jobs: int | None
@@ -139,9 +140,9 @@ class NeighborsMixin:
         check_is_fitted(self)
         return dict(self._searched.get("counts", {}))
 
-    def __getstate__(self):
+    def __getstate__(self) -> Any:
         # The index is made again from the models; it need not be stored with them.
-        state = super().__getstate__()
+        state: Any = super().__getstate__()
         if "_searched" in state:
             state = {**state, "_searched": {}}
         return state

@@ -285,6 +285,7 @@ def hmm_distance(
     """
     check_single_model("a", a)
     check_single_model("b", b)
+    check_same_features(a, b, ("a", "b"))
     chosen = resolve_metric(metric, alpha=alpha, p=p, metric_params=metric_params)
     return float(_pairwise(a, b, chosen, "distances", (), None, 0)[0, 0])
 
@@ -335,7 +336,7 @@ def register_states(
     check_single_model("b", b)
     chosen = resolve_metric(metric, alpha=0, p=p, metric_params=metric_params)
     _check_aggregated(metric, chosen)
-    check_same_features(a, b)
+    check_same_features(a, b, ("a", "b"))
     models = HMMBatch.concatenate([bare_models(a), bare_models(b)])
     first, second = oriented(models.keys, np.array([0]), np.array([1]))
     plan = chosen.registrations(chosen.prepare(models), first, second)[0]

@@ -93,7 +93,7 @@ class SearchIndex:
         _, basis = np.linalg.eigh(spread.T @ spread)
         self.basis = basis[:, ::-1][:, :TREE_DIMENSIONS]
         self.tree = KDTree(spread @ self.basis)
-        self.counts = Counter()
+        self.counts: Counter[str] = Counter()
 
     def __len__(self):
         return len(self.references)
@@ -202,7 +202,7 @@ class _Block:
             self.vectors, self.keys = state_vectors(queries), queries.keys
         self.centroids = _centroids(self.prepared.weights, self.vectors)
         self.points = (self.centroids - index.centre) @ index.basis
-        self.counts = Counter()
+        self.counts: Counter[str] = Counter()
 
     def others(self, query, reference):
         """Drop pairs of a reference with itself."""

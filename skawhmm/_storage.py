@@ -6,6 +6,7 @@ import uuid
 import zipfile
 import zlib
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -44,7 +45,8 @@ def save_arrays(path, header, arrays):
     draft = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
     try:
         with open(draft, "xb") as file:
-            np.savez(file, **{HEADER: np.array(json.dumps(header))}, **arrays)
+            named: dict[str, Any] = {HEADER: np.array(json.dumps(header)), **arrays}
+            np.savez(file, **named)
             file.flush()
             os.fsync(file.fileno())
         os.replace(draft, path)

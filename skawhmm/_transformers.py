@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skawhmm._engines import resolve_engine
 from skawhmm._fitting import fit_models, make_batch
+from skawhmm._inference import posteriors
 from skawhmm._models import HMMBatch
 from skawhmm._pooled_fit import fit_pooled
 from skawhmm._sequences import check_complete, check_no_missing, check_sequences
@@ -94,6 +95,10 @@ class HMMTransformer(TransformerMixin, BaseEstimator):
         ``VariationalGaussianHMM()`` or ``GMMHMM(n_mix=2)``, is cloned for every
         sequence and keeps its own start values, priors and stopping rule.
 
+    keep_sequences : bool, default=False
+        Whether the models carry the sequences they were fitted to, which
+        ``KL(method="data")`` needs.
+
     n_jobs : int, default=None
         Number of jobs; `None` means 1 unless in a `joblib.parallel_config` context.
 
@@ -142,6 +147,7 @@ class HMMTransformer(TransformerMixin, BaseEstimator):
         weights="occupancy",
         missing="zero",
         engine="batched",
+        keep_sequences=False,
         n_jobs=None,
         random_state=None,
         verbose=False,
@@ -161,6 +167,7 @@ class HMMTransformer(TransformerMixin, BaseEstimator):
         self.weights = weights
         self.missing = missing
         self.engine = engine
+        self.keep_sequences = keep_sequences
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -193,7 +200,7 @@ class HMMTransformer(TransformerMixin, BaseEstimator):
         if "pooled" in {self.init, self.prior}:
             self._check_gaps(sequences)
             self._pooled = fit_pooled(sequences, self._options(), self.n_jobs)
-            self.pooled_model_ = self._pooled_batch()
+            self.pooled_model_ = self._pooled_batch(sequences)
         return self
 
     def transform(self, X):
@@ -227,7 +234,25 @@ class HMMTransformer(TransformerMixin, BaseEstimator):
             fits,
             stationary=self.weights == "stationary",
             mask_missing=self.missing == "common",
+            sequences=sequences if self.keep_sequences else None,
         )
+
+    def set_output(self, *, transform=None):  # noqa: ARG002
+        """Do nothing: models have no form as a table.
+
+        A `Pipeline` calls it on all its steps.
+
+        Parameters
+        ----------
+        transform : {"default", "pandas", "polars"}, default=None
+            Ignored.
+
+        Returns
+        -------
+        self : object
+            The transformer.
+        """
+        return self
 
     def _check_parameters(self):
         for name, choices in OPTIONS.items():
@@ -303,14 +328,14 @@ class HMMTransformer(TransformerMixin, BaseEstimator):
             engine=resolve_engine(self.engine, self.covariance_type),
         )
 
-    def _pooled_batch(self):
+    def _pooled_batch(self, sequences):
         model = self._pooled.model
-        return HMMBatch(
-            model.transmat[None],
-            model.means[None],
-            model.covars[None],
-            startprobs=model.startprob[None],
-        )
+        parts = model.transmat[None], model.means[None], model.covars[None]
+        batch = HMMBatch(*parts, startprobs=model.startprob[None])
+        if self.weights == "stationary":
+            return batch
+        shares = np.concatenate(posteriors(batch, sequences)).mean(axis=0)
+        return HMMBatch(*parts, startprobs=model.startprob[None], weights=shares[None])
 
     def _warn_of_few_states(self, fits):
         if isinstance(self.n_components, str) or self._pooled is not None:

@@ -22,7 +22,7 @@ PRICE_ROUNDING = 1e-14
 
 # A cell whose reduced cost is below this share of the largest cost may carry mass in
 # another optimal plan. Costs of equal states differ by about 1e-15 of scale.
-TIE_TOLERANCE = 1e-11
+TIE_TOLERANCE = 1e-13
 
 # Rows of the scratch array of numbers: masses still to place, and dual prices, which
 # add up to the cost on the cells of the tree.

@@ -1,6 +1,7 @@
 """Checks of models and of the parameters of distances; every error about them."""
 
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -119,6 +120,7 @@ def as_arrays(name, values, n_axes):
         The entries, copied.
     """
     wanted = " or ".join(str(count) for count in n_axes)
+    arrays: Any
     try:
         if isinstance(values, np.ndarray) and values.dtype != object:
             arrays = np.array(values, dtype=float)
@@ -382,18 +384,22 @@ def check_single_model(name, models):
     return models
 
 
-def check_same_features(X, Y):
+def check_same_features(X, Y, names=("X", "Y")):
     """Check that the models of two batches can be compared.
 
     Parameters
     ----------
     X, Y : HMMBatch
         The two batches.
+
+    names : tuple of str, default=("X", "Y")
+        The arguments as the caller knows them.
     """
+    one, two = names
     if X.n_features != Y.n_features:
         raise ValueError(
-            f"X and Y must have the same number of features, got {X.n_features} and "
-            f"{Y.n_features}."
+            f"{one} and {two} must have the same number of features, got "
+            f"{X.n_features} and {Y.n_features}."
         )
     if X.observed is None and Y.observed is None:
         return
@@ -404,8 +410,8 @@ def check_same_features(X, Y):
     if len(apart):
         i, j = min((int(rows[k]), int(columns[m])) for k, m in apart)
         raise ValueError(
-            f"Models must share an observed feature, got none for model {i} of X and "
-            f"model {j} of Y."
+            f"Models must share an observed feature, got none for model {i} of {one} "
+            f"and model {j} of {two}."
         )
 
 
@@ -587,6 +593,13 @@ def check_kept_sequences(models):
             "method='data' needs models that carry their sequences, got models without."
             " HMMTransformer(keep_sequences=True) makes them."
         )
+    if models.covariance_type == "full":
+        for n, sequence in enumerate(models.sequences):
+            if np.isnan(sequence).any():
+                raise ValueError(
+                    "method='data' needs complete sequences where covariances are full,"
+                    f" got NaN in the sequence of model {n}."
+                )
 
 
 def check_carried(sequences, n_models, n_features):

@@ -4,9 +4,8 @@ from numpy.testing import assert_allclose
 from scipy.linalg import sqrtm
 from scipy.optimize import linprog
 
-from skawhmm import HMMBatch, pairwise_hmm_distances
+from skawhmm import HMMBatch, hmm_barycenter, pairwise_hmm_distances
 from skawhmm._averaging import make_members, squared_costs
-from skawhmm._barycenter import hmm_barycenter
 
 TYPES = ["diag", "full"]
 

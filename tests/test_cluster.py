@@ -6,8 +6,15 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import adjusted_rand_score
 from sklearn.pipeline import make_pipeline
 
-from skawhmm import MAW, HMMBatch, HMMTransformer, pairwise_hmm_distances
-from skawhmm._cluster import HMMKMeans, HMMKMedoids
+from skawhmm import (
+    MAW,
+    HMMBatch,
+    HMMKMeans,
+    HMMKMedoids,
+    HMMTransformer,
+    hmm_barycenter,
+    pairwise_hmm_distances,
+)
 from skawhmm._partition import greedy_medoids, medoid_partition, spread_seeds
 
 HMM = HMMTransformer(n_components=2, random_state=0)
@@ -81,8 +88,6 @@ def test_kmeans_attributes_agree(covariance_type, alpha, make_batch):
 
 
 def test_one_cluster_without_transitions_is_the_barycenter(make_batch):
-    from skawhmm._barycenter import hmm_barycenter
-
     models = make_batch(12)
     kmeans = HMMKMeans(1, alpha=0, tol=1e-8, n_init=10, random_state=0).fit(models)
     _, objective = hmm_barycenter(models, tol=1e-8, random_state=0)

@@ -4,9 +4,14 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from skawhmm import HMMBatch, KNeighborsHMMClassifier, pairwise_hmm_distances
-from skawhmm._barycenter import hmm_barycenter
-from skawhmm._cluster import HMMKMeans, HMMKMedoids
+from skawhmm import (
+    HMMBatch,
+    HMMKMeans,
+    HMMKMedoids,
+    KNeighborsHMMClassifier,
+    hmm_barycenter,
+    pairwise_hmm_distances,
+)
 
 SIZES = [3, 2, 3, 1, 3, 2]
 
