@@ -180,7 +180,7 @@ class HMMKMeans(_HMMClusterer):
     --------
     >>> from skawhmm import HMMKMeans, HMMTransformer
     >>> from skawhmm.datasets import make_hmm_sequences
-    >>> X, y = make_hmm_sequences(n_sequences=8, separation=3.0, random_state=0)
+    >>> X, y = make_hmm_sequences(n_sequences=8, separation=8.0, random_state=0)
     >>> hmm = HMMTransformer(n_components=2, random_state=0)
     >>> kmeans = HMMKMeans(n_clusters=2, hmm=hmm, random_state=0).fit(X)
     >>> kmeans.labels_ == kmeans.labels_[0]
@@ -379,7 +379,7 @@ class HMMKMedoids(_HMMClusterer):
     --------
     >>> from skawhmm import HMMKMedoids, HMMTransformer
     >>> from skawhmm.datasets import make_hmm_sequences
-    >>> X, y = make_hmm_sequences(n_sequences=8, separation=3.0, random_state=0)
+    >>> X, y = make_hmm_sequences(n_sequences=8, separation=8.0, random_state=0)
     >>> models = HMMTransformer(n_components=2, random_state=0).fit_transform(X)
     >>> medoids = HMMKMedoids(n_clusters=2).fit(models)
     >>> medoids.labels_ == medoids.labels_[0]

@@ -7,6 +7,8 @@ from skawhmm import (
     Deltas,
     Framewise,
     HMMClassDistance,
+    HMMKMeans,
+    HMMKMedoids,
     HMMRetriever,
     HMMTransformer,
     KNeighborsHMMClassifier,
@@ -15,7 +17,6 @@ from skawhmm import (
     PairwiseHMMDistance,
     TimeChannel,
 )
-from skawhmm._cluster import HMMKMeans, HMMKMedoids
 
 # Checks that cannot pass, each with its reason.
 OUTPUT = "the output is an HMMBatch, which the check compares as an array"
