@@ -9,10 +9,9 @@ from sklearn.base import clone
 from sklearn.linear_model import RidgeClassifierCV
 from sklearn.model_selection import GroupKFold
 from sklearn.pipeline import make_pipeline
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from skawhmm import HMMBatch, hmm_distance
-from skawhmm._embedding import HMMEmbedding, make_classifier
+from skawhmm import HMMBatch, HMMEmbedding, hmm_distance
+from skawhmm._embedding import make_classifier
 from skawhmm._inference import posteriors
 from skawhmm._relative import BLOCKS, N_PARTS, relative_statistics
 
@@ -27,11 +26,6 @@ def sequences(make_sequences):
 @pytest.fixture
 def small():
     return HMMEmbedding((1, 2, 3), blocks=EVERY_BLOCK, random_state=0)
-
-
-@parametrize_with_checks([HMMEmbedding((1, 2), random_state=0)])
-def test_scikit_learn_checks(estimator, check):
-    check(estimator)
 
 
 def path_statistics(x, model):

