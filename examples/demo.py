@@ -1,0 +1,191 @@
+"""Cross-validated phoneme classification with a search over alpha.
+
+Phonemes are synthesised (34 of them, by several speakers), or come from the TIMIT
+sample if the folder in the environment variable SKAWHMM_DATA has it. Speakers are never
+both in training and in test. Figures go to the folder demo_output.
+
+Run: make demo
+"""
+
+import time
+from pathlib import Path
+
+import matplotlib as mpl
+import numpy as np
+from sklearn.linear_model import RidgeClassifierCV
+from sklearn.manifold import TSNE
+from sklearn.metrics import ConfusionMatrixDisplay, accuracy_score
+from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_predict
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler
+from tqdm import tqdm
+
+from skawhmm import (
+    AlphaCurveDisplay,
+    AlphaMixer,
+    Framewise,
+    HMMEmbedding,
+    HMMTransformer,
+    KNeighborsHMMClassifierCV,
+    PairwiseHMMDistance,
+    pairwise_hmm_distances,
+    register_states,
+)
+from skawhmm.datasets import load_timit, make_phonemes
+
+mpl.use("Agg")
+import matplotlib.pyplot as plt
+
+OUT = Path("demo_output")
+ALPHAS = np.linspace(0, 1, 101)
+
+
+def load():
+    """Return sequences, labels, speakers and where they come from."""
+    try:
+        bunch = load_timit(concat=20, n_phones=39)
+    except FileNotFoundError:
+        X, y, speakers = make_phonemes(n_speakers=9, random_state=0)
+        return X, np.asarray(y), np.asarray(speakers), "synthesised phonemes"
+    keep = np.isin(bunch.target, common_labels(bunch.target, 6))
+    X = [x for x, kept in zip(bunch.data, keep, strict=True) if kept]
+    y, speakers = np.asarray(bunch.target)[keep], np.asarray(bunch.split)[keep]
+    return X, y, speakers, "TIMIT sample, groups of 20 segments"
+
+
+def common_labels(labels, least):
+    names, counts = np.unique(labels, return_counts=True)
+    return names[counts >= least]
+
+
+def summary_features(X):
+    """The trivial baseline: mean and standard deviation of each channel."""
+    return np.array([np.r_[x.mean(axis=0), x.std(axis=0)] for x in X])
+
+
+def folds(speakers):
+    n_splits = min(3, len(np.unique(speakers)))
+    return list(GroupKFold(n_splits).split(speakers, groups=speakers))
+
+
+def accuracy(name, estimator, X, y, cv):
+    """Print the cross-validated accuracy of an estimator, and return its guesses."""
+    start = time.perf_counter()
+    guesses = np.empty_like(y)
+    for train, test in tqdm(cv, name, leave=False):
+        fitted = estimator.fit([X[i] for i in train], y[train])
+        guesses[test] = fitted.predict([X[i] for i in test])
+    seconds = time.perf_counter() - start
+    print(f"  {name:46} {accuracy_score(y, guesses):.3f}   {seconds:6.1f} s")
+    return guesses
+
+
+def main():
+    OUT.mkdir(exist_ok=True)
+    X, y, speakers, source = load()
+    frames = sum(len(x) for x in X)
+    print(f"\nData: {source}")
+    print(
+        f"  {len(X)} sequences of {X[0].shape[1]} features ({frames} frames), "
+        f"{len(np.unique(y))} phonemes, {len(np.unique(speakers))} groups of speakers\n"
+    )
+    cv = folds(speakers)
+    print("Accuracy on speakers that were not heard in training:")
+    baseline = make_pipeline(StandardScaler(), KNeighborsClassifier(1))
+    guesses = cross_val_predict(baseline, summary_features(X), y, cv=cv)
+    print(
+        f"  {'1-NN, means and deviations of channels':46} "
+        f"{accuracy_score(y, guesses):.3f}"
+    )
+    hmm = HMMTransformer(3, prior="pooled", random_state=0)
+    knn = KNeighborsHMMClassifierCV(alphas=ALPHAS, n_neighbors=(1, 3, 5))
+    steps = [("scale", Framewise(StandardScaler())), ("hmm", hmm), ("knn", knn)]
+    pipeline = Pipeline(steps)
+    found = accuracy("k-NN on MAW, alpha and k by leave-one-out", pipeline, X, y, cv)
+    embedding = make_pipeline(
+        Framewise(StandardScaler()),
+        HMMEmbedding(random_state=0),
+        RidgeClassifierCV(np.logspace(-3, 3, 13)),
+    )
+    accuracy("ridge on HMMEmbedding", embedding, X, y, cv)
+    search(hmm, X, y, cv)
+    draw(pipeline.fit(X, y), X, y, found)
+
+
+def search(hmm, X, y, cv):
+    """Search 101 alphas by an ordinary GridSearchCV, at the price of one."""
+    start = time.perf_counter()
+    models = make_pipeline(Framewise(StandardScaler()), hmm).fit_transform(X, y)
+    components = PairwiseHMMDistance(output="components").fit_transform(models)
+    vote = KNeighborsClassifier(metric="precomputed")
+    grid = {
+        "alphamixer__alpha": ALPHAS,
+        "kneighborsclassifier__n_neighbors": [1, 3, 5],
+    }
+    found = GridSearchCV(make_pipeline(AlphaMixer(), vote), grid, cv=cv)
+    found.fit(components, y)
+    seconds = time.perf_counter() - start
+    best = found.best_params_
+    print(
+        f"\nGridSearchCV over 101 alphas x 3 k (one pooled model for all): accuracy "
+        f"{found.best_score_:.3f}\n  at alpha {best['alphamixer__alpha']:.2f}, k "
+        f"{best['kneighborsclassifier__n_neighbors']}, {seconds:.1f} s"
+    )
+
+
+def draw(pipeline, X, y, found):
+    """Save the figures."""
+    models = pipeline[:-1].transform(X)
+    AlphaCurveDisplay.from_estimator(pipeline[-1])
+    save("alpha_curve")
+    _, ax = plt.subplots(figsize=(9, 9))
+    ConfusionMatrixDisplay.from_predictions(
+        y,
+        found,
+        ax=ax,
+        include_values=False,
+        xticks_rotation="vertical",
+        cmap="viridis",
+        normalize="true",
+    )
+    save("confusion_matrix")
+    distances = pairwise_hmm_distances(models, alpha=pipeline[-1].alpha_)
+    tsne = TSNE(metric="precomputed", init="random", random_state=0, perplexity=15)
+    points = tsne.fit_transform(distances)
+    _, ax = plt.subplots(figsize=(8, 8))
+    ax.scatter(*points.T, s=4, c="lightgrey")
+    for label in np.unique(y):
+        for point in points[y == label]:
+            ax.annotate(label, point, ha="center", va="center", fontsize=6)
+    ax.set(xticks=[], yticks=[], title="Phonemes by MAW (t-SNE)")
+    save("map")
+    nearest = np.argsort(distances[0])[1]
+    plan = register_states(models[0], models[int(nearest)])
+    _, ax = plt.subplots(figsize=(4, 3.5))
+    image = ax.imshow(plan, vmin=0, cmap="viridis")
+    ax.set(
+        xticks=range(plan.shape[1]),
+        yticks=range(plan.shape[0]),
+        xlabel=f"state of the nearest model, [{y[nearest]}]",
+        ylabel=f"state of a model of [{y[0]}]",
+        title="Registration of states",
+    )
+    plt.colorbar(image, ax=ax, label="shared probability")
+    save("registration")
+    print(f"\nFigures: {', '.join(sorted(path.name for path in OUT.glob('*.png')))}")
+    print(
+        f"  in the folder {OUT}/\n\nTry next: SKAWHMM_DATA=/path/to/timit make demo,"
+        "\n  metric='iaw', 'kl' or 'coupling' in examples/demo.py, your own sequences "
+        "(a list of\n  arrays of shape (n_timesteps, n_features)), and the tutorial: "
+        "make docs"
+    )
+
+
+def save(name):
+    plt.savefig(OUT / f"{name}.png", dpi=150, bbox_inches="tight")
+    plt.close()
+
+
+if __name__ == "__main__":
+    main()
