@@ -1,0 +1,107 @@
+"""Sphinx settings: pydata theme, numpydoc, MyST, and the gallery of examples/."""
+
+import os
+import re
+import warnings
+from pathlib import Path
+
+import skawhmm
+
+HERE = Path(__file__).parent
+
+project = "skawhmm"
+author = "The skawhmm developers"
+project_copyright = author
+release = skawhmm.__version__
+version = release
+
+extensions = [
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
+    "numpydoc",
+    "myst_parser",
+    "sphinx_gallery.gen_gallery",
+]
+templates_path = ["_templates"]
+exclude_patterns = ["_build", "auto_examples/**/*.py", "auto_examples/*.ipynb"]
+if not (HERE.parent / "CHANGELOG.md").exists():
+    exclude_patterns.append("changelog.md")
+# Pages that need not be there yet: the changelog and the reproduction of the paper.
+suppress_warnings = ["toc.empty_glob"]
+
+myst_enable_extensions = ["dollarmath", "amsmath", "deflist"]
+myst_heading_anchors = 3
+# A copy of MathJax may be named instead of the one on the web.
+if "SKAWHMM_MATHJAX" in os.environ:
+    mathjax_path = os.environ["SKAWHMM_MATHJAX"]
+
+default_role = "code"
+autosummary_generate = True
+autodoc_typehints = "none"
+autodoc_preserve_defaults = True
+numpydoc_show_class_members = False
+numpydoc_class_members_toctree = False
+
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "auto_examples",
+    "filename_pattern": r"/plot_",
+    "ignore_pattern": r"(__init__|demo|conftest)\.py",
+    "doc_module": ("skawhmm",),
+    "backreferences_dir": "api/generated/backreferences",
+    "reference_url": {"skawhmm": None},
+    "remove_config_comments": True,
+    "show_memory": False,
+    "show_signature": False,
+    "download_all_examples": False,
+    "matplotlib_animations": False,
+    "plot_gallery": "True",
+    "abort_on_example_error": True,
+}
+# Agg cannot show a window, which `plt.show` at the end of each example asks for.
+warnings.filterwarnings("ignore", message="FigureCanvasAgg is non-interactive")
+
+html_theme = "pydata_sphinx_theme"
+html_title = "skawhmm"
+html_static_path = ["_static"]
+html_css_files = ["skawhmm.css"]
+html_show_sourcelink = False
+html_copy_source = False
+html_theme_options = {
+    "logo": {"text": "skawhmm"},
+    "navbar_end": ["theme-switcher"],
+    "navbar_align": "left",
+    "header_links_before_dropdown": 7,
+    "show_toc_level": 2,
+    "navigation_with_keys": False,
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "secondary_sidebar_items": ["page-toc"],
+}
+html_sidebars = {
+    "tutorial": [],
+    "scaling": [],
+    "migrating": [],
+    "faq": [],
+    "contributing": [],
+    "changelog": [],
+    "reproduction": [],
+    "index": [],
+}
+
+linkcheck_timeout = 20
+linkcheck_ignore = [r"^auto_examples"]
+
+
+def skip_generated(_app, _what, name, obj, skip, _options):
+    """Leave out what scikit-learn inherits or writes, and describes itself."""
+    if re.fullmatch(r"set_\w+_request", name):
+        return True
+    origin = getattr(obj, "__module__", None) or ""
+    return True if callable(obj) and origin.startswith("sklearn") else skip
+
+
+def setup(app):
+    """Connect what has no setting."""
+    app.connect("autodoc-skip-member", skip_generated)

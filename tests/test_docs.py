@@ -1,0 +1,47 @@
+import doctest
+import re
+from pathlib import Path
+
+import pytest
+
+DOCS = Path(__file__).parents[1] / "docs"
+PAGES = sorted([*DOCS.glob("*.md"), *DOCS.glob("user_guide/*.md")])
+BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+OPTIONS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+
+
+def blocks(page):
+    text = page.read_text(encoding="utf-8")
+    for match in BLOCK.finditer(text):
+        yield text[: match.start()].count("\n") + 1, match.group(1)
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if list(blocks(page))], ids=lambda page: page.stem
+)
+def test_code_blocks_run(page, tmp_path, monkeypatch):
+    pytest.importorskip("matplotlib").use("Agg")
+    if "skops" in page.read_text(encoding="utf-8"):
+        pytest.importorskip("skops")
+    monkeypatch.chdir(tmp_path)
+    names, parser = {}, doctest.DocTestParser()
+    runner = doctest.DocTestRunner(optionflags=OPTIONS, verbose=False)
+    for line, code in blocks(page):
+        if ">>>" not in code:
+            exec(compile("\n" * line + code, str(page), "exec"), names)
+            continue
+        test = parser.get_doctest(code, names, page.name, str(page), line)
+        runner.run(test, clear_globs=False)
+        names = test.globs
+    assert runner.summarize(verbose=False).failed == 0
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_pages_name_public_things(page):
+    import skawhmm
+    from skawhmm import datasets
+
+    for name in re.findall(r"`~?skawhmm\.([\w.]+)`", page.read_text(encoding="utf-8")):
+        thing = skawhmm
+        for part in name.split("."):
+            thing = datasets if part == "datasets" else getattr(thing, part)
