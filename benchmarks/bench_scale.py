@@ -1,0 +1,175 @@
+"""How does the work grow with the number of models?
+
+Queries for the five nearest neighbours by MAW (M = 3, d = 12, diagonal) among N models,
+by pruned search and through all of them: time, full distances computed, memory. Then
+the neighbours of all models, the pairs a second for one and two workers, and the
+memory of a matrix that is written to a file.
+
+Run: python benchmarks/bench_scale.py [--full] [--figure PATH]
+"""
+
+import argparse
+import resource
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+from skawhmm import MAW, HMMBatch, HMMRetriever, pairwise_hmm_distances
+from skawhmm._search import SearchIndex
+
+N_QUERIES = 200
+
+
+def make_models(n_models, n_components=3, n_features=12, n_groups=200, seed=0):
+    """Models in groups: neighbours exist, as in any collection worth searching."""
+    rng = np.random.default_rng(seed)
+    shape = n_models, n_components, n_features
+    centres = 2 * np.random.default_rng(0).normal(size=(n_groups, *shape[1:]))
+    means = centres[rng.integers(n_groups, size=n_models)]
+    return HMMBatch(
+        rng.dirichlet(np.full(n_components, 3.0), shape[:2]),
+        means + 0.5 * rng.normal(size=shape),
+        rng.uniform(0.3, 1.5, shape),
+    )
+
+
+def timed(call, *args, **kwargs):
+    start = time.perf_counter()
+    result = call(*args, **kwargs)
+    return time.perf_counter() - start, result
+
+
+def peak_megabytes():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def exponent(sizes, values):
+    return np.polyfit(np.log(sizes), np.log(values), 1)[0]
+
+
+def query_rows(sizes):
+    print(
+        "      N   index s  ms/query  brute ms  distances/query  fewer  same  MB peak"
+    )
+    rows = []
+    for size in sizes:
+        models, queries = make_models(size), make_models(N_QUERIES, seed=1)
+        build, index = timed(SearchIndex, models, MAW())
+        fast, found = timed(index.kneighbors, queries, 5)
+        slow, every = timed(pairwise_hmm_distances, queries[:20], models)
+        expected = np.argsort(every, axis=1, kind="stable")[:, :5]
+        computed = index.counts["distance"] / N_QUERIES
+        same = np.array_equal(expected, found[1][:20])
+        rows.append((size, 1e3 * fast / N_QUERIES, 1e3 * slow / 20, computed))
+        print(
+            f"{size:7d}  {build:8.2f}  {rows[-1][1]:8.2f}  {rows[-1][2]:8.2f}"
+            f"  {computed:15.1f}  {size / computed:5.0f}  {same!s:>4}"
+            f"  {peak_megabytes():7.0f}"
+        )
+    rows = np.array(rows)
+    print("exponents of N, fitted: ", end="")
+    names = ("time of a query", "time by brute force", "distances")
+    print(
+        ", ".join(
+            f"{name} {exponent(rows[:, 0], column):.2f}"
+            for name, column in zip(names, rows.T[1:], strict=True)
+        )
+    )
+    return rows
+
+
+def all_neighbors(sizes):
+    print("\nNeighbours of all N models (2 workers):")
+    seconds = []
+    for size in sizes:
+        retriever = HMMRetriever(5, algorithm="pruned", n_jobs=2).fit(make_models(size))
+        taken, _ = timed(retriever.kneighbors)
+        seconds.append(taken)
+        share = retriever.n_distance_evaluations_ / size**2
+        print(f"{size:7d}  {taken:7.2f} s  {100 * share:.3f} % of all distances")
+    print(f"exponent of N: {exponent(sizes, seconds):.2f} (2 for all pairs)")
+
+
+def shapes():
+    print("\nMicroseconds a query, N = 2000, by states M and features d:")
+    for n_components, n_features in (
+        (2, 12),
+        (3, 12),
+        (5, 12),
+        (8, 12),
+        (3, 3),
+        (3, 39),
+    ):
+        models = make_models(2000, n_components, n_features)
+        queries = make_models(N_QUERIES, n_components, n_features, seed=1)
+        index = SearchIndex(models, MAW())
+        taken, _ = timed(index.kneighbors, queries, 5)
+        computed = index.counts["distance"] / N_QUERIES
+        print(
+            f"  M = {n_components}, d = {n_features:2d}: {1e6 * taken / N_QUERIES:7.0f}"
+            f"  ({computed:.0f} full distances)"
+        )
+
+
+def workers():
+    models = make_models(3000)
+    print("\nPairs a second, all pairs of 3000 models:")
+    for n_jobs in (1, 2):
+        taken, _ = timed(pairwise_hmm_distances, models, n_jobs=n_jobs)
+        print(f"  {n_jobs} worker(s): {3000 * 3001 / 2 / taken:,.0f}")
+
+
+def matrix_in_a_file(size):
+    models = make_models(size)
+    before = peak_megabytes()
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "matrix.npy"
+        taken, _ = timed(
+            pairwise_hmm_distances, models, out=out, dtype="float32", n_jobs=2
+        )
+        print(
+            f"\n{size} x {size} float32 in a file: {taken:.0f} s, "
+            f"{out.stat().st_size / 2**20:.0f} MB on disk; peak memory rose by "
+            f"{peak_megabytes() - before:.0f} MB, pages of the file included"
+        )
+
+
+def draw(rows, path):
+    import matplotlib.pyplot as plt
+
+    _, axes = plt.subplots(1, 2, figsize=(8, 3.2), layout="constrained")
+    sizes, fast, slow, computed = rows.T
+    axes[0].loglog(sizes, slow, "o-", color="#D55E00", label="all models")
+    axes[0].loglog(sizes, fast, "s-", color="#0072B2", label="pruned")
+    axes[0].set(xlabel="number of models", ylabel="ms a query")
+    axes[1].loglog(sizes, sizes, "o-", color="#D55E00", label="all models")
+    axes[1].loglog(sizes, computed, "s-", color="#0072B2", label="pruned")
+    axes[1].set(xlabel="number of models", ylabel="full distances a query")
+    for ax in axes:
+        ax.legend(frameon=False)
+    plt.savefig(path, dpi=150)
+    print(f"figure: {path}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--full", action="store_true", help="up to 100 000 models")
+    parser.add_argument("--figure", help="where to save a log-log figure")
+    args = parser.parse_args()
+    sizes = [1000, 3000, 10_000, 20_000] + ([50_000, 100_000] if args.full else [])
+    warm = make_models(600)
+    SearchIndex(warm, MAW()).kneighbors(warm[:5], 5)
+    pairwise_hmm_distances(warm[:5])
+    rows = query_rows(sizes)
+    all_neighbors(sizes[:4] if args.full else sizes[:3])
+    shapes()
+    workers()
+    matrix_in_a_file(20_000 if args.full else 4000)
+    if args.figure:
+        draw(rows, args.figure)
+
+
+if __name__ == "__main__":
+    main()
