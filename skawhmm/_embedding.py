@@ -229,7 +229,7 @@ class HMMEmbedding(TransformerMixin, BaseEstimator):
         return vectors
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Names of the entries of the vectors.
+        """Return the names of the entries of the vectors.
 
         Parameters
         ----------
