@@ -7,7 +7,7 @@ from skawhmm._cluster import HMMKMeans, HMMKMedoids
 from skawhmm._coupling import TransitionCoupling
 from skawhmm._displays import AlphaCurveDisplay, RetrievalDisplay
 from skawhmm._divergence import KL
-from skawhmm._embedding import HMMEmbedding
+from skawhmm._embedding import HMMEmbedding, make_classifier
 from skawhmm._metrics import (
     average_precision,
     precision_at_k,
@@ -56,6 +56,7 @@ __all__ = [
     "average_precision",
     "hmm_barycenter",
     "hmm_distance",
+    "make_classifier",
     "pairwise_hmm_components",
     "pairwise_hmm_distances",
     "pairwise_hmm_distances_chunked",

@@ -1,0 +1,107 @@
+"""Scoring, decoding and sampling by the models of a batch."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from skawhmm import KL, HMMTransformer, pairwise_hmm_distances
+
+
+@pytest.mark.parametrize("covariance_type", ["diag", "full"])
+def test_score_and_decode_agree_with_hmmlearn(make_batch, covariance_type):
+    models = make_batch(n_models=3, covariance_type=covariance_type)
+    sequences, _ = models.sample(40, random_state=0)
+    scores = models.score(sequences)
+    paths, path_scores = models.decode(sequences)
+    for m in range(3):
+        judge = models.to_hmmlearn(m)
+        for n in range(3):
+            assert_allclose(scores[n, m], judge.score(sequences[n]))
+        expected, path = judge.decode(sequences[m])
+        assert_allclose(path_scores[m], expected)
+        assert_array_equal(paths[m], path)
+        assert_allclose(
+            models.predict_proba(sequences)[m],
+            judge.predict_proba(sequences[m]),
+            atol=1e-300,
+        )
+
+
+def test_samples_have_the_moments_of_the_model(make_batch):
+    models = make_batch(n_models=1, n_components=2, covariance_type="full")
+    (sequence,), (path,) = models.sample(40_000, random_state=0)
+    for k in range(2):
+        assert_allclose(np.mean(path == k), models.weights[0, k], atol=0.03)
+        frames = sequence[path == k]
+        assert_allclose(frames.mean(axis=0), models.means[0, k], atol=0.1)
+        assert_allclose(np.cov(frames.T), models.covars[0, k], rtol=0.1, atol=0.1)
+
+
+def test_a_sample_depends_on_the_model_and_the_seed_alone(make_batch):
+    models = make_batch(n_models=4)
+    together, _ = models.sample(20, random_state=1)
+    alone, _ = models[2].sample(20, random_state=1)
+    assert_array_equal(together[2], alone[0])
+    other, _ = models[2].sample(20, random_state=2)
+    assert not np.array_equal(alone[0], other[0])
+
+
+def test_one_goes_with_all(make_batch):
+    models = make_batch(n_models=3)
+    sequences, _ = models.sample(10, random_state=0)
+    assert len(models[0].decode(sequences)[0]) == 3
+    assert len(models.decode(sequences[:1])[0]) == 3
+
+
+def test_errors(make_batch):
+    models = make_batch(n_models=3)
+    sequences, _ = models.sample(10, random_state=0)
+    with pytest.raises(ValueError, match=r"for each of 3 models.*got 2"):
+        models.decode(sequences[:2])
+    with pytest.raises(ValueError, match="features"):
+        models.score([np.zeros((5, 3))])
+    with pytest.raises(
+        ValueError, match="n_timesteps must be an integer of at least 1"
+    ):
+        models.sample(0)
+
+
+def test_transformer_keeps_sequences_on_request(make_sequences):
+    X, _ = make_sequences(n_sequences=4)
+    hmm = HMMTransformer(2, random_state=0)
+    plain = hmm.fit_transform(X)
+    assert plain.sequences is None
+    with pytest.raises(ValueError, match=r"keep_sequences=True"):
+        pairwise_hmm_distances(plain, metric=KL(method="data"))
+    models = hmm.set_params(keep_sequences=True).fit_transform(X)
+    for kept, x in zip(models.sequences, X, strict=True):
+        assert_array_equal(kept, x)
+    distances = pairwise_hmm_distances(models, metric=KL(method="data"))
+    scores = models.score(X)
+    rate = (scores[0, 0] - scores[0, 1]) / len(X[0])
+    rate += (scores[1, 1] - scores[1, 0]) / len(X[1])
+    # Likelihoods start from the weights there, from the first state here.
+    assert_allclose(distances[0, 1], rate / 2, rtol=0.2)
+
+
+def test_full_models_need_complete_sequences_for_their_divergence(make_batch):
+    gaps = [np.array([[1.0, np.nan], [0.0, 1.0]])] * 2
+    models = make_batch(n_models=2, covariance_type="full", sequences=gaps)
+    with pytest.raises(ValueError, match=r"complete sequences.*model 0"):
+        pairwise_hmm_distances(models, metric=KL(method="data"))
+
+
+def test_transformer_ignores_set_output():
+    hmm = HMMTransformer()
+    assert hmm.set_output(transform="pandas") is hmm
+
+
+def test_pooled_model_has_the_weights_asked_for(make_sequences):
+    X, _ = make_sequences(n_sequences=6)
+    options = {"prior": "pooled", "topology": "linear", "random_state": 0}
+    occupied = HMMTransformer(2, **options).fit(X).pooled_model_
+    settled = HMMTransformer(2, weights="stationary", **options).fit(X).pooled_model_
+    # A linear chain ends in its last state for good.
+    assert_allclose(settled.weights, [[0, 1]], atol=1e-12)
+    assert occupied.weights[0, 0] > 0.05
+    assert_allclose(occupied.weights.sum(), 1)
