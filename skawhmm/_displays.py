@@ -1,4 +1,4 @@
-"""Pictures; the only module that imports matplotlib, inside `plot`."""
+"""Pictures of scores; displays import matplotlib only to draw."""
 
 from typing import Any
 
@@ -130,7 +130,7 @@ class AlphaCurveDisplay:
         display : AlphaCurveDisplay
             The picture.
         """
-        self.ax_, self.figure_ = _axes(ax)
+        self.ax_, self.figure_ = drawing_axes(ax)
         self.lines_ = []
         columns = np.asarray(self.scores).T
         for number, scores in zip(np.asarray(self.n_neighbors), columns, strict=True):
@@ -276,7 +276,7 @@ class RetrievalDisplay:
         display : RetrievalDisplay
             The picture.
         """
-        self.ax_, self.figure_ = _axes(ax)
+        self.ax_, self.figure_ = drawing_axes(ax)
         parts = [name or self.name]
         if self.mean_average_precision is not None:
             score = f"mAP = {self.mean_average_precision:.2f}"
@@ -292,8 +292,22 @@ class RetrievalDisplay:
         return self
 
 
-def _axes(ax):
-    """Return the axes given, or new ones, and their figure."""
+def drawing_axes(ax):
+    """Return the axes given, or new ones, and their figure.
+
+    Parameters
+    ----------
+    ax : matplotlib.axes.Axes or None
+        Where to draw.
+
+    Returns
+    -------
+    ax : matplotlib.axes.Axes
+        The axes.
+
+    figure : matplotlib.figure.Figure
+        Their figure.
+    """
     import matplotlib.pyplot as plt
 
     if ax is None:

@@ -20,7 +20,8 @@ _search _references _class_distance
 _pairwise_transformers _neighbors_mixin _cluster
 _neighbors _retriever
 _neighbors_cv
-_displays datasets
+_displays datasets _versions
+_registration_display _map_display
 """
 STAGE_OF = {
     name: stage

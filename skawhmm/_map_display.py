@@ -1,0 +1,435 @@
+"""Pictures of a whole collection: its map, and its matrix of distances."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from skawhmm._displays import drawing_axes
+from skawhmm._models import HMMBatch
+from skawhmm._pairwise import pairwise_hmm_distances
+
+# The colours of Okabe and Ito, without the yellow that white paper swallows: told apart
+# with any colour vision. Markers change when the colours are used up.
+COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+MARKERS = "os^Dv<>ph*XP"
+
+# With more labels than this, names stand beside their points instead of in a legend.
+MAX_LEGEND = 10
+
+
+class HMMMapDisplay:
+    """Show a collection as points, near each other if the models are.
+
+    It is best made by :meth:`from_models` or :meth:`from_distances`.
+
+    Parameters
+    ----------
+    positions : ndarray of shape (n_models, 2)
+        Where the models are.
+
+    y : ndarray of shape (n_models,), default=None
+        Their labels.
+
+    neighbors : ndarray of int of shape (n_models, n_neighbors), default=None
+        Nearest models of each, to be joined by lines.
+
+    Attributes
+    ----------
+    points_ : list of matplotlib.collections.PathCollection
+        The points, a collection for each label in their order.
+
+    classes_ : ndarray of shape (n_classes,)
+        The labels.
+
+    names_ : list of matplotlib.text.Text
+        Names beside the points, if there are too many labels for a legend.
+
+    links_ : matplotlib.collections.LineCollection or None
+        Lines between neighbours.
+
+    ax_ : matplotlib.axes.Axes
+        The axes.
+
+    figure_ : matplotlib.figure.Figure
+        The figure.
+
+    See Also
+    --------
+    DistanceMatrixDisplay : The distances themselves.
+
+    Examples
+    --------
+    >>> from skawhmm import HMMTransformer
+    >>> from skawhmm._map_display import HMMMapDisplay
+    >>> from skawhmm.datasets import make_hmm_sequences
+    >>> X, y = make_hmm_sequences(n_sequences=20, separation=2, random_state=0)
+    >>> models = HMMTransformer(random_state=0).fit_transform(X)
+    >>> display = HMMMapDisplay.from_models(models, y, method="mds")
+    >>> len(display.points_), display.positions.shape
+    (2, (20, 2))
+    """
+
+    def __init__(
+        self,
+        positions: ArrayLike,
+        y: ArrayLike | None = None,
+        *,
+        neighbors: ArrayLike | None = None,
+    ) -> None:
+        self.positions = positions
+        self.y = y
+        self.neighbors = neighbors
+
+    @classmethod
+    def from_distances(
+        cls,
+        distances: ArrayLike,
+        y: ArrayLike | None = None,
+        *,
+        method: str = "tsne",
+        n_neighbors: int = 0,
+        random_state: Any = 0,
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> "HMMMapDisplay":
+        """Draw the map of a matrix of distances.
+
+        Parameters
+        ----------
+        distances : array-like of shape (n_models, n_models)
+            Distance of each model to each other one, all finite.
+
+        y : array-like of shape (n_models,), default=None
+            Labels of the models.
+
+        method : {"tsne", "mds"}, default="tsne"
+            Neighbour embedding, which keeps near models near; or classical scaling,
+            which keeps large distances as well as two axes can.
+
+        n_neighbors : int, default=0
+            Number of nearest models that each is joined to by lines.
+
+        random_state : int, RandomState instance or None, default=0
+            Seed of "tsne", which starts from classical scaling.
+
+        ax : matplotlib.axes.Axes, default=None
+            Where to draw; by default on a new figure.
+
+        **kwargs : dict
+            Given to :meth:`matplotlib.axes.Axes.scatter`.
+
+        Returns
+        -------
+        display : HMMMapDisplay
+            The picture.
+        """
+        if method not in POSITIONS:
+            raise ValueError(
+                f"method must be one of {list(POSITIONS)}, got {method!r}."
+            )
+        distances = np.asarray(distances, dtype=float)
+        if distances.ndim != 2 or distances.shape[0] != distances.shape[1]:
+            raise ValueError(f"distances must be square, got shape {distances.shape}.")
+        if not np.isfinite(distances).all():
+            raise ValueError(
+                "distances must be finite to be drawn; for KL set "
+                'metric_params={"cap": ...}.'
+            )
+        neighbors = None
+        if n_neighbors > 0:
+            others = distances + np.diag(np.full(len(distances), np.inf))
+            neighbors = np.argsort(others, axis=1, kind="stable")[:, :n_neighbors]
+        positions = POSITIONS[method](distances, random_state)
+        return cls(positions, y, neighbors=neighbors).plot(ax=ax, **kwargs)
+
+    @classmethod
+    def from_models(
+        cls,
+        models: HMMBatch,
+        y: ArrayLike | None = None,
+        metric: Any = "maw",
+        *,
+        alpha: float = 0.1,
+        p: float = 1,
+        metric_params: Mapping[str, Any] | None = None,
+        n_jobs: int | None = None,
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> "HMMMapDisplay":
+        """Draw the map of models.
+
+        Parameters
+        ----------
+        models : HMMBatch
+            The models.
+
+        y : array-like of shape (n_models,), default=None
+            Their labels.
+
+        metric : {"maw", "iaw", "kl", "coupling"} or object, default="maw"
+            Distance between two models.
+
+        alpha : float in [0, 1], default=0.1
+            Share of the transition component in the distance.
+
+        p : float in (0, 2], default=1
+            Order of the distance.
+
+        metric_params : dict, default=None
+            Further parameters of the distance.
+
+        n_jobs : int, default=None
+            Number of joblib workers for the distances.
+
+        ax : matplotlib.axes.Axes, default=None
+            Where to draw; by default on a new figure.
+
+        **kwargs : dict
+            Given to :meth:`from_distances`.
+
+        Returns
+        -------
+        display : HMMMapDisplay
+            The picture.
+        """
+        distances = pairwise_hmm_distances(
+            models,
+            metric=metric,
+            alpha=alpha,
+            p=p,
+            metric_params=metric_params,
+            n_jobs=n_jobs,
+        )
+        return cls.from_distances(distances, y, ax=ax, **kwargs)
+
+    def plot(self, ax: Any = None, **kwargs: Any) -> "HMMMapDisplay":
+        """Draw the points, and lines between neighbours if there are any.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, default=None
+            Where to draw; by default on a new figure.
+
+        **kwargs : dict
+            Given to :meth:`matplotlib.axes.Axes.scatter`.
+
+        Returns
+        -------
+        display : HMMMapDisplay
+            The picture.
+        """
+        self.ax_, self.figure_ = drawing_axes(ax)
+        positions = np.asarray(self.positions)
+        y = np.zeros(len(positions)) if self.y is None else np.asarray(self.y)
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        self.links_ = self._draw_links(positions)
+        self.points_: list[Any] = []
+        self.names_: list[Any] = []
+        for code, name in enumerate(self.classes_):
+            place = positions[codes == code]
+            style = {
+                "color": COLORS[code % len(COLORS)],
+                "marker": MARKERS[code // len(COLORS) % len(MARKERS)],
+                "s": 28,
+                "linewidths": 0.5,
+                "edgecolors": "white",
+                "label": str(name),
+                **kwargs,
+            }
+            self.points_.append(self.ax_.scatter(*place.T, **style))
+            if len(self.classes_) > MAX_LEGEND:
+                self._draw_name(np.median(place, axis=0), name)
+        self.ax_.set(xticks=[], yticks=[], aspect="equal")
+        self.ax_.set_adjustable("datalim")
+        if 1 < len(self.classes_) <= MAX_LEGEND:
+            self.ax_.legend()
+        return self
+
+    def _draw_links(self, positions):
+        """Draw lines between neighbours."""
+        if self.neighbors is None:
+            return None
+        from matplotlib.collections import LineCollection
+
+        neighbors = np.asarray(self.neighbors)
+        starts = np.repeat(positions, neighbors.shape[1], axis=0)
+        lines = np.stack([starts, positions[neighbors.ravel()]], axis=1)
+        links = LineCollection(list(lines), colors="0.75", linewidths=0.6, zorder=0)
+        return self.ax_.add_collection(links)
+
+    def _draw_name(self, place, name):
+        """Write a label over its points."""
+        from matplotlib.patheffects import withStroke
+
+        halo = [withStroke(linewidth=2.5, foreground="white")]
+        style = {"ha": "center", "va": "center", "weight": "bold"}
+        text = self.ax_.text(*place, str(name), **style)
+        text.set_path_effects(halo)
+        self.names_.append(text)
+
+
+class DistanceMatrixDisplay:
+    """Show distances as a heat map, ordered by label.
+
+    It is best made by :meth:`from_distances`.
+
+    Parameters
+    ----------
+    distances : array-like of shape (n_models, n_models)
+        Distance of each model to each other one.
+
+    y : array-like of shape (n_models,), default=None
+        Labels of the models. By default they stay in their order.
+
+    Attributes
+    ----------
+    im_ : matplotlib.image.AxesImage
+        The matrix.
+
+    order_ : ndarray of shape (n_models,)
+        The model in each row.
+
+    lines_ : list of matplotlib.lines.Line2D
+        Lines between the labels.
+
+    colorbar_ : matplotlib.colorbar.Colorbar
+        The scale.
+
+    ax_ : matplotlib.axes.Axes
+        The axes.
+
+    figure_ : matplotlib.figure.Figure
+        The figure.
+
+    See Also
+    --------
+    HMMMapDisplay : The same distances as a map.
+
+    Examples
+    --------
+    >>> from skawhmm import PairwiseHMMDistance
+    >>> from skawhmm._map_display import DistanceMatrixDisplay
+    >>> from skawhmm.datasets import make_hmm_sequences
+    >>> X, y = make_hmm_sequences(n_sequences=6, random_state=0)
+    >>> distances = PairwiseHMMDistance().fit_transform(X)
+    >>> DistanceMatrixDisplay.from_distances(distances, y).order_
+    array([0, 2, 4, 1, 3, 5])
+    """
+
+    def __init__(self, distances: ArrayLike, y: ArrayLike | None = None) -> None:
+        self.distances = distances
+        self.y = y
+
+    @classmethod
+    def from_distances(
+        cls,
+        distances: ArrayLike,
+        y: ArrayLike | None = None,
+        *,
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> "DistanceMatrixDisplay":
+        """Draw a matrix of distances.
+
+        Parameters
+        ----------
+        distances : array-like of shape (n_models, n_models)
+            Distance of each model to each other one.
+
+        y : array-like of shape (n_models,), default=None
+            Labels of the models.
+
+        ax : matplotlib.axes.Axes, default=None
+            Where to draw; by default on a new figure.
+
+        **kwargs : dict
+            Given to :meth:`matplotlib.axes.Axes.imshow`.
+
+        Returns
+        -------
+        display : DistanceMatrixDisplay
+            The picture.
+        """
+        return cls(distances, y).plot(ax=ax, **kwargs)
+
+    def plot(self, ax: Any = None, **kwargs: Any) -> "DistanceMatrixDisplay":
+        """Draw the matrix.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, default=None
+            Where to draw; by default on a new figure.
+
+        **kwargs : dict
+            Given to :meth:`matplotlib.axes.Axes.imshow`.
+
+        Returns
+        -------
+        display : DistanceMatrixDisplay
+            The picture.
+        """
+        self.ax_, self.figure_ = drawing_axes(ax)
+        distances = np.asarray(self.distances, dtype=float)
+        self.order_ = np.arange(len(distances))
+        self.lines_: list[Any] = []
+        if self.y is not None:
+            self.order_ = np.argsort(np.asarray(self.y), kind="stable")
+        ordered = distances[np.ix_(self.order_, self.order_)]
+        # What is infinite has no colour of the scale.
+        ordered = np.ma.masked_invalid(ordered)
+        style = {"cmap": "viridis_r", "vmin": 0, "interpolation": "nearest", **kwargs}
+        self.im_ = self.ax_.imshow(ordered, **style)
+        self.colorbar_ = self.figure_.colorbar(
+            self.im_, ax=self.ax_, label="distance", shrink=0.8
+        )
+        self.ax_.set(xlabel="model", ylabel="model")
+        if self.y is not None:
+            self._draw_labels(np.asarray(self.y)[self.order_])
+        return self
+
+    def _draw_labels(self, y):
+        """Name the blocks of equal labels and draw lines between them."""
+        names, starts = np.unique(y, return_index=True)
+        ends = np.append(starts[1:], len(y))
+        for border in starts[1:] - 0.5:
+            for draw in (self.ax_.axvline, self.ax_.axhline):
+                self.lines_.append(draw(border, color="white", linewidth=0.8))
+        centres = (starts + ends - 1) / 2
+        texts = [str(name) for name in names]
+        self.ax_.set_xticks(centres, texts, rotation=90 if len(texts) > 5 else 0)
+        self.ax_.set_yticks(centres, texts)
+        self.ax_.set(xlabel="label", ylabel="label")
+
+
+def _classical_positions(distances, _random_state):
+    """Positions by classical scaling: principal axes of the centred Gram matrix."""
+    squared = ((distances + distances.T) / 2) ** 2
+    rows = squared.mean(axis=0)
+    gram = (rows[:, None] + rows - squared - rows.mean()) / 2
+    values, vectors = np.linalg.eigh(gram)
+    # Distances that are no Euclidean ones have negative eigenvalues too.
+    sizes = np.sqrt(np.maximum(values[:-3:-1], 0))
+    vectors = vectors[:, :-3:-1]
+    signs = np.sign(vectors[np.abs(vectors).argmax(axis=0), range(vectors.shape[1])])
+    return vectors * sizes * signs
+
+
+def _neighbour_positions(distances, random_state):
+    """Positions by t-SNE, from those of classical scaling."""
+    from sklearn.manifold import TSNE
+
+    start = _classical_positions(distances, random_state)
+    spread = start[:, 0].std()
+    tsne = TSNE(
+        metric="precomputed",
+        init=start * (1e-4 / spread if spread > 0 else 1.0),
+        perplexity=min(30.0, max(1.0, (len(distances) - 1) / 3)),
+        random_state=random_state,
+    )
+    # Divergences that are sampled can be a little negative.
+    return tsne.fit_transform(np.maximum((distances + distances.T) / 2, 0))
+
+
+POSITIONS = {"tsne": _neighbour_positions, "mds": _classical_positions}
