@@ -3,7 +3,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 EXTRAS ?= test
 
-.PHONY: demo test lint docs bench clean
+.PHONY: demo test lint docs bench paper clean
 
 # Each stamp names the extras it holds; it is made anew when the dependencies change.
 $(VENV)/.installed-%: pyproject.toml
@@ -15,7 +15,7 @@ demo: $(VENV)/.installed-plot
 	$(BIN)/python examples/demo.py
 
 test: $(VENV)/.installed-test lint
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto
 
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff format --check .
@@ -27,6 +27,9 @@ docs: $(VENV)/.installed-docs
 
 bench: $(VENV)/.installed-test
 	for script in benchmarks/bench_*.py; do $(BIN)/python $$script || exit 1; done
+
+paper: $(VENV)/.installed-plot
+	$(BIN)/python examples/paper/report.py --quick --out paper_output
 
 clean:
 	rm -rf $(VENV) docs/_build build *.egg-info
