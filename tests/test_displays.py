@@ -16,7 +16,8 @@ from skawhmm import (
     register_states,
     retrieval_curve,
 )
-from skawhmm._map_display import DistanceMatrixDisplay, HMMMapDisplay
+from skawhmm._map_display import HMMMapDisplay
+from skawhmm._matrix_display import DistanceMatrixDisplay
 from skawhmm._registration_display import RegistrationDisplay
 
 
@@ -231,6 +232,7 @@ def test_matrix_is_ordered_by_label(plt):
 
 
 def test_matplotlib_is_imported_only_to_draw():
-    modules = "skawhmm._displays, skawhmm._map_display, skawhmm._registration_display"
+    names = ("displays", "map_display", "matrix_display", "registration_display")
+    modules = ", ".join(f"skawhmm._{name}" for name in names)
     code = f"import sys, {modules}; sys.exit('matplotlib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -21,7 +21,7 @@ _pairwise_transformers _neighbors_mixin _cluster
 _neighbors _retriever
 _neighbors_cv
 _displays datasets _versions
-_registration_display _map_display
+_registration_display _map_display _matrix_display
 """
 STAGE_OF = {
     name: stage
