@@ -55,6 +55,7 @@ STYLES = {
     "MAW pooled prior": {"color": "#E69F00", "linestyle": "--", "marker": "P"},
     "SVM on MAW": {"color": "#666666", "linestyle": "-.", "marker": "*"},
     "MAW scaled channels": {"color": "#882255", "linestyle": "--", "marker": "h"},
+    "MAW equal weights": {"color": "#332288", "linestyle": "-.", "marker": "<"},
     "mean/std": {"color": "#000000", "linestyle": ":", "marker": "x"},
     "DTW": {"color": "#999999", "linestyle": ":", "marker": "+"},
 }
@@ -246,6 +247,11 @@ def metrics(n_steps, n_samples, seed=0):
         "IAW debiased": IAW(n_samples=n_samples, debias=True, random_state=seed),
         "MAW pooled prior": MAW(),
     }
+
+
+def mixtures(distances):
+    """Keep the distances that have an alpha."""
+    return {k: v for k, v in distances.items() if hasattr(v, "components")}
 
 
 def fitted(sequences, hmm, train=None):

@@ -11,6 +11,10 @@ seed. All distances see the same fitted models (the authors' published covarianc
 gives KL and IAW moving means and MAW fixed ones). The query is left out of its own
 ranking. alpha, which the paper does not print for this experiment, is chosen by 1-NN
 accuracy on a second, independent draw from the same models.
+
+"MAW equal weights" is a diagnosis: the same models, but with both states given their
+true probability of one half instead of the share of 100 frames. It shows how much of
+the gap between MAW and KL is the error of these shares, which KL does not use.
 """
 
 from itertools import product
@@ -22,12 +26,14 @@ from common import (
     all_values,
     better,
     chosen_alpha,
+    compared,
     legend_below,
     line,
     main,
     method_rows,
     metrics,
     mixed,
+    mixtures,
     panels,
     parallel,
     save_csv,
@@ -35,9 +41,10 @@ from common import (
     scores,
     similar,
     svm_cross_validated,
+    wanted,
 )
 
-from skawhmm import HMMTransformer, retrieval_curve
+from skawhmm import MAW, HMMBatch, HMMTransformer, retrieval_curve
 from skawhmm.datasets import make_model_sequences, make_table1_models
 
 SIZES = {
@@ -47,6 +54,13 @@ SIZES = {
 }
 FAMILIES = ("means", "covariances", "transitions")
 DEVIATIONS = (0.2, 0.4, 0.6)
+EQUAL = "MAW equal weights"
+
+
+def equal_weights(models):
+    """Return the models with equally probable states."""
+    weights = np.full(models.weights.shape, 1 / models.weights.shape[1])
+    return HMMBatch(models.transmats, models.means, models.covars, weights=weights)
 
 
 def drawn(args, differ_in, step, repeat):
@@ -60,10 +74,15 @@ def drawn(args, differ_in, step, repeat):
         X, y = make_model_sequences(
             models, 10, random_state=2 * seed + (part == "test") + 1
         )
-        values = all_values(X, hmm, distances, args)
+        used = distances if part == "test" else mixtures(distances)
+        values = all_values(X, hmm, used, args)
+        if wanted(args, [EQUAL]):
+            values[EQUAL] = compared(equal_weights(hmm.fit_transform(X)), MAW(), 1)
         if part == "alpha":
             chosen = {name: chosen_alpha(value, y) for name, value in values.items()}
-    return {name: mixed(value, chosen[name]) for name, value in values.items()}, y
+    return {
+        name: mixed(value, chosen.get(name, 0)) for name, value in values.items()
+    }, y
 
 
 def run(args):

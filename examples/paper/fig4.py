@@ -28,6 +28,7 @@ from common import (
     method_rows,
     metrics,
     mixed,
+    mixtures,
     panels,
     parallel,
     save_csv,
@@ -41,7 +42,7 @@ from skawhmm.datasets import make_model_sequences, make_seed_models
 
 SIZES = {
     "smoke": {"n_steps": 50, "n_samples": 16, "states": (3,), "channels": (3,)},
-    "quick": {"n_steps": 100, "n_samples": 32},
+    "quick": {"n_steps": 100, "n_samples": 32, "max_iter": 50},
     "full": {"n_steps": 2000, "n_samples": 256},
 }
 SCALES = {
@@ -63,16 +64,20 @@ def retrieved(args, differ_in, n_channels, n_states, scale):
         n_features=n_channels,
         random_state=args.seed,
     )
-    hmm = HMMTransformer(n_states, "full", random_state=args.seed, n_jobs=args.jobs)
+    max_iter = size.get("max_iter", 100)
+    hmm = HMMTransformer(n_states, "full", max_iter=max_iter, random_state=args.seed)
     chosen, found = {}, {}
     for part in ("alpha", "test"):
         X, y = make_model_sequences(
             models, 6, random_state=2 * args.seed + (part == "test") + 1
         )
-        values = all_values(X, hmm, distances, args)
+        used = distances if part == "test" else mixtures(distances)
+        values = all_values(X, hmm, used, args)
         if part == "alpha":
             chosen = {name: chosen_alpha(value, y) for name, value in values.items()}
-    matrices = {name: mixed(value, chosen[name]) for name, value in values.items()}
+    matrices = {
+        name: mixed(value, chosen.get(name, 0)) for name, value in values.items()
+    }
     for name, matrix in matrices.items():
         found[name] = retrieval_auc(matrix, y), np.mean(precision_at_k(matrix, y))
     if "MAW" in matrices:

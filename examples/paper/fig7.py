@@ -17,7 +17,6 @@ from common import (
     chosen_alpha,
     compared,
     everywhere,
-    fitted,
     judged,
     main,
     mean_std,
@@ -35,7 +34,7 @@ from common import (
 )
 from fig6 import SIZES, estimator, motion_values, set_aside
 
-from skawhmm import MAW, retrieval_curve
+from skawhmm import KL, MAW, retrieval_curve
 
 COMMON = "MAW common"
 COUNTS = (1, 2, 3)
@@ -56,13 +55,18 @@ def damaged(sequences, n_lost, seed):
     return queries, lost
 
 
-def query_values(sequences, n_lost, args, distances, bar):
+def complete_models(sequences, args):
+    """Return models of complete motions, and what adapts the pooled one."""
+    pooled = estimator(args).set_params(prior="pooled").fit(sequences)
+    own = estimator(args).fit_transform(sequences)
+    return {"own": own, "pooled": pooled.transform(sequences)}, pooled
+
+
+def query_values(sequences, n_lost, args, distances, complete, pooled, bar):
     """Components or distances of damaged queries to complete motions, by method."""
     queries, lost = damaged(sequences, n_lost, args.seed)
-    hmm = estimator(args)
-    complete = fitted(sequences, hmm)
-    pooled = hmm.set_params(prior="pooled").fit(sequences).transform(queries)
-    broken = {"own": estimator(args).fit_transform(queries), "pooled": pooled}
+    own = estimator(args).fit_transform(queries)
+    broken = {"own": own, "pooled": pooled.transform(queries)}
     found = {}
     for method in wanted(args, distances):
         pair = models_for(method, broken), models_for(method, complete)
@@ -84,10 +88,14 @@ def run(args):
     whole, (sequences, y, _, groups, note) = motion_values(args)
     aside, rest = set_aside(y, args.seed)
     distances = metrics(size["n_steps"], size["n_samples"], args.seed)
+    # Between a query without variance and a complete motion it is infinite at any
+    # length.
+    distances["KL"] = KL(n_steps=10)
     bar = progress(len(COUNTS) * len(groups) * len(wanted(args, distances)), "fig7")
     rows, curves, precision = [], [], {}
     for group, channels in groups.items():
         part = [sequences[i][:, channels] for i in rest]
+        models = complete_models(part, args)
         alphas = {
             name: chosen_alpha(values[np.ix_(aside, aside)], y[aside])
             for name, values in whole[group].items()
@@ -99,7 +107,7 @@ def run(args):
         }
         for n_lost in (0, *COUNTS):
             if n_lost:
-                found = query_values(part, n_lost, args, distances, bar)
+                found = query_values(part, n_lost, args, distances, *models, bar)
             else:
                 found = dict(complete)
                 if "MAW" in found:

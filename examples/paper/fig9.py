@@ -22,6 +22,7 @@ from common import (
     save_csv,
     save_figure,
 )
+from matplotlib.patheffects import withStroke
 from scipy.spatial.distance import cdist
 from sklearn.manifold import TSNE
 from sklearn.metrics import silhouette_score
@@ -126,7 +127,8 @@ def _picture(args, maps, y):
             ax.plot(*points[chosen].T, mark, color=color, ms=4, alpha=0.7, label=kind)
         for label in np.unique(y):
             middle = np.median(points[y == label], axis=0)
-            ax.text(*middle, label, fontsize=8, weight="bold", ha="center")
+            text = ax.text(*middle, label, fontsize=8, weight="bold", ha="center")
+            text.set_path_effects([withStroke(linewidth=2, foreground="white")])
         ax.set(title=name, xticks=[], yticks=[])
     handles, labels = axes[0, 0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=6, frameon=False)

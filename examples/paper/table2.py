@@ -35,8 +35,8 @@ from skawhmm.datasets import make_model_sequences, make_table1_models
 
 SIZES = {
     "smoke": {"n_models": 6, "n_sampled": 3, "n_runs": 1, "short": True},
-    "quick": {"n_models": 50, "n_sampled": 12, "n_runs": 3},
-    "full": {"n_models": 50, "n_sampled": 30, "n_runs": 5},
+    "quick": {"n_models": 50, "n_sampled": 6, "n_runs": 3},
+    "full": {"n_models": 50, "n_sampled": 12, "n_runs": 5},
 }
 OURS = "not in the paper"
 PUBLISHED = {
