@@ -232,7 +232,7 @@ class HMMMapDisplay:
             style = {
                 "color": COLORS[code % len(COLORS)],
                 "marker": MARKERS[code // len(COLORS) % len(MARKERS)],
-                "s": 28,
+                "s": 34,
                 "linewidths": 0.5,
                 "edgecolors": "white",
                 "label": str(name),

@@ -203,7 +203,11 @@ class RegistrationDisplay:
                 self.ellipses_[side].append(ax.add_patch(ellipse))
                 box = {"boxstyle": "circle,pad=0.25", "fc": color, "ec": "white"}
                 style = {"color": "white", "fontsize": 8, "ha": "center", "zorder": 3}
-                ax.text(*centre, str(k), va="center", bbox=box, **style)
+                # To the left and to the right, so that equal states hide no number.
+                shift = (9 * (2 * side - 1), 0)
+                style |= {"va": "center", "bbox": box, "textcoords": "offset points"}
+                ax.annotate(str(k), centre, shift, **style)
+                ax.plot(*centre, ".", color=color, markersize=4, zorder=3)
         ax.autoscale_view()
         ax.margins(0.1)
         ax.set(xlabel=self.axis_names[0], ylabel=self.axis_names[1])

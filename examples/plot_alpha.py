@@ -1,0 +1,28 @@
+"""
+What does alpha do?
+===================
+
+The distance is a mixture: ``alpha`` is the share of the dynamics, the rest is that of
+the states. Which share is best depends on what tells the classes apart.
+"""
+
+import matplotlib.pyplot as plt
+
+from skawhmm import AlphaCurveDisplay, HMMTransformer, KNeighborsHMMClassifierCV
+from skawhmm.datasets import make_hmm_sequences
+
+# %%
+# Two data sets: classes with different states, and classes that share their states and
+# differ only in the order in which they visit them. All alphas are scored from one set
+# of components, so the whole curve costs as much as a point of it.
+hmm = HMMTransformer(n_components=3, random_state=0)
+fig, axes = plt.subplots(1, 2, figsize=(9, 3.8), sharey=True, layout="constrained")
+for ax, differ_in in zip(axes, ("means", "transitions"), strict=True):
+    X, y = make_hmm_sequences(
+        150, differ_in=differ_in, separation=1.2, n_timesteps=100, random_state=0
+    )
+    knn = KNeighborsHMMClassifierCV(n_neighbors=[1, 5], hmm=hmm).fit(X, y)
+    AlphaCurveDisplay.from_estimator(knn, ax=ax)
+    ax.set_title(f"classes differ in {differ_in}")
+axes[1].set_ylabel("")
+plt.show()

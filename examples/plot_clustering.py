@@ -1,0 +1,37 @@
+"""
+How do I find groups without labels?
+====================================
+
+Medoids need only distances: every cluster is shown by its most central sequence.
+"""
+
+import matplotlib.pyplot as plt
+from sklearn.metrics import adjusted_rand_score
+
+from skawhmm import HMMKMedoids, HMMTransformer, pairwise_hmm_distances
+from skawhmm._matrix_display import DistanceMatrixDisplay
+from skawhmm.datasets import make_hmm_sequences
+
+X, y = make_hmm_sequences(90, n_classes=3, separation=4, random_state=0)
+models = HMMTransformer(n_components=3, random_state=0).fit_transform(X)
+distances = pairwise_hmm_distances(models)
+medoids = HMMKMedoids(n_clusters=3, metric="precomputed").fit(distances)
+agreement = adjusted_rand_score(y, medoids.labels_)
+print(f"agreement with the kinds (adjusted Rand index): {agreement:.2f}")
+
+# %%
+# The distances, ordered by the clusters that were found, and the medoids' sequences.
+fig = plt.figure(figsize=(9, 4.4), layout="constrained")
+left, right = fig.subfigures(1, 2)
+ax = left.subplots()
+DistanceMatrixDisplay.from_distances(distances, medoids.labels_, ax=ax)
+ax.set(xlabel="cluster", ylabel="cluster")
+axes = right.subplots(3, 1, sharex=True, sharey=True)
+for cluster, (ax, i) in enumerate(zip(axes, medoids.medoid_indices_, strict=True)):
+    ax.plot(X[i][:, 0], color="#0072B2", label="channel 0")
+    ax.plot(X[i][:, 1], color="#D55E00", linestyle="--", label="channel 1")
+    ax.set_ylabel(f"cluster {cluster}")
+axes[0].set_title("medoids")
+axes[-1].set_xlabel("frame")
+axes[0].legend(ncols=2, fontsize="small")
+plt.show()
