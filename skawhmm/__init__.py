@@ -8,6 +8,8 @@ from skawhmm._coupling import TransitionCoupling
 from skawhmm._displays import AlphaCurveDisplay, RetrievalDisplay
 from skawhmm._divergence import KL
 from skawhmm._embedding import HMMEmbedding, make_classifier
+from skawhmm._map_display import HMMMapDisplay
+from skawhmm._matrix_display import DistanceMatrixDisplay
 from skawhmm._metrics import (
     average_precision,
     precision_at_k,
@@ -26,8 +28,10 @@ from skawhmm._pairwise import (
 )
 from skawhmm._pairwise_transformers import AlphaMixer, PairwiseHMMDistance
 from skawhmm._preprocessing import Deltas, Framewise, TimeChannel
+from skawhmm._registration_display import RegistrationDisplay
 from skawhmm._retriever import HMMRetriever
 from skawhmm._transformers import HMMTransformer
+from skawhmm._versions import show_versions
 
 __version__ = "0.1.0.dev0"
 
@@ -38,18 +42,21 @@ __all__ = [
     "AlphaCurveDisplay",
     "AlphaMixer",
     "Deltas",
+    "DistanceMatrixDisplay",
     "Framewise",
     "HMMBatch",
     "HMMClassDistance",
     "HMMEmbedding",
     "HMMKMeans",
     "HMMKMedoids",
+    "HMMMapDisplay",
     "HMMRetriever",
     "HMMTransformer",
     "KNeighborsHMMClassifier",
     "KNeighborsHMMClassifierCV",
     "KNeighborsHMMRegressor",
     "PairwiseHMMDistance",
+    "RegistrationDisplay",
     "RetrievalDisplay",
     "TimeChannel",
     "TransitionCoupling",
@@ -64,4 +71,5 @@ __all__ = [
     "register_states",
     "retrieval_auc",
     "retrieval_curve",
+    "show_versions",
 ]
