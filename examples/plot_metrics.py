@@ -25,8 +25,8 @@ models = HMMTransformer(n_components=3, random_state=0).fit_transform(X)
 # %%
 # The same call for every distance. Kullback-Leibler rates are drawn from sequences of
 # 500 steps; IAW registers states by samples, MAW exactly. The sequences are drawn from
-# the very family of models that is fitted to them, and likelihoods do best here; on data
-# of your own, try them all.
+# the very family of models that is fitted to them, and likelihoods do best here; on
+# data of your own, try them all.
 options = {
     "maw": {},
     "iaw": {"n_samples": 128},
@@ -45,5 +45,5 @@ for (metric, params), (color, style) in zip(options.items(), styles, strict=True
     )
 chance = np.mean(y == y[0])
 ax.axhline(chance, color="0.6", linewidth=1, label="chance")
-ax.legend(loc="lower left")
+ax.legend(loc="center left", bbox_to_anchor=(0, 0.45))
 plt.show()

@@ -7,12 +7,13 @@ transport of their probabilities finds which state of one stands for which of th
 """
 
 import matplotlib.pyplot as plt
+import numpy as np
 
 from skawhmm import HMMBatch, HMMTransformer
 from skawhmm._registration_display import RegistrationDisplay
 
 # %%
-# A process with three states, and a recording of it by a sensor that is off by a little,
+# A process with three states, and a recording of it by a sensor that is a little off,
 # described with two: the second model has merged two states of the first.
 process = HMMBatch(
     transmats=[[[0.9, 0.1, 0.0], [0.0, 0.9, 0.1], [0.1, 0.0, 0.9]]],
@@ -21,7 +22,7 @@ process = HMMBatch(
 )
 X, _ = process.sample(400, random_state=0)
 three = HMMTransformer(n_components=3, random_state=0).fit_transform(X)
-shifted = [x + [0.3, 0.7] for x in X]
+shifted = [x + np.array([0.3, 0.7]) for x in X]
 two = HMMTransformer(n_components=2, random_state=0).fit_transform(shifted)
 
 # %%

@@ -15,6 +15,9 @@ COLORS = ("#0072B2", "#D55E00")
 # Shares of probability below this are rounding, and not drawn.
 LEAST_SHARE = 1e-9
 
+# Smaller shares would be written as zero.
+LEAST_WRITTEN = 0.005
+
 # Width of a line that stands for all probability, in points.
 FULL_WIDTH = 12.0
 
@@ -211,14 +214,15 @@ class RegistrationDisplay:
         ax.autoscale_view()
         ax.margins(0.1)
         ax.set(xlabel=self.axis_names[0], ylabel=self.axis_names[1])
-        ax.legend()
+        place = {"loc": "lower center", "bbox_to_anchor": (0.5, 1), "ncols": 2}
+        ax.legend(**place, frameon=False)
 
     def _draw_matrix(self, ax):
         """Draw the plan with its shares written in."""
         plan = np.asarray(self.plan)
         self.im_ = ax.imshow(plan, vmin=0, cmap="Blues")
         for (i, j), share in np.ndenumerate(plan):
-            if share > LEAST_SHARE:
+            if share >= LEAST_WRITTEN:
                 color = "white" if share > plan.max() / 2 else "black"
                 style = {"ha": "center", "va": "center", "color": color}
                 ax.text(j, i, f"{share:.2f}", **style)
