@@ -102,6 +102,14 @@ def skip_generated(_app, _what, name, obj, skip, _options):
     return True if callable(obj) and origin.startswith("sklearn") else skip
 
 
+def quote_attributes(_app, _what, _name, _obj, _options, lines):
+    """Quote attributes in shapes: a bare name that ends in "_" is a link to reST."""
+    name = "n_features_in_"
+    lines[:] = [line.replace(f"({name},)", f"(`{name}`,)") for line in lines]
+
+
 def setup(app):
     """Connect what has no setting."""
+    # Before numpydoc, which makes reST of the lines.
+    app.connect("autodoc-process-docstring", quote_attributes, priority=400)
     app.connect("autodoc-skip-member", skip_generated)

@@ -8,8 +8,12 @@ Medoids need only distances: every cluster is shown by its most central sequence
 import matplotlib.pyplot as plt
 from sklearn.metrics import adjusted_rand_score
 
-from skawhmm import HMMKMedoids, HMMTransformer, pairwise_hmm_distances
-from skawhmm._matrix_display import DistanceMatrixDisplay
+from skawhmm import (
+    DistanceMatrixDisplay,
+    HMMKMedoids,
+    HMMTransformer,
+    pairwise_hmm_distances,
+)
 from skawhmm.datasets import make_hmm_sequences
 
 X, y = make_hmm_sequences(90, n_classes=3, separation=4, random_state=0)

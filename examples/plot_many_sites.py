@@ -10,8 +10,13 @@ takes that away.
 import matplotlib.pyplot as plt
 import numpy as np
 
-from skawhmm import Framewise, HMMTransformer, average_precision, pairwise_hmm_distances
-from skawhmm._map_display import HMMMapDisplay
+from skawhmm import (
+    Framewise,
+    HMMMapDisplay,
+    HMMTransformer,
+    average_precision,
+    pairwise_hmm_distances,
+)
 from skawhmm.datasets import make_hmm_sequences
 
 # %%

@@ -8,8 +8,7 @@ between models are drawn as a map. Speakers are men, women and children in turn.
 
 import matplotlib.pyplot as plt
 
-from skawhmm import HMMTransformer
-from skawhmm._map_display import HMMMapDisplay
+from skawhmm import HMMMapDisplay, HMMTransformer
 from skawhmm.datasets import make_phonemes
 
 # %%

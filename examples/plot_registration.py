@@ -9,8 +9,7 @@ transport of their probabilities finds which state of one stands for which of th
 import matplotlib.pyplot as plt
 import numpy as np
 
-from skawhmm import HMMBatch, HMMTransformer
-from skawhmm._registration_display import RegistrationDisplay
+from skawhmm import HMMBatch, HMMTransformer, RegistrationDisplay
 
 # %%
 # A process with three states, and a recording of it by a sensor that is a little off,

@@ -48,7 +48,7 @@ class DistanceMatrixDisplay:
     Examples
     --------
     >>> from skawhmm import PairwiseHMMDistance
-    >>> from skawhmm._matrix_display import DistanceMatrixDisplay
+    >>> from skawhmm import DistanceMatrixDisplay
     >>> from skawhmm.datasets import make_hmm_sequences
     >>> X, y = make_hmm_sequences(n_sequences=6, random_state=0)
     >>> distances = PairwiseHMMDistance().fit_transform(X)

@@ -74,7 +74,7 @@ class RegistrationDisplay:
     Examples
     --------
     >>> from skawhmm import HMMBatch
-    >>> from skawhmm._registration_display import RegistrationDisplay
+    >>> from skawhmm import RegistrationDisplay
     >>> models = HMMBatch(
     ...     transmats=[[[0.5, 0.5], [0.5, 0.5]], [[0.5, 0.5], [0.5, 0.5]]],
     ...     means=[[[0.0, 0.0], [9.0, 9.0]], [[8.0, 9.0], [1.0, 0.0]]],

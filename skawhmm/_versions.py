@@ -32,7 +32,7 @@ def show_versions() -> None:
 
     Examples
     --------
-    >>> from skawhmm._versions import show_versions
+    >>> from skawhmm import show_versions
     >>> show_versions()
     System
     ...

@@ -8,17 +8,17 @@ from sklearn.exceptions import NotFittedError
 
 from skawhmm import (
     AlphaCurveDisplay,
+    DistanceMatrixDisplay,
     HMMBatch,
+    HMMMapDisplay,
     KNeighborsHMMClassifierCV,
+    RegistrationDisplay,
     RetrievalDisplay,
     average_precision,
     pairwise_hmm_distances,
     register_states,
     retrieval_curve,
 )
-from skawhmm._map_display import HMMMapDisplay
-from skawhmm._matrix_display import DistanceMatrixDisplay
-from skawhmm._registration_display import RegistrationDisplay
 
 
 @pytest.fixture
