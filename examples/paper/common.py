@@ -513,12 +513,13 @@ def line(ax, x, values, method, **kwargs):
     ax.plot(x, values, **(style | kwargs))
 
 
-def parallel(args, function, tasks, label):
+def parallel(args, function, tasks, label=None):
     """Results of `function(args, *task)` in order, each task with one worker."""
     single = argparse.Namespace(**(vars(args) | {"jobs": 1}))
     workers = Parallel(n_jobs=args.jobs, prefer="threads", return_as="generator")
     results = workers(delayed(function)(single, *task) for task in tasks)
-    return list(tqdm(results, desc=label, total=len(tasks), leave=False))
+    bar = tqdm(results, label, len(tasks), leave=False, disable=label is None)
+    return list(bar)
 
 
 def progress(total, label):
