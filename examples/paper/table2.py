@@ -122,7 +122,9 @@ def run(args):
         found[name] = times(sequences, hmm, distances, size, bar)
         for method in [*STYLES, "IAW, default"]:
             if method in found[name] or method == "DTW":
-                time_here = found[name].get(method, MISSING)
+                time_here = MISSING
+                if method in found[name]:
+                    time_here = f"{found[name][method]:.3g}"
                 rows.append(
                     [name, method, time_here, PUBLISHED.get((name, method), OURS)]
                 )
