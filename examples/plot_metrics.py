@@ -24,9 +24,10 @@ models = HMMTransformer(n_components=3, random_state=0).fit_transform(X)
 
 # %%
 # The same call for every distance. Kullback-Leibler rates are drawn from sequences of
-# 500 steps; IAW registers states by samples, MAW exactly. The sequences are drawn from
-# the very family of models that is fitted to them, and likelihoods do best here; on
-# data of your own, try them all.
+# 500 steps; IAW registers states by samples, MAW exactly. Likelihoods do best here: the
+# sequences are drawn from the very family of models that is fitted to them, and are too
+# short to tell how probable each state is, which transport compares as well. On data of
+# your own, try them all.
 options = {
     "maw": {},
     "iaw": {"n_samples": 128},

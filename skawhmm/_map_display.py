@@ -61,8 +61,7 @@ class HMMMapDisplay:
 
     Examples
     --------
-    >>> from skawhmm import HMMTransformer
-    >>> from skawhmm import HMMMapDisplay
+    >>> from skawhmm import HMMMapDisplay, HMMTransformer
     >>> from skawhmm.datasets import make_hmm_sequences
     >>> X, y = make_hmm_sequences(n_sequences=20, separation=2, random_state=0)
     >>> models = HMMTransformer(random_state=0).fit_transform(X)

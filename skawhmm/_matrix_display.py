@@ -47,8 +47,7 @@ class DistanceMatrixDisplay:
 
     Examples
     --------
-    >>> from skawhmm import PairwiseHMMDistance
-    >>> from skawhmm import DistanceMatrixDisplay
+    >>> from skawhmm import DistanceMatrixDisplay, PairwiseHMMDistance
     >>> from skawhmm.datasets import make_hmm_sequences
     >>> X, y = make_hmm_sequences(n_sequences=6, random_state=0)
     >>> distances = PairwiseHMMDistance().fit_transform(X)

@@ -7,6 +7,7 @@ import pytest
 DOCS = Path(__file__).parents[1] / "docs"
 PAGES = sorted([*DOCS.glob("*.md"), *DOCS.glob("user_guide/*.md")])
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+OPTIONAL = ("hmmlearn", "pandas", "skops")
 OPTIONS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 
 
@@ -21,8 +22,9 @@ def blocks(page):
 )
 def test_code_blocks_run(page, tmp_path, monkeypatch):
     pytest.importorskip("matplotlib").use("Agg")
-    if "skops" in page.read_text(encoding="utf-8"):
-        pytest.importorskip("skops")
+    for package in OPTIONAL:
+        if re.search(rf"(import|from) {package}", page.read_text(encoding="utf-8")):
+            pytest.importorskip(package)
     monkeypatch.chdir(tmp_path)
     names, parser = {}, doctest.DocTestParser()
     runner = doctest.DocTestRunner(optionflags=OPTIONS, verbose=False)

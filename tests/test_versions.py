@@ -1,8 +1,7 @@
 import importlib.metadata
 import sys
 
-from skawhmm import _versions
-from skawhmm._versions import show_versions
+from skawhmm import _versions, show_versions
 
 
 def test_versions_are_those_installed(capsys, monkeypatch):
