@@ -22,6 +22,9 @@ from skawhmm._starts import distinct_count
 POOL_BLOCK = 16384
 NO_MASK = np.empty((0, 0))
 
+# joblib looks for results a hundred times a second: on fewer frames a step takes less.
+PARALLEL_FRAMES = 200_000
+
 
 @dataclass(frozen=True)
 class PooledModel:
@@ -136,6 +139,8 @@ def em_over_blocks(blocks, model, rule, n_jobs):
     """EM whose E steps run over blocks of sequences; sums are taken in their order."""
     n_frames = sum(block[1].shape[1] for block in blocks)
     previous, n_iter = -np.inf, 0
+    if n_frames < PARALLEL_FRAMES:
+        n_jobs = 1
     with Parallel(n_jobs=n_jobs, prefer="threads") as parallel:
         while True:
             parts = parallel(delayed(block_expectation)(b, model) for b in blocks)
