@@ -47,3 +47,12 @@ def test_pages_name_public_things(page):
         thing = skawhmm
         for part in name.split("."):
             thing = datasets if part == "datasets" else getattr(thing, part)
+
+
+def test_api_page_lists_every_public_name():
+    import skawhmm
+    from skawhmm import datasets
+
+    lines = (DOCS / "api.md").read_text(encoding="utf-8").split()
+    missing = {*skawhmm.__all__, *datasets.__all__} - set(lines)
+    assert not missing, f"docs/api.md does not list {sorted(missing)}"
