@@ -276,7 +276,7 @@ def bench_memory(n_jobs, n_models=2000, n_features=39, n_steps=2000):
 
 
 def draw(rows_by_dimension, path):
-    from matplotlib.figure import Figure  # noqa: PLC0415
+    from matplotlib.figure import Figure
 
     figure = Figure(figsize=(9, 4), layout="constrained")
     axes = figure.subplots(1, len(rows_by_dimension), sharey=True)
