@@ -2,8 +2,10 @@
 
 Queries for the five nearest neighbours by MAW (M = 3, d = 12, diagonal) among N models,
 by pruned search and through all of them: time, full distances computed, memory. Then
-the neighbours of all models, the pairs a second for one and two workers, and the
-memory of a matrix that is written to a file.
+the neighbours of all models, the pairs a second for one and two workers, the memory of
+a matrix that is written to a file, and what these costs make for ten and a hundred
+million models. A query of the largest collections is reckoned in proportion to their
+size, an upper estimate.
 
 Run: python benchmarks/bench_scale.py [--full] [--figure PATH]
 """
@@ -16,7 +18,13 @@ from pathlib import Path
 
 import numpy as np
 
-from skawhmm import MAW, HMMBatch, HMMRetriever, pairwise_hmm_distances
+from skawhmm import (
+    MAW,
+    HMMBatch,
+    HMMRetriever,
+    HMMTransformer,
+    pairwise_hmm_distances,
+)
 from skawhmm._search import SearchIndex
 
 N_QUERIES = 200
@@ -118,7 +126,9 @@ def workers():
     print("\nPairs a second, all pairs of 3000 models:")
     for n_jobs in (1, 2):
         taken, _ = timed(pairwise_hmm_distances, models, n_jobs=n_jobs)
-        print(f"  {n_jobs} worker(s): {3000 * 3001 / 2 / taken:,.0f}")
+        rate = 3000 * 3001 / 2 / taken
+        print(f"  {n_jobs} worker(s): {rate:,.0f}")
+    return rate
 
 
 def matrix_in_a_file(size):
@@ -133,6 +143,24 @@ def matrix_in_a_file(size):
             f"\n{size} x {size} float32 in a file: {taken:.0f} s, "
             f"{out.stat().st_size / 2**20:.0f} MB on disk; peak memory rose by "
             f"{peak_megabytes() - before:.0f} MB, pages of the file included"
+        )
+
+
+def estimates(rows, rate):
+    """Multiply the measured unit costs out."""
+    sequences = list(np.random.default_rng(0).normal(size=(400, 100, 12)))
+    hmm = HMMTransformer(3, random_state=0, n_jobs=2).fit(sequences)
+    hmm.transform(sequences[:2])
+    fit = timed(hmm.transform, sequences)[0] / len(sequences)
+    size = make_models(1000).nbytes / 1000
+    largest, query = rows[-1][0], rows[-1][1] / 1e3
+    print(f"\nA fit (100 frames, 2 workers): {1e3 * fit:.2f} ms; a model: {size:.0f} B")
+    print("      N      fitting    memory   a query    all pairs")
+    for n_models in (10**7, 10**8):
+        print(
+            f"  {n_models:.0e}  {fit * n_models / 3600:7.1f} h  "
+            f"{size * n_models / 1e9:5.0f} GB  {query * n_models / largest:6.1f} s  "
+            f"{n_models**2 / 2 / rate / 86400 / 365:9.1f} y"
         )
 
 
@@ -165,8 +193,9 @@ def main():
     rows = query_rows(sizes)
     all_neighbors(sizes[:4] if args.full else sizes[:3])
     shapes()
-    workers()
+    rate = workers()
     matrix_in_a_file(20_000 if args.full else 4000)
+    estimates(rows, rate)
     if args.figure:
         draw(rows, args.figure)
 

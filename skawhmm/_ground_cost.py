@@ -30,6 +30,10 @@ ORTHOGONAL_COSINE = 1e-8
 # Jacobi sweeps converge quadratically; more than ten are never seen.
 MAX_SWEEPS = 40
 
+# Compiled functions that call each other may not relax the rules of arithmetic here: a
+# function is optimised once more inside each of its callers, and the bits would depend
+# on which copy runs. Only a function that stands alone reorders its sums.
+
 # Matrices rotated side by side, so that the compiler fills the vector registers.
 LANES = 64
 
@@ -165,7 +169,7 @@ def _rotated(roots, masks, left, right, index_a, index_b, spread, traces):
             spread[n, i, j] = traces[n, i, j] * max(1 - 2 * nuclear[lane], 0.0)
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract"})
+@njit(cache=True, nogil=True, error_model="numpy")
 def _cross_product(root_a, root_b, mask_a, mask_b, product):
     """Write the product of two factors on common features; return both traces' sum."""
     n_features = root_a.shape[0]
@@ -182,7 +186,7 @@ def _cross_product(root_a, root_b, mask_a, mask_b, product):
     return traces
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+@njit(cache=True, nogil=True, error_model="numpy")
 def _nuclear_norms(stack, norms, nuclear):
     """Sum of the singular values of each matrix stack[:, :, lane], by Jacobi rotations.
 
@@ -219,7 +223,7 @@ def _nuclear_norms(stack, norms, nuclear):
             nuclear[lane] += np.sqrt(norms[p, lane])
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+@njit(cache=True, nogil=True, error_model="numpy")
 def _squared_norms(stack, norms):
     norms[:] = 0.0
     for p in range(stack.shape[0]):
@@ -228,7 +232,7 @@ def _squared_norms(stack, norms):
                 norms[p, lane] += stack[p, k, lane] ** 2
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+@njit(cache=True, nogil=True, error_model="numpy")
 def _rotations(dot, norm_x, norm_y, sine, cosine):
     """Set the rotation that makes two vectors orthogonal, lane by lane."""
     any_rotation = False

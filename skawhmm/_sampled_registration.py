@@ -167,7 +167,7 @@ def fill_posteriors(points, emissions, weights, sizes, posteriors):
                 posteriors[n, t, k] /= total
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract"})
+@njit(cache=True, nogil=True, error_model="numpy")
 def sample_costs(x, y, mask, p, cost):
     """Fill `cost` with the p-th powers of the distances between points x and y.
 
@@ -185,12 +185,17 @@ def sample_costs(x, y, mask, p, cost):
     cost : ndarray of shape (n_samples, n_samples)
         Filled with the powers.
     """
+    channels = np.ascontiguousarray(y.T)
     for i in range(x.shape[0]):
-        for j in range(y.shape[0]):
-            total = 0.0
-            for k in range(mask.size):
-                total += (x[i, k] - y[j, k]) ** 2 * mask[k]
-            cost[i, j] = np.sqrt(total) if p == 1 else total ** (0.5 * p)
+        row = cost[i]
+        row[:] = 0.0
+        for k in range(mask.size):
+            # Over points, not features: sums keep their order and still fill registers.
+            value, factor = x[i, k], mask[k]
+            for j in range(row.size):
+                row[j] += (value - channels[k, j]) ** 2 * factor
+        for j in range(row.size):
+            row[j] = np.sqrt(row[j]) if p == 1 else row[j] ** (0.5 * p)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
