@@ -15,7 +15,9 @@ from skawhmm._single_fit import Fit, independent_fit, selected_fit, still_fit
 BLOCKS_PER_JOB = 8
 
 
-def fit_models(sequences, options, *, pooled=None, n_jobs=None, verbose=False):
+def fit_models(
+    sequences, options, *, pooled=None, fit=None, n_jobs=None, verbose=False
+):
     """Fit one model a sequence.
 
     Parameters
@@ -29,6 +31,9 @@ def fit_models(sequences, options, *, pooled=None, n_jobs=None, verbose=False):
     pooled : PooledModel or None
         Prior or start.
 
+    fit : callable or None
+        Fits one sequence, given the options and `pooled`; None is `fit_sequence`.
+
     n_jobs : int or None
         Jobs; the result does not depend on them.
 
@@ -41,7 +46,8 @@ def fit_models(sequences, options, *, pooled=None, n_jobs=None, verbose=False):
         In the order of the sequences.
     """
     blocks = even_blocks(sequences, n_jobs)
-    tasks = (delayed(fit_block)(sequences, b, options, pooled) for b in blocks)
+    fit = fit or fit_sequence
+    tasks = (delayed(fit_block)(sequences, b, options, pooled, fit) for b in blocks)
     parallel = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
     fits: list[Fit] = []
     with tqdm(total=len(sequences), disable=not verbose, desc="fits") as bar:
@@ -51,12 +57,12 @@ def fit_models(sequences, options, *, pooled=None, n_jobs=None, verbose=False):
     return fits
 
 
-def fit_block(sequences, block, options, pooled):
+def fit_block(sequences, block, options, pooled, fit):
     """Fit the sequences of a range one after the other."""
     fits = []
     for i in block:
         try:
-            fits.append(fit_sequence(sequences[i], options, pooled))
+            fits.append(fit(sequences[i], options, pooled))
         except ValueError as error:
             raise ValueError(f"X[{i}] could not be fitted: {error}.") from error
     return fits
