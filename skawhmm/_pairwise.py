@@ -338,10 +338,34 @@ def register_states(
     _check_aggregated(metric, chosen)
     check_same_features(a, b, ("a", "b"))
     models = HMMBatch.concatenate([bare_models(a), bare_models(b)])
-    first, second = oriented(models.keys, np.array([0]), np.array([1]))
-    plan = chosen.registrations(chosen.prepare(models), first, second)[0]
-    plan = plan if first[0] == 0 else plan.T
+    plan = registrations(models, chosen, np.array([0]), np.array([1]))[0]
     return plan[: a.n_components[0], : b.n_components[0]]
+
+
+def registrations(models, metric, index_a, index_b):
+    """Return the registration of the states of each pair of models.
+
+    Parameters
+    ----------
+    models : HMMBatch
+        The models.
+
+    metric : object
+        A distance that registers states.
+
+    index_a, index_b : ndarray of int of shape (n_pairs,)
+        The models of each pair.
+
+    Returns
+    -------
+    plans : ndarray of shape (n_pairs, n_components, n_components)
+        Shares of probability; that of (b, a) is the transpose of that of (a, b).
+    """
+    first, second = oriented(models.keys, index_a, index_b)
+    plans = metric.registrations(metric.prepare(models), first, second)
+    swapped = first != index_a
+    plans[swapped] = plans[swapped].swapaxes(1, 2)
+    return plans
 
 
 def _check_aggregated(name, metric):

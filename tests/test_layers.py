@@ -9,8 +9,9 @@ import skawhmm
 STAGES = """
 _validation _linalg _transport _storage _resume _hmmlearn _ground_cost _state_costs
 _sequences _densities _assignment _nearest _variational _parallel
-_emissions _registration _components _chains _starts _inputs _alpha_path _metrics
-_inference _em _relative _bounds _preprocessing
+_emissions _registration _components _chains _starts _symbols _alpha_path _metrics
+_inference _em _relative _bounds _discrete _inputs
+_categorical _poisson _discrete_fit _preprocessing
 _models
 _prepared _sampled_registration _divergence _single_fit _coordinates _averaging
 _aggregated _coupling _engines _pooled_fit _barycenter _partition
@@ -20,7 +21,7 @@ _search _references _class_distance
 _pairwise_transformers _neighbors_mixin _cluster
 _neighbors _retriever
 _neighbors_cv
-_displays datasets _versions
+_displays _explorer datasets _versions
 _registration_display _map_display _matrix_display
 """
 STAGE_OF = {
