@@ -22,7 +22,6 @@ from common import (
     Result,
     better,
     compared,
-    dtw,
     fitted,
     line,
     main,
@@ -38,6 +37,7 @@ from common import (
     save_figure,
     svm_hits,
     wanted,
+    warped,
 )
 from sklearn.base import clone
 from sklearn.ensemble import AdaBoostClassifier
@@ -94,6 +94,30 @@ def folds_of(y, subjects, args):
             yield "actors", train, known
 
 
+def class_distances(args, parts, models, y, folds, distances):
+    """Distances to the class models of each fold: a list a group, by fold and method.
+
+    Motions meet the classes of all folds at once, so that each is sampled only once.
+    """
+    short = [[x[:: max(1, -(-len(x) // MAX_FRAMES))] for x in part] for part in parts]
+    tasks = [
+        ([part[i] for i in train], y[train]) for part in short for _, train, _ in folds
+    ]
+    classes = parallel(args, class_models, tasks)
+    methods = wanted(args, distances)
+    found: list = [{method: [] for method in methods} for _ in folds]
+    for g, own in enumerate(models):
+        of_group = classes[g * len(folds) : (g + 1) * len(folds)]
+        ends = np.cumsum([len(batch) for batch in of_group])[:-1]
+        joined = HMMBatch.concatenate(of_group)
+        for method in methods:
+            pair = models_for(method, own), distances[method]
+            values = mixed(compared(*pair, args.jobs, joined), ALPHA)
+            for tables, part in zip(found, np.split(values, ends, axis=1), strict=True):
+                tables[method].append(part)
+    return found
+
+
 def boosted(features, y, train, test, n_rounds, seed):
     """Classes predicted after each round."""
     tree = DecisionTreeClassifier(max_depth=2, random_state=seed)
@@ -123,22 +147,15 @@ def scheme(n_groups, args, bar):
     )
     used = np.concatenate(list(groups.values()))
     plain = {"mean/std": mean_std([x[:, used] for x in sequences])}
-    warped = dtw([x[:, used] for x in sequences], args.jobs)
-    if warped is not None:
-        plain["DTW"] = warped
+    aligned = warped([x[:, used] for x in sequences], args)
+    if aligned is not None:
+        plain["DTW"] = aligned
+    folds = list(folds_of(y, subjects, args))
+    features = class_distances(args, parts, models, y, folds, distances)
     found, confusion = {}, {}
-    short = [[x[:: max(1, -(-len(x) // MAX_FRAMES))] for x in part] for part in parts]
-    for protocol, train, test in folds_of(y, subjects, args):
-        features = {method: [] for method in methods}
-        tasks = [([part[i] for i in train], y[train]) for part in short]
-        by_group = parallel(args, class_models, tasks)
-        for classes, own in zip(by_group, models, strict=True):
-            for method in methods:
-                pair = models_for(method, own), distances[method]
-                values = compared(*pair, args.jobs, classes)
-                features[method].append(mixed(values, ALPHA))
+    for (protocol, train, test), tables in zip(folds, features, strict=True):
         for method in methods:
-            table = np.minimum(np.hstack(features[method]), 1e9)
+            table = np.minimum(np.hstack(tables[method]), 1e9)
             staged = boosted(table, y, train, test, size["n_rounds"], args.seed)
             found.setdefault((protocol, method), []).append(staged == y[test])
             if protocol == "halves":
