@@ -1,5 +1,6 @@
 """Kullback-Leibler divergence rates."""
 
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -22,7 +23,7 @@ from skawhmm._validation import (
     check_real,
     check_seed,
 )
-from skawhmm._variational import variational_rates
+from skawhmm._variational import gaussian_divergences, variational_rates
 
 
 class PackedSequences(NamedTuple):
@@ -121,6 +122,41 @@ def _total_rank(logs, ranks):
                 least = min(least, ranks[k])
         total += least
     return total
+
+
+def gaussian_scores(parts, sequences, pairs):
+    """Return scores and ranks of pairs of sequences and Gaussian models.
+
+    Parameters
+    ----------
+    parts : tuple
+        What `paired_log_likelihoods` needs of the models.
+
+    sequences : list of ndarray of shape (n_timesteps, n_features)
+        The sequences.
+
+    pairs : list of tuple of ndarray of int
+        Which sequence is scored under which model.
+
+    Returns
+    -------
+    results : list of tuple of ndarray
+        Scores and ranks, for each entry of `pairs`.
+    """
+    packed = packed_sequences(sequences)
+    return [paired_log_likelihoods(packed, *parts, *pair) for pair in pairs]
+
+
+def discrete_scores(scorer, sequences, pairs):
+    """Return scores and ranks likewise, for states whose supports have no dimension."""
+    results = []
+    for sequence, model in pairs:
+        scores = np.empty(sequence.size)
+        for k in np.unique(sequence):
+            rows = np.flatnonzero(sequence == k)
+            scores[rows] = scorer(sequences[k], model[rows])
+        results.append((scores, np.zeros(sequence.size, np.int64)))
+    return results
 
 
 def divergence_rates(own, other, lengths):
@@ -268,15 +304,21 @@ class KL:
         return rates if self.cap is None else np.minimum(rates, self.cap)
 
     def _shared(self, models):
-        """Return what the compiled functions need of the models."""
+        """Return what scores sequences, or what tells divergences between states."""
+        discrete = hasattr(models.emission, "divergences")
         if self.method == "variational":
+            if discrete:
+                return models.emission.divergences
             values, vectors = np.linalg.eigh(models.emission.full_covars())
             values = np.maximum(values, 0)
             roots = vectors * np.sqrt(values)[..., None, :]
-            chain = models.weights, models.transmats
-            return *chain, np.array(models.means), roots, values, vectors
+            means = np.array(models.means)
+            return partial(gaussian_divergences, means, roots, values, vectors)
         _, transmats, sizes = chains(models, None)
-        return make_emissions(models), np.array(models.weights), transmats, sizes
+        parts = np.array(models.weights), transmats, sizes
+        if discrete:
+            return partial(discrete_scores, models.emission.scorer(*parts))
+        return partial(gaussian_scores, (make_emissions(models), *parts))
 
     def _masked_rates(self, models, seed, index_a, index_b):
         """Rates on the features that both models of a pair observed."""
@@ -305,14 +347,16 @@ class KL:
     def _directed_rates(self, prepared, index_a, index_b):
         models, shared, seed = prepared
         if self.method == "variational":
-            return variational_rates(*shared, index_a, index_b)
+            divergences = shared(index_a, index_b)
+            chain = models.weights, models.transmats
+            return variational_rates(*chain, divergences, index_a, index_b)
         used, row = np.unique(index_a, return_inverse=True)
-        packed = packed_sequences(self._sequences(models[used], seed))
+        sequences = self._sequences(models[used], seed)
+        lengths = np.array([len(sequence) for sequence in sequences])
         order = np.arange(used.size)
-        own = paired_log_likelihoods(packed, *shared, order, used)
-        other = paired_log_likelihoods(packed, *shared, row, index_b)
+        own, other = shared(sequences, [(order, used), (row, index_b)])
         own = own[0][row], own[1][row]
-        return divergence_rates(own, other, packed.lengths[row])
+        return divergence_rates(own, other, lengths[row])
 
     def _sequences(self, models, seed):
         if self.method == "data":

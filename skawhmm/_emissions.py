@@ -11,6 +11,7 @@ import numpy as np
 
 from skawhmm._ground_cost import add_squared_gaps, add_squared_spreads
 from skawhmm._linalg import covariance_roots
+from skawhmm._sequences import check_sequences
 
 
 class Gaussian:
@@ -64,6 +65,11 @@ class Gaussian:
         """Arrays with one row per model and one column per state, by name."""
         return {"means": self.means, "covars": self.covars}
 
+    @property
+    def extras(self):
+        """Arrays that all models share, by name, which are stored with them."""
+        return {}
+
     def __getitem__(self, index):
         observed = None if self.observed is None else self.observed[index]
         return Gaussian(self.means[index], self.covars[index], observed)
@@ -106,6 +112,23 @@ class Gaussian:
             return np.ones((len(self.means), self.n_features))
         return self.observed.astype(float)
 
+    def checked(self, X, caller):
+        """Return sequences that a user gave, as arrays (n_timesteps, n_features)."""
+        return check_sequences(X, n_features=self.n_features, caller=caller)
+
+    def drawn(self, i, path, rng):
+        """Draw a checked sequence from model i, given its path of states."""
+        noise = rng.standard_normal((len(path), self.n_features))
+        if self.covariance_type == "diag":
+            noise *= np.sqrt(self.covars[i])[path]
+        else:
+            noise = np.einsum("tcr,tr->tc", covar_roots(self.covars[i])[path], noise)
+        return self.means[i][path] + noise
+
+    def shown(self, x):
+        """Return a drawn sequence as users see it."""
+        return x
+
     def ground_costs(self):
         """Return what makes the costs between the states of any two of the models."""
         if self.kept_costs is not None:
@@ -125,6 +148,13 @@ class Gaussian:
         family = Gaussian(self.means, self.covars, self.observed)
         family.kept_costs = self.ground_costs()
         return family
+
+
+def covar_roots(covars):
+    """Roots L of covariances L L^T, which may be singular."""
+    values, vectors = np.linalg.eigh(covars)
+    # Rounding can push the eigenvalues of a singular matrix below zero.
+    return vectors * np.sqrt(np.maximum(values, 0))[..., None, :]
 
 
 class GaussianCosts:

@@ -120,6 +120,46 @@ def make_batch(fits, *, stationary=False, mask_missing=False, sequences=None):
     if len({len(fit.weights) for fit in fits}) == 1:
         arrays = {name: np.stack(parts) for name, parts in arrays.items()}
     observed = np.stack([fit.observed for fit in fits]) if mask_missing else None
-    names = ["converged", "n_iter", "log_likelihood", "n_timesteps"]
-    info = {name: np.array([getattr(fit, name) for fit in fits]) for name in names}
+    info = fit_info(fits)
     return HMMBatch(**arrays, observed=observed, info=info, sequences=sequences)
+
+
+def fit_info(fits):
+    """Return how the fits went, as columns with one entry a model."""
+    names = ["converged", "n_iter", "log_likelihood", "n_timesteps"]
+    return {name: np.array([getattr(fit, name) for fit in fits]) for name in names}
+
+
+def make_discrete_batch(fits, family, *, stationary=False, sequences=None):
+    """Stack fits of states that emit symbols or counts.
+
+    Parameters
+    ----------
+    fits : list of DiscreteFit
+        At least one.
+
+    family : Discrete
+        The family of the states.
+
+    stationary, sequences : bool and list of ndarray, or None
+        As in `make_batch`.
+    """
+    size = max(len(fit.weights) for fit in fits)
+    states = np.zeros((len(fits), size, fits[0].model.states.shape[1]))
+    for n, fit in enumerate(fits):
+        states[n, : len(fit.weights)] = fit.model.states
+    weights = None if stationary else [fit.weights for fit in fits]
+    bare, _ = HMMBatch._bare(
+        [fit.model.transmat for fit in fits],
+        weights,
+        [fit.model.startprob for fit in fits],
+        fit_info(fits),
+    )
+    return HMMBatch._from_parts(
+        family.like(states),
+        bare.transmats,
+        bare.weights,
+        bare.startprobs,
+        bare._info,
+        sequences,
+    )

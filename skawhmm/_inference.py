@@ -204,15 +204,16 @@ def one_model(emissions, i, size):
 
 
 @njit(**KERNEL)
-def score_models(frames, seen, emissions, startprobs, transmats, sizes, out):
-    """Fill the log likelihoods of one sequence under all models of a stack."""
-    for i in range(sizes.shape[0]):
+def score_models(frames, seen, emissions, startprobs, transmats, sizes, models, out):
+    """Fill the log likelihoods of one sequence under some models of a stack."""
+    for n in range(models.shape[0]):
+        i = models[n]
         size = sizes[i]
         model = one_model(emissions, i, size)
         startprob = startprobs[i, :size]
         transmat = np.ascontiguousarray(transmats[i, :size, :size])
         logs = chain_densities(frames, seen, model, startprob, transmat)
-        out[i] = log_likelihood_of(logs, startprob, transmat)
+        out[n] = log_likelihood_of(logs, startprob, transmat)
 
 
 def channels_and_mask(x):
@@ -229,6 +230,20 @@ def chains(batch, startprobs):
     starts = batch.startprobs if startprobs is None else startprobs
     sizes = np.array(batch.n_components, np.int64)
     return np.array(starts, float), np.array(batch.transmats), sizes
+
+
+def make_scorer(batch, parts):
+    """Return a function of a sequence and models: its log likelihoods under them."""
+    if hasattr(batch.emission, "scorer"):
+        return batch.emission.scorer(*parts)
+    emissions = make_emissions(batch)
+
+    def scores(x, models):
+        out = np.empty(len(models))
+        score_models(*channels_and_mask(x), emissions, *parts, models, out)
+        return out
+
+    return scores
 
 
 def log_likelihood(batch, sequences, *, startprobs=None, n_jobs=None):
@@ -253,12 +268,12 @@ def log_likelihood(batch, sequences, *, startprobs=None, n_jobs=None):
     scores : ndarray of shape (n_sequences, n_models)
         Minus infinity where a model cannot emit a sequence.
     """
-    emissions, parts = make_emissions(batch), chains(batch, startprobs)
+    score = make_scorer(batch, chains(batch, startprobs))
     scores = np.empty((len(sequences), len(batch)))
 
     def fill(block):
         for i in block:
-            score_models(*channels_and_mask(sequences[i]), emissions, *parts, scores[i])
+            scores[i] = score(sequences[i], np.arange(len(batch)))
 
     n_blocks = min(len(sequences), BLOCKS_PER_JOB * effective_n_jobs(n_jobs))
     blocks = np.array_split(np.arange(len(sequences)), max(n_blocks, 1))
@@ -269,21 +284,32 @@ def log_likelihood(batch, sequences, *, startprobs=None, n_jobs=None):
     return scores
 
 
+def make_densities(batch):
+    """Return a function of a model, a sequence and a chain: the log densities."""
+    if hasattr(batch.emission, "densities"):
+        return batch.emission.densities
+    emissions = make_emissions(batch)
+
+    def densities(i, x, start, transmat):
+        model = one_model(emissions, i, len(start))
+        return chain_densities(*channels_and_mask(x), model, start, transmat)
+
+    return densities
+
+
 def paired_densities(batch, sequences, startprobs):
     """Densities and chains of every model with its sequence, one after the other.
 
     A single model goes with every sequence, a single sequence with every model.
     """
-    emissions = make_emissions(batch)
+    densities = make_densities(batch)
     starts, transmats, sizes = chains(batch, startprobs)
     n_pairs = max(len(batch), len(sequences))
     for n in range(n_pairs):
         i, j = n % len(batch), n % len(sequences)
         size = sizes[i]
         start, transmat = starts[i, :size], transmats[i, :size, :size].copy()
-        frames, seen = channels_and_mask(sequences[j])
-        model = one_model(emissions, i, size)
-        yield chain_densities(frames, seen, model, start, transmat), start, transmat
+        yield densities(i, sequences[j], start, transmat), start, transmat
 
 
 def posteriors(batch, sequences, *, startprobs=None):
@@ -364,18 +390,6 @@ def sample_sequences(batch, n_timesteps, seeds, *, startprobs=None):
         rng = np.random.default_rng(seed)
         path = np.empty(length, np.int64)
         random_path(starts[i, : sizes[i]], transmats[i], rng.random(length), path)
-        noise = rng.standard_normal((length, batch.n_features))
-        if batch.covariance_type == "diag":
-            noise *= np.sqrt(batch.covars[i])[path]
-        else:
-            noise = np.einsum("tcr,tr->tc", covar_roots(batch.covars[i])[path], noise)
-        sequences.append(batch.means[i][path] + noise)
+        sequences.append(batch.emission.drawn(i, path, rng))
         paths.append(path)
     return sequences, paths
-
-
-def covar_roots(covars):
-    """Roots L of covariances L L^T, which may be singular."""
-    values, vectors = np.linalg.eigh(covars)
-    # Rounding can push the eigenvalues of a singular matrix below zero.
-    return vectors * np.sqrt(np.maximum(values, 0))[..., None, :]

@@ -10,8 +10,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from skawhmm._categorical import make_categorical
+from skawhmm._discrete import Discrete
 from skawhmm._emissions import Gaussian
-from skawhmm._hmmlearn import arrays_from_hmmlearn, model_for_hmmlearn
+from skawhmm._hmmlearn import (
+    arrays_from_hmmlearn,
+    discrete_for_hmmlearn,
+    discrete_from_hmmlearn,
+    model_for_hmmlearn,
+)
 from skawhmm._inference import (
     best_paths,
     log_likelihood,
@@ -19,7 +26,7 @@ from skawhmm._inference import (
     sample_sequences,
 )
 from skawhmm._linalg import stationary_law
-from skawhmm._sequences import check_sequences
+from skawhmm._poisson import Poisson
 from skawhmm._state_costs import check_state_costs
 from skawhmm._storage import load_arrays, save_arrays
 from skawhmm._validation import (
@@ -27,10 +34,12 @@ from skawhmm._validation import (
     check_carried,
     check_concatenable,
     check_covariances,
+    check_emission_rows,
     check_finite,
     check_info,
     check_integer,
     check_model_shapes,
+    check_not_negative,
     check_observed,
     check_paired,
     check_probabilities,
@@ -40,9 +49,15 @@ from skawhmm._validation import (
 FILE_KIND = "skawhmm.HMMBatch"
 FILE_VERSION = 1
 
+# What builds the models of a file, by the kind of their states.
+CONSTRUCTORS = {"categorical": "from_emissionprobs", "poisson": "from_rates"}
+
 
 class HMMBatch:
     r"""Immutable stack of hidden Markov models with Gaussian states.
+
+    `from_emissionprobs` and `from_rates` make models that emit symbols and counts,
+    `from_state_costs` models of whose states only the distances are known.
 
     Models with fewer states than the largest one are padded by states that no path
     ever reaches: weight 0, start probability 0, a loop onto themselves.
@@ -204,6 +219,29 @@ class HMMBatch:
     def covars(self) -> NDArray[np.float64]:
         """Variances or covariance matrices of the states."""
         return self.emission.covars
+
+    @property
+    def emissionprobs(self) -> NDArray[np.float64]:
+        """Probabilities of the symbols, of models that emit symbols."""
+        return self._parameter("emissionprobs")
+
+    @property
+    def rates(self) -> NDArray[np.float64]:
+        """Rates of the channels, of models that emit counts."""
+        return self._parameter("rates")
+
+    @property
+    def symbols(self) -> NDArray[Any]:
+        """The alphabet, of models that emit symbols."""
+        return self._parameter("symbols")
+
+    def _parameter(self, name):
+        known = {**self.emission.parameters, **getattr(self.emission, "extras", {})}
+        if name not in known:
+            raise AttributeError(
+                f"Models with states of kind {self.emission.name!r} have no {name}."
+            )
+        return known[name]
 
     @property
     def observed(self) -> NDArray[np.bool_] | None:
@@ -404,10 +442,10 @@ class HMMBatch:
         path : str or path-like
             The file, usually named ``*.npz``; it is replaced if it exists.
         """
-        if not isinstance(self.emission, Gaussian):
+        if not isinstance(self.emission, Gaussian | Discrete):
             raise TypeError(
-                "Only models with Gaussian states can be saved, got states of kind "
-                f"{self.emission.name!r}."
+                "Only models with Gaussian states, symbols or counts can be saved, got "
+                f"states of kind {self.emission.name!r}."
             )
         header = {
             "kind": FILE_KIND,
@@ -416,7 +454,8 @@ class HMMBatch:
             "masked": self.observed is not None,
         }
         columns = {f"info.{name}": column for name, column in self._info.items()}
-        save_arrays(path, header, {**self._arrays(), **columns})
+        arrays = {**self._arrays(), **self.emission.extras, **columns}
+        save_arrays(path, header, arrays)
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> "HMMBatch":
@@ -440,6 +479,8 @@ class HMMBatch:
         }
         if not header["masked"]:
             del arrays["observed"]
+        if header["emission"] in CONSTRUCTORS:
+            return getattr(cls, CONSTRUCTORS[header["emission"]])(**arrays, info=info)
         return cls(**arrays, info=info)
 
     @classmethod
@@ -502,15 +543,166 @@ class HMMBatch:
         array([[0.   , 0.707],
                [0.707, 0.   ]])
         """
+        bare, sizes = cls._bare(transmats, weights, startprobs, info)
+        return bare._with_emission(check_state_costs(cost, states, sizes))
+
+    @classmethod
+    def from_emissionprobs(
+        cls,
+        transmats: ArrayLike | Sequence[ArrayLike],
+        emissionprobs: ArrayLike | Sequence[ArrayLike],
+        *,
+        symbols: Any = None,
+        symbol_costs: ArrayLike | None = None,
+        weights: ArrayLike | Sequence[ArrayLike] | None = None,
+        startprobs: ArrayLike | Sequence[ArrayLike] | None = None,
+        info: Mapping[str, ArrayLike] | None = None,
+        sequences: Any = None,
+    ) -> "HMMBatch":
+        r"""Return models whose states emit symbols.
+
+        Two states are compared by the least cost of turning the symbols of one into
+        those of the other, which is optimal transport between their probabilities.
+        `KL`, `MAW`, `TransitionCoupling` and all that is built on them work as with
+        Gaussian states; `IAW` and `hmm_barycenter`, which need points that can be
+        averaged, raise an error.
+
+        Parameters
+        ----------
+        transmats : array-like of shape (n_models, n_components, n_components)
+            Transition matrices, or a list of them of unequal sizes.
+
+        emissionprobs : array-like of shape (n_models, n_components, n_symbols)
+            Probabilities of the symbols in each state, or a list with one array a
+            model.
+
+        symbols : str or array-like of shape (n_symbols,), default=None
+            The alphabet: characters, strings or integers, in the order of
+            `emissionprobs`. By default the numbers from 0.
+
+        symbol_costs : array-like of shape (n_symbols, n_symbols), default=None
+            Distances between symbols, symmetric and 0 between equal ones. By default
+            any two symbols are at distance 1; the distance of two states is then their
+            total variation, the share of symbols that differ.
+
+        weights, startprobs, info : array-like or dict, default=None
+            As in the constructor.
+
+        sequences : list of str or array-like, default=None
+            The data that each model stands for, as in the constructor.
+
+        Returns
+        -------
+        batch : HMMBatch
+            The models.
+
+        Examples
+        --------
+        >>> from skawhmm import HMMBatch, pairwise_hmm_distances
+        >>> models = HMMBatch.from_emissionprobs(
+        ...     transmats=[[[0.9, 0.1], [0.1, 0.9]]] * 2,
+        ...     emissionprobs=[[[1.0, 0.0], [0.5, 0.5]], [[0.5, 0.5], [0.8, 0.2]]],
+        ...     symbols="ab",
+        ... )
+        >>> models
+        HMMBatch(n_models=2, n_components=2, emission='categorical', n_symbols=2)
+        >>> pairwise_hmm_distances(models, alpha=0)
+        array([[0. , 0.1],
+               [0.1, 0. ]])
+        >>> models.score(["aab"]).shape
+        (1, 2)
+        """
+        bare, sizes = cls._bare(transmats, weights, startprobs, info)
+        states = bare._state_rows("emissionprobs", emissionprobs, sizes)
+        family = make_categorical(states, symbols, symbol_costs)
+        return bare._with_emission(family, sequences)
+
+    @classmethod
+    def from_rates(
+        cls,
+        transmats: ArrayLike | Sequence[ArrayLike],
+        rates: ArrayLike | Sequence[ArrayLike],
+        *,
+        weights: ArrayLike | Sequence[ArrayLike] | None = None,
+        startprobs: ArrayLike | Sequence[ArrayLike] | None = None,
+        info: Mapping[str, ArrayLike] | None = None,
+        sequences: Any = None,
+    ) -> "HMMBatch":
+        r"""Return models whose states emit counts, by Poisson laws.
+
+        Two states are compared by the 1-Wasserstein distance of their laws, where
+        counts differ by the sum over channels of what they differ by. It is
+        :math:`\sum_c |\lambda_c - \lambda'_c|`, exactly. What works is as for
+        `from_emissionprobs`.
+
+        Parameters
+        ----------
+        transmats : array-like of shape (n_models, n_components, n_components)
+            Transition matrices, or a list of them of unequal sizes.
+
+        rates : array-like of shape (n_models, n_components, n_features)
+            Mean counts of the channels in each state, or a list with one array a model.
+
+        weights, startprobs, info : array-like or dict, default=None
+            As in the constructor.
+
+        sequences : list of array-like of shape (n_timesteps, n_features), default=None
+            The data that each model stands for, as in the constructor.
+
+        Returns
+        -------
+        batch : HMMBatch
+            The models.
+
+        Examples
+        --------
+        >>> from skawhmm import HMMBatch, hmm_distance
+        >>> chain = [[0.9, 0.1], [0.1, 0.9]]
+        >>> quiet = HMMBatch.from_rates([chain], [[[1.0], [4.0]]])
+        >>> busy = HMMBatch.from_rates([chain], [[[5.0], [2.0]]])
+        >>> hmm_distance(quiet, busy, alpha=0)
+        1.0
+        """
+        bare, sizes = cls._bare(transmats, weights, startprobs, info)
+        states = bare._state_rows("rates", rates, sizes)
+        return bare._with_emission(Poisson(states), sequences)
+
+    @classmethod
+    def _bare(cls, transmats, weights, startprobs, info):
+        """Return chains whose states mean nothing yet, and their numbers of states."""
         chains = as_arrays("transmats", transmats, (2,))
         blank = [np.zeros((len(chain), 1)) for chain in chains]
         bare = cls(
             chains, blank, blank, weights=weights, startprobs=startprobs, info=info
         )
-        sizes = np.array([len(chain) for chain in chains])
-        emission = check_state_costs(cost, states, sizes)
-        return cls._from_parts(
-            emission, bare.transmats, bare.weights, bare.startprobs, bare._info
+        return bare, np.array([len(chain) for chain in chains])
+
+    def _state_rows(self, name, values, sizes):
+        """Return the checked parameters of the states of bare chains."""
+        rows = as_arrays(name, values, (2,))
+        check_emission_rows(name, rows, sizes)
+        stack = _stack(name, rows, sizes)
+        check_finite(name, stack)
+        padding = (self.weights == 0) & (self.startprobs == 0) & ~stack.any(axis=2)
+        if name == "emissionprobs":
+            stack = np.where(padding[..., None], 1 / stack.shape[2], stack)
+            stack = check_probabilities(name, stack)
+            return np.where(padding[..., None], 0.0, stack)
+        check_not_negative(name, stack)
+        return stack
+
+    def _with_emission(self, emission, sequences=None):
+        """Return bare chains with states of some family."""
+        if sequences is not None:
+            sequences = emission.checked(sequences, "HMMBatch")
+            sequences = check_carried(sequences, len(self), emission.n_features)
+        return self._from_parts(
+            emission,
+            self.transmats,
+            self.weights,
+            self.startprobs,
+            self._info,
+            sequences,
         )
 
     @classmethod
@@ -520,8 +712,9 @@ class HMMBatch:
         Parameters
         ----------
         models : hmmlearn model or sequence of them
-            Fitted Gaussian models of any covariance type. A state of a ``GMMHMM`` with
-            several Gaussians becomes as many states.
+            Fitted Gaussian models of any covariance type; or ``CategoricalHMM``, or
+            ``PoissonHMM``. A state of a ``GMMHMM`` with several Gaussians becomes as
+            many states.
 
         weights : array-like of shape (n_models, n_components), default=None
             State probabilities, by default the stationary law of each chain.
@@ -532,10 +725,13 @@ class HMMBatch:
             The models.
         """
         models = models if isinstance(models, Sequence | np.ndarray) else [models]
+        constructor, arrays = discrete_from_hmmlearn(models)
+        if constructor is not None:
+            return getattr(cls, constructor)(**arrays, weights=weights)
         return cls(**arrays_from_hmmlearn(models), weights=weights)
 
     def to_hmmlearn(self, index: int = 0) -> Any:
-        """Return one model as a fitted ``hmmlearn.hmm.GaussianHMM``.
+        """Return one model as a fitted model of hmmlearn.
 
         Parameters
         ----------
@@ -545,9 +741,17 @@ class HMMBatch:
         Returns
         -------
         model : hmmlearn.hmm.GaussianHMM
-            The model.
+            The model; a ``CategoricalHMM`` if it emits symbols (which hmmlearn numbers
+            from 0), a ``PoissonHMM`` if it emits counts.
         """
         size = self.n_components[index]
+        if isinstance(self.emission, Discrete):
+            return discrete_for_hmmlearn(
+                self.transmats[index, :size, :size],
+                self.emission.parameter,
+                self.emission.states[index, :size],
+                self.startprobs[index, :size],
+            )
         return model_for_hmmlearn(
             self.transmats[index, :size, :size],
             self.means[index, :size],
@@ -631,10 +835,11 @@ class HMMBatch:
         check_integer("n_timesteps", n_timesteps, 1)
         seed = check_seed(random_state)
         seeds = [(seed, int(key)) for key in self.keys]
-        return sample_sequences(self, n_timesteps, seeds)
+        sequences, paths = sample_sequences(self, n_timesteps, seeds)
+        return [self.emission.shown(x) for x in sequences], paths
 
     def _checked(self, X, *, paired=False):
-        sequences = check_sequences(X, n_features=self.n_features, caller="HMMBatch")
+        sequences = self.emission.checked(X, "HMMBatch")
         if paired:
             check_paired(len(self), len(sequences))
         return sequences

@@ -59,7 +59,7 @@ class StateCosts:
 
     def __getattr__(self, name):
         # Pickling asks for special names before there are any attributes.
-        if name in {"means", "covars", "covariance_type", "full_covars"}:
+        if name in {"means", "covars", "covariance_type", "full_covars", "checked"}:
             raise TypeError(
                 "This needs models with Gaussian states, got models made by "
                 "HMMBatch.from_state_costs, of whose states only the distances are "
@@ -165,7 +165,7 @@ def check_state_costs(cost, states, sizes):
         states = np.split(numbers, np.cumsum(sizes)[:-1])
     stack = _stacked(states, sizes)
     if numbered:
-        cost = CostTable(_check_table(cost))
+        cost = CostTable(check_table("cost", "state", cost))
         if stack.dtype.kind not in "iu" or stack.ndim != 2:
             raise ValueError(
                 "states must hold the number of each state in the table of costs, got "
@@ -204,27 +204,43 @@ def _stacked(states, sizes):
     return stack
 
 
-def _check_table(cost):
-    table = np.array(cost, dtype=float)
+def check_table(name, item, table):
+    """Return a table of distances, symmetric to the last bit.
+
+    Parameters
+    ----------
+    name, item : str
+        The argument as the caller knows it, and what the distances are between.
+
+    table : array-like of shape (n_items, n_items)
+        What was given.
+
+    Returns
+    -------
+    table : ndarray of shape (n_items, n_items)
+        The distances.
+    """
+    table = np.array(table, dtype=float)
     if table.ndim != 2 or table.shape[0] != table.shape[1] or not len(table):
+        kinds = "a callable or a square array" if item == "state" else "a square array"
         raise ValueError(
-            "cost must be a callable or a square array with the distance between any "
-            f"two states, got shape {table.shape}."
+            f"{name} must be {kinds} with the distance between any two {item}s, got "
+            f"shape {table.shape}."
         )
-    check_costs(table.ravel(), table.size)
+    check_costs(table.ravel(), table.size, name, item)
     gap = np.abs(table - table.T).max()
     if gap > SYMMETRY_TOLERANCE * table.max():
-        raise ValueError(f"cost must be symmetric, got entries that differ by {gap}.")
+        raise ValueError(f"{name} must be symmetric, got entries that differ by {gap}.")
     if table.diagonal().any():
-        state = int(np.argmax(table.diagonal() != 0))
+        n = int(np.argmax(table.diagonal() != 0))
         raise ValueError(
-            "cost must be 0 between a state and itself, got "
-            f"{table[state, state]} for state {state}."
+            f"{name} must be 0 between a {item} and itself, got {table[n, n]} for "
+            f"{item} {n}."
         )
     return (table + table.T) / 2
 
 
-def check_costs(values, n_pairs):
+def check_costs(values, n_pairs, name="cost", item="state"):
     """Return the distances that a user's cost gave, as an array of finite numbers.
 
     Parameters
@@ -234,6 +250,9 @@ def check_costs(values, n_pairs):
 
     n_pairs : int
         How many it was asked for.
+
+    name, item : str
+        The argument as the caller knows it, and what the distances are between.
 
     Returns
     -------
@@ -249,7 +268,7 @@ def check_costs(values, n_pairs):
     wrong = ~(np.isfinite(values) & (values >= 0))
     if wrong.any():
         raise ValueError(
-            "cost must be finite and not negative, got "
-            f"{values[np.argmax(wrong)]} between two states."
+            f"{name} must be finite and not negative, got "
+            f"{values[np.argmax(wrong)]} between two {item}s."
         )
     return values

@@ -1,6 +1,7 @@
 """Sequences in, models out."""
 
 import warnings
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -8,16 +9,21 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from skawhmm._categorical import make_categorical
+from skawhmm._discrete_fit import DiscreteOptions, fit_all, fit_one
 from skawhmm._engines import resolve_engine
-from skawhmm._fitting import fit_models, make_batch
+from skawhmm._fitting import fit_models, make_batch, make_discrete_batch
 from skawhmm._inference import posteriors
 from skawhmm._models import HMMBatch
+from skawhmm._poisson import Poisson, check_counts
 from skawhmm._pooled_fit import fit_pooled
 from skawhmm._sequences import check_complete, check_no_missing, check_sequences
-from skawhmm._single_fit import FitOptions
+from skawhmm._single_fit import FitOptions, allowed_moves
+from skawhmm._symbols import check_symbols, learned_symbols, symbol_sequences
 from skawhmm._validation import check_choice, check_integer, check_real
 
 OPTIONS = {
+    "emission": ("gaussian", "categorical", "poisson"),
     "covariance_type": ("diag", "full", "spherical", "tied"),
     "init": ("kmeans", "pooled"),
     "topology": ("ergodic", "left-to-right", "linear"),
@@ -27,7 +33,7 @@ OPTIONS = {
 
 
 class HMMTransformer(TransformerMixin, BaseEstimator):
-    r"""Fit one hidden Markov model with Gaussian states to every sequence.
+    r"""Fit one hidden Markov model to every sequence.
 
     All models are fitted in one compiled batch by expectation maximisation. What a
     sequence gets depends on its own values, `random_state` and (with a pooled model)
@@ -41,8 +47,21 @@ class HMMTransformer(TransformerMixin, BaseEstimator):
         fewer distinct frames get fewer states.
 
     covariance_type : {"diag", "full", "spherical", "tied"}, default="diag"
-        Covariances of the states. Spherical ones are stored as diagonal, tied ones as
-        full.
+        Covariances of Gaussian states. Spherical ones are stored as diagonal, tied
+        ones as full.
+
+    emission : {"gaussian", "categorical", "poisson"}, default="gaussian"
+        What states emit: vectors of numbers, symbols, or counts in one or more
+        channels.
+
+    symbols : str or array-like of shape (n_symbols,), default=None
+        With ``emission="categorical"``, all symbols that may occur: characters, strings
+        or integers. By default those of the training sequences; with `symbol_costs`,
+        the numbers from 0.
+
+    symbol_costs : array-like of shape (n_symbols, n_symbols), default=None
+        Distances between `symbols`, in their order, by which distances compare states.
+        By default any two symbols are at distance 1.
 
     n_mix : int, default=1
         Number of Gaussians a state. A state with several becomes several states that
@@ -75,7 +94,8 @@ class HMMTransformer(TransformerMixin, BaseEstimator):
         EM stops when a step gains less log likelihood than this per frame.
 
     reg_covar : float, default=1e-4
-        Least variance of a state along any direction, as a share of the sequence's.
+        Least variance of a Gaussian state along any direction, as a share of the
+        sequence's.
         Channels that do not vary at all keep variance 0.
 
     max_components : int, default=8
@@ -91,7 +111,7 @@ class HMMTransformer(TransformerMixin, BaseEstimator):
         diagonal and spherical models, which do not count them.
 
     engine : {"batched", "hmmlearn"} or hmmlearn estimator, default="batched"
-        What climbs from the start values. An estimator, such as
+        What climbs from the start values of Gaussian states. An estimator, such as
         ``VariationalGaussianHMM()`` or ``GMMHMM(n_mix=2)``, is cloned for every
         sequence and keeps its own start values, priors and stopping rule.
 
@@ -116,6 +136,9 @@ class HMMTransformer(TransformerMixin, BaseEstimator):
     pooled_model_ : HMMBatch or None
         The model of all training sequences, if `init` or `prior` asks for one.
 
+    symbols_ : ndarray of shape (n_symbols,)
+        The alphabet, with ``emission="categorical"``.
+
     Examples
     --------
     >>> import numpy as np
@@ -127,6 +150,14 @@ class HMMTransformer(TransformerMixin, BaseEstimator):
     (3,)
     >>> models.info["n_timesteps"]
     array([30, 40, 50])
+
+    Every character of a text is a symbol:
+
+    >>> hmm = HMMTransformer(n_components=2, emission="categorical", random_state=0)
+    >>> hmm.fit_transform(["abracadabra", "abba", "banana"])
+    HMMBatch(n_models=3, n_components=2, emission='categorical', n_symbols=6)
+    >>> hmm.symbols_.tolist()
+    ['a', 'b', 'c', 'd', 'n', 'r']
     """
 
     def __init__(
@@ -134,6 +165,9 @@ class HMMTransformer(TransformerMixin, BaseEstimator):
         n_components=3,
         covariance_type="diag",
         *,
+        emission="gaussian",
+        symbols=None,
+        symbol_costs=None,
         n_mix=1,
         topology="ergodic",
         init="kmeans",
@@ -154,6 +188,9 @@ class HMMTransformer(TransformerMixin, BaseEstimator):
     ):
         self.n_components = n_components
         self.covariance_type = covariance_type
+        self.emission = emission
+        self.symbols = symbols
+        self.symbol_costs = symbol_costs
         self.n_mix = n_mix
         self.topology = topology
         self.init = init
@@ -180,7 +217,8 @@ class HMMTransformer(TransformerMixin, BaseEstimator):
         X : list of array-like of shape (n_timesteps, n_features)
             Training sequences; or an array of shape (n_sequences, n_timesteps,
             n_features) with trailing NaN as padding, or of shape (n_sequences,
-            n_timesteps) with univariate sequences.
+            n_timesteps) with univariate sequences. Symbols may also be given as a list
+            of texts, or of sequences of strings or of integers.
 
         y : Ignored
             Not used, present for API consistency.
@@ -191,7 +229,7 @@ class HMMTransformer(TransformerMixin, BaseEstimator):
             The fitted transformer.
         """
         self._check_parameters()
-        sequences = check_sequences(X, caller=type(self).__name__)
+        sequences = self._learned_sequences(X)
         self.n_features_in_ = sequences[0].shape[1]
         largest = np.iinfo(np.int32).max
         self._seed = int(check_random_state(self.random_state).randint(largest))
@@ -199,8 +237,13 @@ class HMMTransformer(TransformerMixin, BaseEstimator):
         self.pooled_model_ = None
         if "pooled" in {self.init, self.prior}:
             self._check_gaps(sequences)
-            self._pooled = fit_pooled(sequences, self._options(), self.n_jobs)
-            self.pooled_model_ = self._pooled_batch(sequences)
+            if self.emission == "gaussian":
+                self._pooled = fit_pooled(sequences, self._options(), self.n_jobs)
+                self.pooled_model_ = self._pooled_batch(sequences)
+            else:
+                pooled = fit_all(sequences, self._discrete_options())
+                self._pooled = pooled.model
+                self.pooled_model_ = self._discrete_batch([pooled])
         return self
 
     def transform(self, X):
@@ -218,6 +261,8 @@ class HMMTransformer(TransformerMixin, BaseEstimator):
             ``converged``, ``n_iter``, ``log_likelihood`` and ``n_timesteps``.
         """
         check_is_fitted(self)
+        if self.emission != "gaussian":
+            return self._discrete_models(self._family.checked(X, type(self).__name__))
         sequences = check_sequences(
             X, n_features=self.n_features_in_, caller=type(self).__name__
         )
@@ -272,7 +317,23 @@ class HMMTransformer(TransformerMixin, BaseEstimator):
         check_real("relevance", self.relevance, 0, np.inf, include_low=False)
         for name in ("tol", "reg_covar"):
             check_real(name, getattr(self, name), 0, np.inf)
+        self._check_emission()
         self._check_engine()
+
+    def _check_emission(self):
+        needs: dict[str, Any] = {}
+        if self.emission != "categorical":
+            needs = {"symbols": None, "symbol_costs": None}
+        if self.emission != "gaussian":
+            needs |= {"n_mix": 1, "engine": "batched"}
+        for name, value in needs.items():
+            given = getattr(self, name)
+            # An array has no truth value to compare with None.
+            if (given is not None) if value is None else (given != value):
+                raise ValueError(
+                    f"{name} must be {value!r} with emission={self.emission!r}, got "
+                    f"{given!r}."
+                )
 
     def _check_engine(self):
         if isinstance(self.engine, str):
@@ -298,8 +359,66 @@ class HMMTransformer(TransformerMixin, BaseEstimator):
                     f"{getattr(self, name)!r}."
                 )
 
+    def _learned_sequences(self, X):
+        """Return the training sequences, checked; learn what the states are made of."""
+        self._family: Any = None
+        if self.emission == "gaussian":
+            return check_sequences(X, caller=type(self).__name__)
+        if self.emission == "poisson":
+            sequences = check_counts(X, caller=type(self).__name__)
+            self._family = Poisson(np.empty((0, 0, sequences[0].shape[1])))
+            return sequences
+        symbols = self.symbols
+        if symbols is not None:
+            symbols = check_symbols(symbols)
+        elif self.symbol_costs is not None:
+            symbols = np.arange(len(self.symbol_costs))
+        else:
+            symbols = learned_symbols(symbol_sequences(X))
+        empty = np.empty((0, 0, len(symbols)))
+        self._family = make_categorical(empty, symbols, self.symbol_costs)
+        self.symbols_ = symbols
+        return self._family.checked(X, type(self).__name__)
+
+    def _discrete_options(self):
+        criterion = self.n_components if isinstance(self.n_components, str) else None
+        return DiscreteOptions(
+            family=self._family,
+            allowed=partial(allowed_moves, self.topology),
+            n_components=self.max_components if criterion else self.n_components,
+            ordered=self.topology != "ergodic",
+            n_init=self.n_init,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            relevance=self.relevance if self.prior == "pooled" else 0.0,
+            criterion=criterion,
+            seed=self._seed,
+        )
+
+    def _discrete_models(self, sequences):
+        fits = fit_models(
+            sequences,
+            self._discrete_options(),
+            pooled=self._pooled,
+            fit=fit_one,
+            n_jobs=self.n_jobs,
+            verbose=self.verbose,
+        )
+        self._warn_of_few_states(fits)
+        return self._discrete_batch(fits, sequences if self.keep_sequences else None)
+
+    def _discrete_batch(self, fits, sequences=None):
+        return make_discrete_batch(
+            fits,
+            self._family,
+            stationary=self.weights == "stationary",
+            sequences=sequences,
+        )
+
     def _check_gaps(self, sequences):
         reason = None
+        if self.emission != "gaussian":
+            return
         if self.covariance_type in {"full", "tied"}:
             reason = f"covariance_type={self.covariance_type!r}"
         elif self.engine != "batched":

@@ -274,6 +274,51 @@ def _raise_at(wrong, message, values):
         raise ValueError(f"{message} {values[n, state]} in model {n}, state {state}.")
 
 
+def check_emission_rows(name, rows, sizes):
+    """Check that parameters have one row for each state of each model.
+
+    Parameters
+    ----------
+    name : str
+        The argument as the caller knows it.
+
+    rows : list of ndarray of two axes
+        One entry a model.
+
+    sizes : ndarray of shape (n_models,)
+        Number of states of each model.
+    """
+    if len(rows) != len(sizes):
+        raise ValueError(
+            f"{name} must have one entry for each of {len(sizes)} models, got "
+            f"{len(rows)}."
+        )
+    width = rows[0].shape[1]
+    if width == 0:
+        raise ValueError(f"{name} must have at least one column, got none.")
+    for n, (entry, size) in enumerate(zip(rows, sizes.tolist(), strict=True)):
+        if entry.shape != (size, width):
+            raise ValueError(
+                f"{name} of model {n} must have shape {(size, width)} ({size} states), "
+                f"got {entry.shape}."
+            )
+
+
+def check_not_negative(name, stack):
+    """Check that the parameters of all states are not negative.
+
+    Parameters
+    ----------
+    name : str
+        The argument as the caller knows it.
+
+    stack : ndarray of shape (n_models, n_components, n_values)
+        The values.
+    """
+    least = stack.min(axis=-1)
+    _raise_at(least < 0, f"{name} must not be negative, got", least)
+
+
 def check_observed(observed, n_models, n_features):
     """Return the mask of observed features as a boolean array.
 
@@ -593,7 +638,7 @@ def check_kept_sequences(models):
             "method='data' needs models that carry their sequences, got models without."
             " HMMTransformer(keep_sequences=True) makes them."
         )
-    if models.covariance_type == "full":
+    if models.emission.name == "gaussian" and models.covariance_type == "full":
         for n, sequence in enumerate(models.sequences):
             if np.isnan(sequence).any():
                 raise ValueError(

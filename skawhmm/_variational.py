@@ -1,7 +1,7 @@
 r"""Variational upper bound of the Kullback-Leibler rate between hidden Markov models.
 
 The bound of Hershey, Olsen and Rennie couples the states of the two chains: with
-:math:`K_{ij}` the divergence between the Gaussians of states i and j,
+:math:`K_{ij}` the divergence between the emissions of states i and j,
 
 .. math::
     V_{ij} \leftarrow K_{ij} + F_V(T_a[i], T_b[j]) , \qquad
@@ -94,9 +94,33 @@ def state_divergences(means, roots, values, vectors, a, b, out):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def variational_rates(
-    weights, transmats, means, roots, values, vectors, index_a, index_b
-):
+def gaussian_divergences(means, roots, values, vectors, index_a, index_b):
+    """Divergences between the states of model pairs; see `state_divergences`.
+
+    Parameters
+    ----------
+    means, roots, values, vectors : ndarray with a leading axis of models and states
+        Means, covariance factors, and eigenvalues and eigenvectors of covariances.
+
+    index_a, index_b : ndarray of shape (n_pairs,)
+        The models of each pair.
+
+    Returns
+    -------
+    divergences : ndarray of shape (n_pairs, n_components, n_components)
+        Of the states of a from those of b.
+    """
+    size = means.shape[1]
+    divergences = np.empty((index_a.size, size, size))
+    for n in range(index_a.size):
+        state_divergences(
+            means, roots, values, vectors, index_a[n], index_b[n], divergences[n]
+        )
+    return divergences
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def variational_rates(weights, transmats, divergences, index_a, index_b):
     """Upper bounds of the divergence rates of models a from models b.
 
     Parameters
@@ -107,8 +131,8 @@ def variational_rates(
     transmats : ndarray of shape (n_models, n_components, n_components)
         Transition matrices.
 
-    means, roots, values, vectors : ndarray with a leading axis of models and states
-        Means, covariance factors, and eigenvalues and eigenvectors of covariances.
+    divergences : ndarray of shape (n_pairs, n_components, n_components)
+        Divergences of the states of a from those of b.
 
     index_a, index_b : ndarray of shape (n_pairs,)
         The models of each pair.
@@ -120,13 +144,11 @@ def variational_rates(
     """
     size = transmats.shape[1]
     rates = np.empty(index_a.size)
-    divergence = np.empty((size, size))
     psi = np.empty((size, size, size, size))
     for n in range(index_a.size):
         a, b = index_a[n], index_b[n]
-        state_divergences(means, roots, values, vectors, a, b, divergence)
         rates[n] = _rate(
-            weights[a], transmats[a], weights[b], transmats[b], divergence, psi
+            weights[a], transmats[a], weights[b], transmats[b], divergences[n], psi
         )
     return rates
 
