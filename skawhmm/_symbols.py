@@ -94,7 +94,7 @@ def _symbols_of(x, i):
     seen = values[~np.isnan(values)]
     if not seen.size:
         raise ValueError(f"X[{i}] must have at least 1 observed value, got only NaN.")
-    wrong = seen[(seen % 1 != 0) | np.isinf(seen)]
+    wrong = seen[(np.rint(seen) != seen) | np.isinf(seen)]
     if wrong.size:
         raise ValueError(
             f"X[{i}] must hold symbols, which are strings or integers, got {wrong[0]}."

@@ -19,6 +19,7 @@ from skawhmm._poisson import Poisson, check_counts
 from skawhmm._pooled_fit import fit_pooled
 from skawhmm._sequences import check_complete, check_no_missing, check_sequences
 from skawhmm._single_fit import FitOptions, allowed_moves
+from skawhmm._state_costs import check_table
 from skawhmm._symbols import check_symbols, learned_symbols, symbol_sequences
 from skawhmm._validation import check_choice, check_integer, check_real
 
@@ -372,7 +373,9 @@ class HMMTransformer(TransformerMixin, BaseEstimator):
         if symbols is not None:
             symbols = check_symbols(symbols)
         elif self.symbol_costs is not None:
-            symbols = np.arange(len(self.symbol_costs))
+            symbols = np.arange(
+                len(check_table("symbol_costs", "symbol", self.symbol_costs))
+            )
         else:
             symbols = learned_symbols(symbol_sequences(X))
         empty = np.empty((0, 0, len(symbols)))
