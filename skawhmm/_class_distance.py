@@ -145,7 +145,11 @@ class HMMClassDistance(TransformerMixin, BaseEstimator):
         self.hmms_, self.models_ = [], []
         for channels in self.groups_.values():
             part = [x[:, channels] for x in sequences]
-            self.hmms_.append(clone(hmm).fit(part))
+            fitted = clone(hmm).fit(part)
+            if hasattr(fitted, "symbols_"):
+                # A class may lack some of the symbols.
+                hmm = clone(hmm).set_params(symbols=fitted.symbols_)
+            self.hmms_.append(fitted)
             self.models_.append(_class_models(hmm, part, codes))
         return self
 

@@ -10,7 +10,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_memory, validate_data
 
 from skawhmm._sequences import check_sequences, is_list_of_sequences
-from skawhmm._symbols import holds_symbols
+from skawhmm._symbols import holds_symbols, symbol_sequences
 from skawhmm._validation import check_models, check_targets
 
 
@@ -39,13 +39,14 @@ def check_input(estimator, X, *, reset):
     Returns
     -------
     X : HMMBatch or list of ndarray of shape (n_timesteps, n_features)
-        Models are returned as they are, and so are texts.
+        Models are returned as they are, texts as columns of characters, if there is
+        something to turn them into models.
     """
     if is_models(X):
         checked = check_models("X", X)
         n_channels = X.n_features
-    elif holds_symbols(X):
-        checked, n_channels = X, 1
+    elif holds_symbols(X) and hasattr(estimator, "hmm"):
+        checked, n_channels = [x[:, None] for x in symbol_sequences(X)], 1
     elif is_list_of_sequences(X) or getattr(X, "ndim", 2) == 3:
         checked = check_sequences(X)
         n_channels = checked[0].shape[1]

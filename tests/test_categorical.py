@@ -11,7 +11,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from skawhmm import (
     KL,
+    Deltas,
     HMMBatch,
+    HMMClassDistance,
+    HMMEmbedding,
     HMMKMeans,
     HMMKMedoids,
     HMMRetriever,
@@ -368,12 +371,18 @@ def test_estimators_take_texts(texts):
     assert_array_equal(medoids.predict(X), medoids.labels_)
     nearest = HMMRetriever(3, alpha=0.5).fit(models).kneighbors(return_distance=False)
     assert_array_equal(y[nearest], np.repeat(y[:, None], 3, axis=1))
+    lacking = ["c" + x if n == 3 else x for n, x in enumerate(X)]
+    features = HMMClassDistance(hmm=hmm, alpha=0.5).fit(lacking, y).transform(X)
+    assert_array_equal(features.argmin(axis=1), y)
     distances = PairwiseHMMDistance(hmm=hmm).fit(X[:5]).transform(X[5:])
     assert_array_equal(distances, pairwise_hmm_distances(models[5:], models[:5]))
 
 
 def test_what_needs_points_raises(rng):
     models = random_models(rng)
+    for estimator in (HMMEmbedding((1,)), Deltas()):
+        with pytest.raises(ValueError, match=r"X\[0\] must be an array of numbers"):
+            estimator.fit(["abba", "baba"])
     with pytest.raises(TypeError, match=r"Gaussian states, got states of kind 'categ"):
         pairwise_hmm_distances(models, metric="iaw")
     for average in (hmm_barycenter, HMMKMeans(2).fit):
