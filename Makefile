@@ -3,7 +3,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 EXTRAS ?= test
 
-.PHONY: demo test lint docs bench paper clean
+.PHONY: demo test lint docs linkcheck bench paper clean
 
 # Each stamp names the extras it holds; it is made anew when the dependencies change.
 $(VENV)/.installed-%: pyproject.toml
@@ -24,6 +24,12 @@ lint: $(VENV)/.installed-test
 
 docs: $(VENV)/.installed-docs
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
+
+# Links within the pages are checked by the build, and by the tests; these lead outside.
+linkcheck: $(VENV)/.installed-docs
+	if $(BIN)/python -c "import urllib.request as r; r.urlopen('https://pypi.org', timeout=20)" 2> /dev/null; then \
+	  $(BIN)/python -m sphinx -D plot_gallery=False -b linkcheck docs docs/_build/linkcheck; \
+	else echo "no network: links that lead outside were not checked"; fi
 
 bench: $(VENV)/.installed-test
 	for script in benchmarks/bench_*.py; do $(BIN)/python $$script || exit 1; done

@@ -1,11 +1,19 @@
 import doctest
 import re
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
-DOCS = Path(__file__).parents[1] / "docs"
+HOME = Path(__file__).parents[1]
+DOCS = HOME / "docs"
 PAGES = sorted([*DOCS.glob("*.md"), *DOCS.glob("user_guide/*.md")])
+TEXTS = [*PAGES, *sorted(HOME.glob("*.md"))]
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+FENCED = re.compile(r"^```.*?^```$|`[^`\n]+`", re.MULTILINE | re.DOTALL)
+HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
+MARK = re.compile(r"^\((.+)\)=$", re.MULTILINE)
+GENERATED = ("auto_examples", "api/generated")
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 OPTIONAL = ("hmmlearn", "pandas", "skops")
 OPTIONS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
@@ -18,7 +26,7 @@ def blocks(page):
 
 
 @pytest.mark.parametrize(
-    "page", [page for page in PAGES if list(blocks(page))], ids=lambda page: page.stem
+    "page", [page for page in TEXTS if list(blocks(page))], ids=lambda page: page.stem
 )
 def test_code_blocks_run(page, tmp_path, monkeypatch):
     pytest.importorskip("matplotlib").use("Agg")
@@ -56,3 +64,35 @@ def test_api_page_lists_every_public_name():
     lines = (DOCS / "api.md").read_text(encoding="utf-8").split()
     missing = {*skawhmm.__all__, *datasets.__all__} - set(lines)
     assert not missing, f"docs/api.md does not list {sorted(missing)}"
+
+
+def anchors(page):
+    """Names that a link can lead to within a page."""
+    for heading in HEADING.findall(page.read_text(encoding="utf-8")):
+        yield re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
+@pytest.mark.parametrize("page", TEXTS, ids=lambda page: page.stem)
+def test_links_lead_somewhere(page):
+    text = FENCED.sub("", page.read_text(encoding="utf-8"))
+    # MyST's own marks are known on every page.
+    marks = [m for p in PAGES for m in MARK.findall(p.read_text(encoding="utf-8"))]
+    for link in LINK.findall(text):
+        parts = urlsplit(link)
+        if parts.scheme:
+            assert parts.scheme == "https", f"{link} is not https"
+            assert "." in parts.netloc, f"{link} names no site"
+            continue
+        target = (page.parent / parts.path).resolve() if parts.path else page
+        place = target.relative_to(DOCS if target.is_relative_to(DOCS) else HOME)
+        if place.as_posix().startswith(GENERATED):
+            source = HOME / "examples" / f"{target.stem}.py"
+            assert target.suffix != ".rst" or target.stem == "index" or source.exists()
+            continue
+        assert target.exists(), f"{link} leads nowhere"
+        known = {"", *marks, *anchors(target)}
+        assert parts.fragment in known, f"{link} leads to no heading"
+
+
+def test_picture_of_the_readme_is_small():
+    assert (DOCS / "_static" / "overview.png").stat().st_size < 150_000
