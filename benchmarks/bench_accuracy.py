@@ -21,7 +21,7 @@ query. They are the times on a clock of a free machine; compilation is left out.
 that would take longer than ``--budget`` seconds a split are passed over, and say so.
 The second table of a data set shows what each block of the vectors is worth, and what
 the chain of the reference adds to a mixture. The last tables have all data sets side by
-side, in Markdown.
+side, in Markdown; with ``--docs FILE`` they are also put into that page.
 """
 
 import argparse
@@ -31,11 +31,13 @@ import os
 import time
 import warnings
 from collections import namedtuple
+from pathlib import Path
 
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[name] = "1"
 
 import numpy as np  # noqa: E402
+from sklearn import config_context  # noqa: E402
 from sklearn.linear_model import RidgeClassifierCV  # noqa: E402
 from sklearn.model_selection import (  # noqa: E402
     GridSearchCV,
@@ -348,18 +350,20 @@ def rocket_rows(fold, budget):  # noqa: ARG001
 
 def class_model_rows(fold, budget):  # noqa: ARG001
     """One model a class, by likelihood."""
-    from sequentia.models import HMMClassifier
-    from sequentia.models.hmm.variants import GaussianMixtureHMM
+    # sequentia switches metadata routing on for all that follows its import.
+    with config_context(enable_metadata_routing=True):
+        from sequentia.models import HMMClassifier
+        from sequentia.models.hmm.variants import GaussianMixtureHMM
 
-    settings = {"n_states": 3, "n_components": 1, "covariance": "diag"}
-    model = HMMClassifier(
-        variant=GaussianMixtureHMM, model_kwargs=settings | {"random_state": 0}
-    )
-    try:
-        score = timed(Peer(model, stacked), fold)
-    except ValueError:
-        # Its fits can end in parameters that are not numbers.
-        score = Score(np.nan, np.nan, np.nan)
+        settings = {"n_states": 3, "n_components": 1, "covariance": "diag"}
+        model = HMMClassifier(
+            variant=GaussianMixtureHMM, model_kwargs=settings | {"random_state": 0}
+        )
+        try:
+            score = timed(Peer(model, stacked), fold)
+        except ValueError:
+            # Its fits can end in parameters that are not numbers.
+            score = Score(np.nan, np.nan, np.nan)
     return {"HMM a class (sequentia)": score}
 
 
@@ -434,8 +438,9 @@ def print_blocks(name, folds):
     for selection, values in zip(SELECTIONS, np.transpose(table), strict=True):
         line = "".join(f"{value:17.3f}" for value in values)
         print(f"{', '.join(selection):44}{line}", flush=True)
-        for title, value in zip(COLUMNS, values, strict=True):
-            found[f"{', '.join(selection)} ({title})"] = f"{value:.3f}"
+        cells = [f"{value:.3f}" for value in values]
+        found[f"{', '.join(selection)}; channels as they are"] = " / ".join(cells[:2])
+        found[f"{', '.join(selection)}; with deltas"] = " / ".join(cells[2:])
     return found
 
 
@@ -463,16 +468,43 @@ def print_rows(name, folds, words, budget):
     return found
 
 
-def print_markdown(title, by_data):
-    """Print a table of texts with a column a data set."""
+def markdown(title, by_data):
+    """Return a table of texts with a column a data set."""
     rows = list(dict.fromkeys(row for found in by_data.values() for row in found))
     lines = [[title, *by_data], ["---"] * (len(by_data) + 1)]
     lines += [
-        [row, *(f.get(row, "passed over") for f in by_data.values())] for row in rows
+        [row, *(found.get(row, "passed over") for found in by_data.values())]
+        for row in rows
     ]
-    print()
-    for line in lines:
-        print("| " + " | ".join(line) + " |", flush=True)
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def side_by_side(scores, blocks):
+    """Return the tables of all data sets."""
+    texts = {
+        "accuracy": "{0.accuracy:.3f}",
+        "fit s; ms/query": "{0.fit_seconds:.2f}; {0.query_ms:.2f}",
+    }
+    tables = []
+    for title, text in texts.items():
+        cells = {
+            name: {row: text.format(score) for row, score in found.items()}
+            for name, found in scores.items()
+        }
+        tables.append(markdown(title, cells))
+    if blocks:
+        tables.append(markdown("blocks; reference HMM / mixture", blocks))
+    return tables
+
+
+def document(path, tables):
+    """Put each table between its marks on a page of the documentation."""
+    page = path.read_text(encoding="utf-8")
+    for place, text in enumerate(tables):
+        start, end = f"<!-- table {place} -->", f"<!-- end of table {place} -->"
+        before, rest = page.split(start)
+        page = f"{before}{start}\n{text}\n{end}{rest.split(end)[1]}"
+    path.write_text(page, encoding="utf-8")
 
 
 def main():
@@ -481,11 +513,13 @@ def main():
     parser.add_argument("--quick", action="store_true", help="the two small sets only")
     parser.add_argument("--data", nargs="*", help=f"of {', '.join(DATA)}")
     parser.add_argument("--rows", nargs="*", help=f"of {', '.join(ROWS)} and blocks")
-    parser.add_argument("--budget", type=float, default=120.0, help="seconds a split")
+    parser.add_argument("--budget", type=float, default=600.0, help="seconds a split")
+    parser.add_argument("--docs", type=Path, help="page that shows the last tables")
     args = parser.parse_args()
     logging.getLogger("hmmlearn").setLevel(logging.ERROR)
     warnings.filterwarnings("ignore", message="The least populated class")
     warnings.filterwarnings("ignore", message=".*fewer distinct frames")
+    warnings.filterwarnings("ignore", message=".*unsafe cast")
     chosen = args.rows or [*ROWS, "blocks"]
     installed = [
         word
@@ -503,17 +537,10 @@ def main():
         scores[name] = print_rows(name, folds, words, args.budget)
         if "blocks" in chosen:
             blocks[name] = print_blocks(name, folds)
-    for title, text in {
-        "accuracy": "{0.accuracy:.3f}",
-        "fit s; ms/query": "{0.fit_seconds:.2f}; {0.query_ms:.2f}",
-    }.items():
-        cells = {
-            name: {row: text.format(score) for row, score in found.items()}
-            for name, found in scores.items()
-        }
-        print_markdown(title, cells)
-    if blocks:
-        print_markdown("accuracy by blocks", blocks)
+    tables = side_by_side(scores, blocks)
+    print("", *tables, sep="\n\n")
+    if args.docs is not None:
+        document(args.docs, tables)
 
 
 if __name__ == "__main__":

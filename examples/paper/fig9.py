@@ -115,6 +115,21 @@ def run(args):
     )
 
 
+def spread_out(places):
+    """Return places of texts, moved up or down until none lies on another."""
+    width, height = np.ptp(places, axis=0) * (0.07, 0.04)
+    for _ in range(100):
+        gaps = places[:, None] - places
+        close = (np.abs(gaps[..., 0]) < width) & (np.abs(gaps[..., 1]) < height)
+        np.fill_diagonal(close, val=False)
+        if not close.any():
+            break
+        # Of two at the same height, the first goes up.
+        sign = np.sign(gaps[..., 1]) + np.triu(gaps[..., 1] == 0, 1)
+        places = places + [0, height / 4] * (close * sign).sum(axis=1)[:, None]
+    return places
+
+
 def _picture(args, maps, y):
     names = [name for name in PAPER if name in maps] or list(maps)[:1]
     figure, axes = panels(1, len(names), width=4.6, height=4.4)
@@ -125,9 +140,10 @@ def _picture(args, maps, y):
         ):
             chosen = np.isin(y, members)
             ax.plot(*points[chosen].T, mark, color=color, ms=4, alpha=0.7, label=kind)
-        for label in np.unique(y):
-            middle = np.median(points[y == label], axis=0)
-            text = ax.text(*middle, label, fontsize=8, weight="bold", ha="center")
+        labels = np.unique(y)
+        middles = np.array([np.median(points[y == label], axis=0) for label in labels])
+        for label, place in zip(labels, spread_out(middles), strict=True):
+            text = ax.text(*place, label, fontsize=8, weight="bold", ha="center")
             text.set_path_effects([withStroke(linewidth=2, foreground="white")])
         ax.set(title=name, xticks=[], yticks=[])
     handles, labels = axes[0, 0].get_legend_handles_labels()
