@@ -82,6 +82,7 @@ html_theme_options = {
 html_sidebars = {
     "tutorial": [],
     "scaling": [],
+    "accuracy": [],
     "migrating": [],
     "faq": [],
     "contributing": [],
