@@ -1,8 +1,10 @@
 """Aggregated Wasserstein distances: a marginal and a transition component, mixed."""
 
 from abc import ABC, abstractmethod
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from skawhmm._components import (
     carried_chains,
@@ -10,6 +12,7 @@ from skawhmm._components import (
     transition_components,
 )
 from skawhmm._linalg import covariance_roots
+from skawhmm._models import HMMBatch
 from skawhmm._prepared import prepare_models
 from skawhmm._registration import optimal_registrations, power_cost
 from skawhmm._sampled_registration import (
@@ -59,11 +62,11 @@ class Aggregated(ABC):
 
     symmetric = True
 
-    def __init__(self, alpha=0.1, p=1):
+    def __init__(self, alpha: float = 0.1, p: float = 1) -> None:
         self.alpha = check_real("alpha", alpha, 0, 1)
         self.p = check_real("p", p, 0, 2, include_low=False)
 
-    def prepare(self, models):
+    def prepare(self, models: HMMBatch) -> Any:
         """Return what the pairs of `models` share.
 
         Parameters
@@ -78,7 +81,9 @@ class Aggregated(ABC):
         """
         return prepare_models(models)
 
-    def components(self, prepared, index_a, index_b):
+    def components(
+        self, prepared: Any, index_a: NDArray[np.int64], index_b: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
         """Return the two components of each pair.
 
         Parameters
@@ -114,7 +119,9 @@ class Aggregated(ABC):
         )
         return np.stack([marginal, transition], axis=1)
 
-    def distances(self, prepared, index_a, index_b):
+    def distances(
+        self, prepared: Any, index_a: NDArray[np.int64], index_b: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
         """Return the distance of each pair.
 
         Parameters
@@ -133,12 +140,12 @@ class Aggregated(ABC):
         return mixed(self.components(prepared, index_a, index_b), self.alpha)
 
     @property
-    def marginal_share(self):
+    def marginal_share(self) -> float:
         """Share of MAW's marginal component that the distance is never below."""
         return 1 - self.alpha
 
     @property
-    def transition_share(self):
+    def transition_share(self) -> float:
         """Share of MAW's transition component that is on top of it."""
         return 0.0
 
@@ -146,7 +153,9 @@ class Aggregated(ABC):
     def _plans(self, prepared, index_a, index_b, cost):
         """Return the registration of the states of each pair, given their cost."""
 
-    def registrations(self, prepared, index_a, index_b):
+    def registrations(
+        self, prepared: Any, index_a: NDArray[np.int64], index_b: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
         """Return the registration of the states of each pair.
 
         Parameters
@@ -203,7 +212,7 @@ class MAW(Aggregated):
     """
 
     @property
-    def transition_share(self):
+    def transition_share(self) -> float:
         """Share of the transition component under the best registration."""
         return self.alpha
 
@@ -255,17 +264,17 @@ class IAW(Aggregated):
 
     def __init__(
         self,
-        alpha=0.1,
-        p=1,
+        alpha: float = 0.1,
+        p: float = 1,
         *,
-        n_samples=256,
-        sampling="sobol",
-        coupling="exact",
-        project=True,
-        debias=False,
-        reg=0.05,
-        random_state=0,
-    ):
+        n_samples: int = 256,
+        sampling: str = "sobol",
+        coupling: str = "exact",
+        project: bool = True,
+        debias: bool = False,
+        reg: float = 0.05,
+        random_state: Any = 0,
+    ) -> None:
         super().__init__(alpha, p)
         self.n_samples = check_integer("n_samples", n_samples, 1)
         self.sampling = check_choice("sampling", sampling, ("sobol", "iid"))
@@ -275,7 +284,7 @@ class IAW(Aggregated):
         self.reg = check_real("reg", reg, 0, np.inf, include_low=False)
         self.random_state = random_state
 
-    def prepare(self, models):
+    def prepare(self, models: HMMBatch) -> Any:
         """Return what the pairs of `models` share.
 
         Parameters
@@ -301,7 +310,7 @@ class IAW(Aggregated):
         )
 
     @property
-    def marginal_share(self):
+    def marginal_share(self) -> float:
         """Share of MAW's marginal component that the distance is never below.
 
         A registration with the right margins costs at least what the best one does.
@@ -323,7 +332,9 @@ class IAW(Aggregated):
             project_registrations(plans, prepared.weights, index_a, index_b)
         return plans
 
-    def samples(self, models, seed):
+    def samples(
+        self, models: HMMBatch, seed: int
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Draw the sample of each model.
 
         Parameters

@@ -12,9 +12,13 @@ linear system; given V, each row coupling is a transport problem. V falls at eve
 round, and since there are finitely many extreme couplings it stops after a few.
 """
 
+from typing import Any
+
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
+from skawhmm._models import HMMBatch
 from skawhmm._prepared import prepare_models
 from skawhmm._registration import power_cost
 from skawhmm._transport import make_workspace, solve_transport
@@ -205,11 +209,11 @@ class TransitionCoupling:
     marginal_share = 1.0
     transition_share = 0.0
 
-    def __init__(self, p=1, *, gamma=0.9):
+    def __init__(self, p: float = 1, *, gamma: float = 0.9) -> None:
         self.p = check_real("p", p, 0, 2, include_low=False)
         self.gamma = check_real("gamma", gamma, 0, MAX_GAMMA)
 
-    def prepare(self, models):
+    def prepare(self, models: HMMBatch) -> Any:
         """Return what the pairs of `models` share.
 
         Parameters
@@ -224,7 +228,9 @@ class TransitionCoupling:
         """
         return prepare_models(models)
 
-    def distances(self, prepared, index_a, index_b):
+    def distances(
+        self, prepared: Any, index_a: NDArray[np.int64], index_b: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
         """Return the distance of each pair.
 
         Parameters

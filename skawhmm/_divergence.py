@@ -1,10 +1,11 @@
 """Kullback-Leibler divergence rates."""
 
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 from skawhmm._chains import log_likelihood_of
 from skawhmm._inference import (
@@ -248,12 +249,12 @@ class KL:
     def __init__(
         self,
         *,
-        method="monte_carlo",
-        n_steps=2000,
-        symmetric=True,
-        cap=None,
-        random_state=0,
-    ):
+        method: str = "monte_carlo",
+        n_steps: int = 2000,
+        symmetric: bool = True,
+        cap: float | None = None,
+        random_state: Any = 0,
+    ) -> None:
         methods = ("monte_carlo", "variational", "data")
         self.method = check_choice("method", method, methods)
         self.n_steps = check_integer("n_steps", n_steps, 1)
@@ -261,7 +262,7 @@ class KL:
         self.cap = None if cap is None else check_real("cap", cap, 0, np.inf)
         self.random_state = random_state
 
-    def prepare(self, models):
+    def prepare(self, models: HMMBatch) -> Any:
         """Return what the pairs of `models` share.
 
         Parameters
@@ -280,7 +281,9 @@ class KL:
         masked = models.observed is not None
         return models, None if masked else self._shared(models), seed
 
-    def distances(self, prepared, index_a, index_b):
+    def distances(
+        self, prepared: Any, index_a: NDArray[np.int64], index_b: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
         """Return the divergence of each pair.
 
         Parameters

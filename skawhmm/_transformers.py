@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -163,30 +164,30 @@ class HMMTransformer(TransformerMixin, BaseEstimator):
 
     def __init__(
         self,
-        n_components=3,
-        covariance_type="diag",
+        n_components: int | str = 3,
+        covariance_type: str = "diag",
         *,
-        emission="gaussian",
-        symbols=None,
-        symbol_costs=None,
-        n_mix=1,
-        topology="ergodic",
-        init="kmeans",
-        prior=None,
-        relevance=4.0,
-        n_init=1,
-        max_iter=100,
-        tol=1e-5,
-        reg_covar=1e-4,
-        max_components=8,
-        weights="occupancy",
-        missing="zero",
-        engine="batched",
-        keep_sequences=False,
-        n_jobs=None,
-        random_state=None,
-        verbose=False,
-    ):
+        emission: str = "gaussian",
+        symbols: str | ArrayLike | None = None,
+        symbol_costs: ArrayLike | None = None,
+        n_mix: int = 1,
+        topology: str = "ergodic",
+        init: str = "kmeans",
+        prior: str | None = None,
+        relevance: float = 4.0,
+        n_init: int = 1,
+        max_iter: int = 100,
+        tol: float = 1e-5,
+        reg_covar: float = 1e-4,
+        max_components: int = 8,
+        weights: str = "occupancy",
+        missing: str = "zero",
+        engine: Any = "batched",
+        keep_sequences: bool = False,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: bool | int = False,
+    ) -> None:
         self.n_components = n_components
         self.covariance_type = covariance_type
         self.emission = emission
@@ -210,7 +211,7 @@ class HMMTransformer(TransformerMixin, BaseEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X, y=None):  # noqa: ARG002
+    def fit(self, X: Any, y: Any = None) -> "HMMTransformer":  # noqa: ARG002
         """Check the parameters and learn the pooled model, if one is asked for.
 
         Parameters
@@ -247,7 +248,7 @@ class HMMTransformer(TransformerMixin, BaseEstimator):
                 self.pooled_model_ = self._discrete_batch([pooled])
         return self
 
-    def transform(self, X):
+    def transform(self, X: Any) -> HMMBatch:
         """Fit one model to every sequence.
 
         Parameters
@@ -283,7 +284,7 @@ class HMMTransformer(TransformerMixin, BaseEstimator):
             sequences=sequences if self.keep_sequences else None,
         )
 
-    def set_output(self, *, transform=None):  # noqa: ARG002
+    def set_output(self, *, transform: str | None = None) -> "HMMTransformer":  # noqa: ARG002
         """Do nothing: models have no form as a table.
 
         A `Pipeline` calls it on all its steps.
@@ -384,11 +385,11 @@ class HMMTransformer(TransformerMixin, BaseEstimator):
         return self._family.checked(X, type(self).__name__)
 
     def _discrete_options(self):
-        criterion = self.n_components if isinstance(self.n_components, str) else None
+        criterion, n_components = self._sizes()
         return DiscreteOptions(
             family=self._family,
             allowed=partial(allowed_moves, self.topology),
-            n_components=self.max_components if criterion else self.n_components,
+            n_components=n_components,
             ordered=self.topology != "ergodic",
             n_init=self.n_init,
             max_iter=self.max_iter,
@@ -433,10 +434,16 @@ class HMMTransformer(TransformerMixin, BaseEstimator):
         else:
             check_complete(sequences, reason)
 
+    def _sizes(self):
+        """Return how the number of states is chosen, and the number or the largest."""
+        if isinstance(self.n_components, str):
+            return self.n_components, self.max_components
+        return None, self.n_components
+
     def _options(self):
-        criterion = self.n_components if isinstance(self.n_components, str) else None
+        criterion, n_components = self._sizes()
         return FitOptions(
-            n_components=self.max_components if criterion else self.n_components,
+            n_components=n_components,
             covariance_type=self.covariance_type,
             topology=self.topology,
             n_mix=self.n_mix,

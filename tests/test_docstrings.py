@@ -46,3 +46,29 @@ def test_docstring(name, checks):
         f"{code}: {text}" for code, text in validate(name)["errors"] if code in checks
     ]
     assert not errors, "\n".join([name, *errors])
+
+
+def function_behind(name):
+    """Return the function of a public name, or that makes an object of it."""
+    thing = skawhmm
+    for part in name.split(".")[1:]:
+        thing = inspect.getattr_static(thing, part)
+    if inspect.isclass(thing):
+        return inspect.getattr_static(thing, "__init__")
+    for wrapped in ("__func__", "fget", "func", "fn"):
+        thing = getattr(thing, wrapped, thing)
+    return thing
+
+
+@pytest.mark.parametrize("name", list(documented_names()))
+def test_signature_is_typed(name):
+    signature = inspect.signature(function_behind(name))
+    parameters = signature.parameters.values()
+    untyped = {p.name for p in parameters if p.annotation is p.empty}
+    untyped -= {"self", "cls"}
+    assert not untyped, f"{name} has no types for {untyped}"
+    assert signature.return_annotation is not signature.empty, name
+
+
+def test_types_are_shipped():
+    assert (Path(skawhmm.__file__).parent / "py.typed").exists()

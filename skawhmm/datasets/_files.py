@@ -6,13 +6,15 @@ import os
 import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
+from os import PathLike
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from sklearn.utils import Bunch
 
 
-def data_home(path=None):
+def data_home(path: str | PathLike[str] | None = None) -> Path:
     """Folder in which the loaders look for data.
 
     Parameters
@@ -122,7 +124,7 @@ def loaded(bunch, return_X_y):
     return (bunch.data, bunch.target) if return_X_y else bunch
 
 
-def load_npz(path, *, return_X_y=False):
+def load_npz(path: str | PathLike[str], *, return_X_y: bool = False) -> Any:
     """Read sequences from a plain `.npz` file.
 
     Parameters

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from numbers import Real
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import expm
 
 from skawhmm.datasets._sampling import (
@@ -19,16 +21,16 @@ _MODELS, _SEQUENCES = 0, 1
 
 
 def make_hmm_sequences(
-    n_sequences=40,
+    n_sequences: int = 40,
     *,
-    n_classes=2,
-    n_components=3,
-    n_features=2,
-    n_timesteps=(50, 100),
-    differ_in="means",
-    separation=1.0,
-    random_state=None,
-):
+    n_classes: int = 2,
+    n_components: int = 3,
+    n_features: int = 2,
+    n_timesteps: int | tuple[int, int] = (50, 100),
+    differ_in: str = "means",
+    separation: float = 1.0,
+    random_state: Any = None,
+) -> tuple[list[NDArray[np.float64]], NDArray[Any]]:
     """Draw labelled sequences from hidden Markov models, one model a class.
 
     The models of all classes are equal but for the part named by `differ_in`.

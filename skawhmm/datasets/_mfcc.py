@@ -5,6 +5,7 @@ from __future__ import annotations
 from numbers import Real
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from scipy.fft import dct, rfft
 from scipy.signal import get_window
 
@@ -22,16 +23,16 @@ _DELTA_REACH = 2
 
 
 def mfcc(
-    signal,
-    sample_rate,
+    signal: ArrayLike,
+    sample_rate: float,
     *,
-    n_coefficients=13,
-    window=0.025,
-    hop=0.010,
-    n_filters=26,
-    preemphasis=0.97,
-    deltas=2,
-):
+    n_coefficients: int = 13,
+    window: float = 0.025,
+    hop: float = 0.010,
+    n_filters: int = 26,
+    preemphasis: float = 0.97,
+    deltas: int = 2,
+) -> NDArray[np.float64]:
     r"""Mel-frequency cepstral coefficients of a sound, with their deltas.
 
     Parameters
@@ -89,7 +90,7 @@ def mfcc(
     >>> mfcc(tone, 16000, window=0.004, hop=0.002, deltas=0).shape
     (499, 13)
     """
-    signal = _check_signal(signal)
+    samples = _check_signal(signal)
     for name, value in {
         "sample_rate": sample_rate,
         "window": window,
@@ -106,7 +107,7 @@ def mfcc(
     if deltas not in {0, 1, 2}:
         raise ValueError(f"deltas must be 0, 1 or 2, got {deltas!r}.")
     width, step = frame_samples(window, hop, sample_rate)
-    emphasised = np.append(signal[:1], signal[1:] - preemphasis * signal[:-1])
+    emphasised = np.append(samples[:1], samples[1:] - preemphasis * samples[:-1])
     energies = _band_energies(emphasised, sample_rate, width, step, n_filters)
     cepstra = dct(np.log(np.maximum(energies, _ENERGY_FLOOR)), norm="ortho")
     static = cepstra[:, :n_coefficients] * _lifter(n_coefficients)

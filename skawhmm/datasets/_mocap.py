@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from os import PathLike
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 import numpy as np
 from sklearn.utils import Bunch
@@ -40,7 +42,13 @@ _GROUPS: dict[int | None, dict[str, tuple[str, ...]]] = {
 }
 
 
-def load_cmu_mocap(path=None, *, groups=None, fps=30, return_X_y=False):
+def load_cmu_mocap(
+    path: str | PathLike[str] | None = None,
+    *,
+    groups: int | None = None,
+    fps: int = 30,
+    return_X_y: bool = False,
+) -> Any:
     """Read sequences of the CMU motion capture database.
 
     Parameters
@@ -108,10 +116,10 @@ def load_cmu_mocap(path=None, *, groups=None, fps=30, return_X_y=False):
         raise ValueError(f"groups must be 6, 27 or None, got {groups!r}.")
     if not isinstance(fps, (int, np.integer)) or fps < 1 or _SOURCE_FPS % fps:
         raise ValueError(f"fps must be an int that divides 120, got {fps!r}.")
-    path = _source(path, fps)
-    bunch = _from_npz(path) if path.suffix == ".npz" else _from_files(path)
+    source = _source(path, fps)
+    bunch = _from_npz(source) if source.suffix == ".npz" else _from_files(source)
     channels = list(bunch.feature_names)
-    bunch.data = _resampled(bunch.data, bunch.pop("fps"), fps, path)
+    bunch.data = _resampled(bunch.data, bunch.pop("fps"), fps, source)
     n_used = [len(x) * (_SOURCE_FPS // fps) for x in bunch.data]
     bunch.n_dropped_frames = bunch.pop("n_recorded") - np.array(n_used)
     bunch.subjects = np.array([name.split("/")[0] for name in bunch.files])

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import expm
 from sklearn.utils import Bunch
 
@@ -21,7 +24,13 @@ _WISHART_DF = 10
 _FACTOR_VARIANCE = 0.1
 
 
-def make_table1_models(differ_in="means", step=0.4, *, n_models=5, random_state=None):
+def make_table1_models(
+    differ_in: str = "means",
+    step: float = 0.4,
+    *,
+    n_models: int = 5,
+    random_state: Any = None,
+) -> Bunch:
     r"""Two-state models of the paper's Table 1, which differ in one parameter.
 
     Parameters
@@ -112,14 +121,14 @@ _TABLE1 = {
 
 
 def make_seed_models(
-    differ_in="means",
-    scale=0.2,
+    differ_in: str = "means",
+    scale: float = 0.2,
     *,
-    n_models=6,
-    n_components=3,
-    n_features=3,
-    random_state=None,
-):
+    n_models: int = 6,
+    n_components: int = 3,
+    n_features: int = 3,
+    random_state: Any = None,
+) -> Bunch:
     r"""Random models by the paper's Algorithm 2 and its two supplementary ones.
 
     All models are equal but for one parameter, drawn around a common one.
@@ -256,7 +265,13 @@ def _check_family(differ_in, families):
         )
 
 
-def make_model_sequences(models, n_sequences=10, *, n_timesteps=100, random_state=None):
+def make_model_sequences(
+    models: Any,
+    n_sequences: int = 10,
+    *,
+    n_timesteps: int | tuple[int, int] = 100,
+    random_state: Any = None,
+) -> tuple[list[NDArray[np.float64]], NDArray[Any]]:
     """Draw sequences from given models, each model being a class.
 
     Parameters

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from skawhmm.datasets._formants import PHONEMES
 from skawhmm.datasets._generators import check_count
@@ -18,16 +22,16 @@ _VOWEL_LEVEL = 0.1
 
 
 def make_phonemes(
-    n_speakers=6,
-    n_repetitions=2,
+    n_speakers: int = 6,
+    n_repetitions: int = 2,
     *,
-    phonemes=None,
-    snr=20.0,
-    window=0.020,
-    hop=0.005,
-    deltas=1,
-    random_state=None,
-):
+    phonemes: Sequence[str] | None = None,
+    snr: float = 20.0,
+    window: float = 0.020,
+    hop: float = 0.005,
+    deltas: int = 1,
+    random_state: Any = None,
+) -> tuple[list[NDArray[np.float64]], NDArray[Any], NDArray[Any]]:
     """Synthesise phonemes of several speakers and analyse them into cepstra.
 
     Vowels, diphthongs, glides, nasals, fricatives and stops of American English are

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from os import PathLike
 from pathlib import PurePosixPath
+from typing import Any
 
 import numpy as np
 from sklearn.utils import Bunch
@@ -51,17 +53,17 @@ _UNFOLDED = "q"
 
 
 def load_timit(
-    path=None,
+    path: str | PathLike[str] | None = None,
     *,
-    n_phones=39,
-    window=0.025,
-    hop=0.010,
-    deltas=2,
-    concat=1,
-    test_size=0.25,
-    random_state=0,
-    return_X_y=False,
-):
+    n_phones: int = 39,
+    window: float = 0.025,
+    hop: float = 0.010,
+    deltas: int = 2,
+    concat: int = 1,
+    test_size: float = 0.25,
+    random_state: Any = 0,
+    return_X_y: bool = False,
+) -> Any:
     """Read the phonemes of a TIMIT tree as sequences of cepstral coefficients.
 
     Parameters

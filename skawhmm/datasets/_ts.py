@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from os import PathLike
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from sklearn.utils import Bunch
@@ -10,7 +12,7 @@ from sklearn.utils import Bunch
 from skawhmm.datasets._files import found_path, loaded
 
 
-def load_ts(path, *, return_X_y=False):
+def load_ts(path: str | PathLike[str], *, return_X_y: bool = False) -> Any:
     r"""Read sequences from `.ts` files, the format of the UEA and UCR archives.
 
     Parameters
@@ -59,13 +61,13 @@ def load_ts(path, *, return_X_y=False):
     ([(3, 2), (2, 2)], array(['up', 'down'], dtype='<U4'))
     """
     hint = "Data sets in this format are at https://www.timeseriesclassification.com."
-    path = found_path(path, (), hint)
-    files = _split_files(path) if path.is_dir() else [path]
+    place = found_path(path, (), hint)
+    files = _split_files(place) if place.is_dir() else [place]
     parts = [_ts_file(file) for file in files]
     widths = sorted({x.shape[1] for part in parts for x in part["data"]})
     if len(widths) > 1:
         raise ValueError(
-            f"{path}: the files have different numbers of dimensions {widths}."
+            f"{place}: the files have different numbers of dimensions {widths}."
         )
     targets = [part["target"] for part in parts]
     split = [_split_name(file) for file in files]
