@@ -84,9 +84,7 @@ for cluster, ax in enumerate(axes.flat):
             ax.annotate("", means[j], means[i], arrowprops=arrow, zorder=3)
     kinds, counts = np.unique(y[members], return_counts=True)
     share = counts.max() / counts.sum()
-    ax.set_title(
-        f"{len(members)} motions, {share:.0%} {kinds[counts.argmax()]}", size=9
-    )
+    ax.set_title(f"{kinds[counts.argmax()]}: {share:.0%} of {len(members)}", size=9)
 fig.supxlabel("hip angle (degrees)")
 fig.supylabel("knee angle (degrees)")
 plt.show()
