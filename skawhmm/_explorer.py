@@ -12,6 +12,7 @@ from importlib.resources import files
 import numpy as np
 
 from skawhmm._aggregated import MAW
+from skawhmm._inference import best_paths
 from skawhmm._pairwise import registrations
 
 # Longer sequences are averaged down to this many steps: a panel is no wider.
@@ -158,9 +159,11 @@ def _sequences(models):
     order = np.argsort(-spread, kind="stable")[:MAX_CHANNELS]
     channels = np.sort(np.flatnonzero(_seen(frames))[order])
     edges = [_edges(len(x)) for x in X]
+    # A mean of symbols is none.
+    shortened = _picked if models.emission.name == "categorical" else _shortened
     values, ranges = [], []
     for x, starts in zip(X, edges, strict=True):
-        codes, limits = _coded(_shortened(x[:, channels], starts))
+        codes, limits = _coded(shortened(x[:, channels], starts))
         values.append(codes)
         ranges.append(limits)
     counts = [len(starts) for starts in edges]
@@ -196,6 +199,11 @@ def _shortened(x, starts):
     return np.divide(sums, counts, out=np.full(sums.shape, np.nan), where=counts > 0)
 
 
+def _picked(x, starts):
+    """Return the first frame of each step."""
+    return x[starts]
+
+
 def _coded(x):
     """Return values as bytes between the limits of each channel, and the limits."""
     there = np.isfinite(x)
@@ -210,9 +218,9 @@ def _coded(x):
 
 def _paths(models, edges):
     """Return the state in the middle of each step."""
-    if models.emission.name != "gaussian":
+    if models.emission.name == "custom":
         return None
-    paths, _ = models.decode(models.sequences)
+    paths, _ = best_paths(models, models.sequences)
     steps = []
     for path, starts in zip(paths, edges, strict=True):
         steps.append(path[(starts + np.append(starts[1:], len(path))) // 2])

@@ -281,6 +281,28 @@ def test_any_metric_and_shape_make_a_page(
     assert not browser.complaints()
 
 
+@pytest.mark.parametrize("emission", ["categorical", "poisson"])
+def test_other_states_make_a_page(browser, tmp_path, rng, emission):
+    pytest.importorskip("matplotlib").use("Agg")
+    X = [rng.integers(4, size=(length, 1)) for length in (30, 250, 40, 50, 60)]
+    hmm = HMMTransformer(2, emission=emission, keep_sequences=True, random_state=0)
+    models = hmm.fit_transform(X)
+    display = HMMMapDisplay.from_models(models, method="mds")
+    page = display.to_html(tmp_path / "map.html")
+    found = page_data(page)["sequences"]
+    steps = slice(*found["starts"][1:3])
+    paths, _ = models.decode(X)
+    assert set(found["paths"][steps]) <= set(paths[1])
+    if emission == "categorical":
+        codes = np.rint(found["values"][steps] / 254 * 3)
+        assert_array_equal(codes, X[1][(np.arange(MAX_STEPS) * 250) // 100, 0])
+    browser.open(page)
+    browser.run("explorer.select(1)")
+    browser.frame()
+    assert browser.run("document.getElementById('plane').hidden")
+    assert not browser.complaints()
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 390])
 def test_click_shows_neighbours_sequence_and_registration(
