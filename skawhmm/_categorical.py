@@ -1,6 +1,7 @@
 """States that emit symbols, compared by transport between their probabilities."""
 
 import hashlib
+from functools import cached_property
 
 import numpy as np
 from numba import njit
@@ -10,6 +11,9 @@ from skawhmm._discrete import Discrete
 from skawhmm._state_costs import check_table
 from skawhmm._symbols import check_symbols, encoded, symbol_sequences
 from skawhmm._transport import make_workspace, solve_transport
+
+# A way around that is shorter by less than this share of the largest cost is not.
+TRIANGLE_ROUNDING = 1e-14
 
 
 @njit(**KERNEL)
@@ -50,7 +54,21 @@ def squared_variations(states, index_a, index_b):
 
 
 @njit(**KERNEL)
-def squared_transports(states, symbol_costs, index_a, index_b):
+def least_cost(supply, demand, symbol_costs, numbers, nodes):
+    """Cost of transport between the masses that are not 0."""
+    sources, sinks = np.flatnonzero(supply > 0), np.flatnonzero(demand > 0)
+    if sources.size == 0 or sinks.size == 0:
+        return 0.0
+    cost = np.empty((sources.size, sinks.size))
+    for i in range(sources.size):
+        for j in range(sinks.size):
+            cost[i, j] = symbol_costs[sources[i], sinks[j]]
+    plan = np.empty(cost.shape)
+    return solve_transport(supply[sources], demand[sinks], cost, plan, numbers, nodes)
+
+
+@njit(**KERNEL)
+def squared_transports(states, symbol_costs, is_metric, index_a, index_b):
     """Squared transport costs between the states of model pairs.
 
     Parameters
@@ -60,6 +78,9 @@ def squared_transports(states, symbol_costs, index_a, index_b):
 
     symbol_costs : ndarray of shape (n_symbols, n_symbols)
         Distances between symbols.
+
+    is_metric : bool
+        Whether no way around is shorter: what two states have in common then stays.
 
     index_a, index_b : ndarray of int of shape (n_pairs,)
         The models of each pair.
@@ -71,7 +92,7 @@ def squared_transports(states, symbol_costs, index_a, index_b):
     """
     _, size, n_symbols = states.shape
     cost = np.zeros((index_a.size, size, size))
-    plan = np.empty((n_symbols, n_symbols))
+    common = np.zeros(n_symbols)
     numbers, nodes = make_workspace(n_symbols, n_symbols)
     for n in range(index_a.size):
         for i in range(size):
@@ -82,7 +103,11 @@ def squared_transports(states, symbol_costs, index_a, index_b):
                 other = states[index_b[n], j]
                 if other.sum() == 0:
                     continue
-                total = solve_transport(row, other, symbol_costs, plan, numbers, nodes)
+                if is_metric:
+                    common = np.minimum(row, other)
+                total = least_cost(
+                    row - common, other - common, symbol_costs, numbers, nodes
+                )
                 cost[n, i, j] = total**2
     return cost
 
@@ -228,7 +253,15 @@ class Categorical(Discrete):
         """Return squared distances (n_pairs, n_components, n_components) of a to b."""
         if self.symbol_costs is None:
             return squared_variations(self.states, index_a, index_b)
-        return squared_transports(self.states, self.symbol_costs, index_a, index_b)
+        return squared_transports(
+            self.states, self.symbol_costs, self._is_metric, index_a, index_b
+        )
+
+    @cached_property
+    def _is_metric(self):
+        costs, slack = self.symbol_costs, TRIANGLE_ROUNDING * self.symbol_costs.max()
+        ways = (row[:, None] + row for row in costs)
+        return all((costs <= way + slack).all() for way in ways)
 
 
 def make_categorical(states, symbols, symbol_costs):
