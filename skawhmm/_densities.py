@@ -14,7 +14,7 @@ KERNEL: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy"}
 # NaN keep their meaning.
 REORDERED: dict[str, Any] = {**KERNEL, "fastmath": {"reassoc", "contract"}}
 # Frames handled at a time: the channels of one block stay in the first cache.
-TIME_BLOCK = 256
+TIME_BLOCK = 512
 LOG_TWO_PI = 1.8378770664093453
 # Relative size below which an eigenvalue of a correlation matrix is rounding.
 RANK_TOLERANCE = 1e-13
@@ -59,17 +59,19 @@ def diag_log_density(frames, seen, means, covars, out):
         Receives the result.
     """
     n_components, n_features = means.shape
-    scales, norms = np.zeros(means.shape), np.zeros(means.shape)
+    norms = np.zeros(means.shape)
+    scales = np.zeros((n_components, n_features + 1))
     for k in range(n_components):
+        norm = 0.0
         for c in range(n_features):
             if covars[k, c] > 0:
                 scales[k, c] = -0.5 / covars[k, c]
                 norms[k, c] = -0.5 * (LOG_TWO_PI + np.log(covars[k, c]))
-    scales = np.concatenate((scales, np.zeros((n_components, 1))), axis=1)
+                norm += norms[k, c]
+        for t in range(out.shape[1]):
+            out[k, t] = norm if seen.size == 0 else 0.0
     for first in range(0, frames.shape[1], TIME_BLOCK):
         last = min(first + TIME_BLOCK, frames.shape[1])
-        for k in range(n_components):
-            out[k, first:last] = norms[k].sum() if seen.size == 0 else 0.0
         for c in range(0, n_features, 1 if seen.size > 0 else 2):
             # With an odd number of channels the last is its own, weightless, partner.
             e = min(c + 1, n_features - 1)
@@ -153,16 +155,21 @@ def full_log_density(frames, means, whiteners, norms, out):
     block = np.empty((n_features, TIME_BLOCK))
     for first in range(0, frames.shape[1], TIME_BLOCK):
         n_frames = min(TIME_BLOCK, frames.shape[1] - first)
-        block[:, :n_frames] = frames[:, first : first + n_frames]
+        for c in range(n_features):
+            for t in range(n_frames):
+                block[c, t] = frames[c, first + t]
         for k in range(n_components):
-            total[:n_frames] = norms[k]
+            for t in range(n_frames):
+                total[t] = norms[k]
             for r in range(n_features):
                 if sizes[k, r] > 0:
-                    buffer[:n_frames] = shifts[k, r]
+                    for t in range(n_frames):
+                        buffer[t] = shifts[k, r]
                     weights = whiteners[k, r]
                     add_projection(block, weights, sizes[k, r], n_frames, buffer)
                     add_squares(buffer, -0.5, n_frames, total)
-            out[k, first : first + n_frames] = total[:n_frames]
+            for t in range(n_frames):
+                out[k, first + t] = total[t]
 
 
 @njit(**KERNEL)
@@ -193,8 +200,9 @@ def cholesky_whitener(covar, whitener):
     if not cholesky(covar, 0.0, lower):
         return np.nan
     log_det = 0.0
-    whitener[:] = 0.0
     for j in range(size):
+        for i in range(j):
+            whitener[i, j] = 0.0
         log_det += 2 * np.log(lower[j, j])
         whitener[j, j] = 1 / lower[j, j]
         for i in range(j + 1, size):
@@ -203,6 +211,15 @@ def cholesky_whitener(covar, whitener):
                 total -= lower[i, c] * whitener[c, j]
             whitener[i, j] = total / lower[i, i]
     return log_det
+
+
+@njit(**REORDERED)
+def row_sum(row):
+    """Sum of a row."""
+    total = 0.0
+    for value in row:
+        total += value
+    return total
 
 
 @njit(**REORDERED)
@@ -255,9 +272,10 @@ def add_diag_moments(frames, seen, post, means, counts, firsts, seconds):
         stop = min(start + TIME_BLOCK, frames.shape[1])
         size = stop - start
         for k in range(n_components):
-            weights = post[k, start:stop]
             if seen.size == 0:
-                counts[k] += weights.sum()
+                count = row_sum(post[k, start:stop])
+                for c in range(n_features):
+                    counts[k, c] += count
         for c in range(0, n_features, 2):
             e = min(c + 1, n_features - 1)
             row_c, row_e = frames[c, start:stop], frames[e, start:stop]
@@ -334,8 +352,9 @@ def add_full_moments(frames, post, means, counts, firsts, seconds):
         size = stop - start
         for k in range(n_components):
             weights = post[k, start:stop]
-            counts[k] += weights.sum()
+            count = row_sum(weights)
             for c in range(n_features):
+                counts[k, c] += count
                 row = frames[c, start:stop]
                 firsts[k, c] += weighted_gaps(
                     row, means[k, c], weights, gaps[c], weighted

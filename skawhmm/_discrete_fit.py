@@ -399,10 +399,10 @@ def selected_fit(frames, offsets, options):
     return best
 
 
-def fit_one(x, options, pooled=None):
-    """Fit one checked sequence; the parameters are those of `fit_discrete`."""
-    frames = options.family.frames(x)
-    return fit_discrete(frames, np.array([0, len(frames)]), options, pooled)
+def discrete_fits(sequences, options, pooled=None):
+    """Fit every checked sequence; the parameters are those of `fit_discrete`."""
+    frames = (options.family.frames(x) for x in sequences)
+    return [fit_discrete(x, np.array([0, len(x)]), options, pooled) for x in frames]
 
 
 def fit_all(sequences, options):

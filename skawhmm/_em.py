@@ -1,9 +1,12 @@
-"""Expectation maximisation of one Gaussian hidden Markov model, compiled.
+"""Expectation maximisation of Gaussian hidden Markov models, compiled.
 
 The covariances decide the emission family: two axes are diagonal (or spherical)
 states, three are full (or tied) ones. Functions that depend on the family take the
 covariances first: numba drops the branch of the other family when the number of axes
 is that of an argument.
+
+Loops are written out where an expression on arrays would do: numba would compile the
+wording of its error messages for each of those, which takes longer than the kernel.
 """
 
 from collections import namedtuple
@@ -22,7 +25,7 @@ from skawhmm._densities import (
     diag_log_density,
     full_log_density,
 )
-from skawhmm._starts import start_labels
+from skawhmm._starts import window
 
 # A state with less than this many expected frames is empty and keeps its parameters.
 EMPTY_COUNT = 1e-8
@@ -30,11 +33,9 @@ EMPTY_COUNT = 1e-8
 LEAST_TRANSITION = 1e-100
 # Floor of eigenvalues, relative to the data's: keeps factors finite at reg_covar=0.
 LEAST_FLOOR = 1e-12
-# Steps of EM after which starts are compared.
-SCREENING_STEPS = 1
 
 Model = namedtuple("Model", ["startprob", "transmat", "means", "covars"])
-Model.__doc__ = "Parameters of one model, arrays without a leading axis."
+Model.__doc__ = "Parameters of one model, or of several with a leading axis."
 
 Stats = namedtuple("Stats", ["start", "moves", "counts", "firsts", "seconds"])
 Stats.__doc__ = "Expected sufficient statistics; moments are taken about the means."
@@ -43,9 +44,6 @@ Rule = namedtuple(
     "Rule", ["pooled_covars", "n_mix", "floor", "relevance", "max_iter", "tol"]
 )
 Rule.__doc__ = "What the M step keeps to, and when to stop."
-
-Search = namedtuple("Search", ["origin", "allowed", "ordered", "n_candidates"])
-Search.__doc__ = "Blank model, allowed moves, whether states come in order, draws."
 
 
 @njit(**KERNEL)
@@ -61,21 +59,6 @@ def empty_stats(model):
 
 
 @njit(**KERNEL)
-def model_log_density(covars, frames, seen, means, out):
-    """Log density of every frame under every state of a model on active channels."""
-    if covars.ndim == 2:
-        diag_log_density(frames, seen, means, covars, out)
-    else:
-        size = means.shape[1]
-        whiteners = np.zeros(covars.shape)
-        norms = np.empty(means.shape[0])
-        for k in range(means.shape[0]):
-            log_det = cholesky_whitener(covars[k], whiteners[k])
-            norms[k] = -0.5 * (size * LOG_TWO_PI + log_det)
-        full_log_density(frames, means, whiteners, norms, out)
-
-
-@njit(**KERNEL)
 def add_moments(covars, frames, seen, post, means, stats):
     """Add the weighted moments of the frames about the means."""
     if covars.ndim == 2:
@@ -87,11 +70,14 @@ def add_moments(covars, frames, seen, post, means, stats):
 
 
 @njit(**KERNEL)
-def expectation(frames, seen, offsets, model, stats, post):
+def expectation(covars, frames, seen, offsets, model, stats, post):
     """E step: add the statistics of several sequences, return their log likelihood.
 
     Parameters
     ----------
+    covars : ndarray
+        Covariances of the model.
+
     frames, seen : ndarray of shape (n_features, n_frames)
         The sequences one after the other.
 
@@ -107,22 +93,30 @@ def expectation(frames, seen, offsets, model, stats, post):
     post : ndarray of shape (n_components, n_frames)
         Receives the state probabilities.
     """
+    n_components, n_features = model.means.shape
     logs = np.empty(post.shape)
-    model_log_density(model.covars, frames, seen, model.means, logs)
+    if covars.ndim == 2:
+        diag_log_density(frames, seen, model.means, covars, logs)
+    else:
+        whiteners, norms = np.zeros(covars.shape), np.empty(n_components)
+        for k in range(n_components):
+            log_det = cholesky_whitener(covars[k], whiteners[k])
+            norms[k] = -0.5 * (n_features * LOG_TWO_PI + log_det)
+        full_log_density(frames, model.means, whiteners, norms, logs)
     total = 0.0
     for s in range(offsets.shape[0] - 1):
         first, last = offsets[s], offsets[s + 1]
-        part = np.empty((post.shape[0], last - first))
+        part, inside = np.empty((n_components, last - first)), logs
+        if offsets.shape[0] > 2:
+            inside = window(logs, first, last)
         total += forward_backward(
-            np.ascontiguousarray(logs[:, first:last]),
-            model.startprob,
-            model.transmat,
-            part,
-            stats.moves,
+            inside, model.startprob, model.transmat, part, stats.moves
         )
-        post[:, first:last] = part
-        stats.start[:] += part[:, 0]
-    add_moments(model.covars, frames, seen, post, model.means, stats)
+        for k in range(n_components):
+            stats.start[k] += part[k, 0]
+            for t in range(last - first):
+                post[k, first + t] = part[k, t]
+    add_moments(covars, frames, seen, post, model.means, stats)
     return total
 
 
@@ -208,7 +202,8 @@ def diag_update(stats, model, prior, rule):
             spread += total * (second / total - step * step)
             weight += total
         if rule.pooled_covars and weight > 0:
-            covars[k] = max(spread / weight, rule.floor)
+            for c in range(n_features):
+                covars[k, c] = max(spread / weight, rule.floor)
     return means, covars
 
 
@@ -217,260 +212,102 @@ def full_update(stats, model, prior, rule):
     """Means and covariance matrices of the M step, eigenvalues above the floor."""
     means, covars = model.means.copy(), model.covars.copy()
     n_components, n_features = means.shape
+    step, gap = np.empty(n_features), np.empty(n_features)
     shared, weight = np.zeros((n_features, n_features)), 0.0
     for k in range(n_components):
         total = stats.counts[k, 0] + rule.relevance
         if total < EMPTY_COUNT:
             continue
-        gap = prior.means[k] - model.means[k]
-        step = (stats.firsts[k] + rule.relevance * gap) / total
+        for c in range(n_features):
+            gap[c] = prior.means[k, c] - model.means[k, c]
+            step[c] = (stats.firsts[k, c] + rule.relevance * gap[c]) / total
+            means[k, c] = model.means[k, c] + step[c]
         for c in range(n_features):
             for e in range(n_features):
                 second = stats.seconds[k, c, e]
                 second += rule.relevance * (prior.covars[k, c, e] + gap[c] * gap[e])
                 covars[k, c, e] = second / total - step[c] * step[e]
-        means[k] = model.means[k] + step
-        shared += total * covars[k]
+                shared[c, e] += total * covars[k, c, e]
         weight += total
-    if rule.pooled_covars:
-        shared = floored(shared / weight, rule.floor)
-        for k in range(n_components):
-            covars[k] = shared
-    else:
-        for k in range(n_components):
-            covars[k] = floored(covars[k], rule.floor)
+    for c in range(n_features):
+        for e in range(n_features):
+            shared[c, e] /= weight
+    for k in range(n_components):
+        floored = lifted(shared if rule.pooled_covars else covars[k], rule.floor)
+        for c in range(n_features):
+            for e in range(n_features):
+                covars[k, c, e] = floored[c, e]
     return means, covars
 
 
 @njit(**KERNEL)
-def floored(covar, floor):
+def lifted(covar, floor):
     """Return the covariance with eigenvalues below the floor lifted to it.
 
     Among matrices that are at least floor * I this one has the greatest likelihood,
     so the M step stays one and the likelihood never falls.
     """
-    scratch = np.zeros_like(covar)
+    scratch = np.zeros(covar.shape)
     if cholesky(covar, floor, scratch):
         return covar
     values, vectors = np.linalg.eigh(covar)
-    result = np.zeros_like(covar)
+    result = np.zeros(covar.shape)
     for r in range(values.shape[0]):
         value = max(values[r], floor)
         for c in range(covar.shape[0]):
-            for e in range(covar.shape[0]):
+            for e in range(c + 1):
                 result[c, e] += value * vectors[c, r] * vectors[e, r]
-    return 0.5 * (result + result.T)
-
-
-@njit(**KERNEL)
-def emission_update(covars, stats, model, prior, rule):
-    """Means and covariances of the M step."""
-    if covars.ndim == 2:
-        result = diag_update(stats, model, prior, rule)
-    else:
-        result = full_update(stats, model, prior, rule)
+    for c in range(covar.shape[0]):
+        for e in range(c):
+            result[e, c] = result[c, e]
     return result
 
 
 @njit(**KERNEL)
-def maximization(stats, model, prior, rule):
+def maximization(covars, stats, model, prior, rule):
     """M step: parameters that maximise the expected log posterior."""
     startprob, transmat = chain_update(stats, model, prior, rule)
-    means, covars = emission_update(model.covars, stats, model, prior, rule)
-    return Model(startprob, transmat, means, covars)
+    if covars.ndim == 2:
+        means, spreads = diag_update(stats, model, prior, rule)
+    else:
+        means, spreads = full_update(stats, model, prior, rule)
+    return Model(startprob, transmat, means, spreads)
 
 
 @njit(**KERNEL)
-def expected_log_density(covars, prior_covars, gaps):
-    """Sum over states of the prior's expected log density, up to a constant."""
-    n_components, n_features = gaps.shape
-    value = 0.0
-    for k in range(n_components):
-        if covars.ndim == 2:
-            for c in range(n_features):
-                spread = prior_covars[k, c] + gaps[k, c] * gaps[k, c]
-                value -= 0.5 * (np.log(covars[k, c]) + spread / covars[k, c])
-        else:
-            whitener = np.zeros((n_features, n_features))
-            value -= 0.5 * cholesky_whitener(covars[k], whitener)
-            precision = whitener.T @ whitener
-            for c in range(n_features):
-                for e in range(n_features):
-                    spread = prior_covars[k, c, e] + gaps[k, c] * gaps[k, e]
-                    value -= 0.5 * precision[c, e] * spread
-    return value
-
-
-@njit(**KERNEL)
-def log_prior(model, prior, rule):
+def log_prior(covars, model, prior, rule):
     """Logarithm of the prior at the model, up to a constant (0 without a prior).
 
     The prior acts as `relevance` expected frames, starts and steps per state.
     """
     if rule.relevance == 0:
         return 0.0
+    n_components, n_features = model.means.shape
     value = 0.0
-    for i in range(model.startprob.shape[0]):
+    for i in range(n_components):
         if prior.startprob[i] > 0:
             entry = max(model.startprob[i], LEAST_TRANSITION)
             value += prior.startprob[i] * np.log(entry)
-        for j in range(model.startprob.shape[0]):
+        for j in range(n_components):
             if prior.transmat[i, j] > 0:
                 entry = max(model.transmat[i, j], LEAST_TRANSITION)
                 value += prior.transmat[i, j] * np.log(entry)
-    gaps = prior.means - model.means
-    value += expected_log_density(model.covars, prior.covars, gaps)
+    for k in range(n_components):
+        if covars.ndim == 2:
+            for c in range(n_features):
+                gap = prior.means[k, c] - model.means[k, c]
+                spread = prior.covars[k, c] + gap * gap
+                value -= 0.5 * (np.log(covars[k, c]) + spread / covars[k, c])
+        else:
+            whitener = np.zeros((n_features, n_features))
+            value -= 0.5 * cholesky_whitener(covars[k], whitener)
+            for r in range(n_features):
+                whitened = 0.0
+                for c in range(r + 1):
+                    gap = prior.means[k, c] - model.means[k, c]
+                    whitened += whitener[r, c] * gap
+                    for e in range(r + 1):
+                        product = whitener[r, c] * whitener[r, e]
+                        value -= 0.5 * product * prior.covars[k, c, e]
+                value -= 0.5 * whitened * whitened
     return rule.relevance * value
-
-
-@njit(**KERNEL)
-def hard_stats(frames, seen, offsets, labels, origin, allowed):
-    """Statistics of frames whose states are given: within-state moments, counted steps.
-
-    Parameters
-    ----------
-    frames, seen : ndarray of shape (n_features, n_frames)
-        The sequences one after the other.
-
-    offsets : ndarray of shape (n_sequences + 1,)
-        Where they begin and end.
-
-    labels : ndarray of shape (n_frames,)
-        State of every frame.
-
-    origin : Model
-        What states without frames get.
-
-    allowed : ndarray of shape (n_components, n_components)
-        1 for transitions the topology has, else 0; the start has those of `origin`.
-    """
-    n_components = origin.startprob.shape[0]
-    stats = empty_stats(origin)
-    post = np.zeros((n_components, frames.shape[1]))
-    for t in range(frames.shape[1]):
-        post[labels[t], t] = 1.0
-    for s in range(offsets.shape[0] - 1):
-        stats.start[labels[offsets[s]]] += 1.0
-        for t in range(offsets[s] + 1, offsets[s + 1]):
-            stats.moves[labels[t - 1], labels[t]] += 1.0
-    # Half a step more for each state's row leaves every allowed move possible.
-    stats.start[:] = (stats.start + 1 / n_components) * (origin.startprob > 0)
-    for i in range(n_components):
-        stats.moves[i] = (stats.moves[i] + 0.5 / allowed[i].sum()) * allowed[i]
-    add_moments(origin.covars, frames, seen, post, origin.means, stats)
-    return stats
-
-
-@njit(**KERNEL)
-def climb(points, frames, seen, offsets, search, prior, rule, state):
-    """Choose a start and climb from it; see `em` and `screened_start`.
-
-    One kernel does both, since each would be compiled with all that it calls.
-    """
-    n_states = search.origin.startprob.shape[0] // rule.n_mix
-    post = np.empty((search.origin.startprob.shape[0], frames.shape[1]))
-    history = np.empty(max(rule.max_iter, SCREENING_STEPS) + 1)
-    best, best_value = search.origin, -np.inf
-    plain = Rule(rule.pooled_covars, rule.n_mix, rule.floor, 0.0, 0, 0.0)
-    # The last round is the climb itself, the others are trials of a start.
-    for trial in range(search.n_candidates + 1):
-        is_trial = trial < search.n_candidates
-        model, n_iter, steps = best, 0, rule.max_iter
-        if is_trial:
-            order = 0
-            if search.ordered:
-                order = 1 if trial == 0 else 2
-            labels = start_labels(points, offsets, n_states, rule.n_mix, order, state)
-            model, steps = search.origin, SCREENING_STEPS
-            stats = hard_stats(frames, seen, offsets, labels, model, search.allowed)
-            model = maximization(stats, model, model, plain)
-        if (is_trial and search.n_candidates == 1) or (not is_trial and steps < 0):
-            best = model
-            continue
-        converged, log_likelihood = False, 0.0
-        while True:
-            stats = empty_stats(model)
-            log_likelihood = expectation(frames, seen, offsets, model, stats, post)
-            history[n_iter] = log_likelihood
-            if not is_trial:
-                history[n_iter] += log_prior(model, prior, rule)
-                if n_iter > 0:
-                    gain = history[n_iter] - history[n_iter - 1]
-                    converged = gain <= rule.tol * frames.shape[1]
-            if converged or n_iter == steps:
-                break
-            model = maximization(stats, model, prior, plain if is_trial else rule)
-            n_iter += 1
-        if not is_trial:
-            return model, post, history[: n_iter + 1], log_likelihood, converged
-        if trial == 0 or history[n_iter] > best_value:
-            best, best_value = model, history[n_iter]
-    return best, post, history[:0], -np.inf, False
-
-
-def em(frames, seen, offsets, start, prior, rule):
-    """Climb from a start until the gain per frame is below the tolerance.
-
-    Parameters
-    ----------
-    frames, seen : ndarray of shape (n_features, n_frames)
-        The sequences one after the other.
-
-    offsets : ndarray of shape (n_sequences + 1,)
-        Where they begin and end.
-
-    start, prior : Model
-        Start values; the model to shrink to (not used at relevance 0).
-
-    rule : Rule
-        Constraints and stopping rule.
-
-    Returns
-    -------
-    model : Model
-        Parameters after the last M step.
-
-    post : ndarray of shape (n_components, n_frames)
-        State probabilities under them.
-
-    history : ndarray of shape (n_iter + 1,)
-        Log likelihood plus log prior before each M step and at the end.
-
-    log_likelihood : float
-        Log likelihood of the returned model.
-
-    converged : bool
-        Whether the gain fell below the tolerance.
-    """
-    search = Search(start, start.transmat, False, 0)
-    state = np.zeros(1, np.uint64)
-    return climb(frames, frames, seen, offsets, search, prior, rule, state)
-
-
-def screened_start(points, frames, seen, offsets, search, rule, state):
-    """Best of several starts after a few steps of EM from each.
-
-    Parameters
-    ----------
-    points, frames, seen : ndarray of shape (n_features, n_frames)
-        Frames in the coordinates of the start and of the fit, and the mask.
-
-    offsets : ndarray of shape (n_sequences + 1,)
-        Where the sequences begin and end.
-
-    search : Search
-        What to draw, and how many times.
-
-    rule : Rule
-        Constraints of the M step.
-
-    state : ndarray of shape (1,)
-        State of the random generator.
-
-    Returns
-    -------
-    model : Model
-        Start values.
-    """
-    rule = rule._replace(max_iter=-1)
-    return climb(points, frames, seen, offsets, search, search.origin, rule, state)[0]

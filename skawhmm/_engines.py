@@ -1,6 +1,7 @@
-"""Engines that climb from a start: ours, hmmlearn's, or one of its estimators.
+"""Engines that climb from a start in place of ours: hmmlearn's and its estimators.
 
-An engine takes what `batched_engine` takes and returns what `em` returns.
+An engine takes the frames of one sequence in the coordinates of the fit, a start, a
+rule and a seed, and returns a row of `Climbs`.
 """
 
 from functools import partial
@@ -8,13 +9,13 @@ from functools import partial
 import numpy as np
 from sklearn.base import clone
 
-from skawhmm._em import Model, empty_stats, expectation, floored
+from skawhmm._climb import Climbs
+from skawhmm._em import Model, empty_stats, expectation, lifted
 from skawhmm._hmmlearn import arrays_from_hmmlearn
-from skawhmm._single_fit import batched_engine
 
 
 def resolve_engine(engine, covariance_type):
-    """Turn the parameter `engine` into a callable.
+    """Turn the parameter `engine` into a callable, or None for our own.
 
     Parameters
     ----------
@@ -27,11 +28,11 @@ def resolve_engine(engine, covariance_type):
     if not isinstance(engine, str):
         return partial(estimator_engine, engine, covariance_type)
     if engine == "batched":
-        return batched_engine
+        return None
     return partial(hmmlearn_engine, covariance_type)
 
 
-def hmmlearn_engine(covariance_type, frames, seen, start, rule, seed):  # noqa: ARG001
+def hmmlearn_engine(covariance_type, frames, start, rule, seed):
     """Climb by `hmmlearn.hmm.GaussianHMM` from our start values."""
     from hmmlearn.hmm import GaussianHMM
 
@@ -57,15 +58,7 @@ def hmmlearn_covars(covars, covariance_type):
     return covars[0] if covariance_type == "tied" else covars
 
 
-def estimator_engine(
-    estimator,
-    covariance_type,
-    frames,
-    seen,  # noqa: ARG001
-    start,
-    rule,
-    seed,
-):
+def estimator_engine(estimator, covariance_type, frames, start, rule, seed):
     """Fit a clone of an hmmlearn estimator, with its own start and stopping rule."""
     model = clone(estimator)
     model.set_params(
@@ -94,7 +87,7 @@ def fitted_result(model, frames, rule):
     if covars.ndim == 2:
         covars = np.maximum(covars, rule.floor)
     else:
-        covars = np.stack([floored(covar, rule.floor) for covar in covars])
+        covars = np.stack([lifted(covar, rule.floor) for covar in covars])
     startprob = np.array(arrays["startprobs"], float)
     fitted = Model(
         startprob / startprob.sum(),
@@ -106,8 +99,8 @@ def fitted_result(model, frames, rule):
         raise ValueError(f"{type(model).__name__} ended in parameters that are NaN")
     post = np.empty((len(transmat), frames.shape[1]))
     offsets, seen = np.array([0, frames.shape[1]]), np.empty((0, 0))
-    value = expectation(frames, seen, offsets, fitted, empty_stats(fitted), post)
-    history = np.append(np.asarray(model.monitor_.history, float)[-1:], value)
-    n_iter = model.monitor_.iter
-    history = np.concatenate([np.full(max(n_iter - 1, 0), -np.inf), history])
-    return fitted, post, history, value, bool(model.monitor_.converged)
+    stats = empty_stats(fitted)
+    value = expectation(fitted.covars, frames, seen, offsets, fitted, stats, post)
+    monitor = model.monitor_
+    steps, converged = np.array(monitor.iter), np.array(bool(monitor.converged))
+    return Climbs(fitted, post.sum(axis=1), value, value, steps, converged)

@@ -6,13 +6,14 @@ import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from tqdm.auto import tqdm
 
-from skawhmm._coordinates import make_coordinates
 from skawhmm._models import HMMBatch
-from skawhmm._pooled_fit import adapted_fit, pooled_start_fit
-from skawhmm._single_fit import Fit, independent_fit, selected_fit, still_fit
+from skawhmm._pooled_fit import adapted_fits, pooled_start_fits
+from skawhmm._single_fit import Fit, independent_fits
 
-# Blocks per worker in a batch of fits, which evens out their lengths.
+# Blocks per worker in a batch of fits, which evens out their lengths ...
 BLOCKS_PER_JOB = 8
+# ... or more, so that a block has about this many values at most and stays in the cache.
+BLOCK_VALUES = 2**18
 
 
 def fit_models(
@@ -32,7 +33,7 @@ def fit_models(
         Prior or start.
 
     fit : callable or None
-        Fits one sequence, given the options and `pooled`; None is `fit_sequence`.
+        Fits a list of sequences, given the options and `pooled`; None is `gaussian_fits`.
 
     n_jobs : int or None
         Jobs; the result does not depend on them.
@@ -46,7 +47,7 @@ def fit_models(
         In the order of the sequences.
     """
     blocks = even_blocks(sequences, n_jobs)
-    fit = fit or fit_sequence
+    fit = fit or gaussian_fits
     tasks = (delayed(fit_block)(sequences, b, options, pooled, fit) for b in blocks)
     parallel = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
     fits: list[Fit] = []
@@ -58,33 +59,31 @@ def fit_models(
 
 
 def fit_block(sequences, block, options, pooled, fit):
-    """Fit the sequences of a range one after the other."""
-    fits = []
-    for i in block:
-        try:
-            fits.append(fit(sequences[i], options, pooled))
-        except ValueError as error:
-            raise ValueError(f"X[{i}] could not be fitted: {error}.") from error
-    return fits
+    """Fit the sequences of a range; an error names the one it is about."""
+    try:
+        return fit([sequences[i] for i in block], options, pooled)
+    except ValueError as error:
+        if len(block) == 1:
+            text = f"X[{block[0]}] could not be fitted: {error}."
+            raise ValueError(text) from error
+    singles = (block[i : i + 1] for i in range(len(block)))
+    parts = [fit_block(sequences, one, options, pooled, fit) for one in singles]
+    return [part[0] for part in parts]
 
 
-def fit_sequence(x, options, pooled=None):
-    """Fit one sequence; the parameters are those of `fit_models`."""
-    if pooled is not None:
-        lean = adapted_fit if options.relevance > 0 else pooled_start_fit
-        return lean(x, options, pooled)
-    channels = x.T.copy()
-    coordinates = make_coordinates(channels, options.covariance_type)
-    if not coordinates.active.any():
-        return still_fit(len(x), coordinates, options)
-    fit = independent_fit if options.criterion is None else selected_fit
-    return fit(channels, coordinates, options)
+def gaussian_fits(sequences, options, pooled=None):
+    """Fit models with Gaussian states; the parameters are those of `fit_models`."""
+    if pooled is None:
+        return independent_fits(sequences, options)
+    lean = adapted_fits if options.relevance > 0 else pooled_start_fits
+    return lean(sequences, options, pooled)
 
 
 def even_blocks(sequences, n_jobs):
     """Ranges of sequences of about equal total length, a few for each job."""
-    n_blocks = min(len(sequences), BLOCKS_PER_JOB * effective_n_jobs(n_jobs))
-    ends = np.cumsum([len(x) for x in sequences])
+    ends = np.cumsum([np.size(x) for x in sequences])
+    n_blocks = max(BLOCKS_PER_JOB * effective_n_jobs(n_jobs), ends[-1] // BLOCK_VALUES)
+    n_blocks = min(n_blocks, len(sequences))
     parts = np.minimum((ends - 1) * n_blocks // ends[-1], n_blocks - 1)
     cuts = np.flatnonzero(np.diff(parts)) + 1
     return [

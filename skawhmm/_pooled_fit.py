@@ -6,14 +6,18 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed
 
-from skawhmm._coordinates import Coordinates, make_coordinates
-from skawhmm._em import Model, em, empty_stats, expectation, floored, maximization
+from skawhmm._climb import climb, stacked
+from skawhmm._coordinates import Coordinates, channel_scales, pooled_coordinates
+from skawhmm._em import Model, empty_stats, expectation, lifted, maximization
 from skawhmm._single_fit import (
-    climbed,
+    alike,
+    climbs_from,
     criterion_value,
-    finished_fit,
-    start_model,
-    still_fit,
+    finished_fits,
+    joined_channels,
+    make_group,
+    start_models,
+    still_fits,
     without_empty_states,
 )
 from skawhmm._starts import distinct_count
@@ -32,6 +36,8 @@ class PooledModel:
 
     model: Model
     coordinates: Coordinates
+    n_states: int
+    n_timesteps: int
     log_likelihood: float
     n_iter: int
     converged: bool
@@ -53,28 +59,25 @@ def fit_pooled(sequences, options, n_jobs=None):
     """
     options = replace(options, relevance=0.0)
     pool = np.concatenate(sequences).T.copy()
-    coordinates = make_coordinates(pool, options.covariance_type)
-    if not coordinates.active.any():
-        fit = still_fit(pool.shape[1], coordinates, options)
-        return PooledModel(fit.model, coordinates, 0.0, 0, True)
-    n_frames = pool.shape[1]
+    coordinates = pooled_coordinates(pool, options.covariance_type)
+    n_active = int(coordinates.active.sum())
+    if n_active == 0:
+        fit = still_fits(*still_parts(pool, options))[0]
+        return PooledModel(fit.model, coordinates, 1, fit.n_timesteps, 0.0, 0, True)
     del pool
     blocks = pool_blocks(sequences, coordinates)
     counts: list[int] = [options.n_components]
     if options.criterion is not None:
         counts = list(range(1, options.n_components + 1))
-    best, best_value = None, np.inf
-    for n_states in counts:
-        fit = pooled_runs(blocks, coordinates, n_states, options, n_jobs)
-        value = 0.0
-        if options.criterion is not None:
-            n_features = int(coordinates.active.sum())
-            value = criterion_value(
-                fit.log_likelihood, n_frames, n_states, n_features, options
-            )
-        if value < best_value:
-            best, best_value = fit, value
-    return best
+    fits = [pooled_runs(blocks, coordinates, n, options, n_jobs) for n in counts]
+    return min(fits, key=lambda fit: criterion_value(fit, n_active, options))
+
+
+def still_parts(channels, options):
+    """Describe one sequence of which no channel moves, for `still_fits`."""
+    offsets = np.array([0, channels.shape[1]])
+    scales = channel_scales(channels, offsets, options.covariance_type)
+    return np.diff(offsets), np.array([True]), scales, options
 
 
 def pool_blocks(sequences, coordinates):
@@ -111,8 +114,12 @@ def pooled_runs(blocks, coordinates, n_states, options, n_jobs):
     best: Any = None
     for run in range(options.n_init):
         z, frames, seen, offsets = joined(blocks)
-        n_used = distinct_count(z, n_states)
-        start, _ = start_model(z, frames, seen, offsets, n_used, options, run)
+        n_used = distinct_count(z, 0, z.shape[1], n_states)
+        bounds = offsets[[0, -1]]
+        starts, _ = start_models(
+            z, frames, seen, offsets, bounds, n_used, options, run
+        )
+        start = Model(*(part[0] for part in starts))
         del z, frames, seen
         result = em_over_blocks(blocks, start, options.rule(), n_jobs)
         if best is None or result[2] > best[2]:
@@ -123,8 +130,15 @@ def pooled_runs(blocks, coordinates, n_states, options, n_jobs):
     excess = sum(
         coordinates.excess(frames.shape[1], seen) for _, frames, seen, _ in blocks
     )
-    model = model._replace(means=means, covars=covars)
-    return PooledModel(model, coordinates, log_likelihood - excess, n_iter, converged)
+    return PooledModel(
+        model._replace(means=means, covars=covars),
+        coordinates,
+        n_states,
+        sum(frames.shape[1] for _, frames, _, _ in blocks),
+        float(log_likelihood - excess),
+        n_iter,
+        converged,
+    )
 
 
 def block_expectation(block, model):
@@ -132,7 +146,8 @@ def block_expectation(block, model):
     _, frames, seen, offsets = block
     stats = empty_stats(model)
     post = np.empty((len(model.startprob), frames.shape[1]))
-    return expectation(frames, seen, offsets, model, stats, post), stats, post.sum(1)
+    value = expectation(model.covars, frames, seen, offsets, model, stats, post)
+    return value, stats, post.sum(axis=1)
 
 
 def em_over_blocks(blocks, model, rule, n_jobs):
@@ -153,39 +168,69 @@ def em_over_blocks(blocks, model, rule, n_jobs):
             for _, part, _ in parts:
                 for total, term in zip(stats, part, strict=True):
                     np.add(total, term, out=total)
-            model = maximization(stats, model, model, rule)
+            model = maximization(model.covars, stats, model, model, rule)
             previous, n_iter = log_likelihood, n_iter + 1
 
 
-def pooled_start_fit(x, options, pooled):
-    """Fit by maximum likelihood, started from the pooled model."""
-    channels = x.T.copy()
-    coordinates = make_coordinates(channels, options.covariance_type)
-    if not coordinates.active.any():
-        return still_fit(len(x), coordinates, options)
-    start = coordinates.local_model(pooled.model)
-    start = start._replace(covars=lifted(start.covars, options.rule().floor))
-    z, seen = coordinates.standardized(channels)
-    return climbed(coordinates.frames(z), seen, [(start, 0)], coordinates, options)
+def pooled_start_fits(sequences, options, pooled):
+    """Fit every sequence by maximum likelihood, started from the pooled model."""
+    pool = channels, offsets = joined_channels(sequences)
+    kind = options.covariance_type
+    scales = channel_scales(channels, offsets, kind)
+    active, _, gappy, *_ = scales
+    moving = active.any(axis=1)
+    fits: list[Any] = still_fits(np.diff(offsets), ~moving, scales, options)
+    chosen = np.flatnonzero(moving)
+    keys = np.column_stack([active, gappy.any(axis=1)])
+    for rows in alike(keys[chosen]) if len(chosen) else []:
+        group = make_group(pool, chosen[rows], scales=scales, covariance_type=kind)
+        starts = group.coordinates.local_model(pooled.model)
+        starts = starts._replace(covars=floored(starts.covars, options.rule().floor))
+        climbs = climbs_from(group, starts, options)
+        for i, fit in zip(
+            group.members, finished_fits(climbs, group, options), strict=True
+        ):
+            fits[i] = fit
+    return fits
 
 
-def lifted(covars, floor):
-    """Covariances of a start no smaller than the floor."""
-    if covars.ndim == 2:
+def floored(covars, floor):
+    """Covariances of starts no smaller than the floor."""
+    if covars.ndim == 3:
         return np.maximum(covars, floor)
-    return np.stack([floored(covar, floor) for covar in covars])
+    lifts = [[lifted(covar, floor) for covar in model] for model in covars]
+    return np.array(lifts)
 
 
-def adapted_fit(x, options, pooled):
-    """Fit by maximum a posteriori with the pooled model as conjugate prior."""
+def adapted_fits(sequences, options, pooled):
+    """Fit every sequence a posteriori with the pooled model as conjugate prior."""
     coordinates = pooled.coordinates
+    prior, rule = stacked(coordinates.local_model(pooled.model)), options.rule()
+    gappy = [[np.isnan(x[:, coordinates.active]).any()] for x in sequences]
+    fits: list[Any] = [None] * len(sequences)
+    pool = joined_channels(sequences)
+    for members in alike(np.array(gappy)):
+        group = make_group(pool, members, coordinates=coordinates)
+        bounds, none = group.offsets, np.empty((0, group.frames.shape[1]), np.int64)
+        climbs = climb(
+            group.frames,
+            group.seen,
+            bounds,
+            bounds,
+            none,
+            prior.transmat[0],
+            prior,
+            prior,
+            rule,
+        )
+        for i, fit in zip(members, finished_fits(climbs, group, options), strict=True):
+            fits[i] = completed_fit(fit, sequences[i], coordinates, options)
+    return fits
+
+
+def completed_fit(fit, x, coordinates, options):
+    """Return an adapted fit with the channels that the states say nothing of."""
     missing = np.isnan(x).all(axis=0)
-    prior = coordinates.local_model(pooled.model)
-    z, seen = coordinates.standardized(x.T.copy())
-    result = em(
-        coordinates.frames(z), seen, np.array([0, len(x)]), prior, prior, options.rule()
-    )
-    fit = finished_fit(result, coordinates, seen, missing, options)
     means, covars = fit.model.means, fit.model.covars
     for c in np.flatnonzero(~coordinates.active | missing):
         mean, variance = still_moments(x[:, c], coordinates, c, options.relevance)
@@ -194,7 +239,7 @@ def adapted_fit(x, options, pooled):
         if covars.ndim == 3:
             others = np.arange(len(coordinates.active)) != c
             covars[:, c, others] = covars[:, others, c] = 0
-    return fit
+    return replace(fit, observed=~missing)
 
 
 def still_moments(values, coordinates, c, relevance):

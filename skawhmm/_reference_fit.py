@@ -4,19 +4,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from skawhmm._coordinates import Coordinates, make_coordinates
-from skawhmm._em import (
-    Model,
-    Search,
-    empty_stats,
-    maximization,
-    screened_start,
-)
+from skawhmm._coordinates import Coordinates, pooled_coordinates
+from skawhmm._em import Model, empty_stats, maximization
 from skawhmm._parallel import Shared, completed
 from skawhmm._pooled_fit import block_expectation, joined, pool_blocks
 from skawhmm._relative import writable
-from skawhmm._single_fit import FitOptions, blank_model
-from skawhmm._starts import content_seed, distinct_count
+from skawhmm._single_fit import FitOptions, start_labels, started
+from skawhmm._starts import distinct_count
 
 # Longer sequences are sampled in pieces of this many frames.
 PIECE = 100
@@ -105,7 +99,7 @@ def fit_references(pieces, sizes, options, *, n_jobs=None, verbose=False):
     coordinates : Coordinates
         Those of all references.
     """
-    coordinates = make_coordinates(np.concatenate(pieces).T.copy(), "diag")
+    coordinates = pooled_coordinates(np.concatenate(pieces).T.copy(), "diag")
     blocks = pool_blocks(pieces, coordinates)
     fit_options = FitOptions(reg_covar=options.reg_covar, seed=options.seed)
     pool = joined(blocks)
@@ -125,11 +119,11 @@ def reference_start(pool, n_components, options):
     z, frames, seen, offsets = pool
     if len(z) == 0:
         return Model(np.ones(1), np.ones((1, 1)), np.zeros((1, 0)), np.zeros((1, 0)))
-    n_states = distinct_count(z, n_components)
-    origin, allowed = blank_model(len(z), n_states, "ergodic", 1, False)
-    state = np.array([content_seed(z.ravel(), options.seed)], np.uint64)
-    search = Search(origin, allowed, False, 1)
-    return screened_start(z, frames, seen, offsets, search, options.rule(), state)
+    n_states, bounds = distinct_count(z, 0, z.shape[1], n_components), offsets[[0, -1]]
+    labels, _ = start_labels(z, offsets, bounds, n_states, 1, options)
+    rule = options.rule()._replace(max_iter=-1)
+    climbs = started(frames, seen, offsets, bounds, labels, n_states, options, rule)
+    return Model(*(part[0] for part in climbs.model))
 
 
 def reference_climb(blocks, model, rule, options, n_jobs, verbose):
@@ -156,7 +150,7 @@ def reference_climb(blocks, model, rule, options, n_jobs, verbose):
         if converged or n_iter == options.max_iter:
             return Reference(model, weights, log_likelihood, n_iter)
         stats = summed_stats(model, parts)
-        model = maximization(stats, model, model, rule)
+        model = maximization(model.covars, stats, model, model, rule)
         if not options.is_chain:
             model = without_memory(model, weights * n_frames + PSEUDO_COUNT)
         previous, n_iter = log_likelihood, n_iter + 1

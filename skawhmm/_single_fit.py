@@ -1,7 +1,8 @@
-"""Fitting one sequence: its own start values, EM, the number of states.
+"""Fitting one model a sequence: its own start values, EM, the number of states.
 
-A sequence is fitted in its own coordinates; what it gets depends on its frames and the
-options, and on nothing else.
+Sequences that are alike in what decides the shapes of arrays go through the kernels
+together. A sequence is fitted in its own coordinates; what it gets depends on its
+frames and the options, and on nothing else.
 """
 
 from dataclasses import dataclass, replace
@@ -10,8 +11,16 @@ from typing import Any
 
 import numpy as np
 
-from skawhmm._em import LEAST_FLOOR, Model, Rule, Search, em, screened_start
-from skawhmm._starts import content_seed, distinct_count
+from skawhmm._climb import Climbs, climb
+from skawhmm._coordinates import Coordinates, channel_scales, make_coordinates
+from skawhmm._em import LEAST_FLOOR, Model, Rule
+from skawhmm._starts import (
+    content_seeds,
+    distinct_counts,
+    kmeans_starts,
+    segment_starts,
+    split_starts,
+)
 
 # A state with fewer expected frames than this is empty: weight 0, never entered.
 DEAD_COUNT = 1e-6
@@ -32,8 +41,8 @@ class FitOptions:
     criterion : {None, "aic", "bic"}
         If not None, `n_components` is the largest number of states tried.
 
-    engine : callable
-        Climbs from a start: `batched_engine`, or one with its parameters and results.
+    engine : callable or None
+        Climbs from the start of one sequence, in place of our own kernel.
     """
 
     n_components: int = 3
@@ -76,9 +85,76 @@ class Fit:
     n_timesteps: int
 
 
-def batched_engine(frames, seen, start, rule, seed):  # noqa: ARG001
-    """Climb by our own kernel."""
-    return em(frames, seen, np.array([0, frames.shape[1]]), start, start, rule)
+@dataclass(frozen=True)
+class Group:
+    """Sequences that go through the kernels together.
+
+    Attributes
+    ----------
+    members : ndarray of shape (n_sequences,)
+        Their numbers.
+
+    coordinates : Coordinates
+        Theirs, or one for all.
+
+    points, frames, seen : ndarray of shape (n_active, n_frames)
+        The sequences one after the other: standardized, in the coordinates of the fit,
+        and the mask (empty if all is observed).
+
+    offsets : ndarray of shape (n_sequences + 1,)
+        Where they begin and end.
+    """
+
+    members: np.ndarray
+    coordinates: Coordinates
+    points: np.ndarray
+    frames: np.ndarray
+    seen: np.ndarray
+    offsets: np.ndarray
+
+
+def joined_channels(sequences):
+    """Sequences as one array (n_features, n_frames), and where they begin and end."""
+    channels = np.ascontiguousarray(np.concatenate(sequences).T)
+    return channels, np.cumsum([0, *(len(x) for x in sequences)])
+
+
+def alike(keys):
+    """Groups of rows that are equal, as arrays of their numbers."""
+    if (keys == keys[0]).all():
+        return [np.arange(len(keys))]
+    _, kinds = np.unique(keys, axis=0, return_inverse=True)
+    return [np.flatnonzero(kinds == kind) for kind in range(kinds.max() + 1)]
+
+
+def make_group(pool, members, coordinates=None, scales=None, covariance_type=None):
+    """Group of some sequences of a pool, in given coordinates or their own.
+
+    Parameters
+    ----------
+    pool : tuple of ndarray
+        What `joined_channels` returned.
+
+    members : ndarray of shape (n_sequences,)
+        Which of its sequences.
+
+    coordinates : Coordinates or None
+        Coordinates for all; or else ...
+
+    scales, covariance_type :
+        ... what `channel_scales` returned for the pool, and for which covariances.
+    """
+    channels, offsets = pool
+    if len(members) < len(offsets) - 1:
+        parts = [channels[:, offsets[i] : offsets[i + 1]] for i in members]
+        offsets = np.cumsum([0, *(part.shape[1] for part in parts)])
+        channels = np.concatenate(parts, axis=1)
+    if coordinates is None:
+        scales = tuple(part[members] for part in scales)
+        coordinates = make_coordinates(channels, offsets, scales, covariance_type)
+    z, seen = coordinates.standardized(channels, offsets)
+    frames = coordinates.frames(z, offsets)
+    return Group(members, coordinates, z, frames, seen, offsets)
 
 
 def allowed_moves(topology, n_states):
@@ -95,114 +171,256 @@ def allowed_moves(topology, n_states):
 def blank_model(n_features, n_states, topology, n_mix, full):
     """Model with uniform chain and the moments of standard coordinates; its mask.
 
-    The arrays are shared between calls and must not be written to.
+    It is a stack of one. The arrays are shared between calls and must not be written.
     """
     start, allowed = allowed_moves(topology, n_states)
     start, allowed = np.repeat(start, n_mix), np.kron(allowed, np.ones((n_mix, n_mix)))
     covar = np.eye(n_features) if full else np.ones(n_features)
     model = Model(
-        start / start.sum(),
-        allowed / allowed.sum(axis=1, keepdims=True),
-        np.zeros((len(start), n_features)),
-        np.repeat(covar[None], len(start), axis=0),
+        (start / start.sum())[None],
+        (allowed / allowed.sum(axis=1, keepdims=True))[None],
+        np.zeros((1, len(start), n_features)),
+        np.repeat(covar[None], len(start), axis=0)[None],
     )
     return model, allowed
 
 
-def start_model(points, frames, seen, offsets, n_states, options, run):
-    """Start values of one run, and the seed they were made with."""
-    seed = content_seed(points.ravel(), options.seed + 1000003 * run)
-    full = options.covariance_type in {"full", "tied"}
-    origin, allowed = blank_model(
-        len(frames), n_states, options.topology, options.n_mix, full
-    )
-    ordered = options.topology != "ergodic"
-    n_candidates = n_starts(n_states * options.n_mix, frames.shape[1])
-    search = Search(origin, allowed, ordered, n_candidates)
-    state = np.array([seed], np.uint64)
-    rule = options.rule()
-    start = screened_start(points, frames, seen, offsets, search, rule, state)
-    return start, int(seed)
-
-
 def n_starts(n_components, n_frames):
     """Return how many starts to compare: more where they cost less."""
-    if n_components == 1:
-        return 1
-    return int(np.clip(CANDIDATE_FRAMES // n_frames, *CANDIDATES))
+    most = np.clip(CANDIDATE_FRAMES // n_frames, *CANDIDATES)
+    return np.where(n_components == 1, 1, most)
 
 
-def independent_fit(channels, coordinates, options):
-    """Fit by maximum likelihood from the sequence's own start values."""
-    z, seen = coordinates.standardized(channels)
-    frames, offsets = coordinates.frames(z), np.array([0, z.shape[1]])
-    n_states = distinct_count(z, options.n_components)
-    runs = (
-        start_model(z, frames, seen, offsets, n_states, options, run)
-        for run in range(options.n_init)
+def start_labels(points, offsets, bounds, n_states, n_candidates, options, run=0):
+    """States of the frames in the starts to be compared, and the seeds of the models.
+
+    Parameters
+    ----------
+    points : ndarray of shape (n_features, n_frames)
+        Standardized frames.
+
+    offsets, bounds : ndarray
+        Where sequences, and where the frames of a model, begin and end.
+
+    n_states, n_candidates : int
+        Number of states, and of starts for each model.
+
+    options : FitOptions
+        How.
+
+    run : int
+        Number of the restart.
+
+    Returns
+    -------
+    labels : ndarray of int of shape (n_candidates, n_frames)
+        State (and mixture component) of every frame.
+
+    seeds : ndarray of shape (n_models,)
+        What they were drawn with.
+    """
+    seeds = content_seeds(points, bounds, options.seed + 1000003 * run)
+    labels = np.empty((n_candidates, points.shape[1]), np.int64)
+    states = seeds.copy()
+    if options.topology == "ergodic":
+        kmeans_starts(points, bounds, n_states, states, labels)
+    else:
+        segment_starts(points, offsets, bounds, n_states, states, labels)
+    if options.n_mix > 1:
+        split_starts(points, bounds, options.n_mix, states, labels)
+    return labels, seeds[:, 0]
+
+
+def started(frames, seen, offsets, bounds, labels, n_states, options, rule):
+    """Climb, by the rule, from the best of the starts that the labels give."""
+    full = options.covariance_type in {"full", "tied"}
+    shape = (len(frames), n_states, options.topology, options.n_mix, full)
+    origin, allowed = blank_model(*shape)
+    return climb(frames, seen, offsets, bounds, labels, allowed, origin, origin, rule)
+
+
+def start_models(points, frames, seen, offsets, bounds, n_states, options, run=0):
+    """Start values of models, and the seeds they were drawn with.
+
+    Parameters
+    ----------
+    points, frames, seen : ndarray of shape (n_features, n_frames)
+        Frames in the coordinates of the start and of the fit, and the mask.
+
+    offsets, bounds, n_states, options, run :
+        As in `start_labels`.
+    """
+    n_frames = int(np.diff(bounds).min())
+    n_candidates = int(n_starts(n_states * options.n_mix, n_frames))
+    labels, seeds = start_labels(
+        points, offsets, bounds, n_states, n_candidates, options, run
     )
-    return climbed(frames, seen, runs, coordinates, options)
+    rule = options.rule()._replace(max_iter=-1)
+    climbs = started(frames, seen, offsets, bounds, labels, n_states, options, rule)
+    return climbs.model, seeds
 
 
-def climbed(frames, seen, starts, coordinates, options):
-    """Best of the fits from several starts, in raw units."""
-    engine = options.engine or batched_engine
-    rule = options.rule()
-    best = None
-    for start, seed in starts:
-        result = engine(frames, seen, start, rule, seed)
-        if best is None or result[2][-1] > best[2][-1]:
-            best = result
-    return finished_fit(best, coordinates, seen, coordinates.missing, options)
+def independent_fits(sequences, options):
+    """Fit every sequence by maximum likelihood from its own start values.
+
+    Parameters
+    ----------
+    sequences : list of ndarray of shape (n_timesteps, n_features)
+        Checked sequences.
+
+    options : FitOptions
+        How.
+
+    Returns
+    -------
+    fits : list of Fit
+        In the order of the sequences.
+    """
+    pool = channels, offsets = joined_channels(sequences)
+    scales = channel_scales(channels, offsets, options.covariance_type)
+    active, _, gappy, *_ = scales
+    most = distinct_counts(channels, offsets, options.n_components)
+    lengths, moving = np.diff(offsets), active.any(axis=1)
+    fits: list[Any] = still_fits(lengths, ~moving, scales, options)
+    best = np.full(len(sequences), np.inf)
+    sizes = [options.n_components]
+    if options.criterion is not None:
+        sizes = list(range(1, options.n_components + 1))
+    for size in sizes:
+        n_states = np.minimum(most, size)
+        chosen = np.flatnonzero(moving & ((n_states == size) | (len(sizes) == 1)))
+        if len(chosen) == 0:
+            continue
+        n_candidates = n_starts(n_states * options.n_mix, lengths)
+        keys = np.column_stack([active, gappy.any(axis=1), n_states, n_candidates])
+        for rows in alike(keys[chosen]):
+            members, kind = chosen[rows], options.covariance_type
+            group = make_group(pool, members, scales=scales, covariance_type=kind)
+            shape = n_states[members[0]], n_candidates[members[0]]
+            for i, fit in zip(members, group_fits(group, *shape, options), strict=True):
+                value = criterion_value(fit, active[i].sum(), options)
+                if value < best[i]:
+                    fits[i], best[i] = fit, value
+    return fits
 
 
-def finished_fit(result, coordinates, seen, missing, options):
-    """Turn the result of an engine into a fit in raw units."""
-    model, post, history, log_likelihood, converged = result
-    n_timesteps = post.shape[1]
+def group_fits(group, n_states, n_candidates, options):
+    """Fit the sequences of a group with one number of states: the best restart."""
+    bounds = group.offsets
+    best: Any = None
+    for run in range(options.n_init):
+        labels, seeds = start_labels(
+            group.points, group.offsets, bounds, n_states, n_candidates, options, run
+        )
+        rule = options.rule()
+        if options.engine is not None:
+            rule = rule._replace(max_iter=-1)
+        climbs = started(
+            group.frames, group.seen, bounds, bounds, labels, n_states, options, rule
+        )
+        if options.engine is not None:
+            climbs = engine_climbs(group, climbs.model, seeds, options)
+        best = climbs if best is None else better(best, climbs)
+    return finished_fits(best, group, options)
+
+
+def climbs_from(group, starts, options):
+    """Climb from given starts, one for each sequence of a group."""
+    if options.engine is not None:
+        return engine_climbs(group, starts, np.zeros(len(group.members), int), options)
+    none = np.empty((0, group.frames.shape[1]), np.int64)
+    allowed, rule = starts.transmat[0], options.rule()
+    bounds = group.offsets
+    return climb(
+        group.frames, group.seen, bounds, bounds, none, allowed, starts, starts, rule
+    )
+
+
+def engine_climbs(group, starts, seeds, options):
+    """Let another engine climb, sequence by sequence."""
+    climbs = []
+    for i, (first, last) in enumerate(
+        zip(group.offsets[:-1], group.offsets[1:], strict=True)
+    ):
+        frames = np.ascontiguousarray(group.frames[:, first:last])
+        start = Model(*(part[i] for part in starts))
+        climbs.append(options.engine(frames, start, options.rule(), int(seeds[i])))
+    model = Model(*(np.stack(parts) for parts in zip(*(c.model for c in climbs), strict=True)))
+    rest = [np.stack(parts) for parts in zip(*(c[1:] for c in climbs), strict=True)]
+    return Climbs(model, *rest)
+
+
+def better(a, b):
+    """Of two climbs of the same sequences, those that ended higher."""
+    wins = b.objective > a.objective
+    chosen = [
+        np.where(wins.reshape(-1, *(1,) * (left.ndim - 1)), right, left)
+        for left, right in zip((*a.model, *a[1:]), (*b.model, *b[1:]), strict=True)
+    ]
+    return Climbs(Model(*chosen[:4]), *chosen[4:])
+
+
+def finished_fits(climbs, group, options):
+    """Turn climbs into fits in raw units."""
+    model, coordinates = climbs.model, group.coordinates
     if options.relevance == 0:
-        model = without_empty_states(model, post.sum(axis=1))
+        model = without_empty_states(model, climbs.counts)
     means, covars = coordinates.raw_emissions(model)
-    weights = np.where(model.startprob + model.transmat.sum(axis=0) > 0, post.sum(1), 0)
-    excess = coordinates.excess(n_timesteps, seen)
-    return Fit(
-        Model(model.startprob, model.transmat, means, covars),
-        weights / weights.sum(),
-        ~missing,
-        len(weights) // options.n_mix,
-        float(log_likelihood - excess),
-        float(history[-1] - excess),
-        len(history) - 1,
-        bool(converged),
-        n_timesteps,
-    )
+    entered = model.startprob + model.transmat.sum(axis=1) > 0
+    weights = np.where(entered, climbs.counts, 0.0)
+    weights /= weights.sum(axis=1, keepdims=True)
+    lengths = np.diff(group.offsets)
+    excess = coordinates.excess(lengths, group.seen, group.offsets)
+    observed = np.broadcast_to(~coordinates.missing, (len(lengths), means.shape[-1]))
+    return [
+        Fit(
+            Model(model.startprob[i], model.transmat[i], means[i], covars[i]),
+            weights[i],
+            observed[i],
+            weights.shape[1] // options.n_mix,
+            float(climbs.log_likelihood[i] - excess[i]),
+            float(climbs.objective[i] - excess[i]),
+            int(climbs.n_iter[i]),
+            bool(climbs.converged[i]),
+            int(lengths[i]),
+        )
+        for i in range(len(lengths))
+    ]
 
 
 def without_empty_states(model, counts):
-    """Return the model with states of no expected frames cut off from the others."""
+    """Return models with states of no expected frames cut off from the others."""
     dead = counts < DEAD_COUNT
-    if not dead.any() or dead.all():
-        return model
+    dead &= ~dead.all(axis=-1, keepdims=True)
+    changed = dead.any(axis=-1)[..., None]
     startprob = np.where(dead, 0.0, model.startprob)
-    transmat = np.where(dead, 0.0, model.transmat)
-    stuck = transmat.sum(axis=1) == 0
+    transmat = np.where(dead[..., None, :], 0.0, model.transmat)
     # A row that led only to empty states goes anywhere else the chain may start.
-    transmat[stuck] = startprob
+    stuck = transmat.sum(axis=-1, keepdims=True) == 0
+    transmat = np.where(stuck, startprob[..., None, :], transmat)
+    startprob = startprob / startprob.sum(axis=-1, keepdims=True)
+    transmat = transmat / transmat.sum(axis=-1, keepdims=True)
     return model._replace(
-        startprob=startprob / startprob.sum(),
-        transmat=transmat / transmat.sum(axis=1, keepdims=True),
+        startprob=np.where(changed, startprob, model.startprob),
+        transmat=np.where(changed[..., None], transmat, model.transmat),
     )
 
 
-def still_fit(n_timesteps, coordinates, options):
-    """One state for a sequence of which no channel moves."""
-    n_features = len(coordinates.active)
-    covars = np.zeros((1, n_features))
-    if options.covariance_type in {"full", "tied"}:
-        covars = np.zeros((1, n_features, n_features))
-    model = Model(np.ones(1), np.ones((1, 1)), coordinates.centre[None], covars)
-    observed = ~coordinates.missing
-    return Fit(model, np.ones(1), observed, 1, 0.0, 0.0, 0, True, n_timesteps)
+def still_fits(lengths, still, scales, options):
+    """One state for each of the sequences of which no channel moves, else None."""
+    _, missing, _, centre, _ = scales
+    n_features = centre.shape[1]
+    fits: list[Any] = [None] * len(lengths)
+    for i in np.flatnonzero(still):
+        covars = np.zeros((1, n_features))
+        if options.covariance_type in {"full", "tied"}:
+            covars = np.zeros((1, n_features, n_features))
+        model = Model(np.ones(1), np.ones((1, 1)), centre[i][None], covars)
+        length = int(lengths[i])
+        fits[i] = Fit(
+            model, np.ones(1), ~missing[i], 1, 0.0, 0.0, 0, True, length
+        )
+    return fits
 
 
 def n_parameters(n_states, n_features, options):
@@ -219,25 +437,10 @@ def n_parameters(n_states, n_features, options):
     return chain + n_components - n_states + n_components * n_features + covars
 
 
-def criterion_value(log_likelihood, n_frames, n_states, n_features, options):
-    """Value of the selection criterion; less is better."""
-    price = {"aic": 2.0, "bic": np.log(n_frames)}[options.criterion]
-    return price * n_parameters(n_states, n_features, options) - 2 * log_likelihood
-
-
-def selected_fit(channels, coordinates, options):
-    """Fit with the number of states that the criterion prefers."""
-    best, best_value = None, np.inf
-    for n_states in range(1, options.n_components + 1):
-        fit = independent_fit(
-            channels, coordinates, replace(options, n_components=n_states)
-        )
-        if fit.n_states < n_states:
-            break
-        n_features = int(coordinates.active.sum())
-        value = criterion_value(
-            fit.log_likelihood, fit.n_timesteps, n_states, n_features, options
-        )
-        if value < best_value:
-            best, best_value = fit, value
-    return best
+def criterion_value(fit, n_features, options):
+    """Value of the selection criterion, less is better; 0 if there is none."""
+    if options.criterion is None:
+        return 0.0
+    price = {"aic": 2.0, "bic": np.log(fit.n_timesteps)}[options.criterion]
+    n_free = n_parameters(fit.n_states, int(n_features), options)
+    return price * n_free - 2 * fit.log_likelihood

@@ -11,12 +11,15 @@ from skawhmm._densities import (
     add_diag_moments,
     add_squares_of_two,
     diag_log_density,
+    row_sum,
 )
 
 # Rounds of Lloyd's algorithm, and the share of frames that must change in one; EM
 # continues where they stop.
 MAX_ROUNDS = 6
 LEAST_CHANGE = 0.02
+# Frames whose bits enter a seed.
+SEED_FRAMES = 32
 # Constants of the splitmix64 generator.
 STEP = np.uint64(0x9E3779B97F4A7C15)
 MIX_A = np.uint64(0xBF58476D1CE4E5B9)
@@ -61,17 +64,16 @@ def uniform(state):
 
 
 @njit(**KERNEL)
-def distinct_count(points, limit):
-    """Count distinct frames, no further than `limit`."""
-    n_features, n_frames = points.shape
-    found = np.empty(limit, np.int64)
-    n_found = 0
-    for t in range(n_frames):
+def distinct_count(points, first, last, limit):
+    """Count distinct frames in a range, no further than `limit`; NaN equals NaN."""
+    found, n_found = np.empty(limit, np.int64), 0
+    for t in range(first, last):
         is_new = True
         for f in range(n_found):
             same = True
-            for c in range(n_features):
-                if points[c, t] != points[c, found[f]]:
+            for c in range(points.shape[0]):
+                a, b = points[c, t], points[c, found[f]]
+                if a != b and not (np.isnan(a) and np.isnan(b)):
                     same = False
                     break
             if same:
@@ -86,10 +88,20 @@ def distinct_count(points, limit):
 
 
 @njit(**KERNEL)
+def distinct_counts(points, bounds, limit):
+    """Number of distinct frames of every range, no further than `limit`."""
+    counts = np.empty(bounds.shape[0] - 1, np.int64)
+    for i in range(counts.shape[0]):
+        counts[i] = distinct_count(points, bounds[i], bounds[i + 1], limit)
+    return counts
+
+
+@njit(**KERNEL)
 def squared_distances(points, center, out):
     """Squared distance of every frame to a point."""
     n_features = points.shape[0]
-    out[:] = 0.0
+    for t in range(out.shape[0]):
+        out[t] = 0.0
     for c in range(0, n_features, 2):
         # With an odd number of channels the last is its own, weightless, partner.
         e = min(c + 1, n_features - 1)
@@ -100,7 +112,7 @@ def squared_distances(points, center, out):
 @njit(**KERNEL)
 def drawn_index(weights, level):
     """Index at which the running sum of weights passes a share of their total."""
-    level *= weights.sum()
+    level *= row_sum(weights)
     index = 0
     for t in range(weights.shape[0]):
         if weights[t] > 0:
@@ -115,27 +127,29 @@ def drawn_index(weights, level):
 def spread_centers(points, n_clusters, state):
     """Start centers by k-means++, the best of a few draws for each."""
     n_features, n_frames = points.shape
-    centers = np.empty((n_clusters, n_features))
-    nearest, trial = np.empty(n_frames), np.empty(n_frames)
-    best = np.empty(n_frames)
-    first = min(int(uniform(state) * n_frames), n_frames - 1)
-    centers[0] = points[:, first]
-    squared_distances(points, centers[0], nearest)
-    n_trials = 2 + int(np.log(n_clusters))
-    for k in range(1, n_clusters):
+    centers, center = np.empty((n_clusters, n_features)), np.empty(n_features)
+    nearest, best = np.full(n_frames, np.inf), np.empty(n_frames)
+    trial = np.empty(n_frames)
+    for k in range(n_clusters):
         best_total = np.inf
-        for _ in range(n_trials):
-            candidate = drawn_index(nearest, uniform(state))
-            squared_distances(points, points[:, candidate].copy(), trial)
+        for _ in range(2 + int(np.log(n_clusters)) if k > 0 else 1):
+            if k > 0:
+                candidate = drawn_index(nearest, uniform(state))
+            else:
+                candidate = min(int(uniform(state) * n_frames), n_frames - 1)
+            for c in range(n_features):
+                center[c] = points[c, candidate]
+            squared_distances(points, center, trial)
             total = 0.0
             for t in range(n_frames):
                 trial[t] = min(trial[t], nearest[t])
                 total += trial[t]
             if total < best_total:
                 best_total = total
-                centers[k] = points[:, candidate]
-                best[:] = trial
-        nearest[:] = best
+                best, trial = trial, best
+                for c in range(n_features):
+                    centers[k, c] = center[c]
+        nearest, best = best, nearest
     return centers
 
 
@@ -156,9 +170,8 @@ def assign(scores, labels):
 @njit(**KERNEL)
 def move_centers(points, labels, scores, centers):
     """Put centers on the means of their frames, empty ones on the worst served."""
-    n_clusters = centers.shape[0]
-    everything = np.empty((0, 0))
-    post = np.zeros(scores.shape)
+    n_clusters, n_features = centers.shape
+    post, everything = np.zeros(scores.shape), np.empty((0, 0))
     for t in range(labels.shape[0]):
         post[labels[t], t] = 1.0
     counts, firsts = np.zeros(centers.shape), np.zeros(centers.shape)
@@ -166,13 +179,15 @@ def move_centers(points, labels, scores, centers):
     add_diag_moments(points, everything, post, centers, counts, firsts, seconds)
     for k in range(n_clusters):
         if counts[k, 0] > 0:
-            centers[k] += firsts[k] / counts[k]
+            for c in range(n_features):
+                centers[k, c] += firsts[k, c] / counts[k, c]
         else:
             worst = 0
             for t in range(labels.shape[0]):
                 if scores[labels[t], t] < scores[labels[worst], worst]:
                     worst = t
-            centers[k] = points[:, worst]
+            for c in range(n_features):
+                centers[k, c] = points[c, worst]
             scores[labels[worst], worst] = np.inf
 
 
@@ -193,8 +208,7 @@ def kmeans_labels(points, n_clusters, state):
     """
     labels = np.full(points.shape[1], -1)
     if n_clusters == 1:
-        labels[:] = 0
-        return labels
+        return labels + 1
     centers = spread_centers(points, n_clusters, state)
     # With these variances the log density is minus the squared distance.
     halves = np.full(centers.shape, 0.5)
@@ -252,7 +266,6 @@ def segment_labels(points, offsets, n_components, state, evenly):
     if not evenly:
         for k in range(cuts.shape[0]):
             cuts[k] = uniform(state)
-        cuts.sort()
     for s in range(offsets.shape[0] - 1):
         size = offsets[s + 1] - offsets[s]
         for t in range(size):
@@ -262,57 +275,109 @@ def segment_labels(points, offsets, n_components, state, evenly):
     centers = np.zeros(halves.shape)
     scores, everything = np.zeros((n_components, points.shape[1])), np.empty((0, 0))
     for _ in range(MAX_ROUNDS):
-        before = labels.copy()
+        before, n_changed = labels.copy(), 0
         move_centers(points, labels, scores, centers)
         diag_log_density(points, everything, centers, halves, scores)
         for s in range(offsets.shape[0] - 1):
             segment_path(scores, offsets[s], offsets[s + 1], labels)
-        if (before == labels).all():
+        for t in range(labels.shape[0]):
+            n_changed += labels[t] != before[t]
+        if n_changed == 0:
             break
     return labels
 
 
 @njit(**KERNEL)
-def mixture_labels(points, labels, n_mix, state):
-    """Split the frames of every state further into `n_mix` components."""
-    result = labels * n_mix
-    for k in range(labels.max() + 1):
-        members = np.flatnonzero(labels == k)
-        if members.shape[0] > 0:
-            part = np.empty((points.shape[0], members.shape[0]))
-            for c in range(points.shape[0]):
-                part[c] = points[c][members]
-            n_parts = distinct_count(part, n_mix)
-            result[members] += kmeans_labels(part, n_parts, state)
-    return result
+def window(array, first, last):
+    """Columns of an array, copied so that its rows lie one after the other."""
+    part = np.empty((array.shape[0], last - first))
+    for c in range(array.shape[0]):
+        for t in range(last - first):
+            part[c, t] = array[c, first + t]
+    return part
 
 
 @njit(**KERNEL)
-def start_labels(points, offsets, n_states, n_mix, order, state):
-    """State (and mixture component) of every frame at the start of a fit.
+def kmeans_starts(points, bounds, n_states, states, labels):
+    """Fill labels (n_candidates, n_frames) by k-means in each of several ranges.
 
     Parameters
     ----------
     points : ndarray of shape (n_features, n_frames)
-        The sequences one after the other.
+        The frames of all ranges.
 
-    offsets : ndarray of shape (n_sequences + 1,)
+    bounds : ndarray of shape (n_ranges + 1,)
         Where they begin and end.
 
-    n_states, n_mix : int
-        Number of states, and of components in each.
+    n_states : int
+        Number of clusters.
 
-    order : int
-        0 if states come in any order; 1 if they follow each other in time, first cut
-        evenly; 2 if they do, first cut at random.
+    states : ndarray of shape (n_ranges, 1)
+        States of their random generators.
 
-    state : ndarray of shape (1,)
-        State of the random generator.
+    labels : ndarray of int of shape (n_candidates, n_frames)
+        Receives as many labellings as it has rows.
     """
-    if order > 0:
-        labels = segment_labels(points, offsets, n_states, state, order == 1)
-    else:
-        labels = kmeans_labels(points, n_states, state)
-    if n_mix > 1:
-        labels = mixture_labels(points, labels, n_mix, state)
-    return labels
+    for i in range(bounds.shape[0] - 1):
+        part = window(points, bounds[i], bounds[i + 1])
+        for r in range(labels.shape[0]):
+            found = kmeans_labels(part, n_states, states[i])
+            for t in range(found.shape[0]):
+                labels[r, bounds[i] + t] = found[t]
+
+
+@njit(**KERNEL)
+def segment_starts(points, offsets, bounds, n_states, states, labels):
+    """Fill labels by cuts in time, the first evenly; see `kmeans_starts`.
+
+    The sequences between the `offsets` are each cut into all states; the ranges between
+    the `bounds` hold one or more of them.
+    """
+    s = 0
+    for i in range(bounds.shape[0] - 1):
+        first = s
+        while offsets[s] < bounds[i + 1]:
+            s += 1
+        inner = offsets[first : s + 1] - bounds[i]
+        part = window(points, bounds[i], bounds[i + 1])
+        for r in range(labels.shape[0]):
+            found = segment_labels(part, inner, n_states, states[i], r == 0)
+            for t in range(found.shape[0]):
+                labels[r, bounds[i] + t] = found[t]
+
+
+@njit(**KERNEL)
+def split_starts(points, bounds, n_mix, states, labels):
+    """Split the frames of every state further into `n_mix` components, in place."""
+    for i in range(bounds.shape[0] - 1):
+        first, last = bounds[i], bounds[i + 1]
+        for r in range(labels.shape[0]):
+            n_states = 0
+            for t in range(first, last):
+                n_states = max(n_states, labels[r, t] + 1)
+            before = labels[r, first:last].copy()
+            for k in range(n_states):
+                members = first + np.flatnonzero(before == k)
+                part = np.empty((points.shape[0], members.shape[0]))
+                for c in range(points.shape[0]):
+                    for m in range(members.shape[0]):
+                        part[c, m] = points[c, members[m]]
+                if members.shape[0] > 0:
+                    n_parts = distinct_count(part, 0, members.shape[0], n_mix)
+                    found = kmeans_labels(part, n_parts, states[i])
+                    for m in range(members.shape[0]):
+                        labels[r, members[m]] = k * n_mix + found[m]
+
+
+@njit(**KERNEL)
+def content_seeds(points, bounds, seed):
+    """Seeds made of the first frames of each range and the user's seed, shape (n, 1).
+
+    The frames say which sequence it is, wherever it stands; a few are enough.
+    """
+    seeds = np.empty((bounds.shape[0] - 1, 1), np.uint64)
+    for i in range(seeds.shape[0]):
+        last = min(bounds[i] + SEED_FRAMES, bounds[i + 1])
+        part = window(points, bounds[i], last)
+        seeds[i, 0] = content_seed(part.ravel(), seed)
+    return seeds

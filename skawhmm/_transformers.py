@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from skawhmm._categorical import make_categorical
-from skawhmm._discrete_fit import DiscreteOptions, fit_all, fit_one
+from skawhmm._discrete_fit import DiscreteOptions, discrete_fits, fit_all
 from skawhmm._engines import resolve_engine
 from skawhmm._fitting import fit_models, make_batch, make_discrete_batch
 from skawhmm._inference import posteriors
@@ -404,7 +404,7 @@ class HMMTransformer(TransformerMixin, BaseEstimator):
             sequences,
             self._discrete_options(),
             pooled=self._pooled,
-            fit=fit_one,
+            fit=discrete_fits,
             n_jobs=self.n_jobs,
             verbose=self.verbose,
         )

@@ -7,12 +7,13 @@ import pytest
 from hmmlearn.hmm import GMMHMM, GaussianHMM
 from numpy.testing import assert_allclose, assert_array_equal
 
-from skawhmm._coordinates import make_coordinates
-from skawhmm._em import Rule, em
-from skawhmm._fitting import fit_models, fit_sequence, make_batch
+from skawhmm._climb import em
+from skawhmm._coordinates import pooled_coordinates
+from skawhmm._em import Model, Rule
+from skawhmm._fitting import fit_models, gaussian_fits, make_batch
 from skawhmm._inference import log_likelihood
 from skawhmm._pooled_fit import fit_pooled
-from skawhmm._single_fit import FitOptions, n_parameters, start_model
+from skawhmm._single_fit import FitOptions, n_parameters, start_models
 from skawhmm._starts import kmeans_labels, segment_labels
 
 COVARIANCE_TYPES = ["diag", "full", "spherical", "tied"]
@@ -36,14 +37,35 @@ def draws(rng, n, **kwargs):
     return [draw(rng, **kwargs)[0] for _ in range(n)]
 
 
+def fit_sequence(x, options, pooled=None):
+    """The fit of one sequence."""
+    return gaussian_fits([x], options, pooled)[0]
+
+
 def problem(x, options, n_states=3):
-    """What an engine takes, from a sequence."""
+    """Frames, mask, offsets and start values of a sequence."""
     channels = x.T.copy()
-    coordinates = make_coordinates(channels, options.covariance_type)
+    coordinates = pooled_coordinates(channels, options.covariance_type)
     z, seen = coordinates.standardized(channels)
     frames, offsets = coordinates.frames(z), np.array([0, len(x)])
-    start, _ = start_model(z, frames, seen, offsets, n_states, options, 0)
-    return coordinates, frames, seen, offsets, start
+    starts, _ = start_models(z, frames, seen, offsets, offsets, n_states, options)
+    return frames, seen, offsets, first_of(starts)
+
+
+def first_of(models):
+    """The first model of a stack."""
+    return Model(*(part[0] for part in models))
+
+
+def objectives(frames, seen, offsets, start, prior, rule, n_steps):
+    """Objective at the start and after each of some steps of EM."""
+    values, model = [], start
+    for max_iter in [0] + n_steps * [1]:
+        climbs = em(frames, seen, offsets, model, prior, rule._replace(max_iter=max_iter))
+        assert climbs.n_iter[0] == max_iter
+        model = first_of(climbs.model)
+        values.append(climbs.objective[0])
+    return np.array(values)
 
 
 def hmmlearn_from(start, frames, covariance_type, n_iter):
@@ -74,12 +96,14 @@ def hmmlearn_from(start, frames, covariance_type, n_iter):
 def test_same_start_and_steps_give_hmmlearns_model(rng, covariance_type):
     options = FitOptions(covariance_type=covariance_type, reg_covar=0, tol=0)
     for x in draws(rng, 3, gap=1.0):
-        _, frames, seen, offsets, start = problem(x, options)
+        frames, seen, offsets, start = problem(x, options)
         for n_iter in (1, 7):
             rule = options.rule()._replace(max_iter=n_iter)
-            model, _, history, value, _ = em(frames, seen, offsets, start, start, rule)
+            climbs = em(frames, seen, offsets, start, start, rule)
+            model = first_of(climbs.model)
             judge = hmmlearn_from(start, frames, covariance_type, n_iter)
-            assert len(history) == n_iter + 1
+            assert climbs.n_iter[0] == n_iter
+            value = climbs.log_likelihood[0]
             assert_allclose(value, judge.score(frames.T), rtol=1e-9)
             assert_allclose(model.transmat, judge.transmat_, rtol=1e-6, atol=1e-12)
             assert_allclose(model.means, judge.means_, rtol=1e-6, atol=1e-9)
@@ -108,12 +132,12 @@ def test_objective_never_falls(rng, covariance_type, relevance, n_mix):
         covariance_type=covariance_type, reg_covar=0.1, n_mix=n_mix, tol=0
     )
     for x in draws(rng, 4, n_timesteps=60, gap=0.5):
-        _, frames, seen, offsets, start = problem(x, options)
+        frames, seen, offsets, start = problem(x, options)
         prior = start._replace(means=start.means + 0.3)
-        rule = options.rule()._replace(relevance=relevance, max_iter=60, tol=-np.inf)
-        history = em(frames, seen, offsets, start, prior, rule)[2]
-        assert len(history) == 61
+        rule = options.rule()._replace(relevance=relevance, tol=-np.inf)
+        history = objectives(frames, seen, offsets, start, prior, rule, 60)
         assert np.diff(history).min() > -1e-9 * abs(history[-1])
+        assert history[-1] > history[0]
 
 
 @pytest.mark.parametrize("covariance_type", COVARIANCE_TYPES)
@@ -458,9 +482,9 @@ def test_scattered_missing_values(rng, covariance_type):
     match = [np.abs(fit.model.means - m).sum(axis=1).argmin() for m in means]
     assert_allclose(fit.model.means[match], means, atol=0.2)
     assert_allclose(log_likelihood(make_batch([fit]), [holes]), fit.log_likelihood)
-    _, frames, seen, offsets, start = problem(holes, options)
-    rule = options.rule()._replace(max_iter=40, tol=-np.inf)
-    history = em(frames, seen, offsets, start, start, rule)[2]
+    frames, seen, offsets, start = problem(holes, options)
+    rule = options.rule()._replace(tol=-np.inf)
+    history = objectives(frames, seen, offsets, start, start, rule, 40)
     assert np.diff(history).min() > -1e-9 * abs(history[-1])
 
 

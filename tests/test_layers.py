@@ -11,9 +11,9 @@ _validation _linalg _transport _storage _resume _hmmlearn _ground_cost _state_co
 _sequences _densities _assignment _nearest _variational _parallel
 _emissions _registration _components _chains _starts _symbols _alpha_path _metrics
 _inference _em _relative _bounds _discrete _inputs
-_categorical _poisson _discrete_fit _preprocessing
+_categorical _poisson _discrete_fit _preprocessing _climb _coordinates
 _models
-_prepared _sampled_registration _divergence _single_fit _coordinates _averaging
+_prepared _sampled_registration _divergence _single_fit _averaging
 _aggregated _coupling _engines _pooled_fit _barycenter _partition
 _distances _fitting _reference_fit
 _pairwise _transformers _embedding
