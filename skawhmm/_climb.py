@@ -5,7 +5,7 @@ from collections import namedtuple
 import numpy as np
 from numba import njit
 
-from skawhmm._densities import KERNEL, row_sum
+from skawhmm._densities import KERNEL, row_sum, window
 from skawhmm._em import (
     Model,
     Rule,
@@ -15,7 +15,6 @@ from skawhmm._em import (
     log_prior,
     maximization,
 )
-from skawhmm._starts import window
 
 # Steps of EM after which starts are compared.
 SCREENING_STEPS = 1
@@ -90,53 +89,16 @@ def write(values, target):
 
 
 @njit(**KERNEL)
-def climb(frames, seen, offsets, bounds, labels, allowed, starts, priors, rule):
-    """Fit several models, each to its own sequences: choose a start, climb from it.
+def fill_climbs(
+    frames, seen, offsets, bounds, labels, allowed, starts, priors, rule, climbs
+):
+    """Fill what `climb` returns.
 
-    One kernel does both, since each would be compiled with all that it calls.
-
-    Parameters
-    ----------
-    frames, seen : ndarray of shape (n_features, n_frames)
-        The sequences one after the other.
-
-    offsets : ndarray of shape (n_sequences + 1,)
-        Where they begin and end.
-
-    bounds : ndarray of shape (n_models + 1,)
-        Where the frames of a model begin and end; some of the offsets.
-
-    labels : ndarray of int of shape (n_candidates, n_frames)
-        States of the frames in the starts to be compared. If there are none, the climb
-        begins at `starts`.
-
-    allowed : ndarray of shape (n_components, n_components)
-        1 for transitions the topology has, else 0.
-
-    starts, priors : Model
-        Stacks of models, one for each or one for all: where to begin, or what states
-        without frames get; what to shrink to (not used at relevance 0).
-
-    rule : Rule
-        Constraints and stopping rule; no climb if the number of steps is negative.
-
-    Returns
-    -------
-    climbs : Climbs
-        One row a model.
+    One kernel chooses a start and climbs from it, since each of two would be compiled
+    with all that both call.
     """
     n_models, n_candidates = bounds.shape[0] - 1, labels.shape[0]
     n_components = starts.startprob.shape[1]
-    found = Model(
-        np.empty((n_models,) + starts.startprob.shape[1:]),
-        np.empty((n_models,) + starts.transmat.shape[1:]),
-        np.empty((n_models,) + starts.means.shape[1:]),
-        np.empty((n_models,) + starts.covars.shape[1:]),
-    )
-    counts = np.zeros((n_models, n_components))
-    values, objectives = np.empty(n_models), np.empty(n_models)
-    steps = np.zeros(n_models, np.int64)
-    converged = np.zeros(n_models, np.bool_)
     plain = Rule(rule.pooled_covars, rule.n_mix, rule.floor, 0.0, 0, 0.0)
     s = 0
     for m in range(n_models):
@@ -179,15 +141,61 @@ def climb(frames, seen, offsets, bounds, labels, allowed, starts, priors, rule):
                 n_iter += 1
             if not is_trial or trial == 0 or objective > best_value:
                 best, best_value = model, objective
-            values[m], objectives[m] = value, objective
-            steps[m], converged[m] = n_iter, done
+            climbs.log_likelihood[m], climbs.objective[m] = value, objective
+            climbs.n_iter[m], climbs.converged[m] = n_iter, done
         for k in range(n_components):
-            counts[m, k] = row_sum(post[k])
-        write(best.startprob, found.startprob[m])
-        write(best.transmat, found.transmat[m])
-        write(best.means, found.means[m])
-        write(best.covars, found.covars[m])
-    return Climbs(found, counts, values, objectives, steps, converged)
+            climbs.counts[m, k] = row_sum(post[k])
+        write(best.startprob, climbs.model.startprob[m])
+        write(best.transmat, climbs.model.transmat[m])
+        write(best.means, climbs.model.means[m])
+        write(best.covars, climbs.model.covars[m])
+
+
+def climb(frames, seen, offsets, bounds, labels, allowed, starts, priors, rule):
+    """Fit several models, each to its own sequences: choose a start, climb from it.
+
+    Parameters
+    ----------
+    frames, seen : ndarray of shape (n_features, n_frames)
+        The sequences one after the other.
+
+    offsets : ndarray of shape (n_sequences + 1,)
+        Where they begin and end.
+
+    bounds : ndarray of shape (n_models + 1,)
+        Where the frames of a model begin and end; some of the offsets.
+
+    labels : ndarray of int of shape (n_candidates, n_frames)
+        States of the frames in the starts to be compared. If there are none, the climb
+        begins at `starts`.
+
+    allowed : ndarray of shape (n_components, n_components)
+        1 for transitions the topology has, else 0.
+
+    starts, priors : Model
+        Stacks of models, one for each or one for all: where to begin, or what states
+        without frames get; what to shrink to (not used at relevance 0).
+
+    rule : Rule
+        Constraints and stopping rule; no climb if the number of steps is negative.
+
+    Returns
+    -------
+    climbs : Climbs
+        One row a model.
+    """
+    n_models, n_components = len(bounds) - 1, starts.startprob.shape[1]
+    climbs = Climbs(
+        Model(*(np.empty((n_models, *part.shape[1:])) for part in starts)),
+        np.empty((n_models, n_components)),
+        np.empty(n_models),
+        np.empty(n_models),
+        np.zeros(n_models, np.int64),
+        np.zeros(n_models, np.bool_),
+    )
+    parts = frames, seen, offsets, bounds, labels, allowed, starts, priors, rule
+    fill_climbs(*parts, climbs)
+    return climbs
 
 
 def stacked(model):

@@ -6,6 +6,7 @@ digits, units that differ by ten orders, channels that do not move.
 """
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -54,12 +55,12 @@ class Coordinates:
     log_volume: np.ndarray
 
     def __getitem__(self, index):
-        parts = {
-            name: None if part is None else part[index]
-            for name, part in vars(self).items()
-            if name != "active"
+        parts: dict[str, Any] = vars(self)
+        chosen = {
+            name: part if part is None or name == "active" else part[index]
+            for name, part in parts.items()
         }
-        return Coordinates(self.active, **parts)
+        return Coordinates(**chosen)
 
     def standardized(self, channels, offsets=None):
         """Active channels (n_active, n_timesteps) centred and scaled, and their mask.
@@ -107,8 +108,8 @@ class Coordinates:
             means[..., active] += model.means @ back
             back = back[..., None, :, :]
             block = back.swapaxes(-1, -2) @ model.covars @ back
-            inside = np.ix_(active, active)
-            covars[(..., *inside)] = (block + block.swapaxes(-1, -2)) / 2
+            rows, columns = np.ix_(active, active)
+            covars[..., rows, columns] = (block + block.swapaxes(-1, -2)) / 2
         return means, covars
 
     def local_model(self, model):

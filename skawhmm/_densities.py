@@ -22,6 +22,16 @@ RANK_TOLERANCE = 1e-13
 SUPPORT_TOLERANCE = 1e-7
 
 
+@njit(**KERNEL)
+def window(array, first, last):
+    """Columns of an array, copied so that its rows lie one after the other."""
+    part = np.empty((array.shape[0], last - first))
+    for c in range(array.shape[0]):
+        for t in range(last - first):
+            part[c, t] = array[c, first + t]
+    return part
+
+
 @njit(**REORDERED)
 def add_squares_of_two(row_a, row_b, means, scales, total):
     """Add the scaled squared gaps of two channels from their means to the total."""
@@ -152,12 +162,9 @@ def full_log_density(frames, means, whiteners, norms, out):
                 shifts[k, r] -= whiteners[k, r, c] * means[k, c]
                 if whiteners[k, r, c] != 0:
                     sizes[k, r] = c + 1
-    block = np.empty((n_features, TIME_BLOCK))
     for first in range(0, frames.shape[1], TIME_BLOCK):
         n_frames = min(TIME_BLOCK, frames.shape[1] - first)
-        for c in range(n_features):
-            for t in range(n_frames):
-                block[c, t] = frames[c, first + t]
+        block = window(frames, first, first + n_frames)
         for k in range(n_components):
             for t in range(n_frames):
                 total[t] = norms[k]

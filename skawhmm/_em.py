@@ -24,8 +24,8 @@ from skawhmm._densities import (
     cholesky_whitener,
     diag_log_density,
     full_log_density,
+    window,
 )
-from skawhmm._starts import window
 
 # A state with less than this many expected frames is empty and keeps its parameters.
 EMPTY_COUNT = 1e-8

@@ -12,7 +12,7 @@ from skawhmm._single_fit import Fit, independent_fits
 
 # Blocks per worker in a batch of fits, which evens out their lengths ...
 BLOCKS_PER_JOB = 8
-# ... or more, so that a block has about this many values at most and stays in the cache.
+# ... or more: a block of about this many values stays in the cache.
 BLOCK_VALUES = 2**18
 
 
@@ -33,7 +33,8 @@ def fit_models(
         Prior or start.
 
     fit : callable or None
-        Fits a list of sequences, given the options and `pooled`; None is `gaussian_fits`.
+        Fits a list of sequences, given the options and `pooled`; `gaussian_fits` if
+        None.
 
     n_jobs : int or None
         Jobs; the result does not depend on them.

@@ -116,9 +116,7 @@ def pooled_runs(blocks, coordinates, n_states, options, n_jobs):
         z, frames, seen, offsets = joined(blocks)
         n_used = distinct_count(z, 0, z.shape[1], n_states)
         bounds = offsets[[0, -1]]
-        starts, _ = start_models(
-            z, frames, seen, offsets, bounds, n_used, options, run
-        )
+        starts, _ = start_models(z, frames, seen, offsets, bounds, n_used, options, run)
         start = Model(*(part[0] for part in starts))
         del z, frames, seen
         result = em_over_blocks(blocks, start, options.rule(), n_jobs)

@@ -5,7 +5,7 @@ together. A sequence is fitted in its own coordinates; what it gets depends on i
 frames and the options, and on nothing else.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -120,7 +120,7 @@ def joined_channels(sequences):
 
 
 def alike(keys):
-    """Groups of rows that are equal, as arrays of their numbers."""
+    """Return the numbers of equal rows, an array for each kind of row."""
     if (keys == keys[0]).all():
         return [np.arange(len(keys))]
     _, kinds = np.unique(keys, axis=0, return_inverse=True)
@@ -345,7 +345,9 @@ def engine_climbs(group, starts, seeds, options):
         frames = np.ascontiguousarray(group.frames[:, first:last])
         start = Model(*(part[i] for part in starts))
         climbs.append(options.engine(frames, start, options.rule(), int(seeds[i])))
-    model = Model(*(np.stack(parts) for parts in zip(*(c.model for c in climbs), strict=True)))
+    model = Model(
+        *(np.stack(parts) for parts in zip(*(c.model for c in climbs), strict=True))
+    )
     rest = [np.stack(parts) for parts in zip(*(c[1:] for c in climbs), strict=True)]
     return Climbs(model, *rest)
 
@@ -417,9 +419,7 @@ def still_fits(lengths, still, scales, options):
             covars = np.zeros((1, n_features, n_features))
         model = Model(np.ones(1), np.ones((1, 1)), centre[i][None], covars)
         length = int(lengths[i])
-        fits[i] = Fit(
-            model, np.ones(1), ~missing[i], 1, 0.0, 0.0, 0, True, length
-        )
+        fits[i] = Fit(model, np.ones(1), ~missing[i], 1, 0.0, 0.0, 0, True, length)
     return fits
 
 

@@ -12,6 +12,7 @@ from skawhmm._densities import (
     add_squares_of_two,
     diag_log_density,
     row_sum,
+    window,
 )
 
 # Rounds of Lloyd's algorithm, and the share of frames that must change in one; EM
@@ -89,7 +90,7 @@ def distinct_count(points, first, last, limit):
 
 @njit(**KERNEL)
 def distinct_counts(points, bounds, limit):
-    """Number of distinct frames of every range, no further than `limit`."""
+    """Count the distinct frames of every range, no further than `limit`."""
     counts = np.empty(bounds.shape[0] - 1, np.int64)
     for i in range(counts.shape[0]):
         counts[i] = distinct_count(points, bounds[i], bounds[i + 1], limit)
@@ -285,16 +286,6 @@ def segment_labels(points, offsets, n_components, state, evenly):
         if n_changed == 0:
             break
     return labels
-
-
-@njit(**KERNEL)
-def window(array, first, last):
-    """Columns of an array, copied so that its rows lie one after the other."""
-    part = np.empty((array.shape[0], last - first))
-    for c in range(array.shape[0]):
-        for t in range(last - first):
-            part[c, t] = array[c, first + t]
-    return part
 
 
 @njit(**KERNEL)

@@ -61,7 +61,9 @@ def objectives(frames, seen, offsets, start, prior, rule, n_steps):
     """Objective at the start and after each of some steps of EM."""
     values, model = [], start
     for max_iter in [0] + n_steps * [1]:
-        climbs = em(frames, seen, offsets, model, prior, rule._replace(max_iter=max_iter))
+        climbs = em(
+            frames, seen, offsets, model, prior, rule._replace(max_iter=max_iter)
+        )
         assert climbs.n_iter[0] == max_iter
         model = first_of(climbs.model)
         values.append(climbs.objective[0])
@@ -477,7 +479,7 @@ def test_scattered_missing_values(rng, covariance_type):
     holes = x.copy()
     holes[rng.random(x.shape) < 0.3] = np.nan
     holes[100:103] = np.nan
-    options = FitOptions(covariance_type=covariance_type)
+    options = FitOptions(covariance_type=covariance_type, n_init=4)
     fit = fit_sequence(holes, options)
     match = [np.abs(fit.model.means - m).sum(axis=1).argmin() for m in means]
     assert_allclose(fit.model.means[match], means, atol=0.2)
