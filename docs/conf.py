@@ -54,6 +54,7 @@ sphinx_gallery_conf = {
     "remove_config_comments": True,
     "show_memory": False,
     "show_signature": False,
+    "write_computation_times": False,
     "download_all_examples": False,
     "matplotlib_animations": False,
     "plot_gallery": "True",

@@ -58,5 +58,8 @@ for algorithm, row in rows.items():
         ax.loglog(sizes, values, marker, color=color, label=label)
 axes[0].set(xlabel="number of models", ylabel="ms a query")
 axes[1].set(xlabel="number of models", ylabel="full distances a query")
+for ax in axes:
+    ax.set_xticks(sizes, [f"{size:,}" for size in sizes])
+    ax.minorticks_off()
 axes[0].legend(frameon=False)
 plt.show()
