@@ -488,7 +488,10 @@ def side_by_side(scores, blocks):
     tables = []
     for title, text in texts.items():
         cells = {
-            name: {row: text.format(score) for row, score in found.items()}
+            name: {
+                row: "a fit failed" if np.isnan(score.accuracy) else text.format(score)
+                for row, score in found.items()
+            }
             for name, found in scores.items()
         }
         tables.append(markdown(title, cells))
