@@ -4,13 +4,16 @@ import os
 import shutil
 import subprocess
 import sys
+import tomllib
 from base64 import b64decode
 from contextlib import contextmanager
+from pathlib import Path
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+import skawhmm
 from skawhmm import HMMBatch, HMMMapDisplay, HMMTransformer, register_states
 from skawhmm._explorer import MAX_STEPS
 from skawhmm.datasets import make_hmm_sequences
@@ -244,6 +247,15 @@ def test_labels_cannot_leave_their_script(page):
         "<!--",
         "</script><script>alert(1)</script>",
     ]
+
+
+def test_page_is_part_of_the_package():
+    settings = Path(__file__).parents[1] / "pyproject.toml"
+    data = tomllib.loads(settings.read_text(encoding="utf-8"))["tool"]["setuptools"]
+    package = Path(skawhmm.__file__).parent
+    beside = {path.name for path in package.iterdir() if path.is_file()}
+    beside = {name for name in beside if not name.endswith(".py")}
+    assert beside == set(data["package-data"]["skawhmm"])
 
 
 def test_distances_alone_make_a_page(display, tmp_path):
