@@ -8,9 +8,9 @@ from numba import njit
 
 from skawhmm._densities import (
     KERNEL,
-    add_diag_moments,
-    add_squares_of_two,
-    diag_log_density,
+    add_products,
+    add_projection,
+    add_squares,
     row_sum,
     window,
 )
@@ -98,16 +98,28 @@ def distinct_counts(points, bounds, limit):
 
 
 @njit(**KERNEL)
-def squared_distances(points, center, out):
-    """Squared distance of every frame to a point."""
-    n_features = points.shape[0]
+def squared_norms(points):
+    """Squared length of every frame."""
+    norms = np.zeros(points.shape[1])
+    for c in range(points.shape[0]):
+        add_squares(points[c], 1.0, norms.shape[0], norms)
+    return norms
+
+
+@njit(**KERNEL)
+def fill_closeness(points, center, doubled, out):
+    """Squared length of every frame less its squared distance to a point.
+
+    Which of several points is the nearest depends on nothing else, and it takes a
+    third of the operations; `doubled` is scratch of the size of the point.
+    """
+    total = 0.0
+    for c in range(center.shape[0]):
+        doubled[c] = 2.0 * center[c]
+        total += center[c] * center[c]
     for t in range(out.shape[0]):
-        out[t] = 0.0
-    for c in range(0, n_features, 2):
-        # With an odd number of channels the last is its own, weightless, partner.
-        e = min(c + 1, n_features - 1)
-        scales = (1.0, 1.0 if e > c else 0.0)
-        add_squares_of_two(points[c], points[e], (center[c], center[e]), scales, out)
+        out[t] = -total
+    add_projection(points, doubled, center.shape[0], out.shape[0], out)
 
 
 @njit(**KERNEL)
@@ -125,12 +137,12 @@ def drawn_index(weights, level):
 
 
 @njit(**KERNEL)
-def spread_centers(points, n_clusters, state):
+def spread_centers(points, norms, n_clusters, state):
     """Start centers by k-means++, the best of a few draws for each."""
     n_features, n_frames = points.shape
     centers, center = np.empty((n_clusters, n_features)), np.empty(n_features)
     nearest, best = np.full(n_frames, np.inf), np.empty(n_frames)
-    trial = np.empty(n_frames)
+    trial, doubled = np.empty(n_frames), np.empty(n_features)
     for k in range(n_clusters):
         best_total = np.inf
         for _ in range(2 + int(np.log(n_clusters)) if k > 0 else 1):
@@ -140,11 +152,12 @@ def spread_centers(points, n_clusters, state):
                 candidate = min(int(uniform(state) * n_frames), n_frames - 1)
             for c in range(n_features):
                 center[c] = points[c, candidate]
-            squared_distances(points, center, trial)
-            total = 0.0
+            fill_closeness(points, center, doubled, trial)
+            # A frame is not drawn twice, however its distance to itself is rounded.
+            trial[candidate] = norms[candidate]
             for t in range(n_frames):
-                trial[t] = min(trial[t], nearest[t])
-                total += trial[t]
+                trial[t] = min(max(norms[t] - trial[t], 0.0), nearest[t])
+            total = row_sum(trial)
             if total < best_total:
                 best_total = total
                 best, trial = trial, best
@@ -169,27 +182,51 @@ def assign(scores, labels):
 
 
 @njit(**KERNEL)
-def move_centers(points, labels, scores, centers):
-    """Put centers on the means of their frames, empty ones on the worst served."""
+def move_centers(points, norms, labels, scores, centers):
+    """Put centers on the means of their frames, empty ones on the worst served.
+
+    Parameters
+    ----------
+    points, norms : ndarray of shape (n_features, n_frames) and (n_frames,)
+        Frames and their squared lengths.
+
+    labels : ndarray of int of shape (n_frames,)
+        Cluster of every frame.
+
+    scores : ndarray of shape (n_clusters, n_frames)
+        Closeness to the present centers.
+
+    centers : ndarray of shape (n_clusters, n_features)
+        Changed in place.
+    """
     n_clusters, n_features = centers.shape
-    post, everything = np.zeros(scores.shape), np.empty((0, 0))
-    for t in range(labels.shape[0]):
-        post[labels[t], t] = 1.0
-    counts, firsts = np.zeros(centers.shape), np.zeros(centers.shape)
-    seconds = np.zeros(centers.shape)
-    add_diag_moments(points, everything, post, centers, counts, firsts, seconds)
+    member = np.empty(labels.shape[0])
     for k in range(n_clusters):
-        if counts[k, 0] > 0:
+        for t in range(labels.shape[0]):
+            member[t] = 1.0 if labels[t] == k else 0.0
+        count = row_sum(member)
+        if count > 0:
             for c in range(n_features):
-                centers[k, c] += firsts[k, c] / counts[k, c]
+                centers[k, c] = 0.0
+            add_products(points, member, n_features - 1, centers[k])
+            for c in range(n_features):
+                centers[k, c] /= count
         else:
-            worst = 0
+            worst, least = 0, np.inf
             for t in range(labels.shape[0]):
-                if scores[labels[t], t] < scores[labels[worst], worst]:
-                    worst = t
+                if scores[labels[t], t] - norms[t] < least:
+                    worst, least = t, scores[labels[t], t] - norms[t]
             for c in range(n_features):
                 centers[k, c] = points[c, worst]
             scores[labels[worst], worst] = np.inf
+
+
+@njit(**KERNEL)
+def fill_scores(points, centers, scores):
+    """Fill the closeness (n_clusters, n_frames) of frames to centers."""
+    doubled = np.empty(points.shape[0])
+    for k in range(centers.shape[0]):
+        fill_closeness(points, centers[k], doubled, scores[k])
 
 
 @njit(**KERNEL)
@@ -210,15 +247,14 @@ def kmeans_labels(points, n_clusters, state):
     labels = np.full(points.shape[1], -1)
     if n_clusters == 1:
         return labels + 1
-    centers = spread_centers(points, n_clusters, state)
-    # With these variances the log density is minus the squared distance.
-    halves = np.full(centers.shape, 0.5)
-    scores, everything = np.empty((n_clusters, points.shape[1])), np.empty((0, 0))
+    norms = squared_norms(points)
+    centers = spread_centers(points, norms, n_clusters, state)
+    scores = np.empty((n_clusters, points.shape[1]))
     for _ in range(MAX_ROUNDS):
-        diag_log_density(points, everything, centers, halves, scores)
+        fill_scores(points, centers, scores)
         if assign(scores, labels) <= LEAST_CHANGE * labels.shape[0]:
             break
-        move_centers(points, labels, scores, centers)
+        move_centers(points, norms, labels, scores, centers)
     return labels
 
 
@@ -272,13 +308,12 @@ def segment_labels(points, offsets, n_components, state, evenly):
         for t in range(size):
             for cut in cuts:
                 labels[offsets[s] + t] += (t + 0.5) / size > cut
-    halves = np.full((n_components, points.shape[0]), 0.5)
-    centers = np.zeros(halves.shape)
-    scores, everything = np.zeros((n_components, points.shape[1])), np.empty((0, 0))
+    centers, norms = np.zeros((n_components, points.shape[0])), squared_norms(points)
+    scores = np.zeros((n_components, points.shape[1]))
     for _ in range(MAX_ROUNDS):
         before, n_changed = labels.copy(), 0
-        move_centers(points, labels, scores, centers)
-        diag_log_density(points, everything, centers, halves, scores)
+        move_centers(points, norms, labels, scores, centers)
+        fill_scores(points, centers, scores)
         for s in range(offsets.shape[0] - 1):
             segment_path(scores, offsets[s], offsets[s + 1], labels)
         for t in range(labels.shape[0]):
