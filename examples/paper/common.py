@@ -72,6 +72,9 @@ DTW_FRAMES = 60
 # Differences up to this are called similar where the paper says so.
 SIMILAR = 0.02
 
+# Smaller differences are not called much better.
+MUCH = 0.05
+
 
 @dataclass
 class Result:
@@ -205,7 +208,10 @@ def markdown(result):
 
 
 def better(statement, first, second, labels=("", "")):
-    """Judge "first is better than second" from paired scores of repetitions."""
+    """Judge "first is better than second" from paired scores of repetitions.
+
+    Where the paper says "much better", the difference has to be large as well as sure.
+    """
     first, second = np.asarray(first, float), np.asarray(second, float)
     gaps = first - second
     error = gaps.std(ddof=1) / np.sqrt(len(gaps)) if len(gaps) > 1 else 0.0
@@ -213,7 +219,11 @@ def better(statement, first, second, labels=("", "")):
         f"{labels[0]} {first.mean():.3f}, {labels[1]} {second.mean():.3f}, "
         f"difference {gaps.mean():+.3f} ± {error:.3f}"
     )
-    return [statement, _verdict(gaps.mean() > 2 * error), numbers]
+    needed = 2 * error
+    if "much better" in statement:
+        needed = max(needed, MUCH)
+        numbers += f", much means more than {MUCH}"
+    return [statement, _verdict(gaps.mean() > needed), numbers]
 
 
 def similar(statement, first, second, labels=("", "")):
