@@ -3,8 +3,8 @@ What does the centre of a cluster of motions look like?
 =======================================================
 
 Motions of a leg, hip angle against knee angle, are grouped by their models. The centre
-of a group is a model itself: its states are postures, its transitions the way from one
-to the next.
+of a group is the model of its most typical motion: its states are postures, its
+transitions the way from one to the next.
 """
 
 import matplotlib.pyplot as plt
@@ -14,7 +14,7 @@ from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score
 from sklearn.preprocessing import StandardScaler
 
-from skawhmm import HMMKMeans, HMMTransformer
+from skawhmm import HMMKMedoids, HMMTransformer
 from skawhmm.datasets import data_home, load_cmu_mocap
 
 # %%
@@ -45,7 +45,7 @@ else:
 # Groups of models, and groups of means and standard deviations to compare with.
 n_clusters = len(np.unique(y))
 models = HMMTransformer(n_components=4, random_state=0).fit_transform(X)
-groups = HMMKMeans(n_clusters, random_state=0).fit(models)
+groups = HMMKMedoids(n_clusters).fit(models)
 summary = [np.concatenate([x.mean(axis=0), x.std(axis=0)]) for x in X]
 plain = KMeans(n_clusters, n_init=10, random_state=0)
 plain.fit(StandardScaler().fit_transform(summary))
