@@ -13,8 +13,8 @@ from math import lgamma
 import numpy as np
 from numba import njit
 
-from skawhmm._chains import log_likelihood_of
 from skawhmm._densities import KERNEL
+from skawhmm._passes import log_likelihood_of
 
 
 @njit(**KERNEL)

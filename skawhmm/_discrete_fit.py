@@ -11,14 +11,13 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from skawhmm._chains import forward_backward
+from skawhmm._chains import DEAD_COUNT, without_empty_states
 from skawhmm._densities import KERNEL
 from skawhmm._discrete import fill_log_densities
+from skawhmm._passes import forward_backward
 
 # A state with less than this many expected frames is empty and keeps its parameters.
 EMPTY_COUNT = 1e-8
-# At the end, one with less than this many is cut off: weight 0, never entered.
-DEAD_COUNT = 1e-6
 # Probabilities below this are 0: their powers would leave the range.
 LEAST_PROBABILITY = 1e-100
 # Starts compared before a fit, and the steps of EM after which they are.
@@ -357,17 +356,8 @@ def finished_fit(result, options):
     model, post, history, log_likelihood, converged = result
     counts = post.sum(axis=1)
     if options.relevance == 0:
-        dead = counts < DEAD_COUNT
-        startprob = np.where(dead, 0.0, model.startprob)
-        transmat = np.where(dead, 0.0, model.transmat)
-        # A row that led only to empty states goes anywhere else the chain may start.
-        transmat[transmat.sum(axis=1) == 0] = startprob
-        counts = np.where(dead, 0.0, counts)
-        model = DiscreteModel(
-            startprob / startprob.sum(),
-            transmat / transmat.sum(axis=1, keepdims=True),
-            model.states,
-        )
+        model = without_empty_states(model, counts)
+        counts = np.where(counts < DEAD_COUNT, 0.0, counts)
     return DiscreteFit(
         model,
         counts / counts.sum(),

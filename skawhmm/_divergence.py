@@ -7,7 +7,6 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from skawhmm._chains import log_likelihood_of
 from skawhmm._inference import (
     chain_densities,
     chains,
@@ -17,6 +16,7 @@ from skawhmm._inference import (
     state_ranks,
 )
 from skawhmm._models import HMMBatch
+from skawhmm._passes import log_likelihood_of
 from skawhmm._validation import (
     check_choice,
     check_integer,

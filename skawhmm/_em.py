@@ -14,7 +14,6 @@ from collections import namedtuple
 import numpy as np
 from numba import njit
 
-from skawhmm._chains import forward_backward
 from skawhmm._densities import (
     KERNEL,
     LOG_TWO_PI,
@@ -26,6 +25,7 @@ from skawhmm._densities import (
     full_log_density,
     window,
 )
+from skawhmm._passes import forward_backward
 
 # A state with less than this many expected frames is empty and keeps its parameters.
 EMPTY_COUNT = 1e-8

@@ -6,13 +6,7 @@ import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from numba import njit
 
-from skawhmm._chains import (
-    best_path,
-    forward_backward,
-    keep_least_rank,
-    log_likelihood_of,
-    random_path,
-)
+from skawhmm._chains import best_path, keep_least_rank, random_path
 from skawhmm._densities import (
     KERNEL,
     LOG_TWO_PI,
@@ -21,6 +15,7 @@ from skawhmm._densities import (
     diag_log_density,
     full_log_density,
 )
+from skawhmm._passes import forward_backward, log_likelihood_of
 
 # Blocks of sequences per worker, which evens out their lengths.
 BLOCKS_PER_JOB = 4

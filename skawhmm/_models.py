@@ -26,10 +26,7 @@ from skawhmm._inference import (
     sample_sequences,
 )
 from skawhmm._linalg import stationary_law
-from skawhmm._poisson import Poisson
-from skawhmm._state_costs import check_state_costs
-from skawhmm._storage import load_arrays, save_arrays
-from skawhmm._validation import (
+from skawhmm._model_checks import (
     as_arrays,
     check_carried,
     check_concatenable,
@@ -37,14 +34,15 @@ from skawhmm._validation import (
     check_emission_rows,
     check_finite,
     check_info,
-    check_integer,
     check_model_shapes,
     check_not_negative,
     check_observed,
-    check_paired,
     check_probabilities,
-    check_seed,
 )
+from skawhmm._poisson import Poisson
+from skawhmm._state_costs import check_state_costs
+from skawhmm._storage import load_arrays, save_arrays
+from skawhmm._validation import check_integer, check_paired, check_seed
 
 FILE_KIND = "skawhmm.HMMBatch"
 FILE_VERSION = 1

@@ -30,11 +30,7 @@ from skawhmm._references import (
     reference_distances,
     transformed,
 )
-from skawhmm._validation import (
-    check_choice,
-    check_integer,
-    check_real,
-)
+from skawhmm._validation import check_choice, check_integer, check_real
 
 # The values of alpha that are tried by default.
 DEFAULT_ALPHAS = np.linspace(0, 1, 101)

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed
 
+from skawhmm._chains import without_empty_states
 from skawhmm._climb import climb, stacked
 from skawhmm._coordinates import Coordinates, channel_scales, pooled_coordinates
 from skawhmm._em import Model, empty_stats, expectation, lifted, maximization
@@ -18,7 +19,6 @@ from skawhmm._single_fit import (
     make_group,
     start_models,
     still_fits,
-    without_empty_states,
 )
 from skawhmm._starts import distinct_count
 

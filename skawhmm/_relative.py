@@ -10,8 +10,8 @@ from collections import namedtuple
 import numpy as np
 from numba import njit
 
-from skawhmm._chains import forward_backward
 from skawhmm._densities import KERNEL, add_diag_moments, diag_log_density
+from skawhmm._passes import forward_backward
 
 Recipe = namedtuple(
     "Recipe", ["models", "coordinates", "blocks", "relevance", "normalize"]

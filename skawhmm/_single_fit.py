@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from skawhmm._chains import without_empty_states
 from skawhmm._climb import Climbs, climb
 from skawhmm._coordinates import Coordinates, channel_scales, make_coordinates
 from skawhmm._em import LEAST_FLOOR, Model, Rule
@@ -22,8 +23,6 @@ from skawhmm._starts import (
     split_starts,
 )
 
-# A state with fewer expected frames than this is empty: weight 0, never entered.
-DEAD_COUNT = 1e-6
 # Starts compared before a fit: this many frames' worth, within these bounds.
 CANDIDATE_FRAMES = 600
 CANDIDATES = (2, 6)
@@ -388,24 +387,6 @@ def finished_fits(climbs, group, options):
         )
         for i in range(len(lengths))
     ]
-
-
-def without_empty_states(model, counts):
-    """Return models with states of no expected frames cut off from the others."""
-    dead = counts < DEAD_COUNT
-    dead &= ~dead.all(axis=-1, keepdims=True)
-    changed = dead.any(axis=-1)[..., None]
-    startprob = np.where(dead, 0.0, model.startprob)
-    transmat = np.where(dead[..., None, :], 0.0, model.transmat)
-    # A row that led only to empty states goes anywhere else the chain may start.
-    stuck = transmat.sum(axis=-1, keepdims=True) == 0
-    transmat = np.where(stuck, startprob[..., None, :], transmat)
-    startprob = startprob / startprob.sum(axis=-1, keepdims=True)
-    transmat = transmat / transmat.sum(axis=-1, keepdims=True)
-    return model._replace(
-        startprob=np.where(changed, startprob, model.startprob),
-        transmat=np.where(changed[..., None], transmat, model.transmat),
-    )
 
 
 def still_fits(lengths, still, scales, options):

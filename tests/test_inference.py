@@ -6,7 +6,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import logsumexp
 from scipy.stats import multivariate_normal
 
-from skawhmm._chains import fill_exp, forward_backward
 from skawhmm._inference import (
     best_paths,
     log_likelihood,
@@ -14,6 +13,7 @@ from skawhmm._inference import (
     sample_sequences,
 )
 from skawhmm._models import HMMBatch
+from skawhmm._passes import fill_exp, forward_backward
 
 
 def make_models(rng, n_models=3, n_components=3, n_features=2, full=True):

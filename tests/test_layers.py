@@ -8,9 +8,9 @@ import skawhmm
 # A module imports only from lines above its own.
 STAGES = """
 _validation _linalg _transport _storage _resume _hmmlearn _ground_cost _state_costs
-_sequences _densities _assignment _nearest _variational _parallel
-_emissions _registration _components _chains _starts _symbols _alpha_path _metrics
-_inference _em _relative _bounds _discrete _inputs
+_model_checks _sequences _densities _assignment _nearest _variational _parallel
+_emissions _registration _components _chains _passes _starts _symbols _alpha_path
+_inference _em _relative _bounds _discrete _inputs _metrics
 _categorical _poisson _discrete_fit _preprocessing _climb _coordinates
 _models
 _prepared _sampled_registration _divergence _single_fit _averaging

@@ -1,0 +1,354 @@
+"""Checks of the arrays a batch of models is made of, and their error messages."""
+
+from typing import Any
+
+import numpy as np
+
+# Probabilities given in single precision sum to one within this.
+SUM_TOLERANCE = 1e-6
+# Sums closer to one than this are left as they are; others are divided out.
+SUM_ROUNDING = 1e-12
+# A covariance may miss symmetry or positivity by this share of its largest entry.
+COVARIANCE_TOLERANCE = 1e-8
+
+
+def as_arrays(name, values, n_axes):
+    """Return one float array a model, of one of the given numbers of axes.
+
+    Parameters
+    ----------
+    name : str
+        The argument as the caller knows it.
+
+    values : array-like or sequence of array-like
+        One entry a model.
+
+    n_axes : tuple of int
+        How many axes an entry may have.
+
+    Returns
+    -------
+    arrays : list of ndarray, or one ndarray with a leading axis of models
+        The entries, copied.
+    """
+    wanted = " or ".join(str(count) for count in n_axes)
+    arrays: Any
+    try:
+        if isinstance(values, np.ndarray) and values.dtype != object:
+            arrays = np.array(values, dtype=float)
+            shapes = {arrays.shape[1:]: 0} if arrays.ndim else {}
+        else:
+            arrays = [np.array(value, dtype=float) for value in values]
+            shapes = {array.shape: n for n, array in reversed([*enumerate(arrays)])}
+    except (TypeError, ValueError) as error:
+        raise TypeError(
+            f"{name} must hold a numeric array for each model, got "
+            f"{type(values).__name__} ({error})."
+        ) from error
+    for shape, n in shapes.items():
+        if len(shape) not in n_axes:
+            raise ValueError(
+                f"{name} must have {wanted} axes a model, got shape {shape} for model "
+                f"{n}. A single model is given as a list of one."
+            )
+    return arrays
+
+
+def check_model_shapes(arrays):
+    """Check that the arrays of each model agree in states and features.
+
+    Parameters
+    ----------
+    arrays : dict of list of ndarray
+        Arguments by name, one entry a model; "transmats", "means" and "covars" first.
+
+    Returns
+    -------
+    n_components : ndarray of shape (n_models,)
+        Number of states of each model.
+    """
+    counts = {name: len(entries) for name, entries in arrays.items()}
+    if len(set(counts.values())) > 1:
+        raise ValueError(f"All arguments must have one entry a model, got {counts}.")
+    if counts["transmats"] == 0:
+        raise ValueError("transmats must hold at least one model, got none.")
+    n_features = arrays["means"][0].shape[1]
+    if n_features == 0:
+        raise ValueError("means must have at least one feature, got none.")
+    n_components = np.array([len(transmat) for transmat in arrays["transmats"]])
+    if n_components.min() == 0:
+        n = int(np.argmin(n_components))
+        raise ValueError(f"Each model must have a state, got none in model {n}.")
+    n_axes = [entry.ndim for entry in arrays["covars"]]
+    if min(n_axes) != max(n_axes):
+        n, other = n_axes.index(2), n_axes.index(3)
+        raise ValueError(
+            "covars must be variances in all models or matrices in all, got variances "
+            f"in model {n} and matrices in model {other}."
+        )
+    sizes = n_components.tolist()
+    for name, entries in arrays.items():
+        for n, (entry, size) in enumerate(zip(entries, sizes, strict=True)):
+            last = {"transmats": size, "means": n_features, "covars": n_features}
+            axes = (last[name],) * (entry.ndim - 1) if name in last else ()
+            if entry.shape != (size, *axes):
+                raise ValueError(
+                    f"{name} of model {n} must have shape {(size, *axes)} "
+                    f"({size} states, {n_features} features), got {entry.shape}."
+                )
+    return n_components
+
+
+def check_finite(name, stack):
+    """Check that a stack of models has neither NaN nor infinity.
+
+    Parameters
+    ----------
+    name : str
+        The argument as the caller knows it.
+
+    stack : ndarray of shape (n_models, n_components, ...)
+        The values.
+    """
+    bad = np.argwhere(~np.isfinite(stack))
+    if len(bad):
+        value, (n, state) = stack[tuple(bad[0])], bad[0][:2]
+        raise ValueError(
+            f"{name} must be finite, got {value} in model {n}, state {state}."
+        )
+
+
+def check_probabilities(name, stack):
+    """Check that the last axis holds probabilities, and divide their rounding out.
+
+    Parameters
+    ----------
+    name : str
+        The argument as the caller knows it.
+
+    stack : ndarray of shape (n_models, n_components[, n_components])
+        The laws.
+
+    Returns
+    -------
+    stack : ndarray of the same shape
+        Laws that sum to one.
+    """
+    totals = stack.sum(axis=-1)
+    for wrong, wanted, values in (
+        (stack.min(axis=-1) < 0, "not be negative", stack.min(axis=-1)),
+        (np.abs(totals - 1) > SUM_TOLERANCE, "sum to one", totals),
+    ):
+        if wrong.any():
+            n, *state = np.argwhere(wrong)[0]
+            where = f"model {n}" + (f", state {state[0]}" if state else "")
+            raise ValueError(
+                f"{name} must {wanted}, got {values[(n, *state)]} in {where}."
+            )
+    off = np.abs(totals - 1) > SUM_ROUNDING
+    return np.where(off[..., None], stack / totals[..., None], stack)
+
+
+def check_covariances(covars):
+    """Check that covariances are symmetric and positive semidefinite.
+
+    Parameters
+    ----------
+    covars : ndarray of shape (n_models, n_components, n_features[, n_features])
+        The covariances.
+
+    Returns
+    -------
+    covars : ndarray of the same shape
+        Covariances that are symmetric to the last bit.
+    """
+    if covars.ndim == 3:
+        least = covars.min(axis=-1)
+        _raise_at(least < 0, "covars must not be negative, got", least)
+        return covars
+    turned = covars.swapaxes(2, 3)
+    slack = COVARIANCE_TOLERANCE * np.abs(covars).max(axis=(2, 3))
+    gap = np.abs(covars - turned).max(axis=(2, 3))
+    _raise_at(gap > slack, "covars must be symmetric, got entries that differ by", gap)
+    covars = (covars + turned) / 2
+    least = np.linalg.eigvalsh(covars)[..., 0]
+    _raise_at(
+        least < -slack,
+        "covars must be positive semidefinite, got the eigenvalue",
+        least,
+    )
+    return covars
+
+
+def _raise_at(wrong, message, values):
+    if wrong.any():
+        n, state = np.argwhere(wrong)[0]
+        raise ValueError(f"{message} {values[n, state]} in model {n}, state {state}.")
+
+
+def check_emission_rows(name, rows, sizes):
+    """Check that parameters have one row for each state of each model.
+
+    Parameters
+    ----------
+    name : str
+        The argument as the caller knows it.
+
+    rows : list of ndarray of two axes
+        One entry a model.
+
+    sizes : ndarray of shape (n_models,)
+        Number of states of each model.
+    """
+    if len(rows) != len(sizes):
+        raise ValueError(
+            f"{name} must have one entry for each of {len(sizes)} models, got "
+            f"{len(rows)}."
+        )
+    width = rows[0].shape[1]
+    if width == 0:
+        raise ValueError(f"{name} must have at least one column, got none.")
+    for n, (entry, size) in enumerate(zip(rows, sizes.tolist(), strict=True)):
+        if entry.shape != (size, width):
+            raise ValueError(
+                f"{name} of model {n} must have shape {(size, width)} ({size} states), "
+                f"got {entry.shape}."
+            )
+
+
+def check_not_negative(name, stack):
+    """Check that the parameters of all states are not negative.
+
+    Parameters
+    ----------
+    name : str
+        The argument as the caller knows it.
+
+    stack : ndarray of shape (n_models, n_components, n_values)
+        The values.
+    """
+    least = stack.min(axis=-1)
+    _raise_at(least < 0, f"{name} must not be negative, got", least)
+
+
+def check_observed(observed, n_models, n_features):
+    """Return the mask of observed features as a boolean array.
+
+    Parameters
+    ----------
+    observed : array-like of shape (n_models, n_features)
+        True where a model observed a feature.
+
+    n_models, n_features : int
+        The shape it must have.
+
+    Returns
+    -------
+    observed : ndarray of bool of shape (n_models, n_features)
+        The mask.
+    """
+    mask = np.array(observed)
+    if mask.dtype != bool or mask.shape != (n_models, n_features):
+        raise ValueError(
+            f"observed must be a boolean array of shape {(n_models, n_features)}, got "
+            f"{mask.dtype} of shape {mask.shape}."
+        )
+    if not mask.any(axis=1).all():
+        n = int(np.argmin(mask.any(axis=1)))
+        raise ValueError(
+            f"observed must keep at least one feature, got none in model {n}."
+        )
+    return mask
+
+
+def check_info(info, n_models):
+    """Return the columns of diagnostics as arrays with one entry a model.
+
+    Parameters
+    ----------
+    info : dict of array-like
+        Columns by name.
+
+    n_models : int
+        Their length.
+
+    Returns
+    -------
+    info : dict of ndarray
+        The columns.
+    """
+    columns = {}
+    for name, column in info.items():
+        if not isinstance(name, str):
+            raise TypeError(f"info must have names as keys, got {name!r}.")
+        array = np.array(column)
+        if array.shape[:1] != (n_models,) or array.dtype == object:
+            raise ValueError(
+                f"info[{name!r}] must hold one number, boolean or string for each of "
+                f"{n_models} models, got {array.dtype} of shape {array.shape}."
+            )
+        columns[name] = array
+    return columns
+
+
+def check_concatenable(batches):
+    """Check that batches can become one.
+
+    Parameters
+    ----------
+    batches : list of HMMBatch
+        The batches.
+    """
+    if not batches:
+        raise ValueError("batches must hold at least one batch, got none.")
+    for n, batch in enumerate(batches):
+        if not hasattr(batch, "emission"):
+            raise TypeError(
+                f"batches must hold HMMBatch objects, got {type(batch).__name__} at "
+                f"{n}."
+            )
+        if batch.n_features != batches[0].n_features:
+            raise ValueError(
+                f"All batches must have the same number of features, got "
+                f"{batches[0].n_features} in batch 0 and {batch.n_features} in batch "
+                f"{n}."
+            )
+        if batch.info.keys() != batches[0].info.keys():
+            raise ValueError(
+                f"All batches must have the same info columns, got "
+                f"{sorted(batches[0].info)} in batch 0 and {sorted(batch.info)} in "
+                f"batch {n}."
+            )
+
+
+def check_carried(sequences, n_models, n_features):
+    """Return the sequences that models carry as a list of arrays.
+
+    Parameters
+    ----------
+    sequences : sequence of array-like, or None
+        One a model.
+
+    n_models, n_features : int
+        How many there must be, and of how many features.
+
+    Returns
+    -------
+    sequences : list of ndarray of shape (n_timesteps, n_features), or None
+        The sequences.
+    """
+    if sequences is None:
+        return None
+    arrays = [np.asarray(sequence, dtype=float) for sequence in sequences]
+    if len(arrays) != n_models:
+        raise ValueError(
+            f"sequences must hold one entry for each of {n_models} models, got "
+            f"{len(arrays)}."
+        )
+    for n, array in enumerate(arrays):
+        if array.ndim != 2 or array.shape[1] != n_features or not len(array):
+            raise ValueError(
+                f"sequences must have shape (n_timesteps, {n_features}), got "
+                f"{array.shape} for model {n}."
+            )
+    return arrays
