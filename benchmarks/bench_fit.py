@@ -202,7 +202,7 @@ def print_memory():
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--sequences", type=int, default=100)
+    parser.add_argument("--sequences", type=int, default=500)
     parser.add_argument("--memory", action="store_true")
     arguments = parser.parse_args()
     logging.getLogger("hmmlearn").setLevel(logging.ERROR)
