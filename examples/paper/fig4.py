@@ -42,7 +42,7 @@ from skawhmm.datasets import make_model_sequences, make_seed_models
 
 SIZES = {
     "smoke": {"n_steps": 50, "n_samples": 16, "states": (3,), "channels": (3,)},
-    "quick": {"n_steps": 300, "n_samples": 32, "max_iter": 50},
+    "quick": {"n_steps": 200, "n_samples": 24, "max_iter": 50},
     "full": {"n_steps": 2000, "n_samples": 256},
 }
 SCALES = {

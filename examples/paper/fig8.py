@@ -49,10 +49,10 @@ from skawhmm import HMMBatch, HMMTransformer
 
 SIZES = {
     "smoke": {"n_splits": 2, "n_rounds": 5, "n_steps": 50, "n_samples": 16},
-    "quick": {"n_splits": 2, "n_rounds": 60, "n_steps": 300, "n_samples": 32},
+    "quick": {"n_splits": 2, "n_rounds": 50, "n_steps": 150, "n_samples": 16},
     "full": {"n_splits": 10, "n_rounds": 300, "n_steps": 1000, "n_samples": 256},
 }
-N_FOLDS = {"smoke": 2, "quick": 3, "full": 10}
+N_FOLDS = {"smoke": 2, "quick": 2, "full": 10}
 PUBLISHED = {
     (6, "KL"): 0.9053,
     (6, "MAW"): 0.9290,
@@ -118,10 +118,11 @@ def class_distances(args, parts, models, y, folds, distances):
     return found
 
 
-def boosted(features, y, train, test, n_rounds, seed):
+def boosted(args, features, y, train, test):
     """Classes predicted after each round."""
-    tree = DecisionTreeClassifier(max_depth=2, random_state=seed)
-    model = AdaBoostClassifier(tree, n_estimators=n_rounds, random_state=seed)
+    n_rounds = SIZES[args.size]["n_rounds"]
+    tree = DecisionTreeClassifier(max_depth=2, random_state=args.seed)
+    model = AdaBoostClassifier(tree, n_estimators=n_rounds, random_state=args.seed)
     model.fit(features[train], y[train])
     staged = list(model.staged_predict(features[test]))
     # Boosting stops early once the training part is fitted perfectly.
@@ -154,9 +155,12 @@ def scheme(n_groups, args, bar):
     features = class_distances(args, parts, models, y, folds, distances)
     found, confusion = {}, {}
     for (protocol, train, test), tables in zip(folds, features, strict=True):
-        for method in methods:
-            table = np.minimum(np.hstack(tables[method]), 1e9)
-            staged = boosted(table, y, train, test, size["n_rounds"], args.seed)
+        tasks = [
+            (np.minimum(np.hstack(tables[method]), 1e9), y, train, test)
+            for method in methods
+        ]
+        rounds = parallel(args, boosted, tasks)
+        for method, staged in zip(methods, rounds, strict=True):
             found.setdefault((protocol, method), []).append(staged == y[test])
             if protocol == "halves":
                 matrix = confusion_matrix(y[test], staged[-1], labels=np.unique(y))
