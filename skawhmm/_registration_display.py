@@ -205,8 +205,11 @@ class RegistrationDisplay:
                 self.ellipses_[side].append(ax.add_patch(ellipse))
                 box = {"boxstyle": "circle,pad=0.25", "fc": color, "ec": "white"}
                 style = {"color": "white", "fontsize": 8, "ha": "center", "zorder": 3}
-                # To the left and to the right, so that equal states hide no number.
-                shift = (9 * (2 * side - 1), 0)
+                # Away from the state it is matched to, so that neither hides a number.
+                shares = plan[k] if side == 0 else plan[:, k]
+                partner = means[1 - side][np.argmax(shares)]
+                left = centre[0] < partner[0] or (centre[0] == partner[0] and side == 0)
+                shift = (-9 if left else 9, 0)
                 style |= {"va": "center", "bbox": box, "textcoords": "offset points"}
                 ax.annotate(str(k), centre, shift, **style)
                 ax.plot(*centre, ".", color=color, markersize=4, zorder=3)
