@@ -92,7 +92,7 @@ def even_blocks(sequences, n_jobs):
     ]
 
 
-def make_batch(fits, *, stationary=False, mask_missing=False, sequences=None):
+def make_batch(fits, *, weights="occupancy", mask_missing=False, sequences=None):
     """Stack fits of unequal state counts into a batch.
 
     Parameters
@@ -100,8 +100,8 @@ def make_batch(fits, *, stationary=False, mask_missing=False, sequences=None):
     fits : list of Fit
         At least one.
 
-    stationary : bool
-        Whether state probabilities are the stationary law, else the occupancy.
+    weights : {"occupancy", "stationary", "uniform"}
+        State probabilities; see `state_weights`.
 
     mask_missing : bool
         Whether missing channels are left out of comparisons, else they are zeros.
@@ -115,13 +115,38 @@ def make_batch(fits, *, stationary=False, mask_missing=False, sequences=None):
         "covars": [fit.model.covars for fit in fits],
         "startprobs": [fit.model.startprob for fit in fits],
     }
-    if not stationary:
-        arrays["weights"] = [fit.weights for fit in fits]
+    shares = state_weights([fit.weights for fit in fits], weights)
+    if shares is not None:
+        arrays["weights"] = shares
     if len({len(fit.weights) for fit in fits}) == 1:
         arrays = {name: np.stack(parts) for name, parts in arrays.items()}
     observed = np.stack([fit.observed for fit in fits]) if mask_missing else None
     info = fit_info(fits)
     return HMMBatch(**arrays, observed=observed, info=info, sequences=sequences)
+
+
+def state_weights(occupancies, weights):
+    """Return the state probabilities that a user's word means.
+
+    Parameters
+    ----------
+    occupancies : list of ndarray of shape (n_components,)
+        Shares of frames in each state.
+
+    weights : {"occupancy", "stationary", "uniform"}
+        The word.
+
+    Returns
+    -------
+    weights : list of ndarray, or None
+        None for the stationary law, which `HMMBatch` finds itself. States without
+        frames have weight 0 in any case.
+    """
+    if weights == "stationary":
+        return None
+    if weights == "uniform":
+        return [(shares > 0) / np.count_nonzero(shares) for shares in occupancies]
+    return occupancies
 
 
 def fit_info(fits):
@@ -130,7 +155,7 @@ def fit_info(fits):
     return {name: np.array([getattr(fit, name) for fit in fits]) for name in names}
 
 
-def make_discrete_batch(fits, family, *, stationary=False, sequences=None):
+def make_discrete_batch(fits, family, *, weights="occupancy", sequences=None):
     """Stack fits of states that emit symbols or counts.
 
     Parameters
@@ -141,17 +166,16 @@ def make_discrete_batch(fits, family, *, stationary=False, sequences=None):
     family : Discrete
         The family of the states.
 
-    stationary, sequences : bool and list of ndarray, or None
+    weights, sequences : str and list of ndarray, or None
         As in `make_batch`.
     """
     size = max(len(fit.weights) for fit in fits)
     states = np.zeros((len(fits), size, fits[0].model.states.shape[1]))
     for n, fit in enumerate(fits):
         states[n, : len(fit.weights)] = fit.model.states
-    weights = None if stationary else [fit.weights for fit in fits]
     bare, _ = HMMBatch._bare(
         [fit.model.transmat for fit in fits],
-        weights,
+        state_weights([fit.weights for fit in fits], weights),
         [fit.model.startprob for fit in fits],
         fit_info(fits),
     )

@@ -13,7 +13,12 @@ from sklearn.utils.validation import check_is_fitted
 from skawhmm._categorical import make_categorical
 from skawhmm._discrete_fit import DiscreteOptions, discrete_fits, fit_all
 from skawhmm._engines import resolve_engine
-from skawhmm._fitting import fit_models, make_batch, make_discrete_batch
+from skawhmm._fitting import (
+    fit_models,
+    make_batch,
+    make_discrete_batch,
+    state_weights,
+)
 from skawhmm._inference import posteriors
 from skawhmm._models import HMMBatch
 from skawhmm._poisson import Poisson, check_counts
@@ -29,7 +34,7 @@ OPTIONS = {
     "covariance_type": ("diag", "full", "spherical", "tied"),
     "init": ("kmeans", "pooled"),
     "topology": ("ergodic", "left-to-right", "linear"),
-    "weights": ("occupancy", "stationary"),
+    "weights": ("occupancy", "stationary", "uniform"),
     "missing": ("zero", "common"),
 }
 
@@ -103,9 +108,11 @@ class HMMTransformer(TransformerMixin, BaseEstimator):
     max_components : int, default=8
         Largest number of states tried by a criterion.
 
-    weights : {"occupancy", "stationary"}, default="occupancy"
+    weights : {"occupancy", "stationary", "uniform"}, default="occupancy"
         State probabilities of the models: the expected share of frames in each state,
-        or the stationary law of the transition matrix.
+        the stationary law of the transition matrix, or equal ones. Short sequences of
+        slow chains know these shares badly; equal ones then compare the states
+        without that noise.
 
     missing : {"zero", "common"}, default="zero"
         Channels without any value in a sequence get mean and variance 0, or are left
@@ -279,7 +286,7 @@ class HMMTransformer(TransformerMixin, BaseEstimator):
         self._warn_of_few_states(fits)
         return make_batch(
             fits,
-            stationary=self.weights == "stationary",
+            weights=self.weights,
             mask_missing=self.missing == "common",
             sequences=sequences if self.keep_sequences else None,
         )
@@ -415,7 +422,7 @@ class HMMTransformer(TransformerMixin, BaseEstimator):
         return make_discrete_batch(
             fits,
             self._family,
-            stationary=self.weights == "stationary",
+            weights=self.weights,
             sequences=sequences,
         )
 
@@ -464,7 +471,8 @@ class HMMTransformer(TransformerMixin, BaseEstimator):
         if self.weights == "stationary":
             return batch
         shares = np.concatenate(posteriors(batch, sequences)).mean(axis=0)
-        return HMMBatch(*parts, startprobs=model.startprob[None], weights=shares[None])
+        weights = state_weights([shares], self.weights)
+        return HMMBatch(*parts, startprobs=model.startprob[None], weights=weights)
 
     def _warn_of_few_states(self, fits):
         if isinstance(self.n_components, str) or self._pooled is not None:

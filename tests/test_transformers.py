@@ -12,7 +12,9 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 
 from skawhmm._inference import log_likelihood
+from skawhmm._metrics import retrieval_auc
 from skawhmm._models import HMMBatch
+from skawhmm._pairwise import pairwise_hmm_distances
 from skawhmm._transformers import HMMTransformer
 
 COVARIANCE_TYPES = ["diag", "full", "spherical", "tied"]
@@ -142,6 +144,32 @@ def test_weights(rng):
     moved = np.einsum("nk,nkj->nj", stationary.weights, stationary.transmats)
     assert_allclose(moved, stationary.weights, atol=1e-12)
     assert np.abs(occupancy.weights - stationary.weights).max() > 0.01
+
+
+def test_uniform_weights_leave_out_empty_states(rng):
+    X = [rng.normal(size=(40, 2)) for _ in range(5)] + [np.zeros((7, 2)), np.eye(2)]
+    with pytest.warns(UserWarning, match="fewer distinct frames"):
+        models = HMMTransformer(3, weights="uniform", random_state=0).fit_transform(X)
+    assert_allclose(models.weights[:5], 1 / 3)
+    assert_allclose(models.weights[5:], [[1, 0, 0], [0.5, 0.5, 0]])
+    pooled = HMMTransformer(2, weights="uniform", prior="pooled", random_state=0).fit(X)
+    assert_allclose(pooled.pooled_model_.weights, 0.5)
+
+
+def test_uniform_weights_keep_apart_what_noisy_shares_mix(rng):
+    """Two kinds of sequences with the same shares of states on the long run."""
+    X, y = [], np.repeat([0, 1], 20)
+    for kind in y:
+        path = np.cumsum(rng.random(60) < 0.05) % 2
+        gap = (3.0, 4.0)[kind]
+        X.append(rng.normal(gap * path[:, None] + [0.0, 1.0], 1.0))
+        X[-1][:2] = [[0, 1], [gap, gap + 1]]
+    found = {}
+    for weights in ("occupancy", "uniform"):
+        models = HMMTransformer(2, weights=weights, random_state=0).fit_transform(X)
+        distances = pairwise_hmm_distances(models, alpha=0.0)
+        found[weights] = retrieval_auc(distances, y).mean()
+    assert found["uniform"] > found["occupancy"] + 0.2
 
 
 def test_pooled_model_sees_training_data_only(rng):

@@ -43,8 +43,9 @@ from common import (
     svm_cross_validated,
     wanted,
 )
+from sklearn.base import clone
 
-from skawhmm import MAW, HMMBatch, HMMTransformer, retrieval_curve
+from skawhmm import MAW, HMMTransformer, retrieval_curve
 from skawhmm.datasets import make_model_sequences, make_table1_models
 
 SIZES = {
@@ -55,12 +56,6 @@ SIZES = {
 FAMILIES = ("means", "covariances", "transitions")
 DEVIATIONS = (0.2, 0.4, 0.6)
 EQUAL = "MAW equal weights"
-
-
-def equal_weights(models):
-    """Return the models with equally probable states."""
-    weights = np.full(models.weights.shape, 1 / models.weights.shape[1])
-    return HMMBatch(models.transmats, models.means, models.covars, weights=weights)
 
 
 def drawn(args, differ_in, step, repeat):
@@ -77,7 +72,8 @@ def drawn(args, differ_in, step, repeat):
         used = distances if part == "test" else mixtures(distances)
         values = all_values(X, hmm, used, args)
         if wanted(args, [EQUAL]):
-            values[EQUAL] = compared(equal_weights(hmm.fit_transform(X)), MAW(), 1)
+            equal = clone(hmm).set_params(weights="uniform").fit_transform(X)
+            values[EQUAL] = compared(equal, MAW(), 1)
         if part == "alpha":
             chosen = {name: chosen_alpha(value, y) for name, value in values.items()}
     return {
