@@ -1,9 +1,11 @@
 """Sphinx settings: pydata theme, numpydoc, MyST, and the gallery of examples/."""
 
-import os
 import re
 import warnings
 from pathlib import Path
+
+from docutils import nodes
+from latex2mathml.converter import convert
 
 import skawhmm
 
@@ -18,7 +20,6 @@ version = release
 extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "sphinx.ext.mathjax",
     "numpydoc",
     "myst_parser",
     "sphinx_gallery.gen_gallery",
@@ -32,9 +33,8 @@ suppress_warnings = ["toc.empty_glob"]
 
 myst_enable_extensions = ["dollarmath", "amsmath", "deflist"]
 myst_heading_anchors = 3
-# A copy of MathJax may be named instead of the one on the web.
-if "SKAWHMM_MATHJAX" in os.environ:
-    mathjax_path = os.environ["SKAWHMM_MATHJAX"]
+# Formulas are written as MathML, which browsers draw without a network.
+html_math_renderer = "mathml"
 
 default_role = "code"
 autosummary_generate = True
@@ -110,8 +110,22 @@ def quote_attributes(_app, _what, _name, _obj, _options, lines):
     lines[:] = [line.replace(f"({name},)", f"(`{name}`,)") for line in lines]
 
 
+def write_inline(translator, node):
+    """Write a formula in a line."""
+    translator.body.append(convert(node.astext()))
+    raise nodes.SkipNode
+
+
+def write_block(translator, node):
+    """Write a formula of its own."""
+    formula = convert(node.astext(), display="block")
+    translator.body.append(f'<div class="formula">{formula}</div>')
+    raise nodes.SkipNode
+
+
 def setup(app):
     """Connect what has no setting."""
     # Before numpydoc, which makes reST of the lines.
     app.connect("autodoc-process-docstring", quote_attributes, priority=400)
     app.connect("autodoc-skip-member", skip_generated)
+    app.add_html_math_renderer("mathml", (write_inline, None), (write_block, None))
