@@ -1,9 +1,10 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
-EXTRAS ?= test
+OLDEST := $(addprefix tests/test_,$(addsuffix .py,common workflow neighbors transformers \
+  pairwise_transformers cluster embedding preprocessing metrics displays))
 
-.PHONY: demo test lint docs linkcheck bench paper clean
+.PHONY: demo test oldest lint docs linkcheck bench paper clean
 
 # Each stamp names the extras it holds; it is made anew when the dependencies change.
 $(VENV)/.installed-%: pyproject.toml
@@ -16,6 +17,12 @@ demo: $(VENV)/.installed-plot
 
 test: $(VENV)/.installed-test lint
 	$(BIN)/python -m pytest -n auto
+
+# The estimators with the oldest scikit-learn that is supported, in a place of its own.
+oldest:
+	$(PYTHON) -m venv $(VENV)-oldest
+	$(VENV)-oldest/bin/python -m pip install --quiet --disable-pip-version-check -e ".[test]" "scikit-learn==1.6.*"
+	$(VENV)-oldest/bin/python -m pytest -n auto $(OLDEST)
 
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff format --check .
