@@ -240,6 +240,11 @@ def pooled_rows(fold, budget):
     return neighbor_rows("MAW, pooled prior", "maw", fold, budget, prior="pooled")
 
 
+def uniform_rows(fold, budget):
+    """Models whose states have equal probabilities."""
+    return neighbor_rows("MAW, equal weights", "maw", fold, budget, weights="uniform")
+
+
 def kernel_rows(fold, budget):
     """Support vectors on the kernel of the distance."""
     train, test, start, _ = fitted_models(fold)
@@ -381,6 +386,7 @@ ROWS = {
     "kl": metric_rows("KL", KL(n_steps=200)),
     "coupling": metric_rows("coupling", "coupling"),
     "pooled": pooled_rows,
+    "uniform": uniform_rows,
     "kernel": kernel_rows,
     "embedding": embedding_rows,
     "recommended": recommended_rows,
