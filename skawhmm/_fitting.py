@@ -13,7 +13,7 @@ from skawhmm._single_fit import Fit, independent_fits
 # Blocks per worker in a batch of fits, which evens out their lengths ...
 BLOCKS_PER_JOB = 8
 # ... or more: a block of about this many values stays in the cache.
-BLOCK_VALUES = 2**16
+BLOCK_VALUES = 2**17
 
 
 def fit_models(
