@@ -49,7 +49,7 @@ from skawhmm import HMMBatch, HMMTransformer
 
 SIZES = {
     "smoke": {"n_splits": 2, "n_rounds": 5, "n_steps": 50, "n_samples": 16},
-    "quick": {"n_splits": 2, "n_rounds": 50, "n_steps": 150, "n_samples": 16},
+    "quick": {"n_splits": 2, "n_rounds": 60, "n_steps": 300, "n_samples": 32},
     "full": {"n_splits": 10, "n_rounds": 300, "n_steps": 1000, "n_samples": 256},
 }
 N_FOLDS = {"smoke": 2, "quick": 2, "full": 10}
