@@ -1,6 +1,6 @@
 """What the scripts of this folder share: arguments, competitors, scores and files.
 
-Every script has the same options. ``--quick`` (the default) takes less than a minute on
+Every script has the same options. ``--quick`` (the default) takes about a minute on
 two cores, ``--full`` takes the paper's sizes. Each writes a picture and tables to the
 folder given by ``--out`` and prints its table and, for every ordering that the paper
 states, whether it was reproduced. An ordering counts as reproduced if the mean
@@ -100,7 +100,7 @@ def parse(description, argv=None):
     )
     size = parser.add_mutually_exclusive_group()
     for name, text in {
-        "quick": "smaller settings, less than a minute (the default)",
+        "quick": "smaller settings, about a minute (the default)",
         "full": "the paper's settings",
         "smoke": argparse.SUPPRESS,
     }.items():
