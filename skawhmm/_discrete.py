@@ -70,6 +70,9 @@ def fill_scores(frames, states, startprobs, transmats, sizes, models, out):
 class Discrete:
     """What families of states that emit symbols or counts have in common.
 
+    A family adds how states are drawn, started and compared: see `Poisson`, the
+    smaller one.
+
     Parameters
     ----------
     states : ndarray of shape (n_models, n_components, n_values)
@@ -154,10 +157,6 @@ class Discrete:
         """Return what makes the costs between the states of any two of the models."""
         # Read-only arrays are another type to the compiler.
         return self.like(np.array(self.states))
-
-    def cross(self, index_a, index_b):
-        """Return squared distances (n_pairs, n_components, n_components) of a to b."""
-        raise NotImplementedError
 
     def within(self, index_a, index_b):  # noqa: ARG002
         """Return the squared distances inside the models a."""

@@ -7,7 +7,7 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from skawhmm._chains import without_empty_states
-from skawhmm._climb import climb, stacked
+from skawhmm._climb import stacked
 from skawhmm._coordinates import Coordinates, channel_scales, pooled_coordinates
 from skawhmm._em import Model, empty_stats, expectation, lifted, maximization
 from skawhmm._single_fit import (
@@ -15,9 +15,11 @@ from skawhmm._single_fit import (
     climbs_from,
     criterion_value,
     finished_fits,
+    groups_of,
     joined_channels,
     make_group,
     start_models,
+    still_fit,
     still_fits,
 )
 from skawhmm._starts import distinct_count
@@ -62,7 +64,7 @@ def fit_pooled(sequences, options, n_jobs=None):
     coordinates = pooled_coordinates(pool, options.covariance_type)
     n_active = int(coordinates.active.sum())
     if n_active == 0:
-        fit = still_fits(*still_parts(pool, options))[0]
+        fit = still_fit(pool.shape[1], coordinates.centre, coordinates.missing, options)
         return PooledModel(fit.model, coordinates, 1, fit.n_timesteps, 0.0, 0, True)
     del pool
     blocks = pool_blocks(sequences, coordinates)
@@ -71,13 +73,6 @@ def fit_pooled(sequences, options, n_jobs=None):
         counts = list(range(1, options.n_components + 1))
     fits = [pooled_runs(blocks, coordinates, n, options, n_jobs) for n in counts]
     return min(fits, key=lambda fit: criterion_value(fit, n_active, options))
-
-
-def still_parts(channels, options):
-    """Describe one sequence of which no channel moves, for `still_fits`."""
-    offsets = np.array([0, channels.shape[1]])
-    scales = channel_scales(channels, offsets, options.covariance_type)
-    return np.diff(offsets), np.array([True]), scales, options
 
 
 def pool_blocks(sequences, coordinates):
@@ -175,19 +170,13 @@ def pooled_start_fits(sequences, options, pooled):
     pool = channels, offsets = joined_channels(sequences)
     kind = options.covariance_type
     scales = channel_scales(channels, offsets, kind)
-    active, _, gappy, *_ = scales
-    moving = active.any(axis=1)
-    fits: list[Any] = still_fits(np.diff(offsets), ~moving, scales, options)
-    chosen = np.flatnonzero(moving)
-    keys = np.column_stack([active, gappy.any(axis=1)])
-    for rows in alike(keys[chosen]) if len(chosen) else []:
-        group = make_group(pool, chosen[rows], scales=scales, covariance_type=kind)
+    fits = still_fits(np.diff(offsets), scales, options)
+    everything = np.ones(len(sequences), bool)
+    for group in groups_of(pool, everything, [], scales, kind):
         starts = group.coordinates.local_model(pooled.model)
         starts = starts._replace(covars=floored(starts.covars, options.rule().floor))
-        climbs = climbs_from(group, starts, options)
-        for i, fit in zip(
-            group.members, finished_fits(climbs, group, options), strict=True
-        ):
+        found = finished_fits(climbs_from(group, starts, options), group, options)
+        for i, fit in zip(group.members, found, strict=True):
             fits[i] = fit
     return fits
 
@@ -202,26 +191,14 @@ def floored(covars, floor):
 
 def adapted_fits(sequences, options, pooled):
     """Fit every sequence a posteriori with the pooled model as conjugate prior."""
-    coordinates = pooled.coordinates
-    prior, rule = stacked(coordinates.local_model(pooled.model)), options.rule()
+    coordinates, pool = pooled.coordinates, joined_channels(sequences)
+    prior = stacked(coordinates.local_model(pooled.model))
     gappy = [[np.isnan(x[:, coordinates.active]).any()] for x in sequences]
     fits: list[Any] = [None] * len(sequences)
-    pool = joined_channels(sequences)
     for members in alike(np.array(gappy)):
         group = make_group(pool, members, coordinates=coordinates)
-        bounds, none = group.offsets, np.empty((0, group.frames.shape[1]), np.int64)
-        climbs = climb(
-            group.frames,
-            group.seen,
-            bounds,
-            bounds,
-            none,
-            prior.transmat[0],
-            prior,
-            prior,
-            rule,
-        )
-        for i, fit in zip(members, finished_fits(climbs, group, options), strict=True):
+        found = finished_fits(climbs_from(group, prior, options), group, options)
+        for i, fit in zip(members, found, strict=True):
             fits[i] = completed_fit(fit, sequences[i], coordinates, options)
     return fits
 

@@ -120,6 +120,8 @@ def joined_channels(sequences):
 
 def alike(keys):
     """Return the numbers of equal rows, an array for each kind of row."""
+    if len(keys) == 0:
+        return []
     if (keys == keys[0]).all():
         return [np.arange(len(keys))]
     _, kinds = np.unique(keys, axis=0, return_inverse=True)
@@ -154,6 +156,29 @@ def make_group(pool, members, coordinates=None, scales=None, covariance_type=Non
     z, seen = coordinates.standardized(channels, offsets)
     frames = coordinates.frames(z, offsets)
     return Group(members, coordinates, z, frames, seen, offsets)
+
+
+def groups_of(pool, chosen, columns, scales, covariance_type):
+    """Yield groups of sequences that are alike.
+
+    Parameters
+    ----------
+    pool, scales, covariance_type :
+        As in `make_group`.
+
+    chosen : ndarray of bool of shape (n_sequences,)
+        Which sequences to take; those of which no channel moves are left out.
+
+    columns : list of ndarray of shape (n_sequences,)
+        What members of a group have in common beside channels that vary and gaps.
+    """
+    active, _, gappy, *_ = scales
+    chosen = np.flatnonzero(chosen & active.any(axis=1))
+    keys = np.column_stack([active, gappy.any(axis=1), *columns])
+    for rows in alike(keys[chosen]):
+        yield make_group(
+            pool, chosen[rows], scales=scales, covariance_type=covariance_type
+        )
 
 
 def allowed_moves(topology, n_states):
@@ -276,27 +301,23 @@ def independent_fits(sequences, options):
         In the order of the sequences.
     """
     pool = channels, offsets = joined_channels(sequences)
-    scales = channel_scales(channels, offsets, options.covariance_type)
-    active, _, gappy, *_ = scales
+    kind = options.covariance_type
+    scales = channel_scales(channels, offsets, kind)
+    active, lengths = scales[0], np.diff(offsets)
     most = distinct_counts(channels, offsets, options.n_components)
-    lengths, moving = np.diff(offsets), active.any(axis=1)
-    fits: list[Any] = still_fits(lengths, ~moving, scales, options)
+    fits = still_fits(lengths, scales, options)
     best = np.full(len(sequences), np.inf)
     sizes = [options.n_components]
     if options.criterion is not None:
         sizes = list(range(1, options.n_components + 1))
     for size in sizes:
         n_states = np.minimum(most, size)
-        chosen = np.flatnonzero(moving & ((n_states == size) | (len(sizes) == 1)))
-        if len(chosen) == 0:
-            continue
         n_candidates = n_starts(n_states * options.n_mix, lengths)
-        keys = np.column_stack([active, gappy.any(axis=1), n_states, n_candidates])
-        for rows in alike(keys[chosen]):
-            members, kind = chosen[rows], options.covariance_type
-            group = make_group(pool, members, scales=scales, covariance_type=kind)
-            shape = n_states[members[0]], n_candidates[members[0]]
-            for i, fit in zip(members, group_fits(group, *shape, options), strict=True):
+        chosen = (n_states == size) | (len(sizes) == 1)
+        for group in groups_of(pool, chosen, [n_states, n_candidates], scales, kind):
+            first = group.members[0]
+            found = group_fits(group, n_states[first], n_candidates[first], options)
+            for i, fit in zip(group.members, found, strict=True):
                 value = criterion_value(fit, active[i].sum(), options)
                 if value < best[i]:
                     fits[i], best[i] = fit, value
@@ -324,7 +345,10 @@ def group_fits(group, n_states, n_candidates, options):
 
 
 def climbs_from(group, starts, options):
-    """Climb from given starts, one for each sequence of a group."""
+    """Climb from given starts, one for each sequence of a group or one for all.
+
+    They are the prior, too, where the relevance is not 0.
+    """
     if options.engine is not None:
         return engine_climbs(group, starts, np.zeros(len(group.members), int), options)
     none = np.empty((0, group.frames.shape[1]), np.int64)
@@ -389,18 +413,21 @@ def finished_fits(climbs, group, options):
     ]
 
 
-def still_fits(lengths, still, scales, options):
-    """One state for each of the sequences of which no channel moves, else None."""
-    _, missing, _, centre, _ = scales
-    n_features = centre.shape[1]
+def still_fit(n_timesteps, centre, missing, options):
+    """One state for a sequence of which no channel moves."""
+    covars = np.zeros((1, len(centre)))
+    if options.covariance_type in {"full", "tied"}:
+        covars = np.zeros((1, len(centre), len(centre)))
+    model = Model(np.ones(1), np.ones((1, 1)), centre[None], covars)
+    return Fit(model, np.ones(1), ~missing, 1, 0.0, 0.0, 0, True, int(n_timesteps))
+
+
+def still_fits(lengths, scales, options):
+    """Fits of the sequences of which no channel moves, None for the others."""
+    active, missing, _, centre, _ = scales
     fits: list[Any] = [None] * len(lengths)
-    for i in np.flatnonzero(still):
-        covars = np.zeros((1, n_features))
-        if options.covariance_type in {"full", "tied"}:
-            covars = np.zeros((1, n_features, n_features))
-        model = Model(np.ones(1), np.ones((1, 1)), centre[i][None], covars)
-        length = int(lengths[i])
-        fits[i] = Fit(model, np.ones(1), ~missing[i], 1, 0.0, 0.0, 0, True, length)
+    for i in np.flatnonzero(~active.any(axis=1)):
+        fits[i] = still_fit(lengths[i], centre[i], missing[i], options)
     return fits
 
 
