@@ -14,7 +14,7 @@ from numba import njit
 from skawhmm._chains import DEAD_COUNT, without_empty_states
 from skawhmm._densities import KERNEL
 from skawhmm._discrete import fill_log_densities
-from skawhmm._passes import forward_backward
+from skawhmm._passes import forward_backward_each
 
 # A state with less than this many expected frames is empty and keeps its parameters.
 EMPTY_COUNT = 1e-8
@@ -100,22 +100,12 @@ def expected_counts(frames, offsets, model, post, chain):
     n_components = post.shape[0]
     logs = np.empty(post.shape)
     fill_log_densities(frames, model.states, logs)
-    total = 0.0
-    moves = np.zeros((n_components, n_components))
-    chain[:] = 0.0
-    for s in range(offsets.shape[0] - 1):
-        first, last = offsets[s], offsets[s + 1]
-        part = np.empty((n_components, last - first))
-        total += forward_backward(
-            np.ascontiguousarray(logs[:, first:last]),
-            model.startprob,
-            model.transmat,
-            part,
-            moves,
-        )
-        post[:, first:last] = part
-        chain[n_components] += part[:, 0]
+    starts, moves = np.zeros(n_components), np.zeros((n_components, n_components))
+    total = forward_backward_each(
+        logs, offsets, model.startprob, model.transmat, post, starts, moves
+    )
     chain[:n_components] = moves
+    chain[n_components] = starts
     return total
 
 

@@ -23,9 +23,8 @@ from skawhmm._densities import (
     cholesky_whitener,
     diag_log_density,
     full_log_density,
-    window,
 )
-from skawhmm._passes import forward_backward
+from skawhmm._passes import forward_backward_each
 
 # A state with less than this many expected frames is empty and keeps its parameters.
 EMPTY_COUNT = 1e-8
@@ -103,19 +102,8 @@ def expectation(covars, frames, seen, offsets, model, stats, post):
             log_det = cholesky_whitener(covars[k], whiteners[k])
             norms[k] = -0.5 * (n_features * LOG_TWO_PI + log_det)
         full_log_density(frames, model.means, whiteners, norms, logs)
-    total = 0.0
-    for s in range(offsets.shape[0] - 1):
-        first, last = offsets[s], offsets[s + 1]
-        part, inside = np.empty((n_components, last - first)), logs
-        if offsets.shape[0] > 2:
-            inside = window(logs, first, last)
-        total += forward_backward(
-            inside, model.startprob, model.transmat, part, stats.moves
-        )
-        for k in range(n_components):
-            stats.start[k] += part[k, 0]
-            for t in range(last - first):
-                post[k, first + t] = part[k, t]
+    chain = model.startprob, model.transmat
+    total = forward_backward_each(logs, offsets, *chain, post, stats.start, stats.moves)
     add_moments(covars, frames, seen, post, model.means, stats)
     return total
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from skawhmm._densities import KERNEL, REORDERED
+from skawhmm._densities import KERNEL, REORDERED, window
 
 # A state whose scaled forward weight falls below this may be lost to underflow ...
 LOST_WEIGHT = 1e-200
@@ -437,3 +437,35 @@ def forward_backward(logs, startprob, transmat, post, moves):
             product = triple_product(alpha[i], factors, ahead[j])
             moves[i, j] += transmat[i, j] * product
     return value
+
+
+@njit(**KERNEL)
+def forward_backward_each(logs, offsets, startprob, transmat, post, starts, moves):
+    """`forward_backward` of several sequences; returns their log likelihood.
+
+    Parameters
+    ----------
+    logs : ndarray of shape (n_components, n_frames)
+        Log densities of the sequences one after the other.
+
+    offsets : ndarray of shape (n_sequences + 1,)
+        Where they begin and end.
+
+    startprob, transmat, post, moves : ndarray
+        As in `forward_backward`, for all frames.
+
+    starts : ndarray of shape (n_components,)
+        The state probabilities of first frames are added to it.
+    """
+    total = 0.0
+    for s in range(offsets.shape[0] - 1):
+        first, last = offsets[s], offsets[s + 1]
+        part, inside = np.empty((logs.shape[0], last - first)), logs
+        if offsets.shape[0] > 2:
+            inside = window(logs, first, last)
+        total += forward_backward(inside, startprob, transmat, part, moves)
+        for k in range(logs.shape[0]):
+            starts[k] += part[k, 0]
+            for t in range(last - first):
+                post[k, first + t] = part[k, t]
+    return total
