@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from skawhmm._climb import em
 from skawhmm._coordinates import pooled_coordinates
 from skawhmm._em import Model, Rule
-from skawhmm._fitting import fit_models, gaussian_fits, make_batch
+from skawhmm._fitting import fit_models, gaussian_fits, make_batch, state_weights
 from skawhmm._inference import log_likelihood
 from skawhmm._pooled_fit import fit_pooled
 from skawhmm._single_fit import FitOptions, n_parameters, start_models
@@ -456,6 +456,15 @@ def test_empty_states_get_weight_zero_and_are_never_entered(rng):
     assert fit.model.startprob[1] == 0
     assert_allclose(fit.model.transmat.sum(axis=1), 1)
     assert fit.model.covars.max() < 10 * x.var(axis=0).max()
+
+
+def test_uniform_weights_leave_empty_states_at_zero():
+    shares = [np.array([0.7, 0.0, 0.3]), np.array([0.0, 1.0])]
+    uniform = state_weights(shares, "uniform")
+    assert_array_equal(uniform[0], [0.5, 0, 0.5])
+    assert_array_equal(uniform[1], [0, 1])
+    assert state_weights(shares, "occupancy") is shares
+    assert state_weights(shares, "stationary") is None
 
 
 def test_missing_channels(rng):

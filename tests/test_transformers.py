@@ -146,7 +146,7 @@ def test_weights(rng):
     assert np.abs(occupancy.weights - stationary.weights).max() > 0.01
 
 
-def test_uniform_weights_leave_out_empty_states(rng):
+def test_uniform_weights_share_what_states_there_are(rng):
     X = [rng.normal(size=(40, 2)) for _ in range(5)] + [np.zeros((7, 2)), np.eye(2)]
     with pytest.warns(UserWarning, match="fewer distinct frames"):
         models = HMMTransformer(3, weights="uniform", random_state=0).fit_transform(X)
