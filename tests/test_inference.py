@@ -250,3 +250,17 @@ def test_samples_belong_to_their_seed(rng):
     again, _ = sample_sequences(models[[2, 0]], [7, 5], [3, 1])
     assert_array_equal(again[0], first[2])
     assert_array_equal(again[1], first[0])
+
+
+@pytest.mark.parametrize("n_components", [1, 2, 3, 4, 6])
+def test_expected_moves_agree_with_the_state_probabilities(rng, n_components):
+    """Also on sequences so long and rough that weights are scaled many times."""
+    for n_timesteps in (2, 40, 3000):
+        logs = 20 * rng.normal(size=(n_components, n_timesteps))
+        transmat = rng.dirichlet(np.ones(n_components), n_components)
+        startprob = np.full(n_components, 1 / n_components)
+        post, moves = np.empty(logs.shape), np.zeros(transmat.shape)
+        forward_backward(logs, startprob, transmat, post, moves)
+        assert_allclose(post.sum(axis=0), 1)
+        assert_allclose(moves.sum(axis=1), post[:, :-1].sum(axis=1), atol=1e-9)
+        assert_allclose(moves.sum(axis=0), post[:, 1:].sum(axis=1), atol=1e-9)
