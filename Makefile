@@ -1,8 +1,8 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
-OLDEST := $(addprefix tests/test_,$(addsuffix .py,common workflow neighbors transformers \
-  pairwise_transformers cluster embedding preprocessing metrics displays))
+OLDEST := $(addprefix tests/,test_common.py test_workflow.py sequences \
+  fitting/test_transformer.py features neighbors cluster plot/test_displays.py)
 
 .PHONY: demo test oldest lint docs linkcheck bench paper clean
 

@@ -24,9 +24,7 @@ import numpy as np  # noqa: E402
 from hmmlearn.hmm import GaussianHMM  # noqa: E402
 from joblib import Parallel, delayed  # noqa: E402
 
-from skawhmm._em import Model  # noqa: E402
-from skawhmm._fitting import fit_models, make_batch  # noqa: E402
-from skawhmm._single_fit import (  # noqa: E402
+from skawhmm.fitting._each import (  # noqa: E402
     FitOptions,
     channel_scales,
     climbs_from,
@@ -35,6 +33,8 @@ from skawhmm._single_fit import (  # noqa: E402
     make_group,
     start_models,
 )
+from skawhmm.fitting._em import Model  # noqa: E402
+from skawhmm.fitting._parallel_fit import fit_models, make_batch  # noqa: E402
 
 SIZES = [
     (100, 2, 2, "full"),

@@ -25,7 +25,7 @@ from skawhmm import (
     HMMTransformer,
     pairwise_hmm_distances,
 )
-from skawhmm._search import SearchIndex
+from skawhmm.neighbors._search import SearchIndex
 
 N_QUERIES = 200
 

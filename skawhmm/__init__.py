@@ -1,37 +1,40 @@
 """Compare time series by the hidden Markov models behind them."""
 
-from skawhmm._aggregated import IAW, MAW
-from skawhmm._barycenter import hmm_barycenter
-from skawhmm._class_distance import HMMClassDistance
-from skawhmm._cluster import HMMKMeans, HMMKMedoids
-from skawhmm._coupling import TransitionCoupling
-from skawhmm._displays import AlphaCurveDisplay, RetrievalDisplay
-from skawhmm._divergence import KL
-from skawhmm._embedding import HMMEmbedding, make_classifier
-from skawhmm._map_display import HMMMapDisplay
-from skawhmm._matrix_display import DistanceMatrixDisplay
-from skawhmm._metrics import (
-    average_precision,
-    precision_at_k,
-    retrieval_auc,
-    retrieval_curve,
-)
-from skawhmm._models import HMMBatch
-from skawhmm._neighbors import KNeighborsHMMClassifier, KNeighborsHMMRegressor
-from skawhmm._neighbors_cv import KNeighborsHMMClassifierCV
-from skawhmm._pairwise import (
+from skawhmm.cluster._barycenter import hmm_barycenter
+from skawhmm.cluster._estimators import HMMKMeans, HMMKMedoids
+from skawhmm.distances._aggregated import IAW, MAW
+from skawhmm.distances._coupling import TransitionCoupling
+from skawhmm.distances._kl import KL
+from skawhmm.distances._pairwise import (
     hmm_distance,
     pairwise_hmm_components,
     pairwise_hmm_distances,
     pairwise_hmm_distances_chunked,
     register_states,
 )
-from skawhmm._pairwise_transformers import AlphaMixer, PairwiseHMMDistance
-from skawhmm._preprocessing import Deltas, Framewise, TimeChannel
-from skawhmm._registration_display import RegistrationDisplay
-from skawhmm._retriever import HMMRetriever
-from skawhmm._transformers import HMMTransformer
-from skawhmm._versions import show_versions
+from skawhmm.features._class_distance import HMMClassDistance
+from skawhmm.features._embedding import HMMEmbedding, make_classifier
+from skawhmm.features._pairwise import AlphaMixer, PairwiseHMMDistance
+from skawhmm.fitting._transformer import HMMTransformer
+from skawhmm.models._batch import HMMBatch
+from skawhmm.neighbors._cv import KNeighborsHMMClassifierCV
+from skawhmm.neighbors._estimators import (
+    KNeighborsHMMClassifier,
+    KNeighborsHMMRegressor,
+)
+from skawhmm.neighbors._retriever import HMMRetriever
+from skawhmm.neighbors._scores import (
+    average_precision,
+    precision_at_k,
+    retrieval_auc,
+    retrieval_curve,
+)
+from skawhmm.plot._curves import AlphaCurveDisplay, RetrievalDisplay
+from skawhmm.plot._map import HMMMapDisplay
+from skawhmm.plot._matrix import DistanceMatrixDisplay
+from skawhmm.plot._registration import RegistrationDisplay
+from skawhmm.sequences._preprocessing import Deltas, Framewise, TimeChannel
+from skawhmm.utils._versions import show_versions
 
 __version__ = "0.1.0.dev0"
 

@@ -26,8 +26,8 @@ import pytest
 from skawhmm import IAW, KL, MAW, HMMBatch, HMMTransformer
 from skawhmm import pairwise_hmm_components as components
 from skawhmm import pairwise_hmm_distances as distances
-from skawhmm._metrics import average_precision
 from skawhmm.datasets import make_model_sequences, make_table1_models
+from skawhmm.neighbors._scores import average_precision
 
 ALPHAS = np.linspace(0, 1, 6)
 STEPS = {"means": 0.6, "covariances": 0.6, "transitions": 1.0}

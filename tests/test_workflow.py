@@ -65,7 +65,7 @@ def real_data(name):
 @pytest.fixture
 def count(monkeypatch):
     """Count how many matrices of pairs are computed, and how many sequences fitted."""
-    import skawhmm._references as module
+    import skawhmm._base as module
 
     counts = {"matrices": 0, "fits": 0}
 

@@ -1,0 +1,1 @@
+"""Averages and clusters of models."""

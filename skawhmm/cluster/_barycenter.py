@@ -1,0 +1,200 @@
+"""Averages of models."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.cluster import KMeans
+from sklearn.utils import check_random_state
+
+from skawhmm.cluster._averaging import (
+    make_members,
+    moved_centers,
+    rechained_centers,
+    registered,
+    reweighted_centers,
+    squared_costs,
+    trimmed,
+)
+from skawhmm.emissions._gaussian import Gaussian
+from skawhmm.models._batch import HMMBatch
+from skawhmm.utils._checks import check_integer, check_models, check_real
+
+# Models tried as the start of an average.
+MAX_STARTS = 10
+
+
+def hmm_barycenter(
+    models: HMMBatch,
+    sample_weight: ArrayLike | None = None,
+    *,
+    n_components: int | None = None,
+    update_weights: bool = True,
+    max_iter: int = 100,
+    tol: float = 1e-6,
+    random_state: Any = None,
+) -> tuple[HMMBatch, NDArray[np.float64]]:
+    """Average of models: the model with the least mean squared distance to all.
+
+    Parameters
+    ----------
+    models : HMMBatch
+        The models. They must have observed the same features.
+
+    sample_weight : array-like of shape (n_models,), default=None
+        Shares of the models in the average, scaled to sum to one. By default equal.
+
+    n_components : int, default=None
+        Number of states of the average, by default that of the largest model.
+
+    update_weights : bool, default=True
+        Whether to optimise the state probabilities too. Otherwise they stay those of
+        the model that the search starts from.
+
+    max_iter : int, default=100
+        Largest number of steps.
+
+    tol : float, default=1e-6
+        The search stops when a step lowers the objective by less than this share.
+
+    random_state : int, RandomState instance or None, default=None
+        Decides where the search starts: the best of ten models drawn, or if none has
+        `n_components` states, clusters of all their states.
+
+    Returns
+    -------
+    barycenter : HMMBatch
+        A batch of one model.
+
+    objective : ndarray of shape (n_steps + 1,)
+        Weighted mean of the squared marginal components (``p=2``) between the average
+        and the models, from the start to the result. It never rises.
+
+    See Also
+    --------
+    HMMKMeans : Clusters of models around averages.
+
+    Notes
+    -----
+    The search finds a local minimum; with `update_weights` the order of the states may
+    decide between several. Transition matrices are averaged through the
+    registrations of the states; if the weights of the models are their stationary laws,
+    so are those of the average.
+
+    Examples
+    --------
+    >>> from skawhmm import HMMBatch, hmm_barycenter
+    >>> models = HMMBatch(
+    ...     transmats=[[[0.9, 0.1], [0.1, 0.9]], [[0.7, 0.3], [0.3, 0.7]]],
+    ...     means=[[[0.0], [5.0]], [[7.0], [0.0]]],
+    ...     covars=[[[1.0], [1.0]], [[9.0], [1.0]]],
+    ... )
+    >>> barycenter, objective = hmm_barycenter(models)
+    >>> barycenter.means[0].ravel(), barycenter.covars[0].ravel()
+    (array([0., 6.]), array([1., 4.]))
+    >>> barycenter.transmats[0].round(3)
+    array([[0.8, 0.2],
+           [0.2, 0.8]])
+    >>> objective[-1].round(3)
+    np.float64(1.0)
+    """
+    check_models("models", models)
+    shares = _check_shares(sample_weight, len(models))
+    check_integer("max_iter", max_iter, 1)
+    check_real("tol", tol, 0, np.inf)
+    if n_components is None:
+        size = int(models.n_components.max())
+    else:
+        size = check_integer("n_components", n_components, 1)
+    members = make_members(models, size)
+    labels = np.zeros(len(models), dtype=np.int64)
+    center = _start(members, size, shares, check_random_state(random_state))
+    cost = squared_costs(members, center, labels)
+    plans, totals = registered(members, center, labels, cost)
+    trace = [shares @ totals]
+    for _ in range(max_iter):
+        moved = moved_centers(members, center, labels, shares, plans)
+        cost = squared_costs(members, moved, labels)
+        if update_weights:
+            moved = reweighted_centers(members, moved, labels, shares, cost)
+        moved_plans, totals = registered(members, moved, labels, cost)
+        value = shares @ totals
+        # Nothing rises but by rounding, which means there is nothing left to gain.
+        if value > trace[-1]:
+            break
+        center, plans = moved, moved_plans
+        trace.append(value)
+        if trace[-2] - value <= tol * trace[-2]:
+            break
+    center = rechained_centers(members, center, labels, shares, plans)
+    return trimmed(center), np.array(trace)
+
+
+def _check_shares(sample_weight, n_models):
+    if sample_weight is None:
+        return np.full(n_models, 1 / n_models)
+    shares = np.array(sample_weight, dtype=float)
+    if shares.shape != (n_models,):
+        raise ValueError(
+            f"sample_weight must have one entry for each of {n_models} models, got "
+            f"shape {shares.shape}."
+        )
+    if not (np.isfinite(shares).all() and shares.min() >= 0 and shares.sum() > 0):
+        raise ValueError(
+            "sample_weight must be finite, not negative and not all 0, got values from "
+            f"{shares.min()} to {shares.max()}."
+        )
+    return shares / shares.sum()
+
+
+def _start(members, size, shares, random_state):
+    """Return the best of some models, or a model of pooled states."""
+    models = members.models
+    usable = np.flatnonzero((models.n_components == size) & (shares > 0))
+    if len(usable) == 0:
+        return _pooled_start(members, size, shares, random_state)
+    if len(usable) > MAX_STARTS:
+        usable = np.sort(random_state.choice(usable, MAX_STARTS, replace=False))
+    labels = np.zeros(len(models), dtype=np.int64)
+    values = []
+    for center in models[usable]:
+        cost = squared_costs(members, center, labels)
+        values.append(shares @ registered(members, center, labels, cost)[1])
+    return models[usable[np.argmin(values)]]
+
+
+def _pooled_start(members, size, shares, random_state):
+    """Return a model whose states are averages of clusters of the models' states."""
+    models = members.models
+    n, j = np.nonzero(models.weights * shares[:, None] > 0)
+    variances = np.diagonal(models.emission.full_covars()[n, j], axis1=1, axis2=2)
+    states = np.concatenate([models.means[n, j], np.sqrt(variances)], axis=1)
+    n_distinct = len(np.unique(states, axis=0))
+    if n_distinct < size:
+        raise ValueError(
+            "n_components must be at most the number of different states of all "
+            f"models, got n_components={size} for {n_distinct}."
+        )
+    pooled = KMeans(size, n_init=4, random_state=random_state)
+    mass = shares[n] * models.weights[n, j]
+    clusters = pooled.fit(states, sample_weight=mass).labels_
+    plans = np.zeros_like(models.transmats)
+    plans[n, clusters, j] = models.weights[n, j]
+    weights = np.zeros((1, plans.shape[1]))
+    np.add.at(weights[0], clusters, mass)
+    weights /= weights.sum()
+    # The unit factor turns all others to the symmetric root, whatever their own was.
+    covars = np.repeat((weights > 0)[..., None], models.n_features, axis=2).astype(
+        float
+    )
+    if models.covariance_type == "full":
+        covars = covars[..., None] * np.eye(models.n_features)
+    center = HMMBatch._from_parts(
+        Gaussian(np.zeros(covars.shape[:3]), covars, models[0].observed),
+        np.array(models.transmats[:1]),
+        weights,
+        weights,
+        {},
+    )
+    labels = np.zeros(len(models), dtype=np.int64)
+    return moved_centers(members, center, labels, shares, plans)

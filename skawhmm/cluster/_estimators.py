@@ -1,0 +1,472 @@
+"""Clusters of models, around averages or around medoids."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    ClusterMixin,
+    TransformerMixin,
+)
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from skawhmm._base import (
+    check_precomputed,
+    fit_models,
+    mixed_precomputed,
+    reference_distances,
+    transformed,
+)
+from skawhmm.cluster._algorithms import (
+    kmeans_partition,
+    medoid_partition,
+    medoid_seeds,
+    random_seeds,
+    spread_seeds,
+)
+from skawhmm.cluster._averaging import make_members
+from skawhmm.distances._pairwise import pairwise_hmm_distances
+from skawhmm.distances._resolve import resolve_metric
+from skawhmm.sequences._input import check_input
+from skawhmm.utils._checks import check_choice, check_integer, check_real
+
+INITS = {"k-means++": spread_seeds, "medoids": medoid_seeds, "random": random_seeds}
+
+
+class _HMMClusterer(
+    ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator
+):
+    """What clusterers with centres share: a subclass says how far centres are."""
+
+    def transform(self, X: Any) -> NDArray[np.float64]:
+        """Return the distances of models to the cluster centres.
+
+        Parameters
+        ----------
+        X : HMMBatch, list of array-like, or array-like
+            Models or sequences, in one of the forms that `fit` takes.
+
+        Returns
+        -------
+        distances : ndarray of shape (n_models, n_clusters)
+            The distances.
+        """
+        check_is_fitted(self)
+        return self._to_centers(X)
+
+    def fit_transform(self, X: Any, y: Any = None) -> NDArray[np.float64]:
+        """Cluster models, and return their distances to the cluster centres.
+
+        Parameters
+        ----------
+        X : HMMBatch, list of array-like, or array-like
+            Models or sequences, in one of the forms that `fit` takes.
+
+        y : array-like of shape (n_models,), default=None
+            Given to `hmm`, not used otherwise.
+
+        Returns
+        -------
+        distances : ndarray of shape (n_models, n_clusters)
+            The distances.
+        """
+        return self.fit(X, y).transform(X)
+
+    def predict(self, X: Any) -> NDArray[np.intp]:
+        """Return the cluster of each model: that of the nearest centre.
+
+        Parameters
+        ----------
+        X : HMMBatch, list of array-like, or array-like
+            Models or sequences, in one of the forms that `fit` takes.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_models,)
+            Numbers of the clusters.
+        """
+        return np.argmin(self.transform(X), axis=1)
+
+    def _check_cluster_count(self, n_models):
+        n_clusters = check_integer("n_clusters", self.n_clusters, 1)
+        if n_clusters > n_models:
+            raise ValueError(
+                "n_clusters must be at most the number of models, got "
+                f"n_clusters={n_clusters} for n_samples={n_models}."
+            )
+        return n_clusters
+
+
+class HMMKMeans(_HMMClusterer):
+    r"""Clusters of models around averages.
+
+    Lloyd's algorithm with :func:`hmm_barycenter` in the place of the mean: models are
+    assigned to the nearest centre, and centres move to the average of their models.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Number of clusters.
+
+    metric : {"maw", "iaw", "coupling"} or object, default="maw"
+        Distance between models and centres, of order ``p=2`` if it is a name. Centres
+        are averages in the geometry of "maw" whatever it is.
+
+    alpha : float in [0, 1], default=0.1
+        Share of the transition component in the distance. With 0 the centres minimise
+        what the assignment does; otherwise the best of all rounds is kept.
+
+    init : {"k-means++", "medoids", "random"}, default="k-means++"
+        Models to start from: drawn far from each other; medoids of a sample, which
+        misses fewer clusters; or any.
+
+    n_init : int, default=3
+        Number of runs from different starts, of which the one with the least inertia is
+        kept.
+
+    max_iter : int, default=100
+        Largest number of rounds of a run.
+
+    tol : float, default=1e-4
+        A run stops when a round lowers the inertia by less than this share.
+
+    hmm : transformer, default=None
+        Turns sequences into models; it is cloned, and fitted on the training
+        sequences. By default ``HMMTransformer()``. Not used if `X` is an `HMMBatch`.
+
+    memory : str, path-like or joblib.Memory, default=None
+        Where fitted models are kept, by content.
+
+    n_jobs : int, default=None
+        Number of joblib workers for the distances, threads by default.
+
+    random_state : int, RandomState instance or None, default=None
+        Draws the starts.
+
+    Attributes
+    ----------
+    cluster_centers_ : HMMBatch
+        The averages, one a cluster.
+
+    labels_ : ndarray of shape (n_models,)
+        Cluster of each training model.
+
+    inertia_ : float
+        Sum of squared distances of the training models to their centres.
+
+    n_iter_ : int
+        Number of rounds of the run that was kept.
+
+    hmm_ : transformer or None
+        The fitted `hmm`; None if `fit` was given models.
+
+    n_features_in_ : int
+        Number of features of the models or sequences; of columns if `fit` was given a
+        2-D array.
+
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, if `fit` was given a data frame.
+
+    See Also
+    --------
+    HMMKMedoids : Clusters around models of the data, for any distance.
+    hmm_barycenter : The average of models.
+
+    Examples
+    --------
+    >>> from skawhmm import HMMKMeans, HMMTransformer
+    >>> from skawhmm.datasets import make_hmm_sequences
+    >>> X, y = make_hmm_sequences(n_sequences=8, separation=8.0, random_state=0)
+    >>> hmm = HMMTransformer(n_components=2, random_state=0)
+    >>> kmeans = HMMKMeans(n_clusters=2, hmm=hmm, random_state=0).fit(X)
+    >>> kmeans.labels_ == kmeans.labels_[0]
+    array([ True, False,  True, False,  True, False,  True, False])
+    >>> kmeans.cluster_centers_
+    HMMBatch(n_models=2, n_components=2, n_features=2, covariance_type='diag')
+    """
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        metric: Any = "maw",
+        alpha: float = 0.1,
+        init: str = "k-means++",
+        n_init: int = 3,
+        max_iter: int = 100,
+        tol: float = 1e-4,
+        hmm: Any = None,
+        memory: Any = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.metric = metric
+        self.alpha = alpha
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.hmm = hmm
+        self.memory = memory
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: ArrayLike | None = None) -> "HMMKMeans":
+        """Cluster models.
+
+        Parameters
+        ----------
+        X : HMMBatch or list of array-like of shape (n_timesteps, n_features)
+            Models or sequences; sequences may also be a 3-D array padded by NaN, or a
+            2-D array whose rows are univariate.
+
+        y : array-like of shape (n_models,), default=None
+            Given to `hmm`, not used otherwise.
+
+        Returns
+        -------
+        self : HMMKMeans
+            The fitted clusterer.
+        """
+        check_choice("init", self.init, INITS)
+        n_init = check_integer("n_init", self.n_init, 1)
+        max_iter = check_integer("max_iter", self.max_iter, 1)
+        tol = check_real("tol", self.tol, 0, np.inf)
+        X = check_input(self, X, reset=True)
+        n_clusters = self._check_cluster_count(len(X))
+        self.hmm_, models = fit_models(self.hmm, X, y, self.memory)
+        members = make_members(models)
+        random_state = check_random_state(self.random_state)
+        draw, distances = INITS[self.init], self._distances
+        starts = (
+            draw(members.models, n_clusters, distances, random_state)
+            for _ in range(n_init)
+        )
+        runs = (
+            kmeans_partition(members, seeds, distances, max_iter, tol)
+            for seeds in starts
+        )
+        best = min(runs, key=lambda run: run.inertia)
+        self.inertia_, self.labels_, self.cluster_centers_, self.n_iter_ = best
+        self._n_features_out = n_clusters
+        return self
+
+    def score(self, X: Any, y: Any = None) -> float:  # noqa: ARG002
+        """Return how well the centres fit models.
+
+        Parameters
+        ----------
+        X : HMMBatch, list of array-like, or array-like
+            Models or sequences, in one of the forms that `fit` takes.
+
+        y : Ignored
+            Not used, present for API consistency.
+
+        Returns
+        -------
+        score : float
+            Sum of the squared distances to the nearest centres, negative.
+        """
+        return -float(np.sum(self.transform(X).min(axis=1) ** 2))
+
+    def _to_centers(self, X):
+        X = check_input(self, X, reset=False)
+        models = transformed(self.hmm_, X, self.memory)
+        return self._distances(models, self.cluster_centers_)
+
+    def _distances(self, X, Y):
+        chosen = resolve_metric(self.metric, alpha=self.alpha, p=2)
+        distances = pairwise_hmm_distances(X, Y, chosen, n_jobs=self.n_jobs)
+        if not np.isfinite(distances).all():
+            raise ValueError(
+                "metric must give finite distances between models and centres, got "
+                f"infinity or NaN with metric={self.metric!r}."
+            )
+        return distances
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.three_d_array = True
+        tags.transformer_tags.preserves_dtype = []
+        return tags
+
+
+class HMMKMedoids(_HMMClusterer):
+    """Clusters of models around medoids: models of the data itself.
+
+    The sum of the distances of all models to the medoid of their cluster is minimised
+    by FasterPAM from the greedy start of PAM. Nothing is random.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Number of clusters.
+
+    metric : {"maw", "iaw", "kl", "coupling", "precomputed"} or object, default="maw"
+        Distance between two models. With "precomputed", `X` holds distances of shape
+        (n_models, n_models_fit), or their components of shape (n_models,
+        n_models_fit, 2), to be mixed at `alpha`.
+
+    alpha : float in [0, 1], default=0.1
+        Share of the transition component in the distance.
+
+    p : float in (0, 2], default=1
+        Order of the distance.
+
+    metric_params : dict, default=None
+        Further parameters of the distance.
+
+    max_iter : int, default=100
+        Largest number of rounds over all models.
+
+    hmm : transformer, default=None
+        Turns sequences into models; it is cloned, and fitted on the training
+        sequences. By default ``HMMTransformer()``. Not used if `X` is an `HMMBatch`.
+
+    memory : str, path-like or joblib.Memory, default=None
+        Where fitted models and components are kept, by content.
+
+    n_jobs : int, default=None
+        Number of joblib workers for the distances, threads by default.
+
+    verbose : int, default=0
+        Whether to show a progress bar.
+
+    Attributes
+    ----------
+    medoid_indices_ : ndarray of shape (n_clusters,)
+        The training models that are medoids.
+
+    cluster_centers_ : HMMBatch or None
+        The medoids; None if `X` was distances.
+
+    labels_ : ndarray of shape (n_models,)
+        Cluster of each training model.
+
+    inertia_ : float
+        Sum of the distances of the training models to their medoids.
+
+    n_iter_ : int
+        Number of rounds.
+
+    hmm_ : transformer or None
+        The fitted `hmm`; None if `fit` was given models or distances.
+
+    n_features_in_ : int
+        Number of features of the models or sequences; of columns if `fit` was given a
+        2-D array.
+
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, if `fit` was given a data frame.
+
+    See Also
+    --------
+    HMMKMeans : Clusters around averages.
+
+    References
+    ----------
+    E. Schubert and P. J. Rousseeuw (2021). "Fast and eager k-medoids clustering: O(k)
+    runtime improvement of the PAM, CLARA, and CLARANS algorithms." Information Systems
+    101, 101804.
+
+    Examples
+    --------
+    >>> from skawhmm import HMMKMedoids, HMMTransformer
+    >>> from skawhmm.datasets import make_hmm_sequences
+    >>> X, y = make_hmm_sequences(n_sequences=8, separation=8.0, random_state=0)
+    >>> models = HMMTransformer(n_components=2, random_state=0).fit_transform(X)
+    >>> medoids = HMMKMedoids(n_clusters=2).fit(models)
+    >>> medoids.labels_ == medoids.labels_[0]
+    array([ True, False,  True, False,  True, False,  True, False])
+    >>> medoids.cluster_centers_ == models[medoids.medoid_indices_]
+    True
+    """
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        metric: Any = "maw",
+        alpha: float = 0.1,
+        p: float = 1,
+        metric_params: Mapping[str, Any] | None = None,
+        max_iter: int = 100,
+        hmm: Any = None,
+        memory: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.metric = metric
+        self.alpha = alpha
+        self.p = p
+        self.metric_params = metric_params
+        self.max_iter = max_iter
+        self.hmm = hmm
+        self.memory = memory
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: ArrayLike | None = None) -> "HMMKMedoids":
+        """Cluster models.
+
+        Parameters
+        ----------
+        X : HMMBatch, list of array-like of shape (n_timesteps, n_features), or array
+            Models or sequences; sequences may also be a 3-D array padded by NaN, or a
+            2-D array whose rows are univariate. Distances or components between the
+            training models if ``metric="precomputed"``.
+
+        y : array-like of shape (n_models,), default=None
+            Given to `hmm`, not used otherwise.
+
+        Returns
+        -------
+        self : HMMKMedoids
+            The fitted clusterer.
+        """
+        max_iter = check_integer("max_iter", self.max_iter, 1)
+        if self._precomputed:
+            X = check_precomputed(self, X, reset=True, square=True)
+            self.hmm_, models = None, None
+            n_clusters = self._check_cluster_count(len(X))
+            distances = mixed_precomputed(X, self.alpha)
+        else:
+            X = check_input(self, X, reset=True)
+            n_clusters = self._check_cluster_count(len(X))
+            self.hmm_, models = fit_models(self.hmm, X, y, self.memory)
+            distances = reference_distances(models, models, self, self.alpha)
+        medoids, self.n_iter_ = medoid_partition(distances, n_clusters, max_iter)
+        own = distances[:, medoids]
+        self.medoid_indices_ = medoids
+        self.cluster_centers_ = None if models is None else models[medoids]
+        self.labels_ = np.argmin(own, axis=1)
+        self.inertia_ = float(own.min(axis=1).sum())
+        self._n_features_out = n_clusters
+        return self
+
+    def _to_centers(self, X):
+        if self._precomputed:
+            X = check_precomputed(self, X, reset=False)
+            return mixed_precomputed(X, self.alpha)[:, self.medoid_indices_]
+        X = check_input(self, X, reset=False)
+        models = transformed(self.hmm_, X, self.memory)
+        return reference_distances(models, self.cluster_centers_, self, self.alpha)
+
+    @property
+    def _precomputed(self):
+        return isinstance(self.metric, str) and self.metric == "precomputed"
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self._precomputed
+        tags.input_tags.allow_nan = not self._precomputed
+        tags.input_tags.three_d_array = True
+        tags.transformer_tags.preserves_dtype = []
+        return tags

@@ -1,0 +1,1 @@
+"""Distances between models: one file per distance; all pairs; matrix files."""

@@ -1,0 +1,371 @@
+"""Kullback-Leibler divergence rates."""
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from skawhmm.distances._kl_variational import gaussian_divergences, variational_rates
+from skawhmm.models._batch import HMMBatch
+from skawhmm.models._inference import (
+    chain_densities,
+    chains,
+    make_emissions,
+    one_model,
+    sample_sequences,
+    state_ranks,
+)
+from skawhmm.numerics._forward_backward import log_likelihood_of
+from skawhmm.utils._checks import (
+    check_choice,
+    check_integer,
+    check_kept_sequences,
+    check_real,
+    check_seed,
+)
+from skawhmm.utils._compile import KERNEL
+
+
+class PackedSequences(NamedTuple):
+    """Sequences of unequal length in one array, each stored channel by channel."""
+
+    frames: np.ndarray
+    seen: np.ndarray
+    starts: np.ndarray
+    lengths: np.ndarray
+
+
+def packed_sequences(sequences):
+    """Return sequences in the form that the compiled loop reads.
+
+    Parameters
+    ----------
+    sequences : list of ndarray of shape (n_timesteps, n_features)
+        The sequences; NaN marks values that were not observed.
+
+    Returns
+    -------
+    packed : PackedSequences
+        All frames, whether they were observed (empty if all were), where each
+        sequence starts and how long it is.
+    """
+    lengths = np.array([len(sequence) for sequence in sequences])
+    frames = np.concatenate([sequence.T.ravel() for sequence in sequences])
+    starts = np.cumsum([0, *(sequence.size for sequence in sequences)])[:-1]
+    seen = np.empty(0)
+    missing = np.isnan(frames)
+    if missing.any():
+        seen = (~missing).astype(float)
+        frames[missing] = 0.0
+    return PackedSequences(frames, seen, starts, lengths)
+
+
+@njit(**KERNEL)
+def paired_log_likelihoods(
+    packed, emissions, startprobs, transmats, sizes, sequence, model
+):
+    """Log likelihood and dimension of support of sequences under models.
+
+    Parameters
+    ----------
+    packed : PackedSequences
+        The sequences.
+
+    emissions : Emissions
+        The states of the models, from `make_emissions`.
+
+    startprobs, transmats, sizes : ndarray
+        Initial laws, transition matrices and numbers of states.
+
+    sequence, model : ndarray of int of shape (n_pairs,)
+        Which sequence is scored under which model.
+
+    Returns
+    -------
+    scores : ndarray of shape (n_pairs,)
+        Log likelihoods, with respect to volume on the supports of the states.
+
+    ranks : ndarray of int of shape (n_pairs,)
+        Dimensions of these supports, summed over frames. Likelihoods of different
+        ranks cannot be compared: one model is infinitely less likely.
+    """
+    scores = np.empty(sequence.size)
+    ranks = np.empty(sequence.size, np.int64)
+    n_features = emissions.means.shape[2]
+    for n in range(sequence.size):
+        k, m = sequence[n], model[n]
+        first, length = packed.starts[k], packed.lengths[k]
+        last = first + length * n_features
+        frames = packed.frames[first:last].reshape(n_features, length)
+        seen = np.empty((0, 0))
+        if packed.seen.size > 0:
+            seen = packed.seen[first:last].reshape(n_features, length)
+        size = sizes[m]
+        states = one_model(emissions, m, size)
+        startprob = startprobs[m, :size]
+        transmat = np.ascontiguousarray(transmats[m, :size, :size])
+        logs = chain_densities(frames, seen, states, startprob, transmat)
+        scores[n] = log_likelihood_of(logs, startprob, transmat)
+        ranks[n] = _total_rank(logs, state_ranks(states.factors))
+    return scores, ranks
+
+
+@njit(**KERNEL)
+def _total_rank(logs, ranks):
+    if ranks.min() == ranks.max():
+        return ranks[0] * logs.shape[1]
+    total = 0
+    for t in range(logs.shape[1]):
+        least = ranks.max()
+        for k in range(ranks.size):
+            if logs[k, t] > -np.inf:
+                least = min(least, ranks[k])
+        total += least
+    return total
+
+
+def gaussian_scores(parts, sequences, pairs):
+    """Return scores and ranks of pairs of sequences and Gaussian models.
+
+    Parameters
+    ----------
+    parts : tuple
+        What `paired_log_likelihoods` needs of the models.
+
+    sequences : list of ndarray of shape (n_timesteps, n_features)
+        The sequences.
+
+    pairs : list of tuple of ndarray of int
+        Which sequence is scored under which model.
+
+    Returns
+    -------
+    results : list of tuple of ndarray
+        Scores and ranks, for each entry of `pairs`.
+    """
+    packed = packed_sequences(sequences)
+    return [paired_log_likelihoods(packed, *parts, *pair) for pair in pairs]
+
+
+def discrete_scores(scorer, sequences, pairs):
+    """Return scores and ranks likewise, for states whose supports have no dimension."""
+    results = []
+    for sequence, model in pairs:
+        scores = np.empty(sequence.size)
+        for k in np.unique(sequence):
+            rows = np.flatnonzero(sequence == k)
+            scores[rows] = scorer(sequences[k], model[rows])
+        results.append((scores, np.zeros(sequence.size, np.int64)))
+    return results
+
+
+def divergence_rates(own, other, lengths):
+    """Rates at which the first model is likelier than the second on its own sequence.
+
+    Parameters
+    ----------
+    own, other : tuple of ndarray of shape (n_pairs,)
+        Scores and ranks from `paired_log_likelihoods`.
+
+    lengths : ndarray of shape (n_pairs,)
+        Lengths of the sequences.
+
+    Returns
+    -------
+    rates : ndarray of shape (n_pairs,)
+        Differences of log likelihood a frame; infinite, never NaN, where one of the
+        models cannot emit the sequence.
+    """
+    apart = (own[0] == -np.inf) | (other[0] == -np.inf) | (other[1] != own[1])
+    gaps = np.where(apart, 0.0, own[0]) - np.where(apart, 0.0, other[0])
+    return np.where(apart, np.inf, gaps / lengths)
+
+
+def models_on(models, mask):
+    """Return models of some of their features only.
+
+    Parameters
+    ----------
+    models : HMMBatch
+        The models.
+
+    mask : ndarray of bool of shape (n_features,)
+        The features to keep.
+
+    Returns
+    -------
+    models : HMMBatch
+        The marginal models, which observed all features that are left.
+    """
+    covars = models.covars[:, :, mask]
+    if models.covariance_type == "full":
+        covars = covars[..., mask]
+    sequences = models.sequences
+    if sequences is not None:
+        sequences = [sequence[:, mask] for sequence in sequences]
+    return HMMBatch(
+        models.transmats,
+        models.means[:, :, mask],
+        covars,
+        weights=models.weights,
+        startprobs=models.startprobs,
+        sequences=sequences,
+    )
+
+
+class KL:
+    """Kullback-Leibler divergence rate, the baseline of the paper.
+
+    Parameters
+    ----------
+    method : {"monte_carlo", "variational", "data"}, default="monte_carlo"
+        From a sequence drawn from each model; by the deterministic upper bound of
+        Hershey, Olsen and Rennie; or from the sequence each model was fitted to, which
+        the models must carry (``HMMTransformer(keep_sequences=True)``).
+
+    n_steps : int, default=2000
+        Length of a drawn sequence.
+
+    symmetric : bool, default=True
+        Whether to take the mean of both directions.
+
+    cap : float, default=None
+        What to report instead of larger values. Models whose supports differ are
+        infinitely far apart; a finite cap makes kernels of them.
+
+    random_state : int, RandomState instance or None, default=0
+        What the sequences are derived from.
+
+    Notes
+    -----
+    Models that observed different features are compared on those that both did; the
+    rate is multiplied by how many times fewer these are than all features.
+    """
+
+    # Sequences are drawn anew for each tile, so that they need not all be kept.
+    max_tile = 64
+
+    def __init__(
+        self,
+        *,
+        method: str = "monte_carlo",
+        n_steps: int = 2000,
+        symmetric: bool = True,
+        cap: float | None = None,
+        random_state: Any = 0,
+    ) -> None:
+        methods = ("monte_carlo", "variational", "data")
+        self.method = check_choice("method", method, methods)
+        self.n_steps = check_integer("n_steps", n_steps, 1)
+        self.symmetric = bool(symmetric)
+        self.cap = None if cap is None else check_real("cap", cap, 0, np.inf)
+        self.random_state = random_state
+
+    def prepare(self, models: HMMBatch) -> Any:
+        """Return what the pairs of `models` share.
+
+        Parameters
+        ----------
+        models : HMMBatch
+            The models.
+
+        Returns
+        -------
+        prepared : object
+            For the other method.
+        """
+        if self.method == "data":
+            check_kept_sequences(models)
+        seed = check_seed(self.random_state)
+        masked = models.observed is not None
+        return models, None if masked else self._shared(models), seed
+
+    def distances(
+        self, prepared: Any, index_a: NDArray[np.int64], index_b: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
+        """Return the divergence of each pair.
+
+        Parameters
+        ----------
+        prepared : object
+            From `prepare`.
+
+        index_a, index_b : ndarray of int of shape (n_pairs,)
+            The models of each pair.
+
+        Returns
+        -------
+        distances : ndarray of shape (n_pairs,)
+            Divergences of a from b, or the means of both directions.
+        """
+        models, shared, seed = prepared
+        if shared is None:
+            rates = self._masked_rates(models, seed, index_a, index_b)
+        else:
+            rates = self._rates(prepared, index_a, index_b)
+        return rates if self.cap is None else np.minimum(rates, self.cap)
+
+    def _shared(self, models):
+        """Return what scores sequences, or what tells divergences between states."""
+        discrete = hasattr(models.emission, "divergences")
+        if self.method == "variational":
+            if discrete:
+                return models.emission.divergences
+            values, vectors = np.linalg.eigh(models.emission.full_covars())
+            values = np.maximum(values, 0)
+            roots = vectors * np.sqrt(values)[..., None, :]
+            means = np.array(models.means)
+            return partial(gaussian_divergences, means, roots, values, vectors)
+        _, transmats, sizes = chains(models, None)
+        parts = np.array(models.weights), transmats, sizes
+        if discrete:
+            return partial(discrete_scores, models.emission.scorer(*parts))
+        return partial(gaussian_scores, (make_emissions(models), *parts))
+
+    def _masked_rates(self, models, seed, index_a, index_b):
+        """Rates on the features that both models of a pair observed."""
+        masks = models.emission.masks() > 0
+        common, group = np.unique(
+            masks[index_a] & masks[index_b], axis=0, return_inverse=True
+        )
+        rates = np.empty(index_a.size)
+        for n, mask in enumerate(common):
+            pairs = np.flatnonzero(group == n)
+            used, place = np.unique(
+                np.stack([index_a[pairs], index_b[pairs]]), return_inverse=True
+            )
+            part = models_on(models[used], mask)
+            prepared = part, self._shared(part), seed
+            scale = mask.size / np.count_nonzero(mask)
+            rates[pairs] = scale * self._rates(prepared, *place.reshape(2, -1))
+        return rates
+
+    def _rates(self, prepared, index_a, index_b):
+        rates = self._directed_rates(prepared, index_a, index_b)
+        if not self.symmetric:
+            return rates
+        return 0.5 * (rates + self._directed_rates(prepared, index_b, index_a))
+
+    def _directed_rates(self, prepared, index_a, index_b):
+        models, shared, seed = prepared
+        if self.method == "variational":
+            divergences = shared(index_a, index_b)
+            chain = models.weights, models.transmats
+            return variational_rates(*chain, divergences, index_a, index_b)
+        used, row = np.unique(index_a, return_inverse=True)
+        sequences = self._sequences(models[used], seed)
+        lengths = np.array([len(sequence) for sequence in sequences])
+        order = np.arange(used.size)
+        own, other = shared(sequences, [(order, used), (row, index_b)])
+        own = own[0][row], own[1][row]
+        return divergence_rates(own, other, lengths[row])
+
+    def _sequences(self, models, seed):
+        if self.method == "data":
+            return models.sequences
+        seeds = [(seed, int(key)) for key in models.keys]
+        return sample_sequences(models, self.n_steps, seeds, startprobs=models.weights)[
+            0
+        ]

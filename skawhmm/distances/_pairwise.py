@@ -1,0 +1,488 @@
+"""Distances between all models of two batches: tiles, symmetry, jobs and progress."""
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from tqdm.auto import tqdm
+
+from skawhmm.distances._matrix_file import open_matrix
+from skawhmm.distances._resolve import resolve_metric
+from skawhmm.models._batch import HMMBatch
+from skawhmm.utils._checks import (
+    check_matrix,
+    check_models,
+    check_real,
+    check_same_features,
+    check_single_model,
+)
+from skawhmm.utils._parallel import Shared, completed
+
+# Memory that the costs and plans of one tile of pairs may take.
+TILE_BYTES = 32_000_000
+
+# A tile is done in about a second at most, so that progress shows and Ctrl-C works.
+MAX_TILE = 128
+
+# Small matrices are cut into about this many tiles a side to keep workers busy, but
+# not below the size at which handing out a tile costs more than computing it.
+TILES_A_SIDE = 12
+MIN_TILE = 16
+
+
+def pairwise_hmm_distances(
+    X: HMMBatch,
+    Y: HMMBatch | None = None,
+    metric: Any = "maw",
+    *,
+    alpha: float = 0.1,
+    p: float = 1,
+    metric_params: Mapping[str, Any] | None = None,
+    n_jobs: int | None = None,
+    verbose: int = 0,
+    out: str | PathLike[str] | NDArray[Any] | None = None,
+    dtype: Any = np.float64,
+) -> NDArray[Any]:
+    """All distances between the models of `X` and those of `Y`.
+
+    Parameters
+    ----------
+    X : HMMBatch
+        The models.
+
+    Y : HMMBatch, default=None
+        The models to compare with; by default those of `X`, each pair computed once.
+
+    metric : {"maw", "iaw", "kl", "coupling"} or object, default="maw"
+        Distance between two models.
+
+    alpha : float in [0, 1], default=0.1
+        Share of the transition component in the distance.
+
+    p : float in (0, 2], default=1
+        Order of the distance.
+
+    metric_params : dict, default=None
+        Further parameters of the distance.
+
+    n_jobs : int, default=None
+        Number of joblib workers, threads by default. None means 1 unless in a
+        :obj:`joblib.parallel_config` context. It never changes the result.
+
+    verbose : int, default=0
+        Whether to show a progress bar.
+
+    out : str, path-like or ndarray of shape (n_models_X, n_models_Y), default=None
+        Where to put the distances. A name makes a ``.npy`` file on disk that need not
+        fit into memory; if the work is interrupted, the same call takes it up where
+        it stopped. A call with other models or parameters is refused.
+
+    dtype : dtype, default=float64
+        Type of the numbers that are kept; they are computed in double precision.
+
+    Returns
+    -------
+    distances : ndarray of shape (n_models_X, n_models_Y)
+        The distances; `out` if it is given. The value for a pair is the same, to the
+        last bit, whatever else is in the batches and however the work is split.
+
+    Examples
+    --------
+    >>> from skawhmm import HMMBatch, pairwise_hmm_distances
+    >>> models = HMMBatch(
+    ...     transmats=[[[0.9, 0.1], [0.1, 0.9]], [[0.5, 0.5], [0.5, 0.5]]],
+    ...     means=[[[0.0], [2.0]], [[0.0], [2.0]]],
+    ...     covars=[[[1.0], [1.0]], [[1.0], [1.0]]],
+    ... )
+    >>> pairwise_hmm_distances(models, alpha=0.5)
+    array([[0. , 0.8],
+           [0.8, 0. ]])
+    """
+    chosen = resolve_metric(metric, alpha=alpha, p=p, metric_params=metric_params)
+    return _pairwise(X, Y, chosen, "distances", (), n_jobs, verbose, out, dtype)
+
+
+def pairwise_hmm_distances_chunked(
+    X: HMMBatch,
+    Y: HMMBatch | None = None,
+    metric: Any = "maw",
+    *,
+    alpha: float = 0.1,
+    p: float = 1,
+    metric_params: Mapping[str, Any] | None = None,
+    n_jobs: int | None = None,
+    verbose: int = 0,
+    max_memory: float = 256.0,
+) -> Iterator[tuple[slice, NDArray[np.float64]]]:
+    """Generate the distances between models a few rows at a time.
+
+    Parameters
+    ----------
+    X : HMMBatch
+        The models.
+
+    Y : HMMBatch, default=None
+        The models to compare with; by default those of `X`.
+
+    metric : {"maw", "iaw", "kl", "coupling"} or object, default="maw"
+        Distance between two models.
+
+    alpha : float in [0, 1], default=0.1
+        Share of the transition component in the distance.
+
+    p : float in (0, 2], default=1
+        Order of the distance.
+
+    metric_params : dict, default=None
+        Further parameters of the distance.
+
+    n_jobs : int, default=None
+        Number of joblib workers, as in :func:`pairwise_hmm_distances`.
+
+    verbose : int, default=0
+        Whether to show a progress bar.
+
+    max_memory : float, default=256.0
+        Size of a chunk in megabytes, at most; a chunk has at least one row.
+
+    Yields
+    ------
+    rows : slice
+        The models of `X` that the chunk belongs to.
+
+    distances : ndarray of shape (n_rows, n_models_Y)
+        Their distances to all models of `Y`.
+
+    Examples
+    --------
+    >>> from skawhmm import HMMBatch, pairwise_hmm_distances_chunked
+    >>> from skawhmm.datasets import make_seed_models
+    >>> models = HMMBatch(**make_seed_models(n_models=5, random_state=0))
+    >>> chunks = pairwise_hmm_distances_chunked(models, max_memory=8e-5)
+    >>> [distances.shape for rows, distances in chunks]
+    [(2, 5), (2, 5), (1, 5)]
+    """
+    check_models("X", X)
+    others = X if Y is None else check_models("Y", Y)
+    limit = check_real("max_memory", max_memory, 0, np.inf, include_low=False)
+    chosen = resolve_metric(metric, alpha=alpha, p=p, metric_params=metric_params)
+    n_rows = max(int(limit * 1e6 / (8 * len(others))), 1)
+    starts = range(0, len(X), n_rows)
+    for first in tqdm(starts, "chunks", disable=not verbose):
+        rows = slice(first, min(first + n_rows, len(X)))
+        yield rows, _pairwise(X[rows], others, chosen, "distances", (), n_jobs, 0)
+
+
+def pairwise_hmm_components(
+    X: HMMBatch,
+    Y: HMMBatch | None = None,
+    metric: Any = "maw",
+    *,
+    p: float = 1,
+    metric_params: Mapping[str, Any] | None = None,
+    n_jobs: int | None = None,
+    verbose: int = 0,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Marginal and transition components of all pairs of models.
+
+    The distance for any `alpha` is ``(1 - alpha) * marginal + alpha * transition``.
+
+    Parameters
+    ----------
+    X : HMMBatch
+        The models.
+
+    Y : HMMBatch, default=None
+        The models to compare with; by default those of `X`, each pair computed once.
+
+    metric : {"maw", "iaw"} or object, default="maw"
+        Distance between two models; it must have components.
+
+    p : float in (0, 2], default=1
+        Order of the distance.
+
+    metric_params : dict, default=None
+        Further parameters of the distance.
+
+    n_jobs : int, default=None
+        Number of joblib workers, as in :func:`pairwise_hmm_distances`.
+
+    verbose : int, default=0
+        Whether to show a progress bar.
+
+    Returns
+    -------
+    marginal : ndarray of shape (n_models_X, n_models_Y)
+        How far the states are apart.
+
+    transition : ndarray of shape (n_models_X, n_models_Y)
+        How far the transition matrices are apart, once states are registered.
+
+    Examples
+    --------
+    >>> from skawhmm import HMMBatch, pairwise_hmm_components
+    >>> models = HMMBatch(
+    ...     transmats=[[[0.9, 0.1], [0.1, 0.9]], [[0.5, 0.5], [0.5, 0.5]]],
+    ...     means=[[[0.0], [2.0]], [[1.0], [3.0]]],
+    ...     covars=[[[1.0], [1.0]], [[1.0], [1.0]]],
+    ... )
+    >>> marginal, transition = pairwise_hmm_components(models)
+    >>> marginal[0, 1], transition[0, 1]
+    (np.float64(1.0), np.float64(1.6))
+    """
+    chosen = resolve_metric(metric, alpha=0, p=p, metric_params=metric_params)
+    _check_aggregated(metric, chosen)
+    both = _pairwise(X, Y, chosen, "components", (2,), n_jobs, verbose)
+    return both[..., 0], both[..., 1]
+
+
+def hmm_distance(
+    a: HMMBatch,
+    b: HMMBatch,
+    metric: Any = "maw",
+    *,
+    alpha: float = 0.1,
+    p: float = 1,
+    metric_params: Mapping[str, Any] | None = None,
+) -> float:
+    """Distance between two models.
+
+    Parameters
+    ----------
+    a, b : HMMBatch
+        Batches of one model each, such as ``models[0]``.
+
+    metric : {"maw", "iaw", "kl", "coupling"} or object, default="maw"
+        Distance between two models.
+
+    alpha : float in [0, 1], default=0.1
+        Share of the transition component in the distance.
+
+    p : float in (0, 2], default=1
+        Order of the distance.
+
+    metric_params : dict, default=None
+        Further parameters of the distance.
+
+    Returns
+    -------
+    distance : float
+        The distance.
+
+    Examples
+    --------
+    >>> from skawhmm import HMMBatch, hmm_distance
+    >>> models = HMMBatch(
+    ...     transmats=[[[1.0]], [[1.0]]],
+    ...     means=[[[0.0, 0.0]], [[3.0, 0.0]]],
+    ...     covars=[[[1.0, 1.0]], [[1.0, 25.0]]],
+    ... )
+    >>> hmm_distance(models[0], models[1], alpha=0)
+    5.0
+    """
+    check_single_model("a", a)
+    check_single_model("b", b)
+    check_same_features(a, b, ("a", "b"))
+    chosen = resolve_metric(metric, alpha=alpha, p=p, metric_params=metric_params)
+    return float(_pairwise(a, b, chosen, "distances", (), None, 0)[0, 0])
+
+
+def register_states(
+    a: HMMBatch,
+    b: HMMBatch,
+    metric: Any = "maw",
+    *,
+    p: float = 1,
+    metric_params: Mapping[str, Any] | None = None,
+) -> NDArray[np.float64]:
+    """Which state of one model corresponds to which state of another.
+
+    Parameters
+    ----------
+    a, b : HMMBatch
+        Batches of one model each, such as ``models[0]``.
+
+    metric : {"maw", "iaw"} or object, default="maw"
+        Distance whose registration is wanted.
+
+    p : float in (0, 2], default=1
+        Order of the distance.
+
+    metric_params : dict, default=None
+        Further parameters of the distance.
+
+    Returns
+    -------
+    plan : ndarray of shape (n_components_a, n_components_b)
+        Share of probability that each state of `a` has in common with each of `b`.
+        Rows sum to the weights of `a`, columns to those of `b`.
+
+    Examples
+    --------
+    >>> from skawhmm import HMMBatch, register_states
+    >>> models = HMMBatch(
+    ...     transmats=[[[0.5, 0.5], [0.5, 0.5]], [[0.5, 0.5], [0.5, 0.5]]],
+    ...     means=[[[0.0], [9.0]], [[8.0], [1.0]]],
+    ...     covars=[[[1.0], [1.0]], [[1.0], [1.0]]],
+    ... )
+    >>> register_states(models[0], models[1])
+    array([[0. , 0.5],
+           [0.5, 0. ]])
+    """
+    check_single_model("a", a)
+    check_single_model("b", b)
+    chosen = resolve_metric(metric, alpha=0, p=p, metric_params=metric_params)
+    _check_aggregated(metric, chosen)
+    check_same_features(a, b, ("a", "b"))
+    models = HMMBatch.concatenate([bare_models(a), bare_models(b)])
+    plan = registrations(models, chosen, np.array([0]), np.array([1]))[0]
+    return plan[: a.n_components[0], : b.n_components[0]]
+
+
+def registrations(models, metric, index_a, index_b):
+    """Return the registration of the states of each pair of models.
+
+    Parameters
+    ----------
+    models : HMMBatch
+        The models.
+
+    metric : object
+        A distance that registers states.
+
+    index_a, index_b : ndarray of int of shape (n_pairs,)
+        The models of each pair.
+
+    Returns
+    -------
+    plans : ndarray of shape (n_pairs, n_components, n_components)
+        Shares of probability; that of (b, a) is the transpose of that of (a, b).
+    """
+    first, second = oriented(models.keys, index_a, index_b)
+    plans = metric.registrations(metric.prepare(models), first, second)
+    swapped = first != index_a
+    plans[swapped] = plans[swapped].swapaxes(1, 2)
+    return plans
+
+
+def _check_aggregated(name, metric):
+    if not hasattr(metric, "components"):
+        raise TypeError(
+            f"metric must have a marginal and a transition component, got {name!r}, "
+            "which is a single number."
+        )
+
+
+def bare_models(models):
+    """Return the models without info columns, which need not agree between batches."""
+    return HMMBatch._from_parts(
+        models.emission,
+        models.transmats,
+        models.weights,
+        models.startprobs,
+        {},
+        models.sequences,
+    )
+
+
+def _pairwise(X, Y, metric, method, tail, n_jobs, verbose, out=None, dtype=np.float64):
+    """Call a method of a prepared metric for all pairs, a tile of pairs at a time."""
+    check_models("X", X)
+    same = Y is None
+    check_same_features(X, X if same else check_models("Y", Y))
+    models = X if same else HMMBatch.concatenate([bare_models(X), bare_models(Y)])
+    n_columns = len(X if same else Y)
+    mirrored = same and metric.symmetric
+    size = models.transmats.shape[1]
+    limit = getattr(metric, "max_tile", MAX_TILE)
+    tiles = list(_tiles(len(X), n_columns, size, limit, mirrored))
+    shape, journal = (len(X), n_columns, *tail), None
+    if out is None:
+        out = np.empty(shape, dtype)
+    elif isinstance(out, np.ndarray):
+        check_matrix("out", out, shape)
+    else:
+        plan = {"models": _digest(models), "metric": _description(metric)}
+        plan["tiles"] = len(tiles)
+        out, journal = open_matrix(out, shape, np.dtype(dtype), plan)
+    todo = [k for k in range(len(tiles)) if journal is None or k not in journal.done]
+    if not todo:
+        return out
+    keys = models.keys if metric.symmetric else None
+    work = metric, method, metric.prepare(models), keys, 0 if same else len(X)
+    shared = Shared(work, models.nbytes)
+    results = completed(
+        _tile,
+        shared,
+        [tiles[k] for k in todo],
+        n_jobs=n_jobs,
+        verbose=verbose,
+        label="tiles",
+    )
+    for k, values in zip(todo, results, strict=True):
+        row, column = tiles[k]
+        out[row, column] = values
+        if mirrored:
+            out[column, row] = values.swapaxes(0, 1)
+        if journal is not None:
+            journal.add(k, out)
+    if journal is not None:
+        journal.secure(out)
+    return out
+
+
+def _digest(models):
+    return hashlib.blake2b(models.keys.tobytes(), digest_size=16).hexdigest()
+
+
+def _description(metric):
+    values = ", ".join(f"{name}={value!r}" for name, value in vars(metric).items())
+    return f"{type(metric).__name__}({values})"
+
+
+def _tiles(n_rows, n_columns, n_components, limit, mirrored):
+    """Yield the row and column slices that cover the matrix, or half of it."""
+    edge = int((TILE_BYTES / (5 * 8 * n_components**2)) ** 0.5)
+    edge = min(edge, limit, max(-(-max(n_rows, n_columns) // TILES_A_SIDE), MIN_TILE))
+    edge = max(edge, 1)
+    for row in range(0, n_rows, edge):
+        for column in range(row if mirrored else 0, n_columns, edge):
+            yield (
+                slice(row, min(row + edge, n_rows)),
+                slice(column, min(column + edge, n_columns)),
+            )
+
+
+def _tile(shared, row, column):
+    """Compute one tile of the matrix: the rows and columns of two slices."""
+    metric, method, prepared, keys, offset = shared.value
+    rows = np.arange(row.start, row.stop)
+    columns = offset + np.arange(column.start, column.stop)
+    index_a, index_b = (
+        index.ravel() for index in np.meshgrid(rows, columns, indexing="ij")
+    )
+    diagonal = keys is not None and rows[0] == columns[0]
+    if diagonal:
+        # The lower half of a tile on the diagonal mirrors the upper one.
+        upper = index_a <= index_b
+        index_a, index_b = index_a[upper], index_b[upper]
+    if keys is not None:
+        index_a, index_b = oriented(keys, index_a, index_b)
+    values = getattr(metric, method)(prepared, index_a, index_b)
+    tile = np.empty((rows.size, columns.size, *values.shape[1:]))
+    if not diagonal:
+        tile.reshape(-1, *values.shape[1:])[:] = values
+        return tile
+    upper = np.triu_indices(rows.size)
+    tile[upper] = values
+    tile[upper[::-1]] = values
+    return tile
+
+
+def oriented(keys, index_a, index_b):
+    """Order each pair by content, so that d(a, b) and d(b, a) are one computation."""
+    swap = keys[index_a] > keys[index_b]
+    return np.where(swap, index_b, index_a), np.where(swap, index_a, index_b)

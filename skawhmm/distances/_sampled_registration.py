@@ -1,0 +1,352 @@
+r"""Registration of states by coupling samples of the two marginal mixtures.
+
+A sample of each model is coupled at least cost; matched points x and y then say how
+much their states have in common: :math:`W = E[\pi_a(x) \pi_b(y)^\top]`, where
+:math:`\pi_a(x)` are the posterior probabilities of the states of a.
+"""
+
+import numpy as np
+import ot
+from numba import njit
+from scipy.special import ndtri
+from scipy.stats import qmc
+
+from skawhmm.models._inference import chain_densities, make_emissions, one_model
+from skawhmm.numerics._assignment import solve_assignment
+from skawhmm.utils._compile import KERNEL
+
+# Uniform points are kept this far from 0 and 1, where normal quantiles are infinite.
+LEAST_UNIFORM = 1e-16
+
+# Margins of a projected plan are exact to this; scaling converges linearly, and what
+# is left after the last round is spread over the plan.
+MARGIN_ROUNDING = 1e-15
+MAX_SCALINGS = 1000
+
+# Iterations of the entropic coupling, as in the paper.
+SINKHORN_ITERATIONS = 300
+
+
+def stratified_draws(weights, n_samples, n_features, seed, keys):
+    """Quasi-random draws from each model: states in exact shares, spread within each.
+
+    All models share one scrambled Sobol net; each state shifts it by its own offset,
+    made from `seed` and the content of its model.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (n_models, n_components)
+        State probabilities.
+
+    n_samples, n_features : int
+        Size of a sample.
+
+    seed : int
+        What to derive the randomness from.
+
+    keys : ndarray of uint64 of shape (n_models,)
+        The content of each model.
+
+    Returns
+    -------
+    states : ndarray of int of shape (n_models, n_samples)
+        The state of each draw.
+
+    normals : ndarray of shape (n_models, n_samples, n_features)
+        Standard normal draws.
+    """
+    net = qmc.Sobol(n_features, scramble=True, rng=seed).random_base2(
+        int(np.ceil(np.log2(n_samples)))
+    )
+    counts = stratified_counts(weights, n_samples)
+    n_models, n_components = weights.shape
+    ends = np.cumsum(counts, axis=1)
+    order = np.arange(n_samples)
+    states = (order >= ends[:, :, None]).sum(axis=1)
+    place = order - np.take_along_axis(ends - counts, states, axis=1)
+    normals = np.empty((n_models, n_samples, n_features))
+    for n, key in enumerate(keys):
+        shifts = item_rng(seed, key).random((n_components, n_features))
+        uniforms = (net[place[n]] + shifts[states[n]]) % 1.0
+        normals[n] = ndtri(np.clip(uniforms, LEAST_UNIFORM, 1 - LEAST_UNIFORM))
+    return states, normals
+
+
+def independent_draws(weights, n_samples, n_features, seed, keys):
+    """Independent draws from each model; see `stratified_draws`."""
+    n_models = len(weights)
+    states = np.empty((n_models, n_samples), np.int64)
+    normals = np.empty((n_models, n_samples, n_features))
+    for n, key in enumerate(keys):
+        rng = item_rng(seed, key)
+        levels = np.cumsum(weights[n])
+        states[n] = np.searchsorted(levels, rng.random(n_samples) * levels[-1], "right")
+        normals[n] = rng.standard_normal((n_samples, n_features))
+    return states, normals
+
+
+def item_rng(seed, key):
+    """Return the random generator of one item: the same wherever the item stands."""
+    words = np.array([seed % 2**64, int(key)], dtype=np.uint64)
+    return np.random.Generator(np.random.Philox(key=words))
+
+
+def stratified_counts(weights, n_samples):
+    """Whole numbers in proportion to the weights that sum to `n_samples`.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (n_models, n_components)
+        State probabilities.
+
+    n_samples : int
+        The sum.
+
+    Returns
+    -------
+    counts : ndarray of int of shape (n_models, n_components)
+        Floors of the shares; the largest remainders are rounded up.
+    """
+    shares = weights * n_samples
+    counts = np.floor(shares).astype(np.int64)
+    short = n_samples - counts.sum(axis=1)
+    # A stable sort gives equal remainders to the earlier state.
+    ranks = np.argsort(np.argsort(counts - shares, axis=1, kind="stable"), axis=1)
+    return counts + (ranks < short[:, None])
+
+
+def mixture_posteriors(models, points):
+    """Probabilities of the states of each model at its own points.
+
+    Parameters
+    ----------
+    models : HMMBatch
+        The models.
+
+    points : ndarray of shape (n_models, n_samples, n_features)
+        Points of each model.
+
+    Returns
+    -------
+    posteriors : ndarray of shape (n_models, n_samples, n_components)
+        Posteriors under the marginal mixture. At a point on the support of a flatter
+        state that state alone counts.
+    """
+    posteriors = np.zeros((*points.shape[:2], models.weights.shape[1]))
+    fill_posteriors(
+        points,
+        make_emissions(models),
+        np.array(models.weights),
+        np.array(models.n_components),
+        posteriors,
+    )
+    return posteriors
+
+
+@njit(**KERNEL)
+def fill_posteriors(points, emissions, weights, sizes, posteriors):
+    """Fill the posteriors of all models; see `mixture_posteriors`."""
+    for n in range(points.shape[0]):
+        size = sizes[n]
+        weight = weights[n, :size]
+        # A mixture is a chain whose next state does not depend on the present one.
+        transmat = np.empty((size, size))
+        transmat[:] = weight
+        frames = np.ascontiguousarray(points[n].T)
+        states = one_model(emissions, n, size)
+        logs = chain_densities(frames, np.empty((0, 0)), states, weight, transmat)
+        for t in range(points.shape[1]):
+            top = -np.inf
+            for k in range(size):
+                logs[k, t] += np.log(weight[k])
+                top = max(top, logs[k, t])
+            total = 0.0
+            for k in range(size):
+                posteriors[n, t, k] = np.exp(logs[k, t] - top)
+                total += posteriors[n, t, k]
+            for k in range(size):
+                posteriors[n, t, k] /= total
+
+
+@njit(**KERNEL)
+def sample_costs(x, y, mask, p, cost):
+    """Fill `cost` with the p-th powers of the distances between points x and y.
+
+    Parameters
+    ----------
+    x, y : ndarray of shape (n_samples, n_features)
+        The points.
+
+    mask : ndarray of shape (n_features,)
+        Factors of the squared differences.
+
+    p : float
+        The power.
+
+    cost : ndarray of shape (n_samples, n_samples)
+        Filled with the powers.
+    """
+    channels = np.ascontiguousarray(y.T)
+    for i in range(x.shape[0]):
+        row = cost[i]
+        row[:] = 0.0
+        for k in range(mask.size):
+            # Over points, not features: sums keep their order and still fill registers.
+            value, factor = x[i, k], mask[k]
+            for j in range(row.size):
+                row[j] += (value - channels[k, j]) ** 2 * factor
+        for j in range(row.size):
+            row[j] = np.sqrt(row[j]) if p == 1 else row[j] ** (0.5 * p)
+
+
+@njit(**KERNEL)
+def sampled_registrations(points, posteriors, masks, index_a, index_b, p):
+    """Registrations of model pairs by an exact coupling of their samples.
+
+    Parameters
+    ----------
+    points : ndarray of shape (n_models, n_samples, n_features)
+        A sample of each model.
+
+    posteriors : ndarray of shape (n_models, n_samples, n_components)
+        Probabilities of the states of its model at each point.
+
+    masks : ndarray of shape (n_models, n_features)
+        One where a model observed a feature, zero elsewhere.
+
+    index_a, index_b : ndarray of shape (n_pairs,)
+        The models of each pair.
+
+    p : float
+        Points are compared by the p-th power of their distance.
+
+    Returns
+    -------
+    plans : ndarray of shape (n_pairs, n_components, n_components)
+        The registrations; their margins are the mean posteriors.
+    """
+    _, n_samples, n_features = points.shape
+    size = posteriors.shape[2]
+    plans = np.zeros((index_a.size, size, size))
+    on_line = n_features == 1 and p >= 1
+    n_costs = 0 if on_line else n_samples
+    cost = np.empty((n_costs, n_costs))
+    matches = np.empty(n_samples, np.int64)
+    for n in range(index_a.size):
+        a, b = index_a[n], index_b[n]
+        mask = masks[a] * masks[b]
+        if on_line:
+            # On a line the sorted coupling is optimal for every convex cost.
+            order = np.argsort(points[b, :, 0], kind="mergesort")
+            matches[np.argsort(points[a, :, 0], kind="mergesort")] = order
+        else:
+            sample_costs(points[a], points[b], mask, p, cost)
+            solve_assignment(cost, matches)
+        for k in range(n_samples):
+            for i in range(size):
+                for j in range(size):
+                    plans[n, i, j] += posteriors[a, k, i] * posteriors[b, matches[k], j]
+    return plans / n_samples
+
+
+def smoothed_registrations(points, posteriors, masks, index_a, index_b, p, reg):
+    """Registrations by POT's entropic coupling, in the log domain.
+
+    Parameters
+    ----------
+    points, posteriors, masks, index_a, index_b, p : ndarray and float
+        As in `sampled_registrations`.
+
+    reg : float
+        Strength of the entropy, as a share of the mean cost.
+
+    Returns
+    -------
+    plans : ndarray of shape (n_pairs, n_components, n_components)
+        The registrations.
+    """
+    n_samples = points.shape[1]
+    even = np.full(n_samples, 1 / n_samples)
+    cost = np.empty((n_samples, n_samples))
+    plans = []
+    for a, b in zip(index_a, index_b, strict=True):
+        sample_costs(points[a], points[b], masks[a] * masks[b], p, cost)
+        strength = reg * cost.mean() or 1.0
+        coupling = ot.sinkhorn(
+            even,
+            even,
+            cost,
+            strength,
+            method="sinkhorn_log",
+            numItermax=SINKHORN_ITERATIONS,
+            warn=False,
+        )
+        plans.append(coupled_posteriors(coupling, posteriors[a], posteriors[b]))
+    return np.array(plans)
+
+
+@njit(**KERNEL)
+def coupled_posteriors(coupling, posterior_a, posterior_b):
+    """Return the registration that a coupling of two samples makes.
+
+    Written out, as the rounding of a matrix product depends on how many states the
+    other models of the batch have.
+    """
+    n_samples, size = posterior_a.shape
+    plan = np.zeros((size, size))
+    for s in range(n_samples):
+        for j in range(size):
+            ahead = 0.0
+            for t in range(n_samples):
+                ahead += coupling[s, t] * posterior_b[t, j]
+            for i in range(size):
+                plan[i, j] += posterior_a[s, i] * ahead
+    return plan
+
+
+@njit(**KERNEL)
+def project_registrations(plans, weights, index_a, index_b):
+    """Scale plans, in place, so that their margins are the weights of the models.
+
+    Rows and columns are scaled in turn. A plan with zeros may have no scaling with
+    these margins; what is then left to place is spread evenly over what is short.
+
+    Parameters
+    ----------
+    plans : ndarray of shape (n_pairs, n_components, n_components)
+        Registrations, changed in place.
+
+    weights : ndarray of shape (n_models, n_components)
+        State probabilities.
+
+    index_a, index_b : ndarray of shape (n_pairs,)
+        The models of each pair.
+    """
+    for n in range(plans.shape[0]):
+        plan = plans[n]
+        for _ in range(MAX_SCALINGS):
+            off = _scale_rows(plan, weights[index_a[n]], False)
+            _scale_rows(plan.T, weights[index_b[n]], False)
+            if off <= MARGIN_ROUNDING:
+                break
+        _scale_rows(plan, weights[index_a[n]], True)
+        _scale_rows(plan.T, weights[index_b[n]], True)
+        short_a = weights[index_a[n]] - plan.sum(axis=1)
+        short_b = weights[index_b[n]] - plan.sum(axis=0)
+        missing = short_a.sum()
+        if missing > 0:
+            for i in range(plan.shape[0]):
+                for j in range(plan.shape[1]):
+                    plan[i, j] += max(short_a[i], 0.0) * max(short_b[j], 0.0) / missing
+
+
+@njit(**KERNEL)
+def _scale_rows(plan, sums, only_down):
+    """Scale each row to its sum (or down to it); return how far the worst one was."""
+    off = 0.0
+    for i in range(plan.shape[0]):
+        total = plan[i].sum()
+        off = max(off, abs(total - sums[i]))
+        if total > sums[i] or (total > 0 and not only_down):
+            plan[i] *= sums[i] / total
+    return off

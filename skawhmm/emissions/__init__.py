@@ -1,0 +1,1 @@
+"""Families of states: one file per family, one contract for all."""

@@ -1,0 +1,301 @@
+"""States that emit symbols, compared by transport between their probabilities."""
+
+import hashlib
+from functools import cached_property
+
+import numpy as np
+from numba import njit
+
+from skawhmm.emissions._custom import check_table
+from skawhmm.emissions._discrete import Discrete
+from skawhmm.numerics._transport import make_workspace, solve_transport
+from skawhmm.sequences._symbols import check_symbols, encoded, symbol_sequences
+from skawhmm.utils._compile import KERNEL
+
+# A way around that is shorter by less than this share of the largest cost is not.
+TRIANGLE_ROUNDING = 1e-14
+
+
+@njit(**KERNEL)
+def squared_variations(states, index_a, index_b):
+    """Squared total variation between the states of model pairs.
+
+    It is the least mass that has to move: transport where all symbols are equally far.
+
+    Parameters
+    ----------
+    states : ndarray of shape (n_models, n_components, n_symbols)
+        Probabilities of the symbols; a row of zeros is padding.
+
+    index_a, index_b : ndarray of int of shape (n_pairs,)
+        The models of each pair.
+
+    Returns
+    -------
+    cost : ndarray of shape (n_pairs, n_components, n_components)
+        Squares; 0 where a state is padding.
+    """
+    _, size, n_symbols = states.shape
+    cost = np.zeros((index_a.size, size, size))
+    for n in range(index_a.size):
+        for i in range(size):
+            row = states[index_a[n], i]
+            if row.sum() == 0:
+                continue
+            for j in range(size):
+                other = states[index_b[n], j]
+                if other.sum() == 0:
+                    continue
+                total = 0.0
+                for s in range(n_symbols):
+                    total += abs(row[s] - other[s])
+                cost[n, i, j] = (0.5 * total) ** 2
+    return cost
+
+
+@njit(**KERNEL)
+def least_cost(supply, demand, symbol_costs, numbers, nodes):
+    """Cost of transport between the masses that are not 0."""
+    sources, sinks = np.flatnonzero(supply > 0), np.flatnonzero(demand > 0)
+    if sources.size == 0 or sinks.size == 0:
+        return 0.0
+    cost = np.empty((sources.size, sinks.size))
+    for i in range(sources.size):
+        for j in range(sinks.size):
+            cost[i, j] = symbol_costs[sources[i], sinks[j]]
+    plan = np.empty(cost.shape)
+    return solve_transport(supply[sources], demand[sinks], cost, plan, numbers, nodes)
+
+
+@njit(**KERNEL)
+def squared_transports(states, symbol_costs, is_metric, index_a, index_b):
+    """Squared transport costs between the states of model pairs.
+
+    Parameters
+    ----------
+    states : ndarray of shape (n_models, n_components, n_symbols)
+        Probabilities of the symbols; a row of zeros is padding.
+
+    symbol_costs : ndarray of shape (n_symbols, n_symbols)
+        Distances between symbols.
+
+    is_metric : bool
+        Whether no way around is shorter: what two states have in common then stays.
+
+    index_a, index_b : ndarray of int of shape (n_pairs,)
+        The models of each pair.
+
+    Returns
+    -------
+    cost : ndarray of shape (n_pairs, n_components, n_components)
+        Squares; 0 where a state is padding.
+    """
+    _, size, n_symbols = states.shape
+    cost = np.zeros((index_a.size, size, size))
+    common = np.zeros(n_symbols)
+    numbers, nodes = make_workspace(n_symbols, n_symbols)
+    for n in range(index_a.size):
+        for i in range(size):
+            row = states[index_a[n], i]
+            if row.sum() == 0:
+                continue
+            for j in range(size):
+                other = states[index_b[n], j]
+                if other.sum() == 0:
+                    continue
+                if is_metric:
+                    common = np.minimum(row, other)
+                total = least_cost(
+                    row - common, other - common, symbol_costs, numbers, nodes
+                )
+                cost[n, i, j] = total**2
+    return cost
+
+
+@njit(**KERNEL)
+def state_divergences(states, index_a, index_b):
+    """Kullback-Leibler divergences between the states of model pairs.
+
+    The parameters are those of `squared_variations`.
+
+    Returns
+    -------
+    divergences : ndarray of shape (n_pairs, n_components, n_components)
+        Infinite where a state of a emits a symbol that one of b never does.
+    """
+    _, size, n_symbols = states.shape
+    divergences = np.empty((index_a.size, size, size))
+    for n in range(index_a.size):
+        for i in range(size):
+            for j in range(size):
+                total = 0.0
+                for s in range(n_symbols):
+                    share = states[index_a[n], i, s]
+                    if share > 0:
+                        total += share * np.log(share / states[index_b[n], j, s])
+                # Rounding can push the divergence of equal states below zero.
+                divergences[n, i, j] = max(total, 0.0)
+    return divergences
+
+
+class Categorical(Discrete):
+    """States that emit one of finitely many symbols.
+
+    Parameters
+    ----------
+    states : ndarray of shape (n_models, n_components, n_symbols)
+        Probabilities of the symbols.
+
+    symbols : ndarray of shape (n_symbols,)
+        The alphabet, strings or integers.
+
+    symbol_costs : ndarray of shape (n_symbols, n_symbols), or None
+        Distances between symbols; None if any two different ones are at distance 1.
+    """
+
+    name = "categorical"
+    parameter = "emissionprobs"
+    n_features = 1
+
+    def __init__(self, states, symbols, symbol_costs=None):
+        super().__init__(states)
+        self.symbols = symbols
+        self.symbol_costs = symbol_costs
+
+    @property
+    def traits(self):
+        """What is shown of the family, by name."""
+        return {"emission": self.name, "n_symbols": len(self.symbols)}
+
+    @property
+    def extras(self):
+        """Arrays that all models share, by name, which are stored with them."""
+        arrays = {"symbols": self.symbols}
+        if self.symbol_costs is not None:
+            arrays["symbol_costs"] = self.symbol_costs
+        return arrays
+
+    @property
+    def fingerprint(self):
+        """What tells two families with equal parameters apart."""
+        digest = hashlib.blake2b(repr(self.symbols.tolist()).encode())
+        if self.symbol_costs is not None:
+            digest.update(self.symbol_costs.tobytes())
+        return digest.digest()
+
+    def like(self, states):
+        """Return a family of the same kind with other states."""
+        return Categorical(states, self.symbols, self.symbol_costs)
+
+    @classmethod
+    def concatenate(cls, families):
+        """Return one family that holds the models of all, of equal state counts."""
+        first = families[0]
+        for n, family in enumerate(families):
+            if not np.array_equal(family.symbols, first.symbols):
+                raise ValueError(
+                    "All batches must have the same symbols, got "
+                    f"{first.symbols.tolist()} in batch 0 and "
+                    f"{family.symbols.tolist()} in batch {n}."
+                )
+            if family.fingerprint != first.fingerprint:
+                raise ValueError(
+                    "All batches must have the same symbol_costs, got others in batch "
+                    f"{n} than in batch 0."
+                )
+        return super().concatenate(families)
+
+    def checked(self, X, caller):  # noqa: ARG002
+        """Return sequences that a user gave, as codes of shape (n_timesteps, 1)."""
+        return encoded(symbol_sequences(X), self.symbols)
+
+    def frames(self, x):
+        """Return a checked sequence in the form that compiled functions read."""
+        codes = x[:, 0]
+        return np.where(np.isnan(codes), -1, codes).astype(np.int64)
+
+    def drawn(self, i, path, rng):
+        """Draw a checked sequence from model i, given its path of states."""
+        sums = np.cumsum(self.states[i], axis=1)
+        # Rounding may leave the last sum below 1; no symbol has probability 0.
+        sums /= np.where(sums[:, -1:] > 0, sums[:, -1:], 1.0)
+        codes = (sums[path] <= rng.random(len(path))[:, None]).sum(axis=1)
+        return codes[:, None].astype(float)
+
+    def shown(self, x):
+        """Return a checked sequence in the user's symbols."""
+        return self.symbols[x.astype(np.int64)]
+
+    def common_states(self, frames):
+        """Return the frequencies of symbols, as one state."""
+        counts = np.bincount(frames[frames >= 0], minlength=len(self.symbols))
+        return (counts / counts.sum())[None]
+
+    def random_states(self, frames, n_states, rng):
+        """Return start values: the frequencies of symbols, changed at random."""
+        shape = n_states, len(self.symbols)
+        shares = rng.standard_exponential(shape) * self.common_states(frames)
+        return shares / shares.sum(axis=1, keepdims=True)
+
+    def varied(self, frames):
+        """Tell whether more than one symbol occurs."""
+        return frames.max() > frames[frames >= 0].min()
+
+    def n_free(self, frames):
+        """Return the number of free parameters of a state, given what was observed."""
+        return len(np.unique(frames[frames >= 0])) - 1
+
+    def divergences(self, index_a, index_b):
+        """Return divergences (n_pairs, n_components, n_components) of states a to b."""
+        return state_divergences(np.array(self.states), index_a, index_b)
+
+    def cross(self, index_a, index_b):
+        """Return squared distances (n_pairs, n_components, n_components) of a to b."""
+        if self.symbol_costs is None:
+            return squared_variations(self.states, index_a, index_b)
+        return squared_transports(
+            self.states, self.symbol_costs, self._is_metric, index_a, index_b
+        )
+
+    @cached_property
+    def _is_metric(self):
+        costs, slack = self.symbol_costs, TRIANGLE_ROUNDING * self.symbol_costs.max()
+        ways = (row[:, None] + row for row in costs)
+        return all((costs <= way + slack).all() for way in ways)
+
+
+def make_categorical(states, symbols, symbol_costs):
+    """Return a family, what the user gave for it checked.
+
+    Parameters
+    ----------
+    states : ndarray of shape (n_models, n_components, n_symbols)
+        Probabilities, known to be valid.
+
+    symbols : str, array-like of shape (n_symbols,), or None
+        The alphabet; None numbers the symbols.
+
+    symbol_costs : array-like of shape (n_symbols, n_symbols), or None
+        Distances between symbols.
+
+    Returns
+    -------
+    family : Categorical
+        The family.
+    """
+    n_symbols = states.shape[2]
+    alphabet = np.arange(n_symbols) if symbols is None else check_symbols(symbols)
+    if len(alphabet) != n_symbols:
+        raise ValueError(
+            f"symbols must name the {n_symbols} symbols of emissionprobs, got "
+            f"{len(alphabet)}."
+        )
+    if symbol_costs is None:
+        return Categorical(states, alphabet)
+    costs = check_table("symbol_costs", "symbol", symbol_costs)
+    if len(costs) != n_symbols:
+        raise ValueError(
+            f"symbol_costs must have shape {(n_symbols, n_symbols)}, one row a symbol, "
+            f"got {costs.shape}."
+        )
+    return Categorical(states, alphabet, costs)

@@ -1,0 +1,145 @@
+"""States that emit counts, compared by transport between Poisson laws."""
+
+import numpy as np
+from numba import njit
+
+from skawhmm.emissions._discrete import Discrete
+from skawhmm.sequences._checks import check_sequences
+from skawhmm.utils._compile import KERNEL
+
+
+@njit(**KERNEL)
+def squared_rate_gaps(states, index_a, index_b):
+    r"""Squared 1-Wasserstein distances between the states of model pairs.
+
+    The larger of two Poisson variables is the smaller plus an independent one, so that
+    no coupling moves mass both ways and :math:`W_1 = |\lambda - \lambda'|`. Channels
+    are independent and counts are compared by the sum of their differences, hence the
+    distances of the channels add up. This is exact.
+
+    Parameters
+    ----------
+    states : ndarray of shape (n_models, n_components, n_channels)
+        Rates.
+
+    index_a, index_b : ndarray of int of shape (n_pairs,)
+        The models of each pair.
+
+    Returns
+    -------
+    cost : ndarray of shape (n_pairs, n_components, n_components)
+        Squares.
+    """
+    _, size, n_channels = states.shape
+    cost = np.empty((index_a.size, size, size))
+    for n in range(index_a.size):
+        for i in range(size):
+            for j in range(size):
+                total = 0.0
+                for c in range(n_channels):
+                    total += abs(states[index_a[n], i, c] - states[index_b[n], j, c])
+                cost[n, i, j] = total**2
+    return cost
+
+
+@njit(**KERNEL)
+def rate_divergences(states, index_a, index_b):
+    """Kullback-Leibler divergences between the states of model pairs.
+
+    The parameters are those of `squared_rate_gaps`.
+
+    Returns
+    -------
+    divergences : ndarray of shape (n_pairs, n_components, n_components)
+        Infinite where a rate is 0 in b only.
+    """
+    _, size, n_channels = states.shape
+    divergences = np.empty((index_a.size, size, size))
+    for n in range(index_a.size):
+        for i in range(size):
+            for j in range(size):
+                total = 0.0
+                for c in range(n_channels):
+                    rate, other = states[index_a[n], i, c], states[index_b[n], j, c]
+                    total += other - rate
+                    if rate > 0:
+                        total += rate * np.log(rate / other)
+                # Rounding can push the divergence of equal states below zero.
+                divergences[n, i, j] = max(total, 0.0)
+    return divergences
+
+
+class Poisson(Discrete):
+    """States that emit counts in one or more channels, independent of each other.
+
+    Parameters
+    ----------
+    states : ndarray of shape (n_models, n_components, n_channels)
+        Rates.
+    """
+
+    name = "poisson"
+    parameter = "rates"
+
+    @property
+    def n_features(self):
+        """Number of channels."""
+        return self.states.shape[2]
+
+    @property
+    def traits(self):
+        """What is shown of the family, by name."""
+        return {"emission": self.name, "n_features": self.n_features}
+
+    def checked(self, X, caller):
+        """Return sequences of counts that a user gave."""
+        return check_counts(X, n_features=self.n_features, caller=caller)
+
+    def drawn(self, i, path, rng):
+        """Draw a sequence from model i, given its path of states."""
+        return rng.poisson(self.states[i][path]).astype(float)
+
+    def shown(self, x):
+        """Return a drawn sequence as counts."""
+        return x.astype(np.int64)
+
+    def common_states(self, frames):
+        """Return the mean counts, as one state; 0 where nothing was observed."""
+        seen = ~np.isnan(frames)
+        totals = np.where(seen, frames, 0.0).sum(axis=0)
+        return (totals / np.maximum(seen.sum(axis=0), 1))[None]
+
+    def random_states(self, frames, n_states, rng):
+        """Return start values: half way from the mean to frames drawn at random."""
+        mean = self.common_states(frames)
+        drawn = frames[rng.integers(len(frames), size=n_states)]
+        return 0.5 * (mean + np.where(np.isnan(drawn), mean, drawn))
+
+    def varied(self, frames):
+        """Tell whether a channel has more than one value."""
+        low, high = np.fmin.reduce(frames, axis=0), np.fmax.reduce(frames, axis=0)
+        return bool((high > low).any())
+
+    def n_free(self, frames):
+        """Return the number of free parameters of a state."""
+        return frames.shape[1]
+
+    def divergences(self, index_a, index_b):
+        """Return divergences (n_pairs, n_components, n_components) of states a to b."""
+        return rate_divergences(np.array(self.states), index_a, index_b)
+
+    def cross(self, index_a, index_b):
+        """Return squared distances (n_pairs, n_components, n_components) of a to b."""
+        return squared_rate_gaps(self.states, index_a, index_b)
+
+
+def check_counts(X, *, n_features=None, caller="HMMTransformer"):
+    """Return sequences of counts; the parameters are those of `check_sequences`."""
+    sequences = check_sequences(X, n_features=n_features, caller=caller)
+    for i, x in enumerate(sequences):
+        wrong = x[(x < 0) | (x % 1 > 0)]
+        if wrong.size:
+            raise ValueError(
+                f"X[{i}] must hold counts, which are integers from 0, got {wrong[0]}."
+            )
+    return sequences

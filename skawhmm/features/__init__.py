@@ -1,0 +1,1 @@
+"""Transformers from models or sequences to numbers."""

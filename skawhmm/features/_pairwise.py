@@ -1,0 +1,359 @@
+"""Distances between models as transformers: matrices, kernels and mixtures."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+)
+from sklearn.utils.validation import check_is_fitted
+
+from skawhmm._base import (
+    check_precomputed,
+    fit_models,
+    mixed_precomputed,
+    reference_components,
+    reference_distances,
+    transformed,
+)
+from skawhmm.distances._resolve import resolve_metric
+from skawhmm.sequences._input import check_input
+from skawhmm.utils._checks import check_choice, check_real
+
+OUTPUTS = ("distance", "kernel", "psd_kernel", "components")
+
+
+class PairwiseHMMDistance(
+    ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
+):
+    r"""Represent a model by its distances to the reference models.
+
+    `fit` keeps the models of the training data as references. The result feeds
+    scikit-learn's estimators with ``metric="precomputed"`` or, as a kernel,
+    ``kernel="precomputed"``.
+
+    Parameters
+    ----------
+    metric : {"maw", "iaw", "kl", "coupling"} or object, default="maw"
+        Distance between two models.
+
+    alpha : float in [0, 1], default=0.1
+        Share of the transition component in the distance. Distances that are a single
+        number ("kl", "coupling"), and objects, do not use it.
+
+    p : float in (0, 2], default=1
+        Order of the distance.
+
+    metric_params : dict, default=None
+        Further parameters of the distance.
+
+    output : {"distance", "kernel", "psd_kernel", "components"}, default="distance"
+        Distances :math:`d`; the kernel :math:`e^{-\gamma d}`; the same made positive
+        semidefinite (see Notes); or the marginal and the transition component, which
+        :class:`AlphaMixer` makes a distance for any `alpha`.
+
+    gamma : float or "scale", default="scale"
+        Rate of the kernel. "scale" is 1 / median of the finite distances between
+        different training models.
+
+    hmm : transformer, default=None
+        Turns sequences into models; it is cloned, and fitted on the training
+        sequences. By default ``HMMTransformer()``. Not used if `X` is an `HMMBatch`.
+
+    memory : str, path-like or joblib.Memory, default=None
+        Where fitted models and components are kept, by content: a grid search over
+        `alpha` then computes each pair once.
+
+    n_jobs : int, default=None
+        Number of joblib workers for the distances, threads by default.
+
+    verbose : int, default=0
+        Whether to show a progress bar.
+
+    Attributes
+    ----------
+    models_ : HMMBatch
+        The reference models.
+
+    hmm_ : transformer or None
+        The fitted `hmm`; None if `fit` was given models.
+
+    gamma_ : float
+        Rate of the kernel, if `output` is a kernel.
+
+    projection_ : ndarray of shape (n_models_fit, n_models_fit)
+        What makes the kernel positive semidefinite, if `output` is "psd_kernel".
+
+    n_features_in_ : int
+        Number of features of the models or sequences; of columns if `fit` was given a
+        2-D array.
+
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, if `fit` was given a data frame.
+
+    See Also
+    --------
+    AlphaMixer : Distances from components.
+    pairwise_hmm_distances : The same as a function.
+
+    Notes
+    -----
+    The aggregated distances are semi-metrics, so the kernel matrix :math:`K` of the
+    training models may have negative eigenvalues, which :class:`sklearn.svm.SVC`
+    tolerates but its theory does not. With :math:`K = U \Lambda U^T` and the
+    projection :math:`P = U_+ U_+^T` onto the eigenvectors of positive eigenvalues,
+    "psd_kernel" gives :math:`K P = U \Lambda_+ U^T` for the training models, the
+    nearest positive semidefinite matrix, and :math:`k P` for a row :math:`k` of kernel
+    values between a new model and the training models: the same linear map, so that a
+    training model gets the same row whether it is new or not.
+
+    A distance may be infinite: its kernel value is 0. A distance that is NaN raises an
+    error.
+
+    Examples
+    --------
+    >>> from skawhmm import HMMTransformer, PairwiseHMMDistance
+    >>> from skawhmm.datasets import make_hmm_sequences
+    >>> X, y = make_hmm_sequences(n_sequences=6, random_state=0)
+    >>> models = HMMTransformer(n_components=2, random_state=0).fit_transform(X)
+    >>> PairwiseHMMDistance(alpha=0.3).fit_transform(models).shape
+    (6, 6)
+    >>> distance = PairwiseHMMDistance(hmm=HMMTransformer(n_components=2))
+    >>> distance.fit(X[:4]).transform(X).shape
+    (6, 4)
+    """
+
+    def __init__(
+        self,
+        metric: Any = "maw",
+        *,
+        alpha: float = 0.1,
+        p: float = 1,
+        metric_params: Mapping[str, Any] | None = None,
+        output: str = "distance",
+        gamma: float | str = "scale",
+        hmm: Any = None,
+        memory: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.metric = metric
+        self.alpha = alpha
+        self.p = p
+        self.metric_params = metric_params
+        self.output = output
+        self.gamma = gamma
+        self.hmm = hmm
+        self.memory = memory
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: ArrayLike | None = None) -> "PairwiseHMMDistance":
+        """Keep the models of `X` as references.
+
+        Parameters
+        ----------
+        X : HMMBatch or list of array-like of shape (n_timesteps, n_features)
+            Models or sequences; sequences may also be a 3-D array padded by NaN, or a
+            2-D array whose rows are univariate.
+
+        y : array-like of shape (n_models,), default=None
+            Labels, given to `hmm` and not used otherwise.
+
+        Returns
+        -------
+        self : PairwiseHMMDistance
+            The fitted transformer.
+        """
+        self._fit(X, y)
+        return self
+
+    def fit_transform(self, X: Any, y: ArrayLike | None = None) -> NDArray[np.float64]:
+        """Keep the models of `X`, and return their distances to each other.
+
+        Parameters
+        ----------
+        X : HMMBatch or list of array-like of shape (n_timesteps, n_features)
+            Models or sequences, as in `fit`.
+
+        y : array-like of shape (n_models,), default=None
+            Labels, given to `hmm` and not used otherwise.
+
+        Returns
+        -------
+        distances : ndarray of shape (n_models, n_models[, 2])
+            As `transform` returns them.
+        """
+        distances = self._fit(X, y)
+        if distances is None:
+            return self._between(self.models_)
+        return self._kernel(distances)
+
+    def transform(self, X: Any) -> NDArray[np.float64]:
+        """Return the distances of the models of `X` to the reference models.
+
+        Parameters
+        ----------
+        X : HMMBatch or list of array-like of shape (n_timesteps, n_features)
+            Models or sequences, as in `fit`.
+
+        Returns
+        -------
+        distances : ndarray of shape (n_models, n_models_fit[, 2])
+            Distances or kernel values; with ``output="components"`` a stack of two
+            matrices along the last axis.
+        """
+        check_is_fitted(self)
+        X = check_input(self, X, reset=False)
+        return self._between(transformed(self.hmm_, X, self.memory))
+
+    def _fit(self, X, y):
+        """Learn; return the distances between the references if they were needed."""
+        check_choice("output", self.output, OUTPUTS)
+        if self.gamma != "scale":
+            check_real("gamma", self.gamma, 0, np.inf, include_low=False)
+        chosen = resolve_metric(
+            self.metric, alpha=self.alpha, p=self.p, metric_params=self.metric_params
+        )
+        if self.output == "psd_kernel" and not chosen.symmetric:
+            raise ValueError(
+                'output must not be "psd_kernel" with a distance that is not '
+                f"symmetric, got metric={self.metric!r}."
+            )
+        X = check_input(self, X, reset=True)
+        self.hmm_, self.models_ = fit_models(self.hmm, X, y, self.memory)
+        self._n_features_out = len(self.models_)
+        for name in {"gamma_", "projection_"} & vars(self).keys():
+            delattr(self, name)
+        if self.output not in {"kernel", "psd_kernel"}:
+            return None
+        distances = reference_distances(self.models_, self.models_, self, self.alpha)
+        self.gamma_ = _scale(distances) if self.gamma == "scale" else float(self.gamma)
+        if self.output == "psd_kernel":
+            self.projection_ = _positive_projection(np.exp(-self.gamma_ * distances))
+        return distances
+
+    def _between(self, models):
+        if self.output == "components":
+            return reference_components(models, self.models_, self)
+        distances = reference_distances(models, self.models_, self, self.alpha)
+        return distances if self.output == "distance" else self._kernel(distances)
+
+    def _kernel(self, distances):
+        kernel = np.exp(-self.gamma_ * distances)
+        return kernel @ self.projection_ if self.output == "psd_kernel" else kernel
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.three_d_array = True
+        tags.transformer_tags.preserves_dtype = []
+        return tags
+
+
+class AlphaMixer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Make distances of their marginal and transition components.
+
+    The components of all pairs are computed once, outside of a grid search over
+    `alpha`; scikit-learn's cross-validation then takes rows and columns of them.
+
+    Parameters
+    ----------
+    alpha : float in [0, 1], default=0.1
+        Share of the transition component in the distance.
+
+    Attributes
+    ----------
+    n_features_in_ : int
+        Number of reference models.
+
+    See Also
+    --------
+    PairwiseHMMDistance : Its ``output="components"`` makes the components.
+    KNeighborsHMMClassifierCV : A search over `alpha` for nearest neighbours.
+
+    Examples
+    --------
+    >>> from sklearn.model_selection import GridSearchCV
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> from sklearn.pipeline import Pipeline
+    >>> from skawhmm import AlphaMixer, HMMTransformer, PairwiseHMMDistance
+    >>> from skawhmm.datasets import make_hmm_sequences
+    >>> X, y = make_hmm_sequences(n_sequences=20, random_state=0)
+    >>> hmm = HMMTransformer(n_components=2, random_state=0)
+    >>> components = PairwiseHMMDistance(hmm=hmm, output="components").fit_transform(X)
+    >>> knn = KNeighborsClassifier(metric="precomputed")
+    >>> pipe = Pipeline([("mix", AlphaMixer()), ("knn", knn)])
+    >>> grid = {"mix__alpha": [0, 0.25, 0.5, 0.75, 1], "knn__n_neighbors": [1, 3]}
+    >>> search = GridSearchCV(pipe, grid, cv=4).fit(components, y)
+    >>> sorted(search.best_params_)
+    ['knn__n_neighbors', 'mix__alpha']
+    """
+
+    def __init__(self, alpha: float = 0.1) -> None:
+        self.alpha = alpha
+
+    def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> "AlphaMixer":  # noqa: ARG002
+        """Check the parameter and learn the number of reference models.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_models, n_models, 2)
+            Marginal and transition components between the reference models. A matrix of
+            distances that are a single number, of shape (n_models, n_models), is also
+            accepted, and left as it is by `transform`.
+
+        y : Ignored
+            Not used, present for API consistency.
+
+        Returns
+        -------
+        self : AlphaMixer
+            The fitted transformer.
+        """
+        check_real("alpha", self.alpha, 0, 1)
+        stack = check_precomputed(self, X, reset=True, square=True)
+        self._n_features_out = stack.shape[1]
+        return self
+
+    def transform(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Mix the components.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_models, n_models_fit, 2)
+            Components, or distances as in `fit`.
+
+        Returns
+        -------
+        distances : ndarray of shape (n_models, n_models_fit)
+            Distances.
+        """
+        check_is_fitted(self)
+        return mixed_precomputed(check_precomputed(self, X, reset=False), self.alpha)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = True
+        tags.input_tags.three_d_array = True
+        tags.transformer_tags.preserves_dtype = []
+        return tags
+
+
+def _scale(distances):
+    """Return 1 / median distance of different models, 1 if that is no number."""
+    others = distances[~np.eye(len(distances), dtype=bool)]
+    others = others[np.isfinite(others)]
+    median = np.median(others) if len(others) else 0
+    return 1 / float(median) if median > 0 else 1.0
+
+
+def _positive_projection(kernel):
+    """Return the projection onto the eigenvectors of positive eigenvalues."""
+    values, vectors = np.linalg.eigh(kernel)
+    kept = vectors[:, values > 0]
+    return kept @ kept.T

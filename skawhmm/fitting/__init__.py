@@ -1,0 +1,1 @@
+"""From sequences to models: start values, EM, pooled models, the transformer."""

@@ -1,0 +1,319 @@
+"""Coordinates in which a sequence is fitted: centred, scaled, free of dead channels.
+
+EM commutes with affine maps, so fitting in good coordinates and mapping the model back
+gives the same model as fitting the raw values, without their trouble: offsets that eat
+digits, units that differ by ten orders, channels that do not move.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from skawhmm.fitting._em import Model
+from skawhmm.utils._compile import KERNEL, REORDERED
+
+# A channel whose range is below this share of its size is constant up to rounding.
+CONSTANT_RANGE = 8 * np.finfo(float).eps
+# Directions of less variance than this share are scaled as if they had it, which keeps
+# collinear channels finite.
+COLLINEAR_SHARE = 1e-6
+
+
+@dataclass(frozen=True)
+class Coordinates:
+    """An affine map of the channels that vary, and what the others hold.
+
+    Those of several sequences in which the same channels vary have a leading axis, all
+    but `active`.
+
+    Attributes
+    ----------
+    active : ndarray of shape (n_features,)
+        Channels that vary.
+
+    missing : ndarray of shape (..., n_features)
+        Channels without any value.
+
+    centre, scale : ndarray of shape (..., n_features)
+        Means and standard deviations (0 and 1 where missing, 1 where constant).
+
+    basis, inverse : ndarray of shape (..., n_active, n_active) or None
+        Whitening matrix and its inverse; None for diagonal models.
+
+    log_volume : ndarray of shape (...)
+        What a complete frame's log density in these coordinates exceeds the raw one by.
+    """
+
+    active: np.ndarray
+    missing: np.ndarray
+    centre: np.ndarray
+    scale: np.ndarray
+    basis: np.ndarray | None
+    inverse: np.ndarray | None
+    log_volume: np.ndarray
+
+    def __getitem__(self, index):
+        parts: dict[str, Any] = vars(self)
+        chosen = {
+            name: part if part is None or name == "active" else part[index]
+            for name, part in parts.items()
+        }
+        return Coordinates(**chosen)
+
+    def standardized(self, channels, offsets=None):
+        """Active channels (n_active, n_timesteps) centred and scaled, and their mask.
+
+        Values not observed become 0; the mask is empty if there are none. The
+        sequences, one a row of the coordinates, lie between the offsets.
+        """
+        if offsets is None:
+            offsets = np.array([0, channels.shape[1]])
+        rows = [np.atleast_2d(part) for part in (self.centre, self.scale)]
+        active = np.flatnonzero(self.active)
+        return standardized_rows(channels, offsets, active, *rows)
+
+    def excess(self, n_timesteps, seen, offsets=None):
+        """Log likelihood in these coordinates less that of the raw frames."""
+        if seen.size == 0:
+            return n_timesteps * self.log_volume
+        first = np.zeros(1, int) if offsets is None else offsets[:-1]
+        counts = np.add.reduceat(seen, first, axis=1).T
+        logs = np.log(self.scale[..., self.active])
+        excess = (counts * logs).sum(axis=-1)
+        return excess if offsets is not None else float(excess[0])
+
+    def frames(self, z, offsets=None):
+        """Standardized channels in the coordinates of the fit."""
+        if self.basis is None:
+            return z
+        if offsets is None:
+            offsets = np.array([0, z.shape[1]])
+        bases = self.basis if self.basis.ndim == 3 else self.basis[None]
+        return whitened_rows(z, offsets, np.ascontiguousarray(bases.swapaxes(1, 2)))
+
+    def raw_emissions(self, model):
+        """Means and covariances of fitted models over all channels, in raw units."""
+        active, scale = self.active, self.scale[..., None, self.active]
+        shape = (*model.means.shape[:-1], len(active))
+        means = np.zeros(shape) + self.centre[..., None, :]
+        if self.basis is None:
+            covars = np.zeros(shape)
+            means[..., active] += scale * model.means
+            covars[..., active] = model.covars * scale**2
+        else:
+            covars = np.zeros((*shape, len(active)))
+            back = self.inverse * scale
+            means[..., active] += model.means @ back
+            back = back[..., None, :, :]
+            block = back.swapaxes(-1, -2) @ model.covars @ back
+            rows, columns = np.ix_(active, active)
+            covars[..., rows, columns] = (block + block.swapaxes(-1, -2)) / 2
+        return means, covars
+
+    def local_model(self, model):
+        """Map a model over all channels, in raw units, into these coordinates."""
+        active, scale = self.active, self.scale[..., None, self.active]
+        means = (model.means[:, active] - self.centre[..., None, active]) / scale
+        if self.basis is None:
+            covars = model.covars[:, active] / scale**2
+        else:
+            inside = np.ix_(np.arange(len(model.means)), active, active)
+            units = scale[..., None] * scale[..., None, :]
+            means = means @ self.basis
+            basis = self.basis[..., None, :, :]
+            covars = basis.swapaxes(-1, -2) @ (model.covars[inside] / units) @ basis
+        shape = self.scale.shape[:-1]
+        return Model(
+            np.broadcast_to(model.startprob, shape + model.startprob.shape).copy(),
+            np.broadcast_to(model.transmat, shape + model.transmat.shape).copy(),
+            np.ascontiguousarray(means),
+            np.ascontiguousarray(covars),
+        )
+
+
+@njit(**REORDERED)
+def row_summary(row):
+    """Sum, least and greatest value and number of the values that are not NaN."""
+    total, low, high, count = 0.0, np.inf, -np.inf, 0
+    for value in row:
+        seen = not np.isnan(value)
+        total += value if seen else 0.0
+        low = min(low, value if seen else np.inf)
+        high = max(high, value if seen else -np.inf)
+        count += seen
+    return total, low, high, count
+
+
+@njit(**REORDERED)
+def row_spread(row, centre):
+    """Sum of squared gaps of the values that are not NaN."""
+    total = 0.0
+    for value in row:
+        gap = 0.0 if np.isnan(value) else value - centre
+        total += gap * gap
+    return total
+
+
+@njit(**KERNEL)
+def channel_summaries(channels, offsets):
+    """Means, variances, least and greatest values and counts of all channels.
+
+    Parameters
+    ----------
+    channels : ndarray of shape (n_features, n_timesteps)
+        Frames channel by channel, NaN where not observed.
+
+    offsets : ndarray of shape (n_sequences + 1,)
+        Where the sequences begin and end.
+
+    Returns
+    -------
+    summaries : ndarray of shape (5, n_sequences, n_features)
+        In the order above.
+    """
+    n_sequences, n_features = offsets.shape[0] - 1, channels.shape[0]
+    summaries = np.zeros((5, n_sequences, n_features))
+    for c in range(n_features):
+        for s in range(n_sequences):
+            row = channels[c, offsets[s] : offsets[s + 1]]
+            total, low, high, count = row_summary(row)
+            summaries[2, s, c], summaries[3, s, c] = low, high
+            summaries[4, s, c] = count
+            if count > 0:
+                summaries[0, s, c] = total / count
+                summaries[1, s, c] = row_spread(row, total / count) / count
+    return summaries
+
+
+@njit(**REORDERED)
+def standardized_rows(channels, offsets, active, centre, scale):
+    """Chosen channels centred, scaled, NaN replaced by 0, and the mask of those.
+
+    The rows of `centre` and `scale` are those of the sequences; the last one is that of
+    all that follow.
+    """
+    result = np.empty((active.shape[0], channels.shape[1]))
+    complete = True
+    for i in range(active.shape[0]):
+        row, out = channels[active[i]], result[i]
+        for s in range(offsets.shape[0] - 1):
+            r = min(s, centre.shape[0] - 1)
+            shift, factor = centre[r, active[i]], 1 / scale[r, active[i]]
+            total = 0.0
+            for t in range(offsets[s], offsets[s + 1]):
+                out[t] = (row[t] - shift) * factor
+                total += out[t]
+            complete &= not np.isnan(total)
+    if complete:
+        return result, np.empty((0, 0))
+    seen = np.empty(result.shape)
+    for i in range(result.shape[0]):
+        for t in range(result.shape[1]):
+            unknown = np.isnan(result[i, t])
+            seen[i, t] = 0.0 if unknown else 1.0
+            result[i, t] = 0.0 if unknown else result[i, t]
+    return result, seen
+
+
+@njit(**REORDERED)
+def whitened_rows(z, offsets, bases):
+    """Every sequence between the offsets multiplied by its own matrix."""
+    result = np.zeros(z.shape)
+    for s in range(offsets.shape[0] - 1):
+        first, last = offsets[s], offsets[s + 1]
+        for r in range(z.shape[0]):
+            out = result[r, first:last]
+            for c in range(z.shape[0]):
+                weight = bases[min(s, bases.shape[0] - 1), r, c]
+                row = z[c, first:last]
+                for t in range(last - first):
+                    out[t] += weight * row[t]
+    return result
+
+
+@njit(**REORDERED)
+def second_moments(z, offsets):
+    """Mean products (n_sequences, n_features, n_features) of the channels."""
+    n_sequences, n_features = offsets.shape[0] - 1, z.shape[0]
+    moments = np.empty((n_sequences, n_features, n_features))
+    for s in range(n_sequences):
+        first, last = offsets[s], offsets[s + 1]
+        for c in range(n_features):
+            for e in range(c + 1):
+                row_c, row_e, total = z[c, first:last], z[e, first:last], 0.0
+                for t in range(last - first):
+                    total += row_c[t] * row_e[t]
+                moments[s, c, e] = moments[s, e, c] = total / (last - first)
+    return moments
+
+
+def channel_scales(channels, offsets, covariance_type):
+    """Which channels of each sequence vary, and by how much.
+
+    Parameters
+    ----------
+    channels : ndarray of shape (n_features, n_timesteps)
+        Frames channel by channel, NaN where not observed.
+
+    offsets : ndarray of shape (n_sequences + 1,)
+        Where the sequences begin and end.
+
+    covariance_type : {"diag", "spherical", "full", "tied"}
+        Spherical models keep the channels' relative units.
+
+    Returns
+    -------
+    active, missing, gappy : ndarray of bool of shape (n_sequences, n_features)
+        Channels that vary, that have no value, that lack some.
+
+    centre, scale : ndarray of shape (n_sequences, n_features)
+        As in `Coordinates`.
+    """
+    centre, variances, low, high, counts = channel_summaries(channels, offsets)
+    missing = counts == 0
+    size = np.maximum(np.abs(low), np.abs(high))
+    constant = ~missing & ~(high - low > CONSTANT_RANGE * size)
+    centre = np.where(constant, low, centre)
+    active = ~(missing | constant) & (variances > 0)
+    if covariance_type == "spherical":
+        shared = np.where(active, variances, 0.0).sum(axis=1)
+        shared = shared / np.maximum(active.sum(axis=1), 1)
+        variances = np.repeat(shared[:, None], variances.shape[1], axis=1)
+    scale = np.sqrt(np.where(active, variances, 1.0))
+    gappy = ~missing & (counts < np.diff(offsets)[:, None])
+    return active, missing, gappy, centre, scale
+
+
+def make_coordinates(channels, offsets, scales, covariance_type):
+    """Coordinates of sequences in which the same channels vary.
+
+    Parameters
+    ----------
+    channels, offsets, covariance_type :
+        As in `channel_scales`; full and tied models are whitened.
+
+    scales : tuple of ndarray
+        What that returned.
+    """
+    active, missing, _, centre, scale = scales
+    log_volume = np.log(scale).sum(axis=-1)
+    plain = Coordinates(active[0], missing, centre, scale, None, None, log_volume)
+    if covariance_type in {"diag", "spherical"}:
+        return plain
+    z, _ = plain.standardized(channels, offsets)
+    values, vectors = np.linalg.eigh(second_moments(z, offsets))
+    top = np.maximum(values.max(axis=1, initial=0.0, keepdims=True), 1.0)
+    values = np.maximum(values, COLLINEAR_SHARE * top)
+    roots = np.sqrt(values)[:, None, :]
+    basis, inverse = vectors / roots, (vectors * roots).swapaxes(1, 2)
+    log_volume = log_volume + 0.5 * np.log(values).sum(axis=1)
+    return replace(plain, basis=basis, inverse=inverse, log_volume=log_volume)
+
+
+def pooled_coordinates(channels, covariance_type):
+    """Coordinates, without a leading axis, of the frames of all sequences together."""
+    offsets = np.array([0, channels.shape[1]])
+    scales = channel_scales(channels, offsets, covariance_type)
+    return make_coordinates(channels, offsets, scales, covariance_type)[0]

@@ -1,0 +1,106 @@
+"""Engines that climb from a start in place of ours: hmmlearn's and its estimators.
+
+An engine takes the frames of one sequence in the coordinates of the fit, a start, a
+rule and a seed, and returns a row of `Climbs`.
+"""
+
+from functools import partial
+
+import numpy as np
+from sklearn.base import clone
+
+from skawhmm.fitting._em import Model, empty_stats, expectation, lifted
+from skawhmm.fitting._em_loop import Climbs
+from skawhmm.models._hmmlearn import arrays_from_hmmlearn
+
+
+def resolve_engine(engine, covariance_type):
+    """Turn the parameter `engine` into a callable, or None for our own.
+
+    Parameters
+    ----------
+    engine : {"batched", "hmmlearn"} or estimator
+        Name, or an hmmlearn estimator to clone for every sequence.
+
+    covariance_type : {"diag", "spherical", "full", "tied"}
+        Covariances of the states.
+    """
+    if not isinstance(engine, str):
+        return partial(estimator_engine, engine, covariance_type)
+    if engine == "batched":
+        return None
+    return partial(hmmlearn_engine, covariance_type)
+
+
+def hmmlearn_engine(covariance_type, frames, start, rule, seed):
+    """Climb by `hmmlearn.hmm.GaussianHMM` from our start values."""
+    from hmmlearn.hmm import GaussianHMM
+
+    model = GaussianHMM(
+        n_components=len(start.means),
+        covariance_type=covariance_type,
+        n_iter=rule.max_iter,
+        tol=rule.tol * frames.shape[1],
+        min_covar=rule.floor,
+        init_params="",
+        random_state=seed % 2**32,
+    )
+    model.startprob_, model.transmat_ = start.startprob, start.transmat
+    model.means_ = start.means
+    model.covars_ = hmmlearn_covars(start.covars, covariance_type)
+    return fitted_result(model, frames, rule)
+
+
+def hmmlearn_covars(covars, covariance_type):
+    """Covariances of single Gaussians in hmmlearn's form."""
+    if covariance_type == "spherical":
+        return covars.mean(axis=1)
+    return covars[0] if covariance_type == "tied" else covars
+
+
+def estimator_engine(estimator, covariance_type, frames, start, rule, seed):
+    """Fit a clone of an hmmlearn estimator, with its own start and stopping rule."""
+    model = clone(estimator)
+    model.set_params(
+        n_components=len(start.means),
+        covariance_type=covariance_type,
+        random_state=seed % 2**32,
+    )
+    return fitted_result(model, frames, rule)
+
+
+def fitted_result(model, frames, rule):
+    """Fit an hmmlearn model; return its parameters and what they say of the frames."""
+    try:
+        with np.errstate(all="ignore"):
+            model.fit(np.ascontiguousarray(frames.T))
+    except (ValueError, np.linalg.LinAlgError) as error:
+        raise ValueError(f"{type(model).__name__} failed with: {error}") from error
+    arrays = {name: parts[0] for name, parts in arrays_from_hmmlearn([model]).items()}
+    transmat = np.array(arrays["transmats"], float)
+    # hmmlearn leaves a row of 0 where a state was never left; it stays where it is.
+    empty = transmat.sum(axis=1) == 0
+    transmat[empty] = np.eye(len(transmat))[empty]
+    # A fitted spherical model of hmmlearn repeats each state once per feature.
+    covars = np.array(arrays["covars"], float)
+    covars = covars[:: len(covars) // len(transmat)].copy()
+    if covars.ndim == 2:
+        covars = np.maximum(covars, rule.floor)
+    else:
+        covars = np.stack([lifted(covar, rule.floor) for covar in covars])
+    startprob = np.array(arrays["startprobs"], float)
+    fitted = Model(
+        startprob / startprob.sum(),
+        transmat / transmat.sum(axis=1, keepdims=True),
+        np.array(arrays["means"], float),
+        covars,
+    )
+    if not all(np.isfinite(part).all() for part in fitted):
+        raise ValueError(f"{type(model).__name__} ended in parameters that are NaN")
+    post = np.empty((len(transmat), frames.shape[1]))
+    offsets, seen = np.array([0, frames.shape[1]]), np.empty((0, 0))
+    stats = empty_stats(fitted)
+    value = expectation(fitted.covars, frames, seen, offsets, fitted, stats, post)
+    monitor = model.monitor_
+    steps, converged = np.array(monitor.iter), np.array(bool(monitor.converged))
+    return Climbs(fitted, post.sum(axis=1), value, value, steps, converged)

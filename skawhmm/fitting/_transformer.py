@@ -1,0 +1,495 @@
+"""Sequences in, models out."""
+
+import warnings
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from skawhmm.emissions._categorical import make_categorical
+from skawhmm.emissions._custom import check_table
+from skawhmm.emissions._poisson import Poisson, check_counts
+from skawhmm.fitting._discrete import DiscreteOptions, discrete_fits, fit_all
+from skawhmm.fitting._each import FitOptions, allowed_moves
+from skawhmm.fitting._hmmlearn_engine import resolve_engine
+from skawhmm.fitting._parallel_fit import (
+    fit_models,
+    make_batch,
+    make_discrete_batch,
+    state_weights,
+)
+from skawhmm.fitting._pooled import fit_pooled
+from skawhmm.models._batch import HMMBatch
+from skawhmm.models._inference import posteriors
+from skawhmm.sequences._checks import check_complete, check_no_missing, check_sequences
+from skawhmm.sequences._symbols import check_symbols, learned_symbols, symbol_sequences
+from skawhmm.utils._checks import check_choice, check_integer, check_real
+
+OPTIONS = {
+    "emission": ("gaussian", "categorical", "poisson"),
+    "covariance_type": ("diag", "full", "spherical", "tied"),
+    "init": ("kmeans", "pooled"),
+    "topology": ("ergodic", "left-to-right", "linear"),
+    "weights": ("occupancy", "stationary", "uniform"),
+    "missing": ("zero", "common"),
+}
+
+
+class HMMTransformer(TransformerMixin, BaseEstimator):
+    r"""Fit one hidden Markov model to every sequence.
+
+    All models are fitted in one compiled batch by expectation maximisation. What a
+    sequence gets depends on its own values, `random_state` and (with a pooled model)
+    the training sequences; not on its place or company in the batch, nor on `n_jobs`.
+
+    Parameters
+    ----------
+    n_components : int or {"bic", "aic"}, default=3
+        Number of states. With a criterion it is chosen for every sequence between 1
+        and `max_components` (with a pooled model: once, for that). Sequences with
+        fewer distinct frames get fewer states.
+
+    covariance_type : {"diag", "full", "spherical", "tied"}, default="diag"
+        Covariances of Gaussian states. Spherical ones are stored as diagonal, tied
+        ones as full.
+
+    emission : {"gaussian", "categorical", "poisson"}, default="gaussian"
+        What states emit: vectors of numbers, symbols, or counts in one or more
+        channels.
+
+    symbols : str or array-like of shape (n_symbols,), default=None
+        With ``emission="categorical"``, all symbols that may occur: characters, strings
+        or integers. By default those of the training sequences; with `symbol_costs`,
+        the numbers from 0.
+
+    symbol_costs : array-like of shape (n_symbols, n_symbols), default=None
+        Distances between `symbols`, in their order, by which distances compare states.
+        By default any two symbols are at distance 1.
+
+    n_mix : int, default=1
+        Number of Gaussians a state. A state with several becomes several states that
+        are entered in fixed proportions.
+
+    topology : {"ergodic", "left-to-right", "linear"}, default="ergodic"
+        Allowed transitions: all; to the same and later states; to the same and the
+        next state. The last two start in the first state.
+
+    init : {"kmeans", "pooled"}, default="kmeans"
+        Start values. By default the sequence's own: k-means clusters (segments in
+        time, if the topology is not ergodic) with their covariances and counted
+        transitions. With "pooled", one model fitted to all training sequences, which
+        makes states correspond across models.
+
+    prior : {None, "pooled"}, default=None
+        With "pooled", every model is the pooled model adapted to the sequence by
+        maximum a posteriori; short sequences then become usable.
+
+    relevance : float, default=4.0
+        Weight of the pooled model as prior, in frames a state.
+
+    n_init : int, default=1
+        Number of fits from different start values, of which the most likely is kept.
+
+    max_iter : int, default=100
+        Largest number of EM steps.
+
+    tol : float, default=1e-5
+        EM stops when a step gains less log likelihood than this per frame.
+
+    reg_covar : float, default=1e-4
+        Least variance of a Gaussian state along any direction, as a share of the
+        sequence's.
+        Channels that do not vary at all keep variance 0.
+
+    max_components : int, default=8
+        Largest number of states tried by a criterion.
+
+    weights : {"occupancy", "stationary", "uniform"}, default="occupancy"
+        State probabilities of the models: the expected share of frames in each state,
+        the stationary law of the transition matrix, or equal ones. Short sequences of
+        slow chains know these shares badly; equal ones then compare the states
+        without that noise.
+
+    missing : {"zero", "common"}, default="zero"
+        Channels without any value in a sequence get mean and variance 0, or are left
+        out when two models are compared. Single missing values (NaN) are accepted by
+        diagonal and spherical models, which do not count them.
+
+    engine : {"batched", "hmmlearn"} or hmmlearn estimator, default="batched"
+        What climbs from the start values of Gaussian states. An estimator, such as
+        ``VariationalGaussianHMM()`` or ``GMMHMM(n_mix=2)``, is cloned for every
+        sequence and keeps its own start values, priors and stopping rule.
+
+    keep_sequences : bool, default=False
+        Whether the models carry the sequences they were fitted to, which
+        ``KL(method="data")`` needs.
+
+    n_jobs : int, default=None
+        Number of jobs; `None` means 1 unless in a `joblib.parallel_config` context.
+
+    random_state : int, RandomState instance or None, default=None
+        Seed of the start values.
+
+    verbose : bool, default=False
+        Whether to show progress.
+
+    Attributes
+    ----------
+    n_features_in_ : int
+        Number of features of the training sequences.
+
+    pooled_model_ : HMMBatch or None
+        The model of all training sequences, if `init` or `prior` asks for one.
+
+    symbols_ : ndarray of shape (n_symbols,)
+        The alphabet, with ``emission="categorical"``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skawhmm import HMMTransformer
+    >>> rng = np.random.default_rng(0)
+    >>> X = [rng.normal(size=(n, 2)) for n in (30, 40, 50)]
+    >>> models = HMMTransformer(n_components=2, random_state=0).fit_transform(X)
+    >>> models.shape
+    (3,)
+    >>> models.info["n_timesteps"]
+    array([30, 40, 50])
+
+    Every character of a text is a symbol:
+
+    >>> hmm = HMMTransformer(n_components=2, emission="categorical", random_state=0)
+    >>> hmm.fit_transform(["abracadabra", "abba", "banana"])
+    HMMBatch(n_models=3, n_components=2, emission='categorical', n_symbols=6)
+    >>> hmm.symbols_.tolist()
+    ['a', 'b', 'c', 'd', 'n', 'r']
+    """
+
+    def __init__(
+        self,
+        n_components: int | str = 3,
+        covariance_type: str = "diag",
+        *,
+        emission: str = "gaussian",
+        symbols: str | ArrayLike | None = None,
+        symbol_costs: ArrayLike | None = None,
+        n_mix: int = 1,
+        topology: str = "ergodic",
+        init: str = "kmeans",
+        prior: str | None = None,
+        relevance: float = 4.0,
+        n_init: int = 1,
+        max_iter: int = 100,
+        tol: float = 1e-5,
+        reg_covar: float = 1e-4,
+        max_components: int = 8,
+        weights: str = "occupancy",
+        missing: str = "zero",
+        engine: Any = "batched",
+        keep_sequences: bool = False,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: bool | int = False,
+    ) -> None:
+        self.n_components = n_components
+        self.covariance_type = covariance_type
+        self.emission = emission
+        self.symbols = symbols
+        self.symbol_costs = symbol_costs
+        self.n_mix = n_mix
+        self.topology = topology
+        self.init = init
+        self.prior = prior
+        self.relevance = relevance
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.reg_covar = reg_covar
+        self.max_components = max_components
+        self.weights = weights
+        self.missing = missing
+        self.engine = engine
+        self.keep_sequences = keep_sequences
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any = None) -> "HMMTransformer":  # noqa: ARG002
+        """Check the parameters and learn the pooled model, if one is asked for.
+
+        Parameters
+        ----------
+        X : list of array-like of shape (n_timesteps, n_features)
+            Training sequences; or an array of shape (n_sequences, n_timesteps,
+            n_features) with trailing NaN as padding, or of shape (n_sequences,
+            n_timesteps) with univariate sequences. Symbols may also be given as a list
+            of texts, or of sequences of strings or of integers.
+
+        y : Ignored
+            Not used, present for API consistency.
+
+        Returns
+        -------
+        self : object
+            The fitted transformer.
+        """
+        self._check_parameters()
+        sequences = self._learned_sequences(X)
+        self.n_features_in_ = sequences[0].shape[1]
+        largest = np.iinfo(np.int32).max
+        self._seed = int(check_random_state(self.random_state).randint(largest))
+        self._pooled: Any = None
+        self.pooled_model_ = None
+        if "pooled" in {self.init, self.prior}:
+            self._check_gaps(sequences)
+            if self.emission == "gaussian":
+                self._pooled = fit_pooled(sequences, self._options(), self.n_jobs)
+                self.pooled_model_ = self._pooled_batch(sequences)
+            else:
+                pooled = fit_all(sequences, self._discrete_options())
+                self._pooled = pooled.model
+                self.pooled_model_ = self._discrete_batch([pooled])
+        return self
+
+    def transform(self, X: Any) -> HMMBatch:
+        """Fit one model to every sequence.
+
+        Parameters
+        ----------
+        X : list of array-like of shape (n_timesteps, n_features)
+            Sequences, in any form that `fit` takes.
+
+        Returns
+        -------
+        models : HMMBatch
+            The models, in the order of the sequences. Its `info` has the columns
+            ``converged``, ``n_iter``, ``log_likelihood`` and ``n_timesteps``.
+        """
+        check_is_fitted(self)
+        if self.emission != "gaussian":
+            return self._discrete_models(self._family.checked(X, type(self).__name__))
+        sequences = check_sequences(
+            X, n_features=self.n_features_in_, caller=type(self).__name__
+        )
+        self._check_gaps(sequences)
+        fits = fit_models(
+            sequences,
+            self._options(),
+            pooled=self._pooled,
+            n_jobs=self.n_jobs,
+            verbose=self.verbose,
+        )
+        self._warn_of_few_states(fits)
+        return make_batch(
+            fits,
+            weights=self.weights,
+            mask_missing=self.missing == "common",
+            sequences=sequences if self.keep_sequences else None,
+        )
+
+    def set_output(self, *, transform: str | None = None) -> "HMMTransformer":  # noqa: ARG002
+        """Do nothing: models have no form as a table.
+
+        A `Pipeline` calls it on all its steps.
+
+        Parameters
+        ----------
+        transform : {"default", "pandas", "polars"}, default=None
+            Ignored.
+
+        Returns
+        -------
+        self : object
+            The transformer.
+        """
+        return self
+
+    def _check_parameters(self):
+        for name, choices in OPTIONS.items():
+            check_choice(name, getattr(self, name), choices)
+        if self.prior is not None:
+            check_choice("prior", self.prior, ("pooled",))
+        if not isinstance(self.n_components, str):
+            check_integer("n_components", self.n_components, 1)
+        elif self.n_components not in {"aic", "bic"}:
+            raise ValueError(
+                "n_components must be an integer of at least 1, 'aic' or 'bic', got "
+                f"{self.n_components!r}."
+            )
+        for name in ("n_mix", "n_init", "max_components"):
+            check_integer(name, getattr(self, name), 1)
+        check_integer("max_iter", self.max_iter, 0)
+        check_real("relevance", self.relevance, 0, np.inf, include_low=False)
+        for name in ("tol", "reg_covar"):
+            check_real(name, getattr(self, name), 0, np.inf)
+        self._check_emission()
+        self._check_engine()
+
+    def _check_emission(self):
+        needs: dict[str, Any] = {}
+        if self.emission != "categorical":
+            needs = {"symbols": None, "symbol_costs": None}
+        if self.emission != "gaussian":
+            needs |= {"n_mix": 1, "engine": "batched"}
+        for name, value in needs.items():
+            given = getattr(self, name)
+            # An array has no truth value to compare with None.
+            if (given is not None) if value is None else (given != value):
+                raise ValueError(
+                    f"{name} must be {value!r} with emission={self.emission!r}, got "
+                    f"{given!r}."
+                )
+
+    def _check_engine(self):
+        if isinstance(self.engine, str):
+            if self.engine not in {"batched", "hmmlearn"}:
+                raise ValueError(
+                    "engine must be 'batched', 'hmmlearn' or an hmmlearn estimator, "
+                    f"got {self.engine!r}."
+                )
+            needs: dict[str, Any] = (
+                {"prior": None, "n_mix": 1} if self.engine == "hmmlearn" else {}
+            )
+        elif hasattr(self.engine, "fit") and hasattr(self.engine, "set_params"):
+            needs = {"prior": None, "init": "kmeans", "topology": "ergodic", "n_mix": 1}
+        else:
+            raise TypeError(
+                "engine must be 'batched', 'hmmlearn' or an hmmlearn estimator, got "
+                f"{type(self.engine).__name__}."
+            )
+        for name, value in needs.items():
+            if getattr(self, name) != value:
+                raise ValueError(
+                    f"{name} must be {value!r} with engine={self.engine!r}, got "
+                    f"{getattr(self, name)!r}."
+                )
+
+    def _learned_sequences(self, X):
+        """Return the training sequences, checked; learn what the states are made of."""
+        self._family: Any = None
+        if self.emission == "gaussian":
+            return check_sequences(X, caller=type(self).__name__)
+        if self.emission == "poisson":
+            sequences = check_counts(X, caller=type(self).__name__)
+            self._family = Poisson(np.empty((0, 0, sequences[0].shape[1])))
+            return sequences
+        symbols = self.symbols
+        if symbols is not None:
+            symbols = check_symbols(symbols)
+        elif self.symbol_costs is not None:
+            symbols = np.arange(
+                len(check_table("symbol_costs", "symbol", self.symbol_costs))
+            )
+        else:
+            symbols = learned_symbols(symbol_sequences(X))
+        empty = np.empty((0, 0, len(symbols)))
+        self._family = make_categorical(empty, symbols, self.symbol_costs)
+        self.symbols_ = symbols
+        return self._family.checked(X, type(self).__name__)
+
+    def _discrete_options(self):
+        criterion, n_components = self._sizes()
+        return DiscreteOptions(
+            family=self._family,
+            allowed=partial(allowed_moves, self.topology),
+            n_components=n_components,
+            ordered=self.topology != "ergodic",
+            n_init=self.n_init,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            relevance=self.relevance if self.prior == "pooled" else 0.0,
+            criterion=criterion,
+            seed=self._seed,
+        )
+
+    def _discrete_models(self, sequences):
+        fits = fit_models(
+            sequences,
+            self._discrete_options(),
+            pooled=self._pooled,
+            fit=discrete_fits,
+            n_jobs=self.n_jobs,
+            verbose=self.verbose,
+        )
+        self._warn_of_few_states(fits)
+        return self._discrete_batch(fits, sequences if self.keep_sequences else None)
+
+    def _discrete_batch(self, fits, sequences=None):
+        return make_discrete_batch(
+            fits,
+            self._family,
+            weights=self.weights,
+            sequences=sequences,
+        )
+
+    def _check_gaps(self, sequences):
+        reason = None
+        if self.emission != "gaussian":
+            return
+        if self.covariance_type in {"full", "tied"}:
+            reason = f"covariance_type={self.covariance_type!r}"
+        elif self.engine != "batched":
+            reason = f"engine={self.engine!r}"
+        if reason is None:
+            return
+        if "pooled" in {self.init, self.prior}:
+            check_no_missing(sequences, f"{reason} with a pooled model")
+        else:
+            check_complete(sequences, reason)
+
+    def _sizes(self):
+        """Return how the number of states is chosen, and the number or the largest."""
+        if isinstance(self.n_components, str):
+            return self.n_components, self.max_components
+        return None, self.n_components
+
+    def _options(self):
+        criterion, n_components = self._sizes()
+        return FitOptions(
+            n_components=n_components,
+            covariance_type=self.covariance_type,
+            topology=self.topology,
+            n_mix=self.n_mix,
+            n_init=self.n_init,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            reg_covar=self.reg_covar,
+            relevance=self.relevance if self.prior == "pooled" else 0.0,
+            criterion=criterion,
+            seed=self._seed,
+            engine=resolve_engine(self.engine, self.covariance_type),
+        )
+
+    def _pooled_batch(self, sequences):
+        model = self._pooled.model
+        parts = model.transmat[None], model.means[None], model.covars[None]
+        batch = HMMBatch(*parts, startprobs=model.startprob[None])
+        if self.weights == "stationary":
+            return batch
+        shares = np.concatenate(posteriors(batch, sequences)).mean(axis=0)
+        weights = state_weights([shares], self.weights)
+        return HMMBatch(*parts, startprobs=model.startprob[None], weights=weights)
+
+    def _warn_of_few_states(self, fits):
+        if isinstance(self.n_components, str) or self._pooled is not None:
+            return
+        few = [i for i, fit in enumerate(fits) if fit.n_states < self.n_components]
+        if few:
+            warnings.warn(
+                f"{len(few)} of {len(fits)} sequences have fewer distinct frames than "
+                f"n_components={self.n_components} and get as many states as frames; "
+                f"the first is X[{few[0]}] with {fits[few[0]].n_states}.",
+                UserWarning,
+                stacklevel=3,
+            )
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.three_d_array = True
+        tags.input_tags.allow_nan = True
+        tags.transformer_tags.preserves_dtype = []
+        return tags

@@ -1,0 +1,1 @@
+"""The stack of models, inference by it, its files, exchange with hmmlearn."""

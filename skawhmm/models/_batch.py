@@ -1,0 +1,872 @@
+"""The container of models: a stack of hidden Markov models as arrays."""
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
+from os import PathLike
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from skawhmm.emissions._categorical import make_categorical
+from skawhmm.emissions._custom import check_state_costs
+from skawhmm.emissions._discrete import Discrete
+from skawhmm.emissions._gaussian import Gaussian
+from skawhmm.emissions._poisson import Poisson
+from skawhmm.models._archive import load_arrays, save_arrays
+from skawhmm.models._checks import (
+    as_arrays,
+    check_carried,
+    check_concatenable,
+    check_covariances,
+    check_emission_rows,
+    check_finite,
+    check_info,
+    check_model_shapes,
+    check_not_negative,
+    check_observed,
+    check_probabilities,
+)
+from skawhmm.models._hmmlearn import (
+    arrays_from_hmmlearn,
+    discrete_for_hmmlearn,
+    discrete_from_hmmlearn,
+    model_for_hmmlearn,
+)
+from skawhmm.models._inference import (
+    best_paths,
+    log_likelihood,
+    posteriors,
+    sample_sequences,
+)
+from skawhmm.numerics._stationary import stationary_law
+from skawhmm.utils._checks import check_integer, check_paired, check_seed
+
+FILE_KIND = "skawhmm.HMMBatch"
+FILE_VERSION = 1
+
+# What builds the models of a file, by the kind of their states.
+CONSTRUCTORS = {"categorical": "from_emissionprobs", "poisson": "from_rates"}
+
+
+class HMMBatch:
+    r"""Immutable stack of hidden Markov models with Gaussian states.
+
+    `from_emissionprobs` and `from_rates` make models that emit symbols and counts,
+    `from_state_costs` models of whose states only the distances are known.
+
+    Models with fewer states than the largest one are padded by states that no path
+    ever reaches: weight 0, start probability 0, a loop onto themselves.
+
+    Parameters
+    ----------
+    transmats : array-like of shape (n_models, n_components, n_components)
+        Transition matrices, rows summing to one. This and the following may also be
+        lists with one array a model, of unequal numbers of states.
+
+    means : array-like of shape (n_models, n_components, n_features)
+        Means of the states.
+
+    covars : array-like of shape (n_models, n_components, n_features[, n_features])
+        Variances (diagonal covariances) or covariance matrices. They may be singular:
+        a dead sensor has variance 0.
+
+    weights : array-like of shape (n_models, n_components), default=None
+        State probabilities :math:`\pi` that the distances use. By default the
+        stationary law of each chain.
+
+    startprobs : array-like of shape (n_models, n_components), default=None
+        Probabilities of the first state, for sampling and likelihoods. By default the
+        weights. A chain with several closed classes has no unique stationary law; its
+        start probabilities (by default equal ones) decide between them.
+
+    observed : array-like of bool of shape (n_models, n_features), default=None
+        Which features each model observed. Two models are compared on those that both
+        observed. By default all features are.
+
+    info : dict of array-like, default=None
+        Columns with one entry a model that follow indexing and saving, such as
+        ``converged`` or ``log_likelihood``.
+
+    sequences : sequence of ndarray of shape (n_timesteps, n_features), default=None
+        The data that each model stands for, for what needs it (``KL(method="data")``).
+        They follow indexing and pickling; `save` leaves them out, so that a file of
+        models holds models only.
+
+    Attributes
+    ----------
+    transmats, means, covars, weights, startprobs, observed, info : ndarray or dict
+        As above, read-only.
+
+    sequences : list of ndarray, or None
+        As above.
+
+    Examples
+    --------
+    >>> from skawhmm import HMMBatch
+    >>> models = HMMBatch(
+    ...     transmats=[[[0.9, 0.1], [0.2, 0.8]], [[1.0]]],
+    ...     means=[[[0.0], [3.0]], [[1.0]]],
+    ...     covars=[[[1.0], [1.0]], [[0.5]]],
+    ... )
+    >>> models
+    HMMBatch(n_models=2, n_components=1..2, n_features=1, covariance_type='diag')
+    >>> models[0].weights
+    array([[0.66666667, 0.33333333]])
+    """
+
+    emission: Any
+    transmats: NDArray[np.float64]
+    weights: NDArray[np.float64]
+    startprobs: NDArray[np.float64]
+    sequences: list[NDArray[np.float64]] | None
+    _info: dict[str, NDArray[Any]]
+
+    def __init__(
+        self,
+        transmats: ArrayLike | Sequence[ArrayLike],
+        means: ArrayLike | Sequence[ArrayLike],
+        covars: ArrayLike | Sequence[ArrayLike],
+        *,
+        weights: ArrayLike | Sequence[ArrayLike] | None = None,
+        startprobs: ArrayLike | Sequence[ArrayLike] | None = None,
+        observed: ArrayLike | None = None,
+        info: Mapping[str, ArrayLike] | None = None,
+        sequences: Sequence[ArrayLike] | None = None,
+    ) -> None:
+        given = {
+            "transmats": as_arrays("transmats", transmats, (2,)),
+            "means": as_arrays("means", means, (2,)),
+            "covars": as_arrays("covars", covars, (2, 3)),
+        }
+        if weights is not None:
+            given["weights"] = as_arrays("weights", weights, (1,))
+        if startprobs is not None:
+            given["startprobs"] = as_arrays("startprobs", startprobs, (1,))
+        counts = check_model_shapes(given)
+        stacks = {name: _stack(name, given[name], counts) for name in given}
+        for name, stack in stacks.items():
+            check_finite(name, stack)
+        for name in {"transmats", "weights", "startprobs"} & stacks.keys():
+            stacks[name] = check_probabilities(name, stacks[name])
+        stacks["covars"] = check_covariances(stacks["covars"])
+        if observed is not None:
+            observed = check_observed(observed, *stacks["means"].shape[::2])
+        emission = Gaussian(stacks["means"], stacks["covars"], observed)
+        if "weights" not in stacks:
+            start = stacks.get("startprobs", _equal_shares(counts))
+            stacks["weights"] = stationary_law(stacks["transmats"], start)
+        self._set(
+            emission,
+            stacks["transmats"],
+            stacks["weights"],
+            stacks.get("startprobs", stacks["weights"]),
+            check_info(info or {}, len(counts)),
+            check_carried(sequences, len(counts), emission.n_features),
+        )
+
+    def _set(self, emission, transmats, weights, startprobs, info, sequences):
+        arrays = [transmats, weights, startprobs, *emission.parameters.values()]
+        if emission.observed is not None:
+            arrays.append(emission.observed)
+        for array in [*arrays, *info.values()]:
+            _read_only(array)
+        vars(self).update(
+            emission=emission,
+            transmats=transmats,
+            weights=weights,
+            startprobs=startprobs,
+            sequences=sequences,
+            _info=info,
+        )
+
+    @classmethod
+    def _from_parts(
+        cls, emission, transmats, weights, startprobs, info, sequences=None
+    ):
+        """Build a batch from arrays that are known to be valid."""
+        batch = cls.__new__(cls)
+        batch._set(emission, transmats, weights, startprobs, info, sequences)
+        return batch
+
+    def __getstate__(self) -> dict[str, Any]:
+        names = (
+            "emission",
+            "transmats",
+            "weights",
+            "startprobs",
+            "_info",
+            "sequences",
+        )
+        return {name: vars(self)[name] for name in names}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self._set(*state.values())
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"HMMBatch is immutable: {name} cannot be set.")
+
+    @property
+    def means(self) -> NDArray[np.float64]:
+        """Means of the states."""
+        return self.emission.means
+
+    @property
+    def covars(self) -> NDArray[np.float64]:
+        """Variances or covariance matrices of the states."""
+        return self.emission.covars
+
+    @property
+    def emissionprobs(self) -> NDArray[np.float64]:
+        """Probabilities of the symbols, of models that emit symbols."""
+        return self._parameter("emissionprobs")
+
+    @property
+    def rates(self) -> NDArray[np.float64]:
+        """Rates of the channels, of models that emit counts."""
+        return self._parameter("rates")
+
+    @property
+    def symbols(self) -> NDArray[Any]:
+        """The alphabet, of models that emit symbols."""
+        return self._parameter("symbols")
+
+    def _parameter(self, name):
+        known = {**self.emission.parameters, **getattr(self.emission, "extras", {})}
+        if name not in known:
+            raise AttributeError(
+                f"Models with states of kind {self.emission.name!r} have no {name}."
+            )
+        return known[name]
+
+    @property
+    def observed(self) -> NDArray[np.bool_] | None:
+        """Which features each model observed; None if all models did all."""
+        return self.emission.observed
+
+    @property
+    def info(self) -> Mapping[str, NDArray[Any]]:
+        """Columns with one entry a model."""
+        return MappingProxyType(self._info)
+
+    @property
+    def covariance_type(self) -> str:
+        """Either "diag" or "full"."""
+        return self.emission.covariance_type
+
+    @property
+    def n_features(self) -> int:
+        """Number of features of an observation."""
+        return self.emission.n_features
+
+    @property
+    def shape(self) -> tuple[int]:
+        """The number of models, in a tuple."""
+        return (len(self.transmats),)
+
+    @property
+    def nbytes(self) -> int:
+        """Memory that the arrays of the models take, in bytes."""
+        arrays = [self.transmats, self.weights, self.startprobs]
+        arrays += self.emission.parameters.values()
+        return sum(array.nbytes for array in arrays)
+
+    @cached_property
+    def n_components(self) -> NDArray[np.int64]:
+        """Number of states of each model, padding left out."""
+        size = self.transmats.shape[1]
+        loops = np.eye(size)
+        used = (self.weights > 0) | (self.startprobs > 0)
+        used |= (self.transmats != loops).any(axis=2)
+        used |= (self.transmats != loops).any(axis=1)
+        for array in self.emission.parameters.values():
+            used |= array.any(axis=tuple(range(2, array.ndim)))
+        used[:, 0] = True
+        return _read_only(size - np.argmax(used[:, ::-1], axis=1))
+
+    @cached_property
+    def keys(self) -> NDArray[np.uint64]:
+        """A number for each model made from its content, the same in every batch."""
+        masks = self.emission.masks()
+        arrays = [self.weights, *self.emission.parameters.values()]
+        keys = np.empty(len(self), np.uint64)
+        for n, size in enumerate(self.n_components):
+            digest = hashlib.blake2b(digest_size=8)
+            # Adding zero turns -0.0, which is equal to 0.0, into it.
+            digest.update((self.transmats[n, :size, :size] + 0.0).tobytes())
+            for array in arrays:
+                digest.update((array[n, :size] + 0.0).tobytes())
+            digest.update(masks[n].tobytes())
+            digest.update(self.emission.fingerprint)
+            keys[n] = int.from_bytes(digest.digest(), "little")
+        return _read_only(keys)
+
+    def __len__(self) -> int:
+        return len(self.transmats)
+
+    def __getitem__(self, key: Any) -> "HMMBatch":
+        if isinstance(key, tuple):
+            # Written X[key, ...] by scikit-learn, which treats X as an array.
+            if len(key) != 2 or key[1] is not Ellipsis:
+                raise IndexError(f"HMMBatch has one axis, the models; got {key!r}.")
+            key = key[0]
+        if isinstance(key, slice):
+            rows = np.arange(len(self))[key]
+        else:
+            # An empty list makes an array of floats, which is no index.
+            index = np.asarray(key, dtype=None if np.size(key) else int)
+            rows = np.atleast_1d(np.arange(len(self))[index])
+        if rows.ndim > 1:
+            raise IndexError(f"HMMBatch has one axis, the models; got {key!r}.")
+        return self._from_parts(
+            self.emission[rows],
+            self.transmats[rows],
+            self.weights[rows],
+            self.startprobs[rows],
+            {name: column[rows] for name, column in self._info.items()},
+            None if self.sequences is None else [self.sequences[n] for n in rows],
+        )
+
+    def __iter__(self) -> "Iterator[HMMBatch]":
+        return (self[n] for n in range(len(self)))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, HMMBatch):
+            return NotImplemented
+        if self.shape != other.shape or self.emission.traits != other.emission.traits:
+            return False
+        if self.emission.fingerprint != other.emission.fingerprint:
+            return False
+        size = max(self.transmats.shape[1], other.transmats.shape[1])
+        one, two = self._padded(size), other._padded(size)
+        columns = one._info.keys() == two._info.keys() and all(
+            np.array_equal(column, two._info[name], equal_nan=column.dtype.kind == "f")
+            for name, column in one._info.items()
+        )
+        return columns and all(
+            np.array_equal(array, two._arrays()[name])
+            for name, array in one._arrays().items()
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        raise TypeError(
+            "A batch of models is not an array of numbers. Turn it into distances "
+            "first, for example with PairwiseHMMDistance."
+        )
+
+    def __repr__(self) -> str:
+        counts = self.n_components.tolist() or [0]
+        states = "..".join(map(str, sorted({min(counts), max(counts)})))
+        traits = (f"{name}={value!r}" for name, value in self.emission.traits.items())
+        return (
+            f"HMMBatch(n_models={len(self)}, n_components={states}, "
+            f"{', '.join(traits)})"
+        )
+
+    def _arrays(self):
+        """Return the arrays that make the batch, by name, without the info columns."""
+        return {
+            "transmats": self.transmats,
+            "weights": self.weights,
+            "startprobs": self.startprobs,
+            "observed": self.emission.masks() > 0,
+            **self.emission.parameters,
+        }
+
+    def _padded(self, size):
+        """Return the batch with `size` states a model."""
+        counts = np.full(len(self), self.transmats.shape[1])
+        if size == self.transmats.shape[1]:
+            return self
+        return self._from_parts(
+            self.emission.padded(size),
+            _padded("transmats", self.transmats, counts, size),
+            _padded("weights", self.weights, counts, size),
+            _padded("startprobs", self.startprobs, counts, size),
+            self._info,
+            self.sequences,
+        )
+
+    @classmethod
+    def concatenate(cls, batches: "Sequence[HMMBatch]") -> "HMMBatch":
+        """Return one batch with the models of all.
+
+        Parameters
+        ----------
+        batches : sequence of HMMBatch
+            Batches with the same features and the same info columns. If some have
+            full covariances, all will.
+
+        Returns
+        -------
+        batch : HMMBatch
+            The models in the order given.
+        """
+        batches = list(batches)
+        check_concatenable(batches)
+        family = type(batches[0].emission)
+        names = sorted({batch.emission.name for batch in batches})
+        if len(names) > 1:
+            raise TypeError(
+                f"All batches must have one kind of states, got {' and '.join(names)}."
+            )
+        if len(batches) == 1:
+            return batches[0]
+        size = max(batch.transmats.shape[1] for batch in batches)
+        padded = [batch._padded(size) for batch in batches]
+        return cls._from_parts(
+            family.concatenate([batch.emission for batch in padded]),
+            np.concatenate([batch.transmats for batch in padded]),
+            np.concatenate([batch.weights for batch in padded]),
+            np.concatenate([batch.startprobs for batch in padded]),
+            {
+                name: np.concatenate([batch._info[name] for batch in padded])
+                for name in padded[0]._info
+            },
+            None
+            if any(batch.sequences is None for batch in padded)
+            else [sequence for batch in padded for sequence in batch.sequences],
+        )
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the batch to a file, which is complete or not there at all.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file, usually named ``*.npz``; it is replaced if it exists.
+        """
+        if not isinstance(self.emission, Gaussian | Discrete):
+            raise TypeError(
+                "Only models with Gaussian states, symbols or counts can be saved, got "
+                f"states of kind {self.emission.name!r}."
+            )
+        header = {
+            "kind": FILE_KIND,
+            "version": FILE_VERSION,
+            "emission": self.emission.name,
+            "masked": self.observed is not None,
+        }
+        columns = {f"info.{name}": column for name, column in self._info.items()}
+        arrays = {**self._arrays(), **self.emission.extras, **columns}
+        save_arrays(path, header, arrays)
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> "HMMBatch":
+        """Read a batch that `save` wrote.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file.
+
+        Returns
+        -------
+        batch : HMMBatch
+            The models, equal to those saved.
+        """
+        header, arrays = load_arrays(path, FILE_KIND, FILE_VERSION)
+        info = {
+            name.removeprefix("info."): arrays.pop(name)
+            for name in list(arrays)
+            if name.startswith("info.")
+        }
+        if not header["masked"]:
+            del arrays["observed"]
+        if header["emission"] in CONSTRUCTORS:
+            return getattr(cls, CONSTRUCTORS[header["emission"]])(**arrays, info=info)
+        return cls(**arrays, info=info)
+
+    @classmethod
+    def from_state_costs(
+        cls,
+        transmats: ArrayLike | Sequence[ArrayLike],
+        cost: Callable[[NDArray[Any], NDArray[Any]], ArrayLike] | ArrayLike,
+        *,
+        states: ArrayLike | Sequence[ArrayLike] | None = None,
+        weights: ArrayLike | Sequence[ArrayLike] | None = None,
+        startprobs: ArrayLike | Sequence[ArrayLike] | None = None,
+        info: Mapping[str, ArrayLike] | None = None,
+    ) -> "HMMBatch":
+        """Return models with states of any kind, given the distances between them.
+
+        `MAW`, `TransitionCoupling` and all that is built on them use the distances in
+        place of the 2-Wasserstein distance between Gaussian states. What needs the
+        density or an average of states (`KL`, `IAW`, sampling, `hmm_barycenter`,
+        `save`) raises an error.
+
+        Parameters
+        ----------
+        transmats : array-like of shape (n_models, n_components, n_components)
+            Transition matrices, or a list of them of unequal sizes.
+
+        cost : callable or array-like of shape (n_states, n_states)
+            The distance between two states, symmetric and 0 between equal ones: itself,
+            not its square. The distances between models take its p-th power. A callable
+            ``cost(x, y)`` is given two arrays with the entries of `states` of equally
+            many states and returns one distance for each of the pairs
+            ``x[k], y[k]``; ``np.vectorize`` makes one of a function of two states. An
+            array holds the distances between all numbered states.
+
+        states : array-like of shape (n_models, n_components, ...), default=None
+            What a callable is told of each state, such as its parameters; or, with an
+            array, the number of each state. By default the states are numbered
+            through, those of the first model first.
+
+        weights, startprobs, info : array-like or dict, default=None
+            As in the constructor.
+
+        Returns
+        -------
+        batch : HMMBatch
+            The models.
+
+        Examples
+        --------
+        Two-state chains that emit exponential waiting times; their 2-Wasserstein
+        distance is known in closed form:
+
+        >>> import numpy as np
+        >>> from skawhmm import HMMBatch, pairwise_hmm_distances
+        >>> models = HMMBatch.from_state_costs(
+        ...     transmats=[[[0.9, 0.1], [0.1, 0.9]]] * 2,
+        ...     cost=lambda x, y: np.sqrt(2) * np.abs(x - y),
+        ...     states=[[1.0, 5.0], [5.0, 2.0]],
+        ... )
+        >>> pairwise_hmm_distances(models, alpha=0).round(3)
+        array([[0.   , 0.707],
+               [0.707, 0.   ]])
+        """
+        bare, sizes = cls._bare(transmats, weights, startprobs, info)
+        return bare._with_emission(check_state_costs(cost, states, sizes))
+
+    @classmethod
+    def from_emissionprobs(
+        cls,
+        transmats: ArrayLike | Sequence[ArrayLike],
+        emissionprobs: ArrayLike | Sequence[ArrayLike],
+        *,
+        symbols: Any = None,
+        symbol_costs: ArrayLike | None = None,
+        weights: ArrayLike | Sequence[ArrayLike] | None = None,
+        startprobs: ArrayLike | Sequence[ArrayLike] | None = None,
+        info: Mapping[str, ArrayLike] | None = None,
+        sequences: Any = None,
+    ) -> "HMMBatch":
+        r"""Return models whose states emit symbols.
+
+        Two states are compared by the least cost of turning the symbols of one into
+        those of the other, which is optimal transport between their probabilities.
+        `KL`, `MAW`, `TransitionCoupling` and all that is built on them work as with
+        Gaussian states; `IAW` and `hmm_barycenter`, which need points that can be
+        averaged, raise an error.
+
+        Parameters
+        ----------
+        transmats : array-like of shape (n_models, n_components, n_components)
+            Transition matrices, or a list of them of unequal sizes.
+
+        emissionprobs : array-like of shape (n_models, n_components, n_symbols)
+            Probabilities of the symbols in each state, or a list with one array a
+            model.
+
+        symbols : str or array-like of shape (n_symbols,), default=None
+            The alphabet: characters, strings or integers, in the order of
+            `emissionprobs`. By default the numbers from 0.
+
+        symbol_costs : array-like of shape (n_symbols, n_symbols), default=None
+            Distances between symbols, symmetric and 0 between equal ones. By default
+            any two symbols are at distance 1; the distance of two states is then their
+            total variation, the share of symbols that differ.
+
+        weights, startprobs, info : array-like or dict, default=None
+            As in the constructor.
+
+        sequences : list of str or array-like, default=None
+            The data that each model stands for, as in the constructor.
+
+        Returns
+        -------
+        batch : HMMBatch
+            The models.
+
+        Examples
+        --------
+        >>> from skawhmm import HMMBatch, pairwise_hmm_distances
+        >>> models = HMMBatch.from_emissionprobs(
+        ...     transmats=[[[0.9, 0.1], [0.1, 0.9]]] * 2,
+        ...     emissionprobs=[[[1.0, 0.0], [0.5, 0.5]], [[0.5, 0.5], [0.8, 0.2]]],
+        ...     symbols="ab",
+        ... )
+        >>> models
+        HMMBatch(n_models=2, n_components=2, emission='categorical', n_symbols=2)
+        >>> pairwise_hmm_distances(models, alpha=0)
+        array([[0. , 0.1],
+               [0.1, 0. ]])
+        >>> models.score(["aab"]).shape
+        (1, 2)
+        """
+        bare, sizes = cls._bare(transmats, weights, startprobs, info)
+        states = bare._state_rows("emissionprobs", emissionprobs, sizes)
+        family = make_categorical(states, symbols, symbol_costs)
+        return bare._with_emission(family, sequences)
+
+    @classmethod
+    def from_rates(
+        cls,
+        transmats: ArrayLike | Sequence[ArrayLike],
+        rates: ArrayLike | Sequence[ArrayLike],
+        *,
+        weights: ArrayLike | Sequence[ArrayLike] | None = None,
+        startprobs: ArrayLike | Sequence[ArrayLike] | None = None,
+        info: Mapping[str, ArrayLike] | None = None,
+        sequences: Any = None,
+    ) -> "HMMBatch":
+        r"""Return models whose states emit counts, by Poisson laws.
+
+        Two states are compared by the 1-Wasserstein distance of their laws, where
+        counts differ by the sum over channels of what they differ by. It is
+        :math:`\sum_c |\lambda_c - \lambda'_c|`, exactly. What works is as for
+        `from_emissionprobs`.
+
+        Parameters
+        ----------
+        transmats : array-like of shape (n_models, n_components, n_components)
+            Transition matrices, or a list of them of unequal sizes.
+
+        rates : array-like of shape (n_models, n_components, n_features)
+            Mean counts of the channels in each state, or a list with one array a model.
+
+        weights, startprobs, info : array-like or dict, default=None
+            As in the constructor.
+
+        sequences : list of array-like of shape (n_timesteps, n_features), default=None
+            The data that each model stands for, as in the constructor.
+
+        Returns
+        -------
+        batch : HMMBatch
+            The models.
+
+        Examples
+        --------
+        >>> from skawhmm import HMMBatch, hmm_distance
+        >>> chain = [[0.9, 0.1], [0.1, 0.9]]
+        >>> quiet = HMMBatch.from_rates([chain], [[[1.0], [4.0]]])
+        >>> busy = HMMBatch.from_rates([chain], [[[5.0], [2.0]]])
+        >>> hmm_distance(quiet, busy, alpha=0)
+        1.0
+        """
+        bare, sizes = cls._bare(transmats, weights, startprobs, info)
+        states = bare._state_rows("rates", rates, sizes)
+        return bare._with_emission(Poisson(states), sequences)
+
+    @classmethod
+    def _bare(cls, transmats, weights, startprobs, info):
+        """Return chains whose states mean nothing yet, and their numbers of states."""
+        chains = as_arrays("transmats", transmats, (2,))
+        blank = [np.zeros((len(chain), 1)) for chain in chains]
+        bare = cls(
+            chains, blank, blank, weights=weights, startprobs=startprobs, info=info
+        )
+        return bare, np.array([len(chain) for chain in chains])
+
+    def _state_rows(self, name, values, sizes):
+        """Return the checked parameters of the states of bare chains."""
+        rows = as_arrays(name, values, (2,))
+        check_emission_rows(name, rows, sizes)
+        stack = _stack(name, rows, sizes)
+        check_finite(name, stack)
+        padding = (self.weights == 0) & (self.startprobs == 0) & ~stack.any(axis=2)
+        if name == "emissionprobs":
+            stack = np.where(padding[..., None], 1 / stack.shape[2], stack)
+            stack = check_probabilities(name, stack)
+            return np.where(padding[..., None], 0.0, stack)
+        check_not_negative(name, stack)
+        return stack
+
+    def _with_emission(self, emission, sequences=None):
+        """Return bare chains with states of some family."""
+        if sequences is not None:
+            sequences = emission.checked(sequences, "HMMBatch")
+            sequences = check_carried(sequences, len(self), emission.n_features)
+        return self._from_parts(
+            emission,
+            self.transmats,
+            self.weights,
+            self.startprobs,
+            self._info,
+            sequences,
+        )
+
+    @classmethod
+    def from_hmmlearn(cls, models: Any, *, weights: Any = None) -> "HMMBatch":
+        """Return the models of hmmlearn as a batch.
+
+        Parameters
+        ----------
+        models : hmmlearn model or sequence of them
+            Fitted Gaussian models of any covariance type; or ``CategoricalHMM``, or
+            ``PoissonHMM``. A state of a ``GMMHMM`` with several Gaussians becomes as
+            many states.
+
+        weights : array-like of shape (n_models, n_components), default=None
+            State probabilities, by default the stationary law of each chain.
+
+        Returns
+        -------
+        batch : HMMBatch
+            The models.
+        """
+        models = models if isinstance(models, Sequence | np.ndarray) else [models]
+        constructor, arrays = discrete_from_hmmlearn(models)
+        if constructor is not None:
+            return getattr(cls, constructor)(**arrays, weights=weights)
+        return cls(**arrays_from_hmmlearn(models), weights=weights)
+
+    def to_hmmlearn(self, index: int = 0) -> Any:
+        """Return one model as a fitted model of hmmlearn.
+
+        Parameters
+        ----------
+        index : int, default=0
+            Which model.
+
+        Returns
+        -------
+        model : hmmlearn.hmm.GaussianHMM
+            The model; a ``CategoricalHMM`` if it emits symbols (which hmmlearn numbers
+            from 0), a ``PoissonHMM`` if it emits counts.
+        """
+        size = self.n_components[index]
+        if isinstance(self.emission, Discrete):
+            return discrete_for_hmmlearn(
+                self.transmats[index, :size, :size],
+                self.emission.parameter,
+                self.emission.states[index, :size],
+                self.startprobs[index, :size],
+            )
+        return model_for_hmmlearn(
+            self.transmats[index, :size, :size],
+            self.means[index, :size],
+            self.covars[index, :size],
+            self.startprobs[index, :size],
+        )
+
+    def score(self, X: Any, *, n_jobs: int | None = None) -> NDArray[np.float64]:
+        """Return the log likelihood of every sequence under every model.
+
+        Parameters
+        ----------
+        X : list of array-like of shape (n_timesteps, n_features)
+            Sequences.
+
+        n_jobs : int, default=None
+            Number of joblib workers.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_sequences, n_models)
+            Log likelihoods; minus infinity where a model cannot emit a sequence.
+        """
+        return log_likelihood(self, self._checked(X), n_jobs=n_jobs)
+
+    def decode(self, X: Any) -> tuple[list[NDArray[np.int64]], NDArray[np.float64]]:
+        """Return the most probable path of states of each sequence under its model.
+
+        Parameters
+        ----------
+        X : list of array-like of shape (n_timesteps, n_features)
+            As many sequences as models. A single model goes with every sequence, a
+            single sequence with every model.
+
+        Returns
+        -------
+        paths : list of ndarray of int of shape (n_timesteps,)
+            The state of each frame.
+
+        scores : ndarray of shape (n_pairs,)
+            Log densities of paths and sequences together.
+        """
+        return best_paths(self, self._checked(X, paired=True))
+
+    def predict_proba(self, X: Any) -> list[NDArray[np.float64]]:
+        """Return the probabilities of the states of each frame, given its sequence.
+
+        Parameters
+        ----------
+        X : list of array-like of shape (n_timesteps, n_features)
+            Sequences, as for `decode`.
+
+        Returns
+        -------
+        probabilities : list of ndarray of shape (n_timesteps, n_components)
+            Rows sum to one.
+        """
+        return posteriors(self, self._checked(X, paired=True))
+
+    def sample(
+        self, n_timesteps: int = 100, *, random_state: Any = None
+    ) -> tuple[list[NDArray[np.float64]], list[NDArray[np.int64]]]:
+        """Draw one sequence from every model.
+
+        Parameters
+        ----------
+        n_timesteps : int, default=100
+            Length of the sequences.
+
+        random_state : int, RandomState instance or None, default=None
+            What the draws depend on, beside the content of the models.
+
+        Returns
+        -------
+        sequences : list of ndarray of shape (n_timesteps, n_features)
+            The observations.
+
+        paths : list of ndarray of int of shape (n_timesteps,)
+            The states.
+        """
+        check_integer("n_timesteps", n_timesteps, 1)
+        seed = check_seed(random_state)
+        seeds = [(seed, int(key)) for key in self.keys]
+        sequences, paths = sample_sequences(self, n_timesteps, seeds)
+        return [self.emission.shown(x) for x in sequences], paths
+
+    def _checked(self, X, *, paired=False):
+        sequences = self.emission.checked(X, "HMMBatch")
+        if paired:
+            check_paired(len(self), len(sequences))
+        return sequences
+
+
+def _read_only(array):
+    array.flags.writeable = False
+    return array
+
+
+def _stack(name, arrays, counts):
+    """Return one array for all models, padded to the largest number of states."""
+    if isinstance(arrays, np.ndarray):
+        return arrays
+    return _padded(name, arrays, counts, counts.max())
+
+
+def _padded(name, arrays, counts, size):
+    tail = (size,) if name == "transmats" else arrays[0].shape[1:]
+    stack = np.zeros((len(counts), size, *tail))
+    if name == "transmats":
+        stack[:] = np.eye(size)
+    for n, (array, count) in enumerate(zip(arrays, counts, strict=True)):
+        stack[(n, slice(count), slice(count))[: 3 if name == "transmats" else 2]] = (
+            array
+        )
+    return stack
+
+
+def _equal_shares(counts):
+    real = np.arange(counts.max()) < counts[:, None]
+    return real / counts[:, None]

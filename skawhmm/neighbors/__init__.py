@@ -1,0 +1,1 @@
+"""Nearest models: estimators, retrieval, exact search, scores."""

@@ -1,0 +1,409 @@
+"""Nearest neighbours that choose alpha and their number by leave-one-out."""
+
+from collections.abc import Mapping, Sequence
+from copy import copy
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_matrix
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_consistent_length
+from sklearn.utils.validation import check_is_fitted
+
+from skawhmm._base import (
+    check_precomputed,
+    fit_models,
+    is_mixture,
+    reference_components,
+    reference_distances,
+    transformed,
+)
+from skawhmm.distances._resolve import resolve_metric
+from skawhmm.neighbors._estimators import KNeighborsHMMClassifier
+from skawhmm.neighbors._leave_one_out import (
+    ROUNDING,
+    SCORES,
+    grid_neighbors,
+    nearest_path,
+    vote_shares,
+    widest_best,
+)
+from skawhmm.sequences._input import check_classes, check_input
+from skawhmm.utils._checks import check_choice, check_integer, check_real
+
+# The values of alpha that are tried by default.
+DEFAULT_ALPHAS = np.linspace(0, 1, 101)
+
+
+class KNeighborsHMMClassifierCV(ClassifierMixin, BaseEstimator):
+    r"""Classify by the nearest models, with `alpha` and their number chosen.
+
+    The components of all pairs are computed once. Every `alpha` and every number of
+    neighbours is then scored by leaving each training model out of its own vote.
+
+    Parameters
+    ----------
+    alphas : array-like of float in [0, 1], default=None
+        Shares of the transition component to choose from. By default 0, 0.01, ..., 1
+        and, for one neighbour, all numbers in [0, 1] (see `alpha_path_`).
+
+    n_neighbors : int or sequence of int, default=(1, 3, 5, 7, 9)
+        Numbers of neighbours to choose from; those larger than the number of other
+        training models are left out.
+
+    weights : {"uniform", "distance"}, default="uniform"
+        Weight of each vote, as in :class:`KNeighborsHMMClassifier`.
+
+    scoring : {"accuracy", "balanced_accuracy", "roc_auc"}, default="accuracy"
+        What to maximise. With more than two classes, "roc_auc" is the mean over each
+        class against the rest.
+
+    metric : {"maw", "iaw", "kl", "coupling", "precomputed"} or object, default="maw"
+        Distance between two models. With "precomputed", `X` holds components of shape
+        (n_queries, n_models_fit, 2). For distances that are a single number only the
+        number of neighbours is chosen.
+
+    p : float in (0, 2], default=1
+        Order of the distance.
+
+    metric_params : dict, default=None
+        Further parameters of the distance.
+
+    hmm : transformer, default=None
+        Turns sequences into models; it is cloned, and fitted on the training
+        sequences. By default ``HMMTransformer()``. Not used if `X` is an `HMMBatch`.
+
+    memory : str, path-like or joblib.Memory, default=None
+        Where fitted models and components are kept, by content.
+
+    n_jobs : int, default=None
+        Number of joblib workers for the distances, threads by default.
+
+    verbose : int, default=0
+        Whether to show a progress bar.
+
+    Attributes
+    ----------
+    alpha_ : float
+        The chosen share: the middle of the widest range of best ones.
+
+    n_neighbors_ : int
+        The chosen number of neighbours: of equally good ones that with the widest range
+        of best `alpha`, then the smallest.
+
+    best_score_ : float
+        Leave-one-out score of the choice. It is optimistic, being the best of many.
+
+    alphas_ : ndarray of shape (n_alphas,)
+        The shares tried.
+
+    n_neighbors_tried_ : ndarray of shape (n_numbers,)
+        The numbers of neighbours tried.
+
+    scores_ : ndarray of shape (n_alphas, n_numbers)
+        Their leave-one-out scores.
+
+    alpha_path_ : dict of ndarray
+        The score of one neighbour as an exact function of `alpha`: it is
+        ``alpha_path_["scores"][i]`` between ``alpha_path_["alphas"][i]`` and the next.
+
+    best_estimator_ : KNeighborsHMMClassifier
+        The classifier with the choice, fitted on all training models.
+
+    classes_ : ndarray of shape (n_classes,)
+        The classes.
+
+    hmm_ : transformer or None
+        The fitted `hmm`; None if `fit` was not given sequences.
+
+    n_features_in_ : int
+        Number of features of the models or sequences; of columns if `fit` was given a
+        2-D array.
+
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, if `fit` was given a data frame.
+
+    See Also
+    --------
+    AlphaCurveDisplay : Picture of the scores.
+    KNeighborsHMMClassifier : The classifier for a given `alpha`.
+
+    Notes
+    -----
+    The distance of a model to each other one, :math:`(1 - \alpha) R + \alpha D`, is a
+    line in :math:`\alpha`, so its nearest neighbour follows the lower envelope of
+    lines, and the score of one neighbour is constant between finitely many values.
+
+    Examples
+    --------
+    >>> from skawhmm import HMMTransformer, KNeighborsHMMClassifierCV
+    >>> from skawhmm.datasets import make_hmm_sequences
+    >>> X, y = make_hmm_sequences(60, differ_in="transitions", random_state=0)
+    >>> hmm = HMMTransformer(n_components=3, random_state=0)
+    >>> knn = KNeighborsHMMClassifierCV(hmm=hmm).fit(X[:40], y[:40])
+    >>> knn.scores_.shape, 0 <= knn.alpha_ <= 1
+    ((101, 5), True)
+    """
+
+    def __init__(
+        self,
+        alphas: ArrayLike | None = None,
+        n_neighbors: int | Sequence[int] = (1, 3, 5, 7, 9),
+        *,
+        weights: str = "uniform",
+        scoring: str = "accuracy",
+        metric: Any = "maw",
+        p: float = 1,
+        metric_params: Mapping[str, Any] | None = None,
+        hmm: Any = None,
+        memory: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.alphas = alphas
+        self.n_neighbors = n_neighbors
+        self.weights = weights
+        self.scoring = scoring
+        self.metric = metric
+        self.p = p
+        self.metric_params = metric_params
+        self.hmm = hmm
+        self.memory = memory
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: ArrayLike) -> "KNeighborsHMMClassifierCV":
+        """Choose `alpha` and the number of neighbours; keep the models of `X`.
+
+        Parameters
+        ----------
+        X : HMMBatch, list of array-like of shape (n_timesteps, n_features), or array
+            Models or sequences; sequences may also be a 3-D array padded by NaN, or a
+            2-D array whose rows are univariate. Components between the training models
+            if ``metric="precomputed"``.
+
+        y : array-like of shape (n_models,)
+            Classes.
+
+        Returns
+        -------
+        self : KNeighborsHMMClassifierCV
+            The fitted classifier.
+        """
+        check_choice("scoring", self.scoring, SCORES)
+        check_choice("weights", self.weights, ("uniform", "distance"))
+        y = check_classes(self, y)
+        references, components = self._fit_components(X, y)
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        if self.scoring == "roc_auc" and len(self.classes_) < 2:
+            raise ValueError("scoring='roc_auc' needs at least 2 classes in y, got 1.")
+        self._set_grid(components)
+        self._score(components, codes)
+        self._choose()
+        self.best_estimator_ = KNeighborsHMMClassifier(
+            self.n_neighbors_,
+            weights=self.weights,
+            metric=self._metric_at(self.alpha_),
+            alpha=self.alpha_,
+            p=self.p,
+            metric_params=self.metric_params,
+            memory=self.memory,
+            n_jobs=self.n_jobs,
+            verbose=self.verbose,
+        ).fit(references, y)
+        return self
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the class of each query.
+
+        Parameters
+        ----------
+        X : HMMBatch, list of array-like, array-like or None
+            Queries in one of the forms that `fit` takes. None stands for the training
+            models, each without its own vote.
+
+        Returns
+        -------
+        y : ndarray of shape (n_queries,)
+            The class with the most votes; in a tie, that of the nearest neighbour.
+        """
+        check_is_fitted(self)
+        return self.best_estimator_.predict(self._queries(X))
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return the share of each class in the votes.
+
+        Parameters
+        ----------
+        X : HMMBatch, list of array-like, array-like or None
+            Queries in one of the forms that `fit` takes. None stands for the training
+            models, each without its own vote.
+
+        Returns
+        -------
+        shares : ndarray of shape (n_queries, n_classes)
+            Shares in the order of `classes_`.
+        """
+        check_is_fitted(self)
+        return self.best_estimator_.predict_proba(self._queries(X))
+
+    def kneighbors(
+        self,
+        X: Any = None,
+        n_neighbors: int | None = None,
+        return_distance: bool = True,
+    ) -> Any:
+        """Find the nearest training models at the chosen `alpha`.
+
+        Parameters
+        ----------
+        X : HMMBatch, list of array-like or array-like, default=None
+            Queries in one of the forms that `fit` takes. By default the training
+            models, none of which is its own neighbour.
+
+        n_neighbors : int, default=None
+            How many; by default the chosen number.
+
+        return_distance : bool, default=True
+            Whether to return distances as well.
+
+        Returns
+        -------
+        distances : ndarray of shape (n_queries, n_neighbors)
+            Distances in increasing order, if `return_distance`.
+
+        indices : ndarray of shape (n_queries, n_neighbors)
+            Places of the neighbours in the training data.
+        """
+        check_is_fitted(self)
+        queries = self._queries(X)
+        return self.best_estimator_.kneighbors(queries, n_neighbors, return_distance)
+
+    def kneighbors_graph(
+        self, X: Any = None, n_neighbors: int | None = None, mode: str = "connectivity"
+    ) -> csr_matrix:
+        """Return the nearest training models as a sparse matrix.
+
+        Parameters
+        ----------
+        X : HMMBatch, list of array-like or array-like, default=None
+            Queries in one of the forms that `fit` takes. By default the training
+            models, none of which is its own neighbour.
+
+        n_neighbors : int, default=None
+            How many; by default the chosen number.
+
+        mode : {"connectivity", "distance"}, default="connectivity"
+            Whether the entries are ones or distances.
+
+        Returns
+        -------
+        graph : csr_matrix of shape (n_queries, n_models_fit)
+            The graph; rows are sorted by distance.
+        """
+        check_is_fitted(self)
+        return self.best_estimator_.kneighbors_graph(
+            self._queries(X), n_neighbors, mode
+        )
+
+    def _fit_components(self, X, y):
+        """Return the references (models or components) and their components."""
+        if self._precomputed:
+            self.hmm_ = None
+            X = check_precomputed(self, X, reset=True, square=True)
+            check_consistent_length(X, y)
+            return X, X if X.ndim == 3 else np.stack([X, X], axis=-1)
+        X = check_input(self, X, reset=True)
+        check_consistent_length(X, y)
+        self.hmm_, models = fit_models(self.hmm, X, y, self.memory)
+        chosen = resolve_metric(
+            self.metric, alpha=0, p=self.p, metric_params=self.metric_params
+        )
+        if is_mixture(chosen):
+            return models, reference_components(models, models, self)
+        distances = reference_distances(models, models, self, 0)
+        return models, np.stack([distances, distances], axis=-1)
+
+    def _set_grid(self, components):
+        """Set what is tried."""
+        n_others = len(components) - 1
+        tried = [
+            check_integer("n_neighbors", number, 1)
+            for number in np.atleast_1d(np.asarray(self.n_neighbors, dtype=object))
+        ]
+        usable = sorted({number for number in tried if number <= n_others})
+        if not usable:
+            raise ValueError(
+                f"n_neighbors must hold a number below the number of models, got "
+                f"n_neighbors = {tried}, n_samples = {len(components)}."
+            )
+        self.n_neighbors_tried_ = np.array(usable)
+        # Without two components alpha makes no difference.
+        single = np.array_equal(components[..., 0], components[..., 1])
+        if self.alphas is None:
+            self.alphas_ = np.zeros(1) if single else DEFAULT_ALPHAS.copy()
+        else:
+            values = np.atleast_1d(np.asarray(self.alphas, dtype=object)).ravel()
+            self.alphas_ = np.unique([check_real("alphas", v, 0, 1) for v in values])
+
+    def _score(self, components, codes):
+        """Set the leave-one-out scores of the grid and of the path."""
+        score, gains = SCORES[self.scoring]
+        n_classes, most = len(self.classes_), self.n_neighbors_tried_[-1]
+        self.scores_ = np.empty((len(self.alphas_), len(self.n_neighbors_tried_)))
+        neighborhoods = grid_neighbors(components, self.alphas_, most)
+        for i, (found, indices) in enumerate(neighborhoods):
+            neighbors = codes[indices]
+            shares = vote_shares(found, neighbors, n_classes, self.weights)
+            for j, number in enumerate(self.n_neighbors_tried_):
+                self.scores_[i, j] = score(
+                    codes, shares[:, number - 1], neighbors[:, :number]
+                )
+        alphas, scores = nearest_path(components, codes, gains(codes))
+        self.alpha_path_ = {"alphas": alphas, "scores": scores}
+
+    def _choose(self):
+        """Set the best pair: by score, then by the width of its range of alpha."""
+        middles = (self.alphas_[1:] + self.alphas_[:-1]) / 2
+        lows, highs = np.append(0, middles), np.append(middles, 1)
+        choices = []
+        for number, scores in zip(self.n_neighbors_tried_, self.scores_.T, strict=True):
+            first, last = widest_best(lows, highs, scores)
+            width = highs[last] - lows[first]
+            alpha = self.alphas_[(first + last) // 2]
+            choices.append((scores.max(), width, int(number), alpha))
+        if choices[0][2] == 1 and self.alphas is None and len(self.alphas_) > 1:
+            ends, scores = self.alpha_path_["alphas"], self.alpha_path_["scores"]
+            first, last = widest_best(ends[:-1], ends[1:], scores)
+            width = ends[last + 1] - ends[first]
+            choices[0] = scores.max(), width, 1, ends[first] + width / 2
+        best = max(choices, key=lambda c: (round(c[0] / ROUNDING), c[1], -c[2]))
+        self.best_score_, self.alpha_ = float(best[0]), float(best[3])
+        self.n_neighbors_ = best[2]
+
+    def _metric_at(self, alpha):
+        """Return the parameter `metric`; objects carry their own alpha."""
+        if isinstance(self.metric, str) or not is_mixture(self.metric):
+            return self.metric
+        metric = copy(self.metric)
+        metric.alpha = alpha
+        return metric
+
+    def _queries(self, X):
+        if X is None:
+            return None
+        if self._precomputed:
+            return check_precomputed(self, X, reset=False)
+        return transformed(self.hmm_, check_input(self, X, reset=False), self.memory)
+
+    @property
+    def _precomputed(self):
+        return isinstance(self.metric, str) and self.metric == "precomputed"
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self._precomputed
+        tags.input_tags.allow_nan = not self._precomputed
+        tags.input_tags.three_d_array = True
+        return tags

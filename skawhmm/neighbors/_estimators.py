@@ -1,0 +1,349 @@
+"""Nearest neighbours among models: classification and regression."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
+from sklearn.utils import check_array
+from sklearn.utils.validation import check_is_fitted
+
+from skawhmm.neighbors._base import NeighborsMixin
+from skawhmm.neighbors._from_distances import broken_ties
+from skawhmm.sequences._input import check_classes
+from skawhmm.utils._checks import check_targets
+
+
+class KNeighborsHMMClassifier(ClassifierMixin, NeighborsMixin, BaseEstimator):
+    """Classify by vote of the nearest models.
+
+    Parameters
+    ----------
+    n_neighbors : int, default=5
+        Number of neighbours that vote.
+
+    weights : {"uniform", "distance"} or callable, default="uniform"
+        Weight of each vote, as in :class:`sklearn.neighbors.KNeighborsClassifier`.
+        Infinite distances come as the largest float. Where classes tie, the one with
+        the nearest neighbour wins.
+
+    metric : {"maw", "iaw", "kl", "coupling", "precomputed"} or object, default="maw"
+        Distance between two models. With "precomputed", `X` holds distances of shape
+        (n_queries, n_models_fit) or, for any `alpha`, components of shape
+        (n_queries, n_models_fit, 2).
+
+    alpha : float in [0, 1], default=0.1
+        Share of the transition component in the distance. Distances that are a single
+        number ("kl", "coupling"), and objects, do not use it.
+
+    p : float in (0, 2], default=1
+        Order of the distance.
+
+    metric_params : dict, default=None
+        Further parameters of the distance.
+
+    hmm : transformer, default=None
+        Turns sequences into models; it is cloned, and fitted on the training
+        sequences. By default ``HMMTransformer()``. Not used if `X` is an `HMMBatch`.
+
+    algorithm : {"auto", "pruned", "brute"}, default="auto"
+        How neighbours are sought: past everything that lower bounds of the distance
+        rule out ("pruned", for "maw", "iaw" and "coupling" with ``p >= 1``), or through
+        all models. The neighbours are the same. By default pruned where possible among
+        500 models or more.
+
+    memory : str, path-like or joblib.Memory, default=None
+        Where fitted models and components are kept, by content: a grid search over
+        `alpha` then computes each model and each pair once.
+
+    n_jobs : int, default=None
+        Number of joblib workers for the distances, threads by default.
+
+    verbose : int, default=0
+        Whether to show a progress bar.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The classes.
+
+    models_ : HMMBatch or None
+        The training models; None if distances were given.
+
+    hmm_ : transformer or None
+        The fitted `hmm`; None if `fit` was not given sequences.
+
+    n_samples_fit_ : int
+        Number of training models.
+
+    n_features_in_ : int
+        Number of features of the models or sequences; of columns if `fit` was given a
+        2-D array.
+
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, if `fit` was given a data frame.
+
+    See Also
+    --------
+    KNeighborsHMMClassifierCV : Chooses `alpha` and `n_neighbors` by itself.
+    HMMRetriever : Neighbours without labels.
+
+    Examples
+    --------
+    >>> from skawhmm import HMMTransformer, KNeighborsHMMClassifier
+    >>> from skawhmm.datasets import make_hmm_sequences
+    >>> X, y = make_hmm_sequences(n_sequences=30, separation=2, random_state=0)
+    >>> hmm = HMMTransformer(n_components=3, random_state=0)
+    >>> knn = KNeighborsHMMClassifier(3, hmm=hmm).fit(X[:20], y[:20])
+    >>> knn.score(X[20:], y[20:])
+    1.0
+    """
+
+    def __init__(
+        self,
+        n_neighbors: int = 5,
+        *,
+        weights: str | Callable[..., Any] = "uniform",
+        metric: Any = "maw",
+        alpha: float = 0.1,
+        p: float = 1,
+        metric_params: Mapping[str, Any] | None = None,
+        hmm: Any = None,
+        algorithm: str = "auto",
+        memory: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_neighbors = n_neighbors
+        self.weights = weights
+        self.metric = metric
+        self.alpha = alpha
+        self.p = p
+        self.metric_params = metric_params
+        self.hmm = hmm
+        self.algorithm = algorithm
+        self.memory = memory
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: ArrayLike) -> "KNeighborsHMMClassifier":
+        """Keep the models of `X` and their classes.
+
+        Parameters
+        ----------
+        X : HMMBatch, list of array-like of shape (n_timesteps, n_features), or array
+            Models or sequences; sequences may also be a 3-D array padded by NaN, or a
+            2-D array whose rows are univariate. Distances or components between the
+            training models if ``metric="precomputed"``.
+
+        y : array-like of shape (n_models,)
+            Classes.
+
+        Returns
+        -------
+        self : KNeighborsHMMClassifier
+            The fitted classifier.
+        """
+        y = check_classes(self, y)
+        self._fit_references(X, y)
+        self.classes_, self._codes = np.unique(y, return_inverse=True)
+        return self
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the class of each query.
+
+        Parameters
+        ----------
+        X : HMMBatch, list of array-like, array-like or None
+            Queries in one of the forms that `fit` takes. None stands for the training
+            models, each without its own vote.
+
+        Returns
+        -------
+        y : ndarray of shape (n_queries,)
+            The class with the most votes. In a tie it is, of the classes with the most,
+            that of the nearest neighbour.
+        """
+        check_is_fitted(self)
+        return self.classes_[np.argmax(self.predict_proba(X), axis=1)]
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return the share of each class in the votes.
+
+        Parameters
+        ----------
+        X : HMMBatch, list of array-like, array-like or None
+            Queries in one of the forms that `fit` takes. None stands for the training
+            models, each without its own vote.
+
+        Returns
+        -------
+        shares : ndarray of shape (n_queries, n_classes)
+            Shares in the order of `classes_`. Of several largest ones, that of the
+            nearest neighbour's class is larger by the last digit, so that `predict`
+            always takes the largest.
+        """
+        check_is_fitted(self)
+        found, indices = self._nearest(X)
+        voter, graph = self._vote(KNeighborsClassifier, self._codes, found, indices)
+        return broken_ties(voter.predict_proba(graph), self._codes[indices])
+
+
+class KNeighborsHMMRegressor(RegressorMixin, NeighborsMixin, BaseEstimator):
+    """Predict numbers by the mean over the nearest models.
+
+    Parameters
+    ----------
+    n_neighbors : int, default=5
+        Number of neighbours.
+
+    weights : {"uniform", "distance"} or callable, default="uniform"
+        Weight of each neighbour, as in :class:`sklearn.neighbors.KNeighborsRegressor`.
+        Infinite distances come as the largest float.
+
+    metric : {"maw", "iaw", "kl", "coupling", "precomputed"} or object, default="maw"
+        Distance between two models. With "precomputed", `X` holds distances of shape
+        (n_queries, n_models_fit) or, for any `alpha`, components of shape
+        (n_queries, n_models_fit, 2).
+
+    alpha : float in [0, 1], default=0.1
+        Share of the transition component in the distance. Distances that are a single
+        number ("kl", "coupling"), and objects, do not use it.
+
+    p : float in (0, 2], default=1
+        Order of the distance.
+
+    metric_params : dict, default=None
+        Further parameters of the distance.
+
+    hmm : transformer, default=None
+        Turns sequences into models; it is cloned, and fitted on the training
+        sequences. By default ``HMMTransformer()``. Not used if `X` is an `HMMBatch`.
+
+    algorithm : {"auto", "pruned", "brute"}, default="auto"
+        How neighbours are sought: past everything that lower bounds of the distance
+        rule out ("pruned", for "maw", "iaw" and "coupling" with ``p >= 1``), or through
+        all models. The neighbours are the same. By default pruned where possible among
+        500 models or more.
+
+    memory : str, path-like or joblib.Memory, default=None
+        Where fitted models and components are kept, by content: a grid search over
+        `alpha` then computes each model and each pair once.
+
+    n_jobs : int, default=None
+        Number of joblib workers for the distances, threads by default.
+
+    verbose : int, default=0
+        Whether to show a progress bar.
+
+    Attributes
+    ----------
+    models_ : HMMBatch or None
+        The training models; None if distances were given.
+
+    hmm_ : transformer or None
+        The fitted `hmm`; None if `fit` was not given sequences.
+
+    n_samples_fit_ : int
+        Number of training models.
+
+    n_features_in_ : int
+        Number of features of the models or sequences; of columns if `fit` was given a
+        2-D array.
+
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, if `fit` was given a data frame.
+
+    See Also
+    --------
+    KNeighborsHMMClassifier : The same for classes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skawhmm import HMMTransformer, KNeighborsHMMRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.arange(8.0)
+    >>> X = [level + rng.normal(size=(50, 1)) for level in y]
+    >>> hmm = HMMTransformer(n_components=1)
+    >>> KNeighborsHMMRegressor(2, hmm=hmm).fit(X, y).predict(None)[[3, 4]]
+    array([3., 4.])
+    """
+
+    def __init__(
+        self,
+        n_neighbors: int = 5,
+        *,
+        weights: str | Callable[..., Any] = "uniform",
+        metric: Any = "maw",
+        alpha: float = 0.1,
+        p: float = 1,
+        metric_params: Mapping[str, Any] | None = None,
+        hmm: Any = None,
+        algorithm: str = "auto",
+        memory: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_neighbors = n_neighbors
+        self.weights = weights
+        self.metric = metric
+        self.alpha = alpha
+        self.p = p
+        self.metric_params = metric_params
+        self.hmm = hmm
+        self.algorithm = algorithm
+        self.memory = memory
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: ArrayLike) -> "KNeighborsHMMRegressor":
+        """Keep the models of `X` and their targets.
+
+        Parameters
+        ----------
+        X : HMMBatch, list of array-like of shape (n_timesteps, n_features), or array
+            Models or sequences; sequences may also be a 3-D array padded by NaN, or a
+            2-D array whose rows are univariate. Distances or components between the
+            training models if ``metric="precomputed"``.
+
+        y : array-like of shape (n_models,) or (n_models, n_outputs)
+            Targets.
+
+        Returns
+        -------
+        self : KNeighborsHMMRegressor
+            The fitted regressor.
+        """
+        check_targets(self, y)
+        self._targets = check_array(y, ensure_2d=False, dtype="numeric", input_name="y")
+        self._fit_references(X, self._targets)
+        return self
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """Return the mean target of the neighbours of each query.
+
+        Parameters
+        ----------
+        X : HMMBatch, list of array-like, array-like or None
+            Queries in one of the forms that `fit` takes. None stands for the training
+            models, none of which is its own neighbour.
+
+        Returns
+        -------
+        y : ndarray of shape (n_queries,) or (n_queries, n_outputs)
+            The means.
+        """
+        check_is_fitted(self)
+        found, indices = self._nearest(X)
+        voter, graph = self._vote(KNeighborsRegressor, self._targets, found, indices)
+        return voter.predict(graph)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        # The rows of a table are sequences here, in which columns have no meaning.
+        tags.regressor_tags.poor_score = True
+        return tags

@@ -1,0 +1,198 @@
+"""Nearest neighbours among models: retrieval."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from skawhmm.neighbors._base import NeighborsMixin
+from skawhmm.utils._checks import check_real
+
+
+class HMMRetriever(NeighborsMixin, BaseEstimator):
+    """Find the models that are nearest to a query.
+
+    Parameters
+    ----------
+    n_neighbors : int, default=5
+        Number of neighbours that `kneighbors` finds.
+
+    radius : float, default=1.0
+        Largest distance of neighbours that `radius_neighbors` finds.
+
+    metric : {"maw", "iaw", "kl", "coupling", "precomputed"} or object, default="maw"
+        Distance between two models. With "precomputed", `X` holds distances of shape
+        (n_queries, n_models_fit) or, for any `alpha`, components of shape
+        (n_queries, n_models_fit, 2).
+
+    alpha : float in [0, 1], default=0.1
+        Share of the transition component in the distance. Distances that are a single
+        number ("kl", "coupling"), and objects, do not use it.
+
+    p : float in (0, 2], default=1
+        Order of the distance.
+
+    metric_params : dict, default=None
+        Further parameters of the distance.
+
+    hmm : transformer, default=None
+        Turns sequences into models; it is cloned, and fitted on the training
+        sequences. By default ``HMMTransformer()``. Not used if `X` is an `HMMBatch`.
+
+    algorithm : {"auto", "pruned", "brute"}, default="auto"
+        How neighbours are sought: past everything that lower bounds of the distance
+        rule out ("pruned", for "maw", "iaw" and "coupling" with ``p >= 1``), or through
+        all models. The neighbours are the same. By default pruned where possible among
+        500 models or more.
+
+    memory : str, path-like or joblib.Memory, default=None
+        Where fitted models and components are kept, by content.
+
+    n_jobs : int, default=None
+        Number of joblib workers for the distances, threads by default.
+
+    verbose : int, default=0
+        Whether to show a progress bar.
+
+    Attributes
+    ----------
+    models_ : HMMBatch or None
+        The models to choose from; None if distances were given.
+
+    hmm_ : transformer or None
+        The fitted `hmm`; None if `fit` was not given sequences.
+
+    n_samples_fit_ : int
+        Number of models to choose from.
+
+    n_features_in_ : int
+        Number of features of the models or sequences; of columns if `fit` was given a
+        2-D array.
+
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, if `fit` was given a data frame.
+
+    See Also
+    --------
+    KNeighborsHMMClassifier : Classification by the same neighbours.
+    retrieval_curve : How good a retrieval is, if there are labels.
+
+    Examples
+    --------
+    >>> from skawhmm import HMMRetriever, HMMTransformer
+    >>> from skawhmm.datasets import make_hmm_sequences
+    >>> X, y = make_hmm_sequences(n_sequences=20, separation=2, random_state=0)
+    >>> models = HMMTransformer(random_state=0).fit_transform(X)
+    >>> retriever = HMMRetriever(n_neighbors=3).fit(models)
+    >>> distances, indices = retriever.kneighbors(models[:2])
+    >>> indices[:, 0], y[indices[0]]
+    (array([0, 1]), array([0, 0, 0]))
+    """
+
+    def __init__(
+        self,
+        n_neighbors: int = 5,
+        *,
+        radius: float = 1.0,
+        metric: Any = "maw",
+        alpha: float = 0.1,
+        p: float = 1,
+        metric_params: Mapping[str, Any] | None = None,
+        hmm: Any = None,
+        algorithm: str = "auto",
+        memory: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_neighbors = n_neighbors
+        self.radius = radius
+        self.metric = metric
+        self.alpha = alpha
+        self.p = p
+        self.metric_params = metric_params
+        self.hmm = hmm
+        self.algorithm = algorithm
+        self.memory = memory
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any = None) -> "HMMRetriever":  # noqa: ARG002
+        """Keep the models of `X`.
+
+        Parameters
+        ----------
+        X : HMMBatch, list of array-like of shape (n_timesteps, n_features), or array
+            Models or sequences; sequences may also be a 3-D array padded by NaN, or a
+            2-D array whose rows are univariate. Distances or components between the
+            models if ``metric="precomputed"``.
+
+        y : Ignored
+            Not used, present for API consistency.
+
+        Returns
+        -------
+        self : HMMRetriever
+            The fitted retriever.
+        """
+        check_real("radius", self.radius, 0, np.inf)
+        self._fit_references(X)
+        return self
+
+    def radius_neighbors(
+        self, X: Any = None, radius: float | None = None, return_distance: bool = True
+    ) -> Any:
+        """Find all models within a distance of each query.
+
+        Parameters
+        ----------
+        X : HMMBatch, list of array-like or array-like, default=None
+            Queries in one of the forms that `fit` takes. By default the models
+            themselves, none of which is its own neighbour.
+
+        radius : float, default=None
+            The distance; by default as the parameter says.
+
+        return_distance : bool, default=True
+            Whether to return distances as well.
+
+        Returns
+        -------
+        distances : ndarray of shape (n_queries,) of ndarray
+            Distances in increasing order, if `return_distance`.
+
+        indices : ndarray of shape (n_queries,) of ndarray
+            Places of the neighbours among the models of `fit`.
+        """
+        check_is_fitted(self)
+        chosen = self.radius if radius is None else radius
+        radius = check_real("radius", chosen, 0, np.inf)
+        index = self._index()
+        if index is not None:
+            lists = index.radius_neighbors(
+                self._queries(X), radius, n_jobs=self.n_jobs, verbose=self.verbose
+            )
+            self._searched["counts"] = dict(index.counts)
+            found, indices = (_ragged(arrays) for arrays in lists)
+            return (found, indices) if return_distance else indices
+        distances = self._distances(X)
+        near = distances <= radius
+        if X is None:
+            np.fill_diagonal(near, False)
+        places = [np.flatnonzero(row) for row in near]
+        places = [
+            place[np.argsort(row[place], kind="stable")]
+            for row, place in zip(distances, places, strict=True)
+        ]
+        found = _ragged(
+            [row[place] for row, place in zip(distances, places, strict=True)]
+        )
+        return (found, _ragged(places)) if return_distance else _ragged(places)
+
+
+def _ragged(arrays):
+    """Return arrays of unequal length as scikit-learn does: an array of objects."""
+    result = np.empty(len(arrays), dtype=object)
+    result[:] = arrays
+    return result

@@ -1,0 +1,359 @@
+"""Exact nearest neighbours without computing every distance.
+
+A reference can be passed over as soon as a lower bound of its distance exceeds the
+distance of the k-th neighbour found so far. Bounds are applied cheapest first (see
+`_bounds`): a tree over the leading coordinates of the centroids, the whole centroids,
+the relaxed transport, the marginal component, the bound of the transition component.
+What is left is computed like any other distance, so the answers are those of a search
+through all references, to the last bit and with ties in the same order.
+"""
+
+from collections import Counter
+
+import numpy as np
+from sklearn.neighbors import KDTree
+
+from skawhmm.distances._components import marginal_components
+from skawhmm.distances._pairwise import bare_models, oriented
+from skawhmm.distances._prepared import PreparedModels
+from skawhmm.distances._registration import optimal_registrations, power_cost
+from skawhmm.models._batch import HMMBatch
+from skawhmm.neighbors._bounds import (
+    centroid_bounds,
+    relaxed_bounds,
+    state_vectors,
+    transition_bounds,
+)
+from skawhmm.utils._parallel import Shared, completed
+
+# Coordinates of the centroids that the tree holds: trees do not pay in more.
+TREE_DIMENSIONS = 6
+
+# Bounds and distances are rounded; a reference is dropped only if its bound exceeds
+# the limit by more than this share.
+PRUNING_SLACK = 1e-6
+
+# Queries searched together, so that compiled loops have enough pairs to work on.
+QUERY_BLOCK = 64
+
+# References a query looks at before limits are drawn tighter; doubled each round.
+FIRST_ROUND = 4
+
+
+def can_prune(metric, references):
+    """Tell whether bounds exist for this distance between these models.
+
+    Parameters
+    ----------
+    metric : object
+        The distance.
+
+    references : HMMBatch
+        The models to search.
+
+    Returns
+    -------
+    possible : bool
+        Whether `SearchIndex` can be used.
+    """
+    return (
+        getattr(metric, "marginal_share", 0.0) > 0
+        and metric.p >= 1
+        and references.emission.name == "gaussian"
+        and references.observed is None
+    )
+
+
+class SearchIndex:
+    """Reference models arranged for exact pruned search.
+
+    Parameters
+    ----------
+    references : HMMBatch
+        The models to search.
+
+    metric : object
+        A distance for which `can_prune` holds.
+
+    Attributes
+    ----------
+    counts : Counter
+        How many pairs each stage looked at in the last search: "centroid", "relaxed",
+        "marginal" and "distance" (the full ones).
+    """
+
+    def __init__(self, references, metric):
+        self.metric = metric
+        self.references = bare_models(references)
+        self.prepared = metric.prepare(self.references)
+        self.vectors = state_vectors(self.references)
+        self.centroids = _centroids(self.references.weights, self.vectors)
+        # Of two equal models the bounds differ from 0 by their rounding.
+        self.rounding = PRUNING_SLACK * np.abs(self.vectors).max()
+        self.centre = self.centroids.mean(axis=0)
+        spread = self.centroids - self.centre
+        _, basis = np.linalg.eigh(spread.T @ spread)
+        self.basis = basis[:, ::-1][:, :TREE_DIMENSIONS]
+        self.tree = KDTree(spread @ self.basis)
+        self.counts: Counter[str] = Counter()
+
+    def __len__(self):
+        return len(self.references)
+
+    def kneighbors(self, queries, n_neighbors, *, n_jobs=None, verbose=0):
+        """Find the nearest references of each query.
+
+        Parameters
+        ----------
+        queries : HMMBatch or None
+            The models to find neighbours of; None for the references themselves, which
+            then are not their own neighbours.
+
+        n_neighbors : int
+            How many.
+
+        n_jobs : int, default=None
+            Number of joblib workers.
+
+        verbose : int, default=0
+            Whether to show a progress bar.
+
+        Returns
+        -------
+        distances, indices : ndarray of shape (n_queries, n_neighbors)
+            The nearest first, equal distances in the order of the references.
+        """
+        parts = self._run(queries, n_neighbors, None, n_jobs, verbose)
+        distances = np.array([found[0] for part in parts for found in part])
+        indices = np.array([found[1] for part in parts for found in part])
+        return distances, indices
+
+    def radius_neighbors(self, queries, radius, *, n_jobs=None, verbose=0):
+        """Find all references within a distance of each query.
+
+        Parameters
+        ----------
+        queries : HMMBatch or None
+            As for `kneighbors`.
+
+        radius : float
+            The distance.
+
+        n_jobs : int, default=None
+            Number of joblib workers.
+
+        verbose : int, default=0
+            Whether to show a progress bar.
+
+        Returns
+        -------
+        distances, indices : list of ndarray
+            For each query, the nearest first.
+        """
+        parts = self._run(queries, None, radius, n_jobs, verbose)
+        found = [one for part in parts for one in part]
+        return [one[0] for one in found], [one[1] for one in found]
+
+    def _run(self, queries, n_neighbors, radius, n_jobs, verbose):
+        index, queries = self._aligned(queries)
+        n_queries = len(index if queries is None else queries)
+        tasks = [
+            (None if queries is None else queries[first:last], first, last)
+            for first in range(0, n_queries, QUERY_BLOCK)
+            for last in [min(first + QUERY_BLOCK, n_queries)]
+        ]
+        shared = Shared((index, n_neighbors, radius), 2 * index.references.nbytes)
+        self.counts = Counter()
+        parts = []
+        for found, counts in completed(
+            _search_block,
+            shared,
+            tasks,
+            n_jobs=n_jobs,
+            verbose=verbose,
+            label="queries",
+        ):
+            parts.append(found)
+            self.counts += counts
+        return parts
+
+    def _aligned(self, queries):
+        """Return an index and queries with as many states and the same covariances."""
+        if queries is None:
+            return self, None
+        both = HMMBatch.concatenate([self.references[:1], bare_models(queries)])
+        size = both.transmats.shape[1]
+        same_size = size == self.references.transmats.shape[1]
+        if same_size and both.covariance_type == self.references.covariance_type:
+            return self, both[1:]
+        wide = HMMBatch.concatenate([self.references, bare_models(queries[:1])])[:-1]
+        return SearchIndex(wide, self.metric), both[1:]
+
+
+class _Block:
+    """A few queries together with the references they are compared with."""
+
+    def __init__(self, index, queries, own):
+        self.index = index
+        self.own = own if queries is None else None
+        if queries is None:
+            self.prepared = index.prepared.rows(own)
+            self.vectors, self.keys = index.vectors[own], index.references.keys[own]
+        else:
+            self.prepared = index.metric.prepare(queries)
+            self.vectors, self.keys = state_vectors(queries), queries.keys
+        self.centroids = _centroids(self.prepared.weights, self.vectors)
+        self.points = (self.centroids - index.centre) @ index.basis
+        self.counts: Counter[str] = Counter()
+
+    def others(self, query, reference):
+        """Drop pairs of a reference with itself."""
+        if self.own is None:
+            return query, reference
+        keep = self.own[query] != reference
+        return query[keep], reference[keep]
+
+    def bounded(self, query, reference, limits):
+        """Drop pairs whose cheap bounds exceed the limits; return the other bounds."""
+        index, p = self.index, self.index.metric.p
+        share = index.metric.marginal_share
+        self.counts["centroid"] += query.size
+        bounds = share * centroid_bounds(
+            self.centroids, index.centroids, query, reference
+        )
+        keep = bounds <= limits[query]
+        query, reference = query[keep], reference[keep]
+        self.counts["relaxed"] += query.size
+        bounds = share * relaxed_bounds(
+            self.vectors,
+            self.prepared.weights,
+            index.vectors,
+            index.prepared.weights,
+            query,
+            reference,
+            p,
+        )
+        keep = bounds <= limits[query]
+        return query[keep], reference[keep], bounds[keep]
+
+    def distances(self, query, reference, limits):
+        """Return the distances of pairs, infinite where bounds exceed the limits."""
+        index, metric = self.index, self.index.metric
+        used, place = np.unique(reference, return_inverse=True)
+        parts = [self.prepared, index.prepared.rows(used)]
+        prepared = PreparedModels.concatenate(parts)
+        vectors = np.concatenate([self.vectors, index.vectors[used]])
+        keys = np.concatenate([self.keys, index.references.keys[used]])
+        a, b = oriented(keys, query, len(self.keys) + place)
+        keep = np.arange(query.size)
+        distances = np.full(query.size, np.inf)
+        if np.isfinite(limits[query]).any():
+            self.counts["marginal"] += query.size
+            bounds = _registered_bounds(metric, prepared, vectors, a, b)
+            keep = np.flatnonzero(bounds <= limits[query])
+        self.counts["distance"] += keep.size
+        if keep.size:
+            distances[keep] = metric.distances(prepared, a[keep], b[keep])
+        return distances
+
+
+def _registered_bounds(metric, prepared, vectors, a, b):
+    """Lower bounds of distances that need the best registration."""
+    p = metric.p
+    cost = power_cost(prepared.costs.cross(a, b), p)
+    plans = optimal_registrations(prepared.weights, prepared.transmats, a, b, cost)
+    marginal = marginal_components(plans, cost, p, np.zeros(a.size))
+    bounds = metric.marginal_share * marginal
+    if metric.transition_share > 0:
+        bounds += metric.transition_share * transition_bounds(
+            prepared.weights,
+            prepared.transmats,
+            prepared.chains,
+            vectors,
+            a,
+            b,
+            plans,
+            p,
+        )
+    return bounds
+
+
+def _search_block(shared, queries, first, last):
+    """Search for a few queries; return what was found for each, and the counts."""
+    index, n_neighbors, radius = shared.value
+    block = _Block(index, queries, np.arange(first, last))
+    n_queries = len(block.keys)
+    found = _NOTHING
+    if n_neighbors is None:
+        limits = np.full(n_queries, radius * (1 + PRUNING_SLACK) + index.rounding)
+    else:
+        found = _first_guess(block, n_queries, n_neighbors)
+        limits = _limits(found, n_queries, n_neighbors) + index.rounding
+    reach = limits / index.metric.marginal_share
+    hits = index.tree.query_radius(block.points, reach)
+    query = np.repeat(np.arange(n_queries), [hit.size for hit in hits])
+    query, reference = block.others(query, np.concatenate(hits))
+    fresh = ~np.isin(query * len(index) + reference, found[0] * len(index) + found[1])
+    query, reference, bounds = block.bounded(query[fresh], reference[fresh], limits)
+    order = np.lexsort((bounds, query))
+    query, reference, bounds = query[order], reference[order], bounds[order]
+    size = FIRST_ROUND
+    while query.size:
+        rank = np.arange(query.size) - np.searchsorted(query, query)
+        now = rank < size
+        distances = block.distances(query[now], reference[now], limits)
+        found = _joined(found, query[now], reference[now], distances)
+        if n_neighbors is not None:
+            limits = _limits(found, n_queries, n_neighbors) + index.rounding
+        later = ~now & (bounds <= limits[query])
+        query, reference, bounds = query[later], reference[later], bounds[later]
+        size *= 2
+    return _sorted(found, n_queries, n_neighbors, radius), block.counts
+
+
+_NOTHING = (np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
+
+
+def _first_guess(block, n_queries, n_neighbors):
+    """Return the distances of the references whose centroids look nearest."""
+    n_guesses = min(2 * n_neighbors + 2, len(block.index))
+    hits = block.index.tree.query(block.points, n_guesses, return_distance=False)
+    query = np.repeat(np.arange(n_queries), n_guesses)
+    query, reference = block.others(query, hits.ravel().astype(np.int64))
+    distances = block.distances(query, reference, np.full(n_queries, np.inf))
+    return query, reference, distances
+
+
+def _joined(found, query, reference, distances):
+    near = distances < np.inf
+    new = query[near], reference[near], distances[near]
+    return tuple(np.concatenate(pair) for pair in zip(found, new, strict=True))
+
+
+def _limits(found, n_queries, n_neighbors):
+    """Return what a bound must not exceed: the distance of the k-th found so far."""
+    query, _, distances = found
+    order = np.lexsort((distances, query))
+    ends = np.searchsorted(query[order], np.arange(n_queries)) + n_neighbors - 1
+    limits = np.full(n_queries, np.inf)
+    enough = np.bincount(query, minlength=n_queries) >= n_neighbors
+    limits[enough] = distances[order[ends[enough]]]
+    return limits * (1 + PRUNING_SLACK)
+
+
+def _sorted(found, n_queries, n_neighbors, radius):
+    """Return distances and indices of each query, nearest first, ties by index."""
+    query, reference, distances = found
+    order = np.lexsort((reference, distances, query))
+    parts = np.split(order, np.searchsorted(query[order], np.arange(1, n_queries)))
+    result = []
+    for part in parts:
+        chosen = part[:n_neighbors]
+        if radius is not None:
+            chosen = chosen[distances[chosen] <= radius]
+        result.append((distances[chosen], reference[chosen]))
+    return result
+
+
+def _centroids(weights, vectors):
+    return np.einsum("nk,nkd->nd", weights, vectors)

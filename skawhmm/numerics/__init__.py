@@ -1,0 +1,1 @@
+"""Transport, forward-backward, paths and stationary laws, on arrays only."""

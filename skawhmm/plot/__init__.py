@@ -1,0 +1,1 @@
+"""Displays and the explorer: the only place that imports matplotlib."""

@@ -1,0 +1,229 @@
+"""The map of a collection as one page that a browser opens without a network.
+
+Numbers are packed: float32 for places and distances, one byte for a share of a
+registration and for a value of a sequence, all in base64.
+"""
+
+import base64
+import html
+import json
+from importlib.resources import files
+
+import numpy as np
+
+from skawhmm.distances._aggregated import MAW
+from skawhmm.distances._pairwise import registrations
+from skawhmm.models._inference import best_paths
+
+# Longer sequences are averaged down to this many steps: a panel is no wider.
+MAX_STEPS = 100
+
+# Of more channels, those that vary most over the collection are drawn.
+MAX_CHANNELS = 8
+
+# Bytes 0 to 254 are values; this one stands for a missing value.
+MISSING = 255
+
+
+def explorer_page(positions, neighbors, distances, *, y, names, models, metric, title):
+    """Return the text of the page.
+
+    Parameters
+    ----------
+    positions : ndarray of shape (n_models, 2)
+        Where the models are on the map.
+
+    neighbors : ndarray of int of shape (n_models, n_neighbors)
+        Nearest models of each, the nearest first.
+
+    distances : ndarray of shape (n_models, n_neighbors)
+        Their distances.
+
+    y : ndarray of shape (n_models,) or None
+        Labels.
+
+    names : sequence of str or None
+        Further names.
+
+    models : HMMBatch or None
+        The models, with their sequences if these are to be drawn.
+
+    metric : object or None
+        The distance. If it registers no states, MAW does.
+
+    title : str
+        Heading of the page.
+
+    Returns
+    -------
+    page : str
+        HTML, with the data and the code in it.
+    """
+    values, codes = np.unique(
+        np.zeros(len(positions)) if y is None else y, return_inverse=True
+    )
+    registering = metric if hasattr(metric, "registrations") else MAW()
+    data = {
+        "title": title,
+        "metric": "as given" if metric is None else type(metric).__name__,
+        "registration": type(registering).__name__,
+        "n_neighbors": neighbors.shape[1],
+        "classes": None if y is None else [str(value) for value in values],
+        "names": None if names is None else [str(name) for name in names],
+        "points": {
+            "positions": _packed(_in_unit_square(positions), "f4"),
+            "codes": _packed(codes, "u2"),
+            "neighbors": _packed(neighbors, "i4"),
+            "distances": _packed(distances, "f4"),
+        },
+        "states": None,
+        "sequences": None,
+    }
+    if models is not None:
+        data["states"] = _states(models, registering, neighbors)
+        if models.sequences is not None:
+            data["sequences"] = _sequences(models)
+    # Inside a script element only "<" can end it or open a comment.
+    text = json.dumps(data, allow_nan=False, separators=(",", ":"))
+    template = (
+        files("skawhmm.plot").joinpath("_explorer.html").read_text(encoding="utf-8")
+    )
+    head, foot = template.split("{{data}}")
+    head = head.replace("{{title}}", html.escape(title))
+    return head + text.replace("<", "\\u003c") + foot
+
+
+def _packed(values, kind):
+    """Return an array as little-endian bytes in base64, with its type."""
+    data = np.ascontiguousarray(values).astype(f"<{kind}").tobytes()
+    return {"packed": [kind, base64.b64encode(data).decode()]}
+
+
+def _in_unit_square(positions):
+    """Return the positions within 0 and 1, rows downwards as on a screen."""
+    positions = np.asarray(positions, dtype=float) * [1, -1]
+    low = positions.min(axis=0)
+    span = np.ptp(positions, axis=0)
+    margin = (span.max() - span) / 2
+    return (positions - low + margin) / (span.max() or 1.0)
+
+
+def _states(models, metric, neighbors):
+    """Return the states of the models, and how those of neighbours correspond."""
+    n_models, n_neighbors = neighbors.shape
+    rows = np.repeat(np.arange(n_models), n_neighbors)
+    plans = registrations(models, metric, rows, neighbors.ravel())
+    states = {
+        "size": models.transmats.shape[1],
+        "counts": _packed(models.n_components, "u1"),
+        "weights": _packed(models.weights, "f4"),
+        "plans": _packed(np.rint(255 * np.clip(plans, 0, 1)), "u1"),
+        "plane": None,
+    }
+    if models.emission.name != "gaussian":
+        return states
+    axes = ("feature 0", "feature 0 and feature 1", "the first two principal axes")
+    return states | {
+        "plane": _packed(_ellipses(models), "f4"),
+        "flat": models.n_features == 1,
+        "axes": axes[min(models.n_features, 3) - 1],
+    }
+
+
+def _ellipses(models):
+    """Return centre, two radii and angle of each state, on two axes for all models."""
+    weights = models.weights[..., None] / len(models)
+    means = np.nan_to_num(models.means)
+    covars = np.nan_to_num(models.emission.full_covars())
+    n_features = models.n_features
+    if n_features == 1:
+        zeros = np.zeros_like(means)
+        radii = np.sqrt(covars[..., 0])
+        return np.concatenate([means, zeros, radii, zeros, zeros], axis=2)
+    basis = np.eye(n_features)
+    if n_features > 2:
+        gaps = means - np.sum(weights * means, axis=(0, 1))
+        total = np.einsum("nki,nkj->ij", weights * gaps, gaps)
+        total += np.sum(weights[..., None] * covars, axis=(0, 1))
+        basis = np.linalg.eigh(total)[1][:, :-3:-1]
+    values, vectors = np.linalg.eigh(basis.T @ covars @ basis)
+    # Rounding can push the variance of a dead channel below zero.
+    radii = np.sqrt(np.maximum(values[..., ::-1], 0))
+    angles = np.arctan2(vectors[..., 1, 1], vectors[..., 0, 1])
+    return np.concatenate([means @ basis, radii, angles[..., None]], axis=2)
+
+
+def _sequences(models):
+    """Return the sequences, shortened, with the state of each step."""
+    X = [np.asarray(x, dtype=float) for x in models.sequences]
+    frames = np.concatenate(X)
+    spread = np.nan_to_num(np.nanstd(frames[:, _seen(frames)], axis=0))
+    order = np.argsort(-spread, kind="stable")[:MAX_CHANNELS]
+    channels = np.sort(np.flatnonzero(_seen(frames))[order])
+    edges = [_edges(len(x)) for x in X]
+    # A mean of symbols is none.
+    shortened = _picked if models.emission.name == "categorical" else _shortened
+    values, ranges = [], []
+    for x, starts in zip(X, edges, strict=True):
+        codes, limits = _coded(shortened(x[:, channels], starts))
+        values.append(codes)
+        ranges.append(limits)
+    counts = [len(starts) for starts in edges]
+    return {
+        "lengths": _packed([len(x) for x in X], "i4"),
+        "starts": _packed(np.concatenate([[0], np.cumsum(counts)]), "i4"),
+        "values": _packed(np.concatenate(values), "u1"),
+        "ranges": _packed(np.stack(ranges), "f4"),
+        "paths": _paths(models, edges),
+        "channels": channels.tolist(),
+        "n_features": frames.shape[1],
+        "max_steps": MAX_STEPS,
+        "shortened": max(len(x) for x in X) > MAX_STEPS,
+    }
+
+
+def _seen(frames):
+    """Return which channels have any value."""
+    return np.isfinite(frames).any(axis=0)
+
+
+def _edges(n_timesteps):
+    """Return the first frame of each step that is drawn."""
+    n_steps = min(n_timesteps, MAX_STEPS)
+    return (np.arange(n_steps) * n_timesteps) // n_steps
+
+
+def _shortened(x, starts):
+    """Return means of the frames of each step, over the values that are there."""
+    there = np.isfinite(x)
+    counts = np.add.reduceat(there, starts, axis=0, dtype=float)
+    sums = np.add.reduceat(np.where(there, x, 0), starts, axis=0)
+    return np.divide(sums, counts, out=np.full(sums.shape, np.nan), where=counts > 0)
+
+
+def _picked(x, starts):
+    """Return the first frame of each step."""
+    return x[starts]
+
+
+def _coded(x):
+    """Return values as bytes between the limits of each channel, and the limits."""
+    there = np.isfinite(x)
+    low = np.where(there, x, np.inf).min(axis=0)
+    high = np.where(there, x, -np.inf).max(axis=0)
+    empty = ~there.any(axis=0)
+    low[empty] = high[empty] = 0
+    shares = (np.where(there, x, low) - low) / np.where(high > low, high - low, 1)
+    codes = np.where(there, np.rint((MISSING - 1) * shares), MISSING)
+    return codes, np.stack([low, high], axis=1)
+
+
+def _paths(models, edges):
+    """Return the state in the middle of each step."""
+    if models.emission.name == "custom":
+        return None
+    paths, _ = best_paths(models, models.sequences)
+    steps = []
+    for path, starts in zip(paths, edges, strict=True):
+        steps.append(path[(starts + np.append(starts[1:], len(path))) // 2])
+    return _packed(np.concatenate(steps), "u1")

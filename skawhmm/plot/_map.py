@@ -1,0 +1,409 @@
+"""Map of a whole collection."""
+
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from skawhmm.distances._pairwise import pairwise_hmm_distances
+from skawhmm.distances._resolve import resolve_metric
+from skawhmm.models._batch import HMMBatch
+from skawhmm.plot._curves import drawing_axes
+from skawhmm.plot._explorer import explorer_page
+from skawhmm.utils._checks import check_integer
+
+# The colours of Okabe and Ito, without the yellow that white paper swallows: told apart
+# with any colour vision. Markers change when the colours are used up.
+COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+MARKERS = "os^Dv<>ph*XP"
+
+# With more labels than this, names stand beside their points instead of in a legend.
+MAX_LEGEND = 10
+
+
+class HMMMapDisplay:
+    """Show a collection as points, near each other if the models are.
+
+    It is best made by :meth:`from_models` or :meth:`from_distances`.
+
+    Parameters
+    ----------
+    positions : ndarray of shape (n_models, 2)
+        Where the models are.
+
+    y : ndarray of shape (n_models,), default=None
+        Their labels.
+
+    neighbors : ndarray of int of shape (n_models, n_neighbors), default=None
+        Nearest models of each, to be joined by lines.
+
+    distances : ndarray of shape (n_models, n_models), default=None
+        Distance of each model to each other one, for :meth:`to_html`.
+
+    models : HMMBatch, default=None
+        The models, for :meth:`to_html`.
+
+    metric : object, default=None
+        The distance between them, for :meth:`to_html`.
+
+    Attributes
+    ----------
+    points_ : list of matplotlib.collections.PathCollection
+        The points, a collection for each label in their order.
+
+    classes_ : ndarray of shape (n_classes,)
+        The labels.
+
+    names_ : list of matplotlib.text.Text
+        Names beside the points, if there are too many labels for a legend.
+
+    links_ : matplotlib.collections.LineCollection or None
+        Lines between neighbours.
+
+    ax_ : matplotlib.axes.Axes
+        The axes.
+
+    figure_ : matplotlib.figure.Figure
+        The figure.
+
+    See Also
+    --------
+    DistanceMatrixDisplay : The distances themselves.
+
+    Examples
+    --------
+    >>> from skawhmm import HMMMapDisplay, HMMTransformer
+    >>> from skawhmm.datasets import make_hmm_sequences
+    >>> X, y = make_hmm_sequences(n_sequences=20, separation=2, random_state=0)
+    >>> models = HMMTransformer(random_state=0).fit_transform(X)
+    >>> display = HMMMapDisplay.from_models(models, y, method="mds")
+    >>> len(display.points_), display.positions.shape
+    (2, (20, 2))
+    """
+
+    def __init__(
+        self,
+        positions: ArrayLike,
+        y: ArrayLike | None = None,
+        *,
+        neighbors: ArrayLike | None = None,
+        distances: ArrayLike | None = None,
+        models: HMMBatch | None = None,
+        metric: Any = None,
+    ) -> None:
+        self.positions = positions
+        self.y = y
+        self.neighbors = neighbors
+        self.distances = distances
+        self.models = models
+        self.metric = metric
+
+    @classmethod
+    def from_distances(
+        cls,
+        distances: ArrayLike,
+        y: ArrayLike | None = None,
+        *,
+        method: str = "tsne",
+        n_neighbors: int = 0,
+        random_state: Any = 0,
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> "HMMMapDisplay":
+        """Draw the map of a matrix of distances.
+
+        Parameters
+        ----------
+        distances : array-like of shape (n_models, n_models)
+            Distance of each model to each other one, all finite.
+
+        y : array-like of shape (n_models,), default=None
+            Labels of the models.
+
+        method : {"tsne", "mds"}, default="tsne"
+            Neighbour embedding, which keeps near models near; or classical scaling,
+            which keeps large distances as well as two axes can.
+
+        n_neighbors : int, default=0
+            Number of nearest models that each is joined to by lines.
+
+        random_state : int, RandomState instance or None, default=0
+            Seed of "tsne", which starts from classical scaling.
+
+        ax : matplotlib.axes.Axes, default=None
+            Where to draw; by default on a new figure.
+
+        **kwargs : dict
+            Given to :meth:`matplotlib.axes.Axes.scatter`.
+
+        Returns
+        -------
+        display : HMMMapDisplay
+            The picture.
+        """
+        if method not in POSITIONS:
+            raise ValueError(
+                f"method must be one of {list(POSITIONS)}, got {method!r}."
+            )
+        distances = np.asarray(distances, dtype=float)
+        if distances.ndim != 2 or distances.shape[0] != distances.shape[1]:
+            raise ValueError(f"distances must be square, got shape {distances.shape}.")
+        if not np.isfinite(distances).all():
+            raise ValueError(
+                "distances must be finite to be drawn; for KL set "
+                'metric_params={"cap": ...}.'
+            )
+        neighbors = None
+        if n_neighbors > 0:
+            neighbors = _nearest(distances, n_neighbors)
+        positions = POSITIONS[method](distances, random_state)
+        display = cls(positions, y, neighbors=neighbors, distances=distances)
+        return display.plot(ax=ax, **kwargs)
+
+    @classmethod
+    def from_models(
+        cls,
+        models: HMMBatch,
+        y: ArrayLike | None = None,
+        metric: Any = "maw",
+        *,
+        alpha: float = 0.1,
+        p: float = 1,
+        metric_params: Mapping[str, Any] | None = None,
+        n_jobs: int | None = None,
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> "HMMMapDisplay":
+        """Draw the map of models.
+
+        Parameters
+        ----------
+        models : HMMBatch
+            The models.
+
+        y : array-like of shape (n_models,), default=None
+            Their labels.
+
+        metric : {"maw", "iaw", "kl", "coupling"} or object, default="maw"
+            Distance between two models.
+
+        alpha : float in [0, 1], default=0.1
+            Share of the transition component in the distance.
+
+        p : float in (0, 2], default=1
+            Order of the distance.
+
+        metric_params : dict, default=None
+            Further parameters of the distance.
+
+        n_jobs : int, default=None
+            Number of joblib workers for the distances.
+
+        ax : matplotlib.axes.Axes, default=None
+            Where to draw; by default on a new figure.
+
+        **kwargs : dict
+            Given to :meth:`from_distances`.
+
+        Returns
+        -------
+        display : HMMMapDisplay
+            The picture.
+        """
+        chosen = resolve_metric(metric, alpha=alpha, p=p, metric_params=metric_params)
+        distances = pairwise_hmm_distances(models, metric=chosen, n_jobs=n_jobs)
+        display = cls.from_distances(distances, y, ax=ax, **kwargs)
+        display.models, display.metric = models, chosen
+        return display
+
+    def plot(self, ax: Any = None, **kwargs: Any) -> "HMMMapDisplay":
+        """Draw the points, and lines between neighbours if there are any.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, default=None
+            Where to draw; by default on a new figure.
+
+        **kwargs : dict
+            Given to :meth:`matplotlib.axes.Axes.scatter`.
+
+        Returns
+        -------
+        display : HMMMapDisplay
+            The picture.
+        """
+        self.ax_, self.figure_ = drawing_axes(ax)
+        positions = np.asarray(self.positions)
+        y = np.zeros(len(positions)) if self.y is None else np.asarray(self.y)
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        self.links_ = self._draw_links(positions)
+        self.points_: list[Any] = []
+        self.names_: list[Any] = []
+        for code, name in enumerate(self.classes_):
+            place = positions[codes == code]
+            style = {
+                "color": COLORS[code % len(COLORS)],
+                "marker": MARKERS[code // len(COLORS) % len(MARKERS)],
+                "s": 34,
+                "linewidths": 0.5,
+                "edgecolors": "white",
+                "label": str(name),
+                **kwargs,
+            }
+            self.points_.append(self.ax_.scatter(*place.T, **style))
+            if len(self.classes_) > MAX_LEGEND:
+                self._draw_name(np.median(place, axis=0), name)
+        self.ax_.set(xticks=[], yticks=[], aspect="equal")
+        self.ax_.set_adjustable("datalim")
+        if 1 < len(self.classes_) <= MAX_LEGEND:
+            self.ax_.legend()
+        return self
+
+    def to_html(
+        self,
+        path: str | PathLike[str],
+        *,
+        n_neighbors: int = 10,
+        names: Sequence[str] | None = None,
+        title: str = "Map of sequences",
+    ) -> Path:
+        """Write the map as one page to explore in a browser, without a network.
+
+        Hovering over a point shows its label; clicking it shows its nearest
+        neighbours, its sequence and the registration of its states with those of a
+        neighbour. Sequences are drawn if the models carry them
+        (``HMMTransformer(keep_sequences=True)``): of more than 100 frames, averaged
+        down to 100 steps; of more than 8 channels, those 8 that vary most.
+
+        Parameters
+        ----------
+        path : str or path-like
+            File to write.
+
+        n_neighbors : int, default=10
+            Number of neighbours of each model that can be looked at.
+
+        names : sequence of str of shape (n_models,), default=None
+            A further name of each model, such as its file.
+
+        title : str, default="Map of sequences"
+            Heading of the page.
+
+        Returns
+        -------
+        path : pathlib.Path
+            The file.
+
+        Notes
+        -----
+        The page takes 35 kB, and each model of `m` states with `k` neighbours about
+        ``1.4 * (k * (8 + m * m) + 24 * m + n_steps * (n_channels + 1))`` bytes: 0.4 kB
+        for 3 states without the sequence, 1.6 kB with 100 steps of 8 channels.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> from skawhmm import HMMMapDisplay, HMMTransformer
+        >>> from skawhmm.datasets import make_hmm_sequences
+        >>> X, y = make_hmm_sequences(n_sequences=20, separation=2, random_state=0)
+        >>> hmm = HMMTransformer(keep_sequences=True, random_state=0)
+        >>> display = HMMMapDisplay.from_models(hmm.fit_transform(X), y, method="mds")
+        >>> page = display.to_html(Path(tempfile.mkdtemp()) / "map.html")
+        >>> page.name
+        'map.html'
+        """
+        if self.distances is None:
+            raise ValueError(
+                "to_html needs the distances between the models; make the display by "
+                "from_models or from_distances, or give distances."
+            )
+        distances = np.asarray(self.distances, dtype=float)
+        n_models = len(distances)
+        if names is not None and len(names) != n_models:
+            raise ValueError(
+                f"names must have one entry a model, {n_models}, got {len(names)}."
+            )
+        n_neighbors = min(check_integer("n_neighbors", n_neighbors, 1), n_models - 1)
+        neighbors = _nearest(distances, n_neighbors)
+        page = explorer_page(
+            np.asarray(self.positions),
+            neighbors,
+            np.take_along_axis(distances, neighbors, axis=1),
+            y=None if self.y is None else np.asarray(self.y),
+            names=names,
+            models=self.models,
+            metric=self.metric,
+            title=title,
+        )
+        path = Path(path)
+        path.write_text(page, encoding="utf-8")
+        return path
+
+    def _draw_links(self, positions):
+        """Draw lines between neighbours."""
+        if self.neighbors is None:
+            return None
+        from matplotlib.collections import LineCollection
+
+        neighbors = np.asarray(self.neighbors)
+        starts = np.repeat(positions, neighbors.shape[1], axis=0)
+        lines = np.stack([starts, positions[neighbors.ravel()]], axis=1)
+        links = LineCollection(list(lines), colors="0.75", linewidths=0.6, zorder=0)
+        return self.ax_.add_collection(links)
+
+    def _draw_name(self, place, name):
+        """Write a label over its points."""
+        from matplotlib.patheffects import withStroke
+
+        halo = [withStroke(linewidth=2.5, foreground="white")]
+        style = {"ha": "center", "va": "center", "weight": "bold"}
+        text = self.ax_.text(*place, str(name), **style)
+        text.set_path_effects(halo)
+        self.names_.append(text)
+
+
+def _nearest(distances, n_neighbors):
+    """Return the nearest other models of each, the nearest first."""
+    others = distances + np.diag(np.full(len(distances), np.inf))
+    return np.argsort(others, axis=1, kind="stable")[:, :n_neighbors]
+
+
+def _classical_positions(distances, _random_state):
+    """Positions by classical scaling: principal axes of the centred Gram matrix."""
+    squared = ((distances + distances.T) / 2) ** 2
+    rows = squared.mean(axis=0)
+    gram = (rows[:, None] + rows - squared - rows.mean()) / 2
+    values, vectors = np.linalg.eigh(gram)
+    # Distances that are no Euclidean ones have negative eigenvalues too.
+    sizes = np.sqrt(np.maximum(values[:-3:-1], 0))
+    vectors = vectors[:, :-3:-1]
+    signs = np.sign(vectors[np.abs(vectors).argmax(axis=0), range(vectors.shape[1])])
+    return vectors * sizes * signs
+
+
+def _neighbour_positions(distances, random_state):
+    """Positions by t-SNE, from those of classical scaling."""
+    from sklearn.manifold import TSNE
+    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+    start = _classical_positions(distances, random_state)
+    spread = start[:, 0].std()
+    tsne = TSNE(
+        metric="precomputed",
+        init=start * (1e-4 / spread if spread > 0 else 1.0),
+        perplexity=min(30.0, max(1.0, (len(distances) - 1) / 3)),
+        random_state=random_state,
+    )
+    # Divergences that are sampled can be a little negative.
+    distances = np.maximum((distances + distances.T) / 2, 0)
+    # Its threads wait for each other at every step: on busy cores they take a hundred
+    # times longer than one does.
+    with threadpool_limits(1):
+        return tsne.fit_transform(distances)
+
+
+POSITIONS = {"tsne": _neighbour_positions, "mds": _classical_positions}

@@ -1,0 +1,140 @@
+"""Heat map of distances."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from skawhmm.plot._curves import drawing_axes
+
+
+class DistanceMatrixDisplay:
+    """Show distances as a heat map, ordered by label.
+
+    It is best made by :meth:`from_distances`.
+
+    Parameters
+    ----------
+    distances : array-like of shape (n_models, n_models)
+        Distance of each model to each other one.
+
+    y : array-like of shape (n_models,), default=None
+        Labels of the models. By default they stay in their order.
+
+    Attributes
+    ----------
+    im_ : matplotlib.image.AxesImage
+        The matrix.
+
+    order_ : ndarray of shape (n_models,)
+        The model in each row.
+
+    lines_ : list of matplotlib.lines.Line2D
+        Lines between the labels.
+
+    colorbar_ : matplotlib.colorbar.Colorbar
+        The scale.
+
+    ax_ : matplotlib.axes.Axes
+        The axes.
+
+    figure_ : matplotlib.figure.Figure
+        The figure.
+
+    See Also
+    --------
+    HMMMapDisplay : The same distances as a map.
+
+    Examples
+    --------
+    >>> from skawhmm import DistanceMatrixDisplay, PairwiseHMMDistance
+    >>> from skawhmm.datasets import make_hmm_sequences
+    >>> X, y = make_hmm_sequences(n_sequences=6, random_state=0)
+    >>> distances = PairwiseHMMDistance().fit_transform(X)
+    >>> DistanceMatrixDisplay.from_distances(distances, y).order_
+    array([0, 2, 4, 1, 3, 5])
+    """
+
+    def __init__(self, distances: ArrayLike, y: ArrayLike | None = None) -> None:
+        self.distances = distances
+        self.y = y
+
+    @classmethod
+    def from_distances(
+        cls,
+        distances: ArrayLike,
+        y: ArrayLike | None = None,
+        *,
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> "DistanceMatrixDisplay":
+        """Draw a matrix of distances.
+
+        Parameters
+        ----------
+        distances : array-like of shape (n_models, n_models)
+            Distance of each model to each other one.
+
+        y : array-like of shape (n_models,), default=None
+            Labels of the models.
+
+        ax : matplotlib.axes.Axes, default=None
+            Where to draw; by default on a new figure.
+
+        **kwargs : dict
+            Given to :meth:`matplotlib.axes.Axes.imshow`.
+
+        Returns
+        -------
+        display : DistanceMatrixDisplay
+            The picture.
+        """
+        return cls(distances, y).plot(ax=ax, **kwargs)
+
+    def plot(self, ax: Any = None, **kwargs: Any) -> "DistanceMatrixDisplay":
+        """Draw the matrix.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, default=None
+            Where to draw; by default on a new figure.
+
+        **kwargs : dict
+            Given to :meth:`matplotlib.axes.Axes.imshow`.
+
+        Returns
+        -------
+        display : DistanceMatrixDisplay
+            The picture.
+        """
+        self.ax_, self.figure_ = drawing_axes(ax)
+        distances = np.asarray(self.distances, dtype=float)
+        self.order_ = np.arange(len(distances))
+        self.lines_: list[Any] = []
+        if self.y is not None:
+            self.order_ = np.argsort(np.asarray(self.y), kind="stable")
+        ordered = distances[np.ix_(self.order_, self.order_)]
+        # What is infinite has no colour of the scale.
+        ordered = np.ma.masked_invalid(ordered)
+        style = {"cmap": "viridis_r", "vmin": 0, "interpolation": "nearest", **kwargs}
+        self.im_ = self.ax_.imshow(ordered, **style)
+        self.colorbar_ = self.figure_.colorbar(
+            self.im_, ax=self.ax_, label="distance", shrink=0.8
+        )
+        self.ax_.set(xlabel="model", ylabel="model")
+        if self.y is not None:
+            self._draw_labels(np.asarray(self.y)[self.order_])
+        return self
+
+    def _draw_labels(self, y):
+        """Name the blocks of equal labels and draw lines between them."""
+        names, starts = np.unique(y, return_index=True)
+        ends = np.append(starts[1:], len(y))
+        for border in starts[1:] - 0.5:
+            for draw in (self.ax_.axvline, self.ax_.axhline):
+                self.lines_.append(draw(border, color="white", linewidth=0.8))
+        centres = (starts + ends - 1) / 2
+        texts = [str(name) for name in names]
+        self.ax_.set_xticks(centres, texts, rotation=90 if len(texts) > 5 else 0)
+        self.ax_.set_yticks(centres, texts)
+        self.ax_.set(xlabel="label", ylabel="label")

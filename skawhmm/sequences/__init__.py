@@ -1,0 +1,1 @@
+"""What users pass: containers of sequences, checks, steps before the models."""

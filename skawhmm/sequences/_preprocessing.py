@@ -1,0 +1,259 @@
+"""Steps before the models: sequences in, sequences out."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils import check_consistent_length
+from sklearn.utils.validation import check_is_fitted
+
+from skawhmm.sequences._checks import is_list_of_sequences
+from skawhmm.sequences._input import check_input, is_models
+from skawhmm.utils._checks import check_integer, check_real
+
+
+class SequenceTransformer(  # type: ignore[call-arg]
+    TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
+):
+    """What transformers from sequences to sequences have in common."""
+
+    def fit(self, X: Any, y: ArrayLike | None = None) -> Any:
+        """Learn the number of features, and whatever the step needs.
+
+        Parameters
+        ----------
+        X : list of array-like of shape (n_timesteps, n_features)
+            Training sequences; also a 3-D array padded by NaN, or a 2-D array whose
+            rows are univariate sequences.
+
+        y : array-like of shape (n_sequences,), default=None
+            Labels, for steps that use them.
+
+        Returns
+        -------
+        self : estimator
+            The fitted step.
+        """
+        sequences = _check_sequences(self, X, reset=True)
+        check_consistent_length(sequences, y)
+        self._fit(sequences, y)
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Change each sequence.
+
+        Parameters
+        ----------
+        X : list of array-like of shape (n_timesteps, n_features)
+            Sequences in one of the forms that `fit` takes.
+
+        Returns
+        -------
+        X : list of ndarray of shape (n_timesteps, n_features_out)
+            The changed sequences, as long as those given. An array becomes an array of
+            shape (n_sequences, n_timesteps, n_features_out), padded by NaN.
+        """
+        check_is_fitted(self)
+        sequences = self._transform(_check_sequences(self, X, reset=False))
+        return sequences if is_list_of_sequences(X) else _padded(sequences)
+
+    def set_output(self, *, transform: str | None = None) -> Any:  # noqa: ARG002
+        """Do nothing: sequences stay sequences in every output format.
+
+        It is here so that ``set_output`` of a Pipeline reaches the steps after this.
+
+        Parameters
+        ----------
+        transform : {"default", "pandas", "polars"}, default=None
+            The format, which has no effect.
+
+        Returns
+        -------
+        self : estimator
+            The step.
+        """
+        return self
+
+    def _fit(self, X, y):
+        pass
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.three_d_array = True
+        tags.transformer_tags.preserves_dtype = []
+        return tags
+
+
+class Framewise(SequenceTransformer):
+    """Apply a transformer of scikit-learn to the frames of sequences.
+
+    Parameters
+    ----------
+    transformer : transformer, default=None
+        Any transformer of rows, fitted on the frames of all training sequences; with
+        labels, each frame has that of its sequence. By default
+        :class:`sklearn.preprocessing.StandardScaler`.
+
+    Attributes
+    ----------
+    transformer_ : transformer
+        The fitted transformer.
+
+    n_features_in_ : int
+        Number of features of a frame; of columns if `fit` was given a 2-D array.
+
+    See Also
+    --------
+    Deltas : Append time derivatives.
+    TimeChannel : Append the position in the sequence.
+
+    Examples
+    --------
+    >>> from sklearn.decomposition import PCA
+    >>> from skawhmm import Framewise
+    >>> from skawhmm.datasets import make_hmm_sequences
+    >>> X, y = make_hmm_sequences(n_sequences=4, n_features=3, random_state=0)
+    >>> reduced = Framewise(PCA(n_components=2)).fit_transform(X)
+    >>> [len(x) for x in reduced] == [len(x) for x in X], reduced[0].shape[1]
+    (True, 2)
+    """
+
+    def __init__(self, transformer: Any = None) -> None:
+        self.transformer = transformer
+
+    def _fit(self, X, y):
+        chosen = StandardScaler() if self.transformer is None else self.transformer
+        lengths = [len(x) for x in X]
+        labels = None if y is None else np.repeat(np.asarray(y), lengths, axis=0)
+        self.transformer_ = clone(chosen).fit(np.concatenate(X), labels)
+
+    def _transform(self, X):
+        frames = np.asarray(self.transformer_.transform(np.concatenate(X)))
+        ends = np.cumsum([len(x) for x in X])
+        return [np.ascontiguousarray(x) for x in np.split(frames, ends[:-1])]
+
+
+class Deltas(SequenceTransformer):
+    r"""Append time derivatives to the channels of sequences.
+
+    The derivative at lag :math:`l` is the slope from :math:`t - l` to :math:`t + l`;
+    near the ends of a sequence it reaches as far as there are frames. A sequence of one
+    frame has the derivative 0.
+
+    Parameters
+    ----------
+    order : {1, 2}, default=1
+        Whether to append first derivatives only, or also their derivatives.
+
+    lags : int or sequence of int, default=1
+        Half the width of the slopes, in frames. Each lag appends its own derivatives.
+
+    Attributes
+    ----------
+    n_features_in_ : int
+        Number of features of a frame; of columns if `fit` was given a 2-D array.
+
+    See Also
+    --------
+    Framewise : Apply any transformer to the frames.
+    TimeChannel : Append the position in the sequence.
+
+    Examples
+    --------
+    >>> from skawhmm import Deltas
+    >>> Deltas().fit_transform([[[0.0], [1.0], [4.0]]])
+    [array([[0., 1.],
+           [1., 2.],
+           [4., 3.]])]
+    """
+
+    def __init__(self, order: int = 1, lags: int | Sequence[int] = 1) -> None:
+        self.order = order
+        self.lags = lags
+
+    def _fit(self, X, y):  # noqa: ARG002
+        if check_integer("order", self.order, 1) > 2:
+            raise ValueError(f"order must be 1 or 2, got {self.order!r}.")
+        self._checked_lags()
+
+    def _transform(self, X):
+        lags = self._checked_lags()
+        return [np.hstack([x, *self._derivatives(x, lags)]) for x in X]
+
+    def _derivatives(self, x, lags):
+        for lag in lags:
+            derivative = x
+            for _ in range(self.order):
+                derivative = _slopes(derivative, lag)
+                yield derivative
+
+    def _checked_lags(self):
+        lags = np.atleast_1d(np.asarray(self.lags, dtype=object)).tolist()
+        return [check_integer("lags", lag, 1) for lag in lags]
+
+
+class TimeChannel(SequenceTransformer):
+    """Append the relative position in the sequence as a channel.
+
+    Parameters
+    ----------
+    scale : float, default=1.0
+        Value of the channel in the last frame; it is 0 in the first and grows evenly.
+
+    Attributes
+    ----------
+    n_features_in_ : int
+        Number of features of a frame; of columns if `fit` was given a 2-D array.
+
+    See Also
+    --------
+    Framewise : Apply any transformer to the frames.
+    Deltas : Append time derivatives.
+
+    Examples
+    --------
+    >>> from skawhmm import TimeChannel
+    >>> TimeChannel(scale=2.0).fit_transform([[[5.0], [6.0], [7.0]]])
+    [array([[5., 0.],
+           [6., 1.],
+           [7., 2.]])]
+    """
+
+    def __init__(self, scale: float = 1.0) -> None:
+        self.scale = scale
+
+    def _fit(self, X, y):  # noqa: ARG002
+        check_real("scale", self.scale, 0, np.inf)
+
+    def _transform(self, X):
+        return [np.column_stack([x, np.linspace(0, self.scale, num=len(x))]) for x in X]
+
+
+def _slopes(x, lag):
+    """Return the slope of each channel around each frame."""
+    times = np.arange(len(x))
+    before = np.maximum(times - lag, 0)
+    after = np.minimum(times + lag, len(x) - 1)
+    gaps = np.maximum(after - before, 1)
+    return (x[after] - x[before]) / gaps[:, None]
+
+
+def _padded(sequences):
+    """Return sequences as one array, the shorter ones padded by NaN."""
+    length = max(len(x) for x in sequences)
+    array = np.full((len(sequences), length, sequences[0].shape[1]), np.nan)
+    for n, x in enumerate(sequences):
+        array[n, : len(x)] = x
+    return array
+
+
+def _check_sequences(estimator, X, reset):
+    if is_models(X):
+        raise TypeError(
+            f"X must hold sequences for {type(estimator).__name__}, got an HMMBatch."
+        )
+    return check_input(estimator, X, reset=reset)

@@ -1,0 +1,199 @@
+"""Sequences of symbols: reading, learning the alphabet, encoding; every error of it."""
+
+import numpy as np
+
+from skawhmm.sequences._checks import unpadded_rows
+
+# Symbols listed in a message.
+SHOWN_SYMBOLS = 8
+
+
+def holds_symbols(X):
+    """Whether X is a list of texts, or of sequences of strings, and not of numbers."""
+    if isinstance(X, np.ndarray):
+        if X.dtype.kind == "U":
+            return X.ndim == 1
+        if X.dtype != object or X.ndim != 1:
+            return False
+    elif not isinstance(X, list | tuple):
+        return False
+    return len(X) > 0 and all(_is_text(x) for x in X)
+
+
+def _is_text(x):
+    if isinstance(x, str):
+        return True
+    if hasattr(x, "__array__"):
+        return np.asarray(x).dtype.kind == "U"
+    return isinstance(x, list | tuple) and any(isinstance(value, str) for value in x)
+
+
+def symbol_sequences(X):
+    """Return sequences of symbols as arrays of one axis.
+
+    Parameters
+    ----------
+    X : list of str or array-like, or array-like of two or three dimensions
+        A list of texts (every character is a symbol), of sequences of strings, or of
+        sequences of integers, of shape (n_timesteps,) or (n_timesteps, 1); or an array
+        whose rows are sequences of integers, with trailing NaN as padding.
+
+    Returns
+    -------
+    sequences : list of ndarray of shape (n_timesteps,)
+        Strings, or float64 with integer values and NaN for those not observed.
+    """
+    if isinstance(X, str):
+        raise TypeError(
+            "X must be a list of sequences of symbols, got a single str. A single text "
+            "is given as a list of one."
+        )
+    is_array = isinstance(X, np.ndarray) and X.dtype != object and X.ndim > 1
+    if is_array and X.dtype.kind != "U":
+        X = unpadded_rows(X)
+    try:
+        sequences = [_symbols_of(x, i) for i, x in enumerate(X)]
+    except TypeError as error:
+        raise ValueError(
+            f"X must be a list of sequences of symbols, got {type(X).__name__}."
+        ) from error
+    if not sequences:
+        raise ValueError("X must hold at least one sequence, got none.")
+    kinds = {x.dtype.kind for x in sequences}
+    if len(kinds) > 1:
+        raise ValueError(
+            "All sequences in X must hold strings or all integers, got both."
+        )
+    return sequences
+
+
+def _symbols_of(x, i):
+    array = np.array(list(x)) if isinstance(x, str) else np.asarray(x)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1:
+        raise ValueError(
+            f"X[{i}] must be a sequence of symbols of shape (n_timesteps,), got shape "
+            f"{array.shape}."
+        )
+    if not array.size:
+        raise ValueError(f"X[{i}] must have at least 1 symbol, got none.")
+    if array.dtype == object:
+        # Strings in an object array, as pandas keeps them.
+        if all(isinstance(value, str) for value in array):
+            return array.astype(str)
+        array = _as_numbers(array, i)
+    if array.dtype.kind == "U":
+        return array
+    if array.dtype.kind not in "iuf":
+        raise ValueError(
+            f"X[{i}] must hold symbols, which are strings or integers, got "
+            f"{array.dtype}."
+        )
+    values = array.astype(np.float64)
+    seen = values[~np.isnan(values)]
+    if not seen.size:
+        raise ValueError(f"X[{i}] must have at least 1 observed value, got only NaN.")
+    wrong = seen[(np.rint(seen) != seen) | np.isinf(seen)]
+    if wrong.size:
+        raise ValueError(
+            f"X[{i}] must hold symbols, which are strings or integers, got {wrong[0]}."
+        )
+    return values
+
+
+def _as_numbers(array, i):
+    try:
+        return array.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"X[{i}] must hold symbols, which are strings or integers, got "
+            f"{next(type(v).__name__ for v in array if not isinstance(v, str))}."
+        ) from error
+
+
+def learned_symbols(sequences):
+    """Return the symbols that occur in sequences, in sorted order.
+
+    Parameters
+    ----------
+    sequences : list of ndarray of shape (n_timesteps,)
+        From `symbol_sequences`.
+
+    Returns
+    -------
+    symbols : ndarray of shape (n_symbols,)
+        Strings or integers.
+    """
+    found = np.unique(np.concatenate([np.unique(x) for x in sequences]))
+    if found.dtype.kind == "U":
+        return found
+    return found[~np.isnan(found)].astype(np.int64)
+
+
+def check_symbols(symbols):
+    """Return an alphabet as an array.
+
+    Parameters
+    ----------
+    symbols : str or array-like of shape (n_symbols,)
+        Distinct characters, strings or integers.
+
+    Returns
+    -------
+    symbols : ndarray of shape (n_symbols,)
+        The alphabet in the order given.
+    """
+    array = np.array(list(symbols) if isinstance(symbols, str) else symbols)
+    if array.ndim != 1 or array.dtype.kind not in "iuU" or not array.size:
+        raise ValueError(
+            "symbols must list the strings or integers that may occur, got "
+            f"{array.dtype} of shape {array.shape}."
+        )
+    if len(np.unique(array)) < len(array):
+        values, counts = np.unique(array, return_counts=True)
+        raise ValueError(
+            f"symbols must be distinct, got {values[counts > 1][0].item()!r} twice."
+        )
+    return array if array.dtype.kind == "U" else array.astype(np.int64)
+
+
+def encoded(sequences, symbols):
+    """Return the numbers of symbols in their alphabet.
+
+    Parameters
+    ----------
+    sequences : list of ndarray of shape (n_timesteps,)
+        From `symbol_sequences`.
+
+    symbols : ndarray of shape (n_symbols,)
+        The alphabet.
+
+    Returns
+    -------
+    codes : list of ndarray of shape (n_timesteps, 1)
+        Numbers from 0 as float64; NaN stays NaN.
+    """
+    order = np.argsort(symbols)
+    alphabet = symbols[order]
+    codes = []
+    for i, x in enumerate(sequences):
+        # Only NaN differs from itself.
+        missing = x != x  # noqa: PLR0124
+        comparable = (x.dtype.kind == "U") == (symbols.dtype.kind == "U")
+        place = np.zeros(len(x), np.int64)
+        if comparable:
+            place = np.minimum(np.searchsorted(alphabet, x), len(alphabet) - 1)
+        unknown = ~missing & (alphabet[place] != x) if comparable else ~missing
+        if unknown.any():
+            shown = ", ".join(repr(s.item()) for s in symbols[:SHOWN_SYMBOLS])
+            more = ", ..." if len(symbols) > SHOWN_SYMBOLS else ""
+            strange = x[unknown][0].item()
+            strange = int(strange) if isinstance(strange, float) else strange
+            raise ValueError(
+                f"X[{i}] holds the symbol {strange!r}, which is not among the "
+                f"{len(symbols)} symbols {shown}{more}. All symbols that may occur can "
+                "be given as HMMTransformer(symbols=...)."
+            )
+        codes.append(np.where(missing, np.nan, order[place])[:, None])
+    return codes

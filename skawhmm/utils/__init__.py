@@ -1,0 +1,1 @@
+"""Checks of parameters, tasks in parallel, versions."""

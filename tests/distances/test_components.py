@@ -1,0 +1,164 @@
+import numpy as np
+import ot
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.spatial.distance import cdist
+
+from skawhmm.distances._components import (
+    carried_chain,
+    conditional_plans,
+    marginal_components,
+    transition_components,
+)
+
+ORDERS = [0.5, 1, 1.5, 2]
+
+
+def marginal(plan, cost, p):
+    return marginal_components(plan[None], cost[None], float(p), np.zeros(1))[0]
+
+
+def transition(weights, transmats, plan, within_a, within_b, p):
+    """Component of a pair of models, given the plan and the costs inside of each."""
+    weights, transmats = np.array(weights), np.array(transmats)
+    return transition_components(
+        weights,
+        transmats,
+        transmats,
+        np.array([0]),
+        np.array([1]),
+        plan[None],
+        within_a[None],
+        within_b[None],
+        float(p),
+    )[0]
+
+
+def quotient(plan, sums):
+    return np.divide(plan, sums, out=np.zeros(plan.shape), where=sums > 0)
+
+
+def literal_transition(weights, transmats, plan, within_a, within_b, p):
+    """Eq. 9 to 13, a row at a time."""
+    forth = quotient(plan, plan.sum(axis=1, keepdims=True))
+    back = quotient(plan, plan.sum(axis=0, keepdims=True))
+    moved_b = forth @ transmats[1] @ back.T
+    moved_a = back.T @ transmats[0] @ forth
+    total = 0.0
+    for weight, own, other, within in (
+        *zip(weights[0], transmats[0], moved_b, [within_a] * len(plan), strict=True),
+        *zip(weights[1], transmats[1], moved_a, [within_b] * len(plan), strict=True),
+    ):
+        if weight > 0:
+            total += weight * ot.emd2(own, other / other.sum(), within)
+    return total ** (1 / p)
+
+
+def random_pair(rng, size, p):
+    weights = rng.dirichlet(np.ones(size), size=2)
+    transmats = rng.dirichlet(np.full(size, 0.7), size=(2, size))
+    spots = rng.normal(size=(2, size, 2))
+    within_a, within_b = (cdist(spot, spot) ** p for spot in spots)
+    cost = cdist(*spots) ** p
+    return weights, transmats, ot.emd(*weights, cost), within_a, within_b
+
+
+@pytest.mark.parametrize("p", ORDERS)
+def test_marginal_is_the_root_of_the_mean_cost(p, rng):
+    plan = rng.dirichlet(np.ones(6)).reshape(2, 3)
+    cost = rng.random((2, 3))
+    assert_allclose(marginal(plan, cost, p), np.sum(plan * cost) ** (1 / p))
+
+
+@pytest.mark.parametrize("p", ORDERS)
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 9])
+def test_transition_against_loops(p, size, rng):
+    for _ in range(5):
+        pair = random_pair(rng, size, p)
+        assert_allclose(
+            transition(*pair, p), literal_transition(*pair, p), rtol=1e-10, atol=1e-14
+        )
+
+
+@pytest.mark.parametrize("p", ORDERS)
+def test_transition_of_a_soft_registration(p, rng):
+    # Any plan will do, also one that is no optimal plan.
+    weights, transmats, _, *within = random_pair(rng, 4, p)
+    pair = weights, transmats, np.outer(*weights), *within
+    assert_allclose(transition(*pair, p), literal_transition(*pair, p), rtol=1e-10)
+
+
+@pytest.mark.parametrize("p", ORDERS)
+def test_states_without_weight(p, rng):
+    weights, transmats, _, *within = random_pair(rng, 4, p)
+    weights[0, 1] = weights[1, 2] = 0
+    weights /= weights.sum(axis=1, keepdims=True)
+    transmats[0, :, 1] = transmats[1, :, 2] = 0
+    transmats[0, 1], transmats[1, 2] = np.eye(4)[[1, 2]]
+    transmats /= transmats.sum(axis=2, keepdims=True)
+    plan = ot.emd(*weights, rng.random((4, 4)))
+    pair = weights, transmats, plan, *within
+    assert_allclose(transition(*pair, p), literal_transition(*pair, p), rtol=1e-10)
+
+
+@pytest.mark.parametrize("p", ORDERS)
+def test_steps_to_states_without_weight_lose_no_mass(p):
+    # The weights are those of a sequence that never came to state 1 of b.
+    weights = np.array([[0.5, 0.5], [1.0, 0.0]])
+    transmats = np.array([[[0.5, 0.5], [0.5, 0.5]], [[0.4, 0.6], [0.5, 0.5]]])
+    plan = np.array([[0.5, 0.0], [0.5, 0.0]])
+    within = np.array([[0.0, 1.0], [1.0, 0.0]])
+    # Carried to a, b is in both states alike; carried to b, a is in state 0 only.
+    expected = 0.6 ** (1 / p)
+    assert_allclose(transition(weights, transmats, plan, within, within, p), expected)
+
+
+@pytest.mark.parametrize("p", ORDERS)
+def test_two_states_by_hand(p):
+    weights = np.full((2, 2), 0.5)
+    transmats = np.array([[[0.9, 0.1], [0.1, 0.9]], [[0.5, 0.5], [0.5, 0.5]]])
+    within_a = np.array([[0.0, 2.0], [2.0, 0.0]]) ** p
+    within_b = np.array([[0.0, 3.0], [3.0, 0.0]]) ** p
+    plan = np.eye(2) / 2
+    # Each row moves 0.4 from one state to the other, in both models.
+    expected = (0.4 * 2**p + 0.4 * 3**p) ** (1 / p)
+    actual = transition(weights, transmats, plan, within_a, within_b, p)
+    assert_allclose(actual, expected)
+
+
+def test_each_direction_uses_its_own_weights():
+    transmats = np.array([[[1.0, 0.0], [0.5, 0.5]], [[1.0, 0.0], [1.0, 0.0]]])
+    weights = np.array([[0.8, 0.2], [0.3, 0.7]])
+    plan, within = np.eye(2) / 2, 1 - np.eye(2)
+    # Only the second rows differ, by 0.5.
+    assert_allclose(transition(weights, transmats, plan, within, within, 1), 0.45)
+
+
+def test_equal_chains_are_at_distance_zero(rng):
+    weights, transmats, _, within, _ = random_pair(rng, 5, 1)
+    weights[1], transmats[1] = weights[0], transmats[0]
+    pair = weights, transmats, np.diag(weights[0]), within, within
+    for p in ORDERS:
+        assert transition(*pair, p) == 0
+
+
+@pytest.mark.parametrize("size", [1, 2, 6])
+def test_carried_rows_are_probabilities(size, rng):
+    weights, transmats, plan, *_ = random_pair(rng, size, 1)
+    forth, back, half, moved = (np.full((size, size), np.nan) for _ in range(4))
+    conditional_plans(plan, forth, back)
+    assert_allclose(forth * weights[0][:, None], plan, atol=1e-15)
+    assert_allclose(back.T * weights[1], plan, atol=1e-15)
+    carried_chain(forth, transmats[1], back, half, moved)
+    assert_allclose(moved, forth @ transmats[1] @ back, atol=1e-14)
+    assert_allclose(moved.sum(axis=1), 1, atol=1e-14)
+    carried_chain(back, transmats[0], forth, half, moved)
+    assert_allclose(moved, back @ transmats[0] @ forth, atol=1e-14)
+
+
+def test_an_empty_row_of_the_plan_stays_empty():
+    plan = np.array([[0.0, 0.0], [0.25, 0.75]])
+    forth, back = np.empty((2, 2)), np.empty((2, 2))
+    conditional_plans(plan, forth, back)
+    assert_array_equal(forth, [[0, 0], [0.25, 0.75]])
+    assert_array_equal(back, [[0, 1], [0, 1]])

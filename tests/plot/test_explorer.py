@@ -1,0 +1,419 @@
+import fcntl
+import json
+import os
+import shutil
+import subprocess
+import sys
+import threading
+import tomllib
+from base64 import b64decode
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+import skawhmm
+from skawhmm import HMMBatch, HMMMapDisplay, HMMTransformer, register_states
+from skawhmm.datasets import make_hmm_sequences
+from skawhmm.plot._explorer import MAX_STEPS
+
+CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
+FLAGS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-dev-shm-usage",
+    "--hide-scrollbars",
+    "--remote-debugging-pipe",
+]
+
+MAX_SECONDS = 300
+
+# The browser takes commands from file 3 and answers on file 4.
+START = """import os, sys
+os.dup2(int(sys.argv[1]), 3); os.dup2(int(sys.argv[2]), 4)
+os.execvp(sys.argv[3], sys.argv[3:])"""
+
+
+class Browser:
+    """Chromium, spoken to by its DevTools protocol; it needs no driver."""
+
+    def __init__(self, commands, answers):
+        self.commands, self.answers = commands, answers
+        self.count, self.events, self.session = 0, [], None
+        target = self.call("Target.createTarget", url="about:blank")["targetId"]
+        attached = self.call("Target.attachToTarget", targetId=target, flatten=True)
+        self.session = attached["sessionId"]
+        for domain in ("Page", "Runtime", "Log", "Network"):
+            self.call(f"{domain}.enable")
+
+    def message(self):
+        letters = bytearray()
+        while (letter := self.answers.read(1)) != b"\0":
+            if not letter:
+                raise EOFError
+            letters += letter
+        return json.loads(letters)
+
+    def call(self, method, **params):
+        self.count += 1
+        order = {"id": self.count, "method": method, "params": params}
+        if self.session:
+            order["sessionId"] = self.session
+        self.commands.write(json.dumps(order).encode() + b"\0")
+        self.commands.flush()
+        while (answer := self.message()).get("id") != self.count:
+            self.events.append(answer)
+        assert "error" not in answer, answer
+        return answer["result"]
+
+    def open(self, path, width=1280, height=800, scheme="light"):
+        self.events.clear()
+        size = {"width": width, "height": height, "deviceScaleFactor": 1}
+        self.call("Emulation.setDeviceMetricsOverride", mobile=width < 500, **size)
+        feature = {"name": "prefers-color-scheme", "value": scheme}
+        self.call("Emulation.setEmulatedMedia", features=[feature])
+        self.call("Page.navigate", url=path if "://" in str(path) else path.as_uri())
+        while not any(e.get("method") == "Page.loadEventFired" for e in self.events):
+            self.events.append(self.message())
+        self.frame()
+
+    def run(self, code):
+        answer = self.call(
+            "Runtime.evaluate", expression=code, awaitPromise=True, returnByValue=True
+        )
+        assert "exceptionDetails" not in answer, answer
+        return answer["result"].get("value")
+
+    def frame(self):
+        """Wait until what was asked for is drawn."""
+        twice = "requestAnimationFrame(() => requestAnimationFrame(() => done()))"
+        self.run(f"new Promise((done) => {twice})")
+
+    def mouse(self, *kinds, x, y):
+        for kind in kinds:
+            button = {"button": "none" if kind == "mouseMoved" else "left"}
+            place = {"x": x, "y": y, "clickCount": 1}
+            self.call("Input.dispatchMouseEvent", type=kind, **place, **button)
+        self.frame()
+
+    def click(self, x, y):
+        self.mouse("mouseMoved", "mousePressed", "mouseReleased", x=x, y=y)
+
+    def press(self, key):
+        for kind in ("keyDown", "keyUp"):
+            self.call("Input.dispatchKeyEvent", type=kind, key=key)
+        self.frame()
+
+    def text(self, selector):
+        return self.run(f"document.querySelector('{selector}').textContent")
+
+    def picture(self, path):
+        path.write_bytes(b64decode(self.call("Page.captureScreenshot")["data"]))
+
+    def complaints(self):
+        kinds = (
+            "Runtime.exceptionThrown",
+            "Runtime.consoleAPICalled",
+            "Log.entryAdded",
+        )
+        return [event for event in self.events if event.get("method") in kinds]
+
+    def requests(self):
+        sent = [
+            e for e in self.events if e.get("method") == "Network.requestWillBeSent"
+        ]
+        urls = [event["params"]["request"]["url"] for event in sent]
+        return [url for url in urls if not url.startswith("data:")]
+
+
+@contextmanager
+def running_browser(folder):
+    """Yield a browser with an empty profile in the folder."""
+    ends = [*os.pipe(), *os.pipe()]
+    # The numbers 3 and 4 must stay free for the child.
+    high = [fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 10) for end in ends]
+    for end in ends:
+        os.close(end)
+    child_in, commands, answers, child_out = high
+    start = [sys.executable, "-c", START, str(child_in), str(child_out)]
+    process = subprocess.Popen(
+        [*start, CHROMIUM, *FLAGS, f"--user-data-dir={folder}", "about:blank"],
+        pass_fds=(child_in, child_out),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    os.close(child_in)
+    os.close(child_out)
+    # A browser that hangs is ended, and the test that waits for it fails.
+    guard = threading.Timer(MAX_SECONDS, process.kill)
+    guard.start()
+    try:
+        with open(commands, "wb") as writer, open(answers, "rb") as reader:
+            yield Browser(writer, reader)
+    finally:
+        guard.cancel()
+        process.terminate()
+        process.wait()
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    if CHROMIUM is None:
+        pytest.skip("no chromium is installed")
+    with ExitStack() as stack:
+        try:
+            folder = tmp_path_factory.mktemp("profile")
+            found = stack.enter_context(running_browser(folder))
+        except (EOFError, BrokenPipeError):
+            pytest.skip(f"{CHROMIUM} does not start")
+        yield found
+
+
+def page_data(path):
+    """Return what a page holds, arrays unpacked."""
+    text = path.read_text(encoding="utf-8")
+    text = text.split('id="data">')[1].split("</script>")[0]
+
+    def unpacked(entry):
+        if isinstance(entry, dict) and "packed" in entry:
+            kind, letters = entry["packed"]
+            return np.frombuffer(b64decode(letters), f"<{kind}")
+        if isinstance(entry, dict):
+            return {name: unpacked(value) for name, value in entry.items()}
+        return entry
+
+    return unpacked(json.loads(text))
+
+
+@pytest.fixture(scope="module")
+def display():
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    X, y = make_hmm_sequences(
+        60, n_classes=3, n_features=2, separation=3, random_state=0
+    )
+    models = HMMTransformer(keep_sequences=True, random_state=0).fit_transform(X)
+    labels = np.array(["wing", "</script><script>alert(1)</script>", "<!--"])[y]
+    return HMMMapDisplay.from_models(models, labels, method="mds")
+
+
+@pytest.fixture(scope="module")
+def page(display, tmp_path_factory):
+    path = tmp_path_factory.mktemp("pages") / "map.html"
+    return display.to_html(path, n_neighbors=4, title="Kinds & <kinds>")
+
+
+def test_page_holds_neighbours_and_registrations(display, page):
+    data = page_data(page)
+    neighbors = data["points"]["neighbors"].reshape(60, 4)
+    expected = np.argsort(display.distances, axis=1)[:, 1:5]
+    assert_array_equal(neighbors, expected)
+    distances = np.sort(display.distances, axis=1)[:, 1:5]
+    assert_allclose(data["points"]["distances"].reshape(60, 4), distances, rtol=1e-6)
+    plans = data["states"]["plans"].reshape(60, 4, 3, 3) / 255
+    for model, rank in [(0, 0), (7, 3), (59, 1)]:
+        other = int(neighbors[model, rank])
+        plan = register_states(display.models[model], display.models[other])
+        assert_allclose(plans[model, rank], plan, atol=0.5 / 255)
+
+
+def test_page_holds_short_sequences(display, page):
+    found = page_data(page)["sequences"]
+    x = display.models.sequences[3]
+    assert len(x) <= MAX_STEPS
+    steps = slice(*found["starts"][3:5])
+    low, high = found["ranges"].reshape(60, 2, 2)[3].T
+    values = found["values"].reshape(-1, 2)[steps] / 254 * (high - low) + low
+    assert_allclose(values, x, atol=np.ptp(x, axis=0).max() / 254)
+    paths, _ = display.models.decode(display.models.sequences)
+    assert_array_equal(found["paths"][steps], paths[3])
+
+
+def test_long_sequences_are_averaged_and_gaps_kept(make_batch, tmp_path):
+    pytest.importorskip("matplotlib").use("Agg")
+    rng = np.random.default_rng(0)
+    X = [rng.normal(size=(length, 2)) for length in (350, 40, 9, 500)]
+    X[1][10:20, 0] = np.nan
+    models = make_batch(n_models=4)
+    models = HMMBatch(models.transmats, models.means, models.covars, sequences=X)
+    display = HMMMapDisplay.from_models(models, method="mds")
+    found = page_data(display.to_html(tmp_path / "map.html"))["sequences"]
+    assert_array_equal(np.diff(found["starts"]), [MAX_STEPS, 40, 9, MAX_STEPS])
+    assert_array_equal(found["lengths"], [350, 40, 9, 500])
+    values = found["values"].reshape(-1, 2)
+    assert_array_equal(np.flatnonzero(values[:, 0] == 255), np.arange(110, 120))
+    low, high = found["ranges"].reshape(4, 2, 2)[3].T
+    means = X[3].reshape(MAX_STEPS, 5, 2).mean(axis=1)
+    assert_allclose(values[-MAX_STEPS:] / 254 * (high - low) + low, means, atol=0.01)
+
+
+def test_labels_cannot_leave_their_script(page):
+    text = page.read_text(encoding="utf-8")
+    assert text.count("</script>") == 2
+    assert "<title>Kinds &amp; &lt;kinds&gt;</title>" in text
+    assert page_data(page)["classes"][:2] == [
+        "<!--",
+        "</script><script>alert(1)</script>",
+    ]
+
+
+def test_page_is_part_of_the_package():
+    settings = Path(__file__).parents[2] / "pyproject.toml"
+    data = tomllib.loads(settings.read_text(encoding="utf-8"))["tool"]["setuptools"]
+    package = Path(skawhmm.__file__).parent
+    beside = {
+        path.relative_to(package).as_posix()
+        for path in package.rglob("*")
+        if path.is_file() and path.parent.name != "__pycache__" and path.suffix != ".py"
+    }
+    assert beside == set(data["package-data"]["skawhmm"])
+
+
+def test_distances_alone_make_a_page(display, tmp_path):
+    plain = HMMMapDisplay(display.positions, distances=display.distances)
+    data = page_data(plain.to_html(str(tmp_path / "map.html"), names=range(60)))
+    assert data["states"] is None
+    assert data["sequences"] is None
+    assert data["names"][7] == "7"
+    with pytest.raises(ValueError, match="to_html needs the distances"):
+        HMMMapDisplay(display.positions).to_html(tmp_path / "map.html")
+    with pytest.raises(
+        ValueError, match="names must have one entry a model, 60, got 2"
+    ):
+        plain.to_html(tmp_path / "map.html", names=["a", "b"])
+    with pytest.raises(ValueError, match="n_neighbors must be an integer"):
+        plain.to_html(tmp_path / "map.html", n_neighbors=0)
+
+
+@pytest.mark.parametrize("n_features", [1, 5])
+@pytest.mark.parametrize("metric", ["maw", "kl"])
+def test_any_metric_and_shape_make_a_page(
+    browser, make_batch, tmp_path, metric, n_features
+):
+    pytest.importorskip("matplotlib").use("Agg")
+    models = make_batch(8, [1, 2, 3, 4] * 2, n_features, "full")
+    display = HMMMapDisplay.from_models(models, metric=metric, method="mds")
+    page = display.to_html(tmp_path / "map.html")
+    assert page_data(page)["n_neighbors"] == 7
+    browser.open(page)
+    browser.run("explorer.select(2)")
+    browser.frame()
+    assert "state 0 with state" in browser.run(
+        "document.getElementById('ribbons').getAttribute('aria-label')"
+    )
+    assert not browser.complaints()
+
+
+@pytest.mark.parametrize("emission", ["categorical", "poisson"])
+def test_other_states_make_a_page(browser, tmp_path, rng, emission):
+    pytest.importorskip("matplotlib").use("Agg")
+    X = [rng.integers(4, size=(length, 1)) for length in (30, 250, 40, 50, 60)]
+    hmm = HMMTransformer(2, emission=emission, keep_sequences=True, random_state=0)
+    models = hmm.fit_transform(X)
+    display = HMMMapDisplay.from_models(models, method="mds")
+    page = display.to_html(tmp_path / "map.html")
+    found = page_data(page)["sequences"]
+    steps = slice(*found["starts"][1:3])
+    paths, _ = models.decode(X)
+    assert set(found["paths"][steps]) <= set(paths[1])
+    if emission == "categorical":
+        codes = np.rint(found["values"][steps] / 254 * 3)
+        assert_array_equal(codes, X[1][(np.arange(MAX_STEPS) * 250) // 100, 0])
+    browser.open(page)
+    browser.run("explorer.select(1)")
+    browser.frame()
+    assert browser.run("document.getElementById('plane').hidden")
+    assert not browser.complaints()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 390])
+def test_click_shows_neighbours_sequence_and_registration(
+    browser, page, display, width, scheme
+):
+    browser.open(page, width=width, scheme=scheme)
+    assert browser.run("document.getElementById('map').dataset.drawn") == "60"
+    x, y = browser.run("explorer.place(8)")
+    browser.mouse("mouseMoved", x=x, y=y)
+    hovered = browser.run("explorer.state.hover")
+    label = display.y[hovered]
+    assert browser.text("#tip") == f"{label} #{hovered}"
+    browser.click(x, y)
+    assert browser.run("explorer.state.selected") == hovered
+    assert browser.text("#name") == f"{label} #{hovered}"
+    nearest = np.argsort(display.distances[hovered])[1:5]
+    shown = browser.run(
+        "[...document.querySelectorAll('#list i')].map((item) => item.textContent)"
+    )
+    assert shown == [f"#{other}" for other in nearest]
+    ink = """(id) => { const c = document.getElementById(id);
+        const p = c.getContext('2d').getImageData(0, 0, c.width, c.height).data;
+        return p.filter((v, i) => i % 4 === 3 && v > 0).length; }"""
+    for canvas in ("map", "sequences", "ribbons", "plane"):
+        assert browser.run(f"({ink})('{canvas}')") > 500, canvas
+    browser.run("document.querySelectorAll('#list button')[2].click()")
+    said = browser.run("document.getElementById('ribbons').getAttribute('aria-label')")
+    plan = register_states(
+        display.models[int(hovered)], display.models[int(nearest[2])]
+    )
+    a, b = np.unravel_index(plan.argmax(), plan.shape)
+    assert f"state {a} with state {b}: {100 * plan.max():.0f} %" in said
+    assert browser.run("document.documentElement.scrollWidth") <= width
+    assert not browser.complaints()
+    assert browser.requests() == [page.as_uri()]
+
+
+def test_keys_do_what_the_mouse_does(browser, page, display):
+    browser.open(page)
+    browser.run("document.getElementById('map').focus()")
+    browser.press("ArrowRight")
+    first = browser.run("explorer.state.selected")
+    browser.press("ArrowRight")
+    second = browser.run("explorer.state.selected")
+    assert display.positions[second, 0] > display.positions[first, 0]
+    browser.press("3")
+    third = int(np.argsort(display.distances[second])[3])
+    assert browser.run("document.getElementById('map').dataset.compared") == str(third)
+    browser.press("Enter")
+    assert browser.run("explorer.state.selected") == third
+    for _ in range(9):
+        browser.press("+")
+    assert int(browser.run("document.getElementById('map').dataset.drawn")) < 60
+    browser.press("0")
+    assert browser.run("document.getElementById('map').dataset.drawn") == "60"
+    browser.press("Escape")
+    assert browser.run("document.getElementById('detail').hidden")
+    assert not browser.complaints()
+
+
+def test_three_thousand_points_stay_fluid(browser, tmp_path, rng, capsys):
+    positions = rng.normal(size=(3000, 2))
+    distances = np.linalg.norm(positions[:, None] - positions, axis=-1)
+    display = HMMMapDisplay(positions, rng.integers(12, size=3000), distances=distances)
+    browser.open(display.to_html(tmp_path / "map.html"))
+    assert browser.run("document.getElementById('map').dataset.drawn") == "3000"
+    frames = browser.run("explorer.state.frames")
+    # A hundred changes between two frames are drawn once.
+    browser.run("for (let i = 0; i < 100; i++) explorer.zoom(1.001)")
+    browser.frame()
+    assert browser.run("explorer.state.frames") - frames <= 3
+    milliseconds = browser.run(
+        """(() => { const start = performance.now();
+        for (let i = 0; i < 20; i++) explorer.frame();
+        return (performance.now() - start) / 20; })()"""
+    )
+    with capsys.disabled():
+        sys.stdout.write(f"\n3000 points: {milliseconds:.1f} ms a frame\n")
+    for i in (0, 1500, 2999):
+        x, y = browser.run(f"explorer.place({i})")
+        browser.mouse("mouseMoved", x=x, y=y)
+        assert browser.run("explorer.state.hover") == i
+    assert not browser.complaints()

@@ -1,0 +1,122 @@
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from skawhmm import HMMTransformer, KNeighborsHMMClassifier
+from skawhmm.sequences._symbols import (
+    check_symbols,
+    encoded,
+    holds_symbols,
+    learned_symbols,
+    symbol_sequences,
+)
+
+FORMS = {
+    "texts": ["abca", "cb"],
+    "tuple": ("abca", "cb"),
+    "array of texts": np.array(["abca", "cb"]),
+    "objects": np.array(["abca", "cb"], dtype=object),
+    "lists": [["a", "b", "c", "a"], ["c", "b"]],
+    "arrays": [np.array(list("abca")), np.array(list("cb"))],
+    "columns": [np.array(list("abca"))[:, None], np.array(list("cb"))[:, None]],
+    "strings in objects": [np.array(["a", "b", "c", "a"], object), ["c", "b"]],
+}
+NUMBERS = {
+    "arrays": [np.array([3, 5, 9, 3]), np.array([9, 5])],
+    "lists": [[3, 5, 9, 3], [9, 5]],
+    "bytes": [np.array([3, 5, 9, 3], np.uint8), np.array([9, 5], np.uint8)],
+    "columns": [np.array([[3.0], [5], [9], [3]]), np.array([[9.0], [5]])],
+    "rows": np.array([[3, 5, 9, 3], [9, 5, np.nan, np.nan]]),
+    "stack": np.array([[3, 5, 9, 3], [9, 5, np.nan, np.nan]])[..., None],
+}
+
+
+@pytest.mark.parametrize("X", FORMS.values(), ids=FORMS)
+def test_strings_come_in_many_forms(X):
+    sequences = symbol_sequences(X)
+    symbols = learned_symbols(sequences)
+    assert symbols.tolist() == ["a", "b", "c"]
+    codes = encoded(sequences, symbols)
+    assert [x.ravel().tolist() for x in codes] == [[0, 1, 2, 0], [2, 1]]
+
+
+@pytest.mark.parametrize("X", NUMBERS.values(), ids=NUMBERS)
+def test_integers_come_in_many_forms(X):
+    sequences = symbol_sequences(X)
+    symbols = learned_symbols(sequences)
+    assert symbols.tolist() == [3, 5, 9]
+    codes = encoded(sequences, symbols)
+    assert [x.ravel().tolist() for x in codes] == [[0, 1, 2, 0], [2, 1]]
+    assert not holds_symbols(X)
+
+
+def test_an_alphabet_keeps_its_order():
+    symbols = check_symbols("cab")
+    codes = encoded(symbol_sequences(["abc"]), symbols)[0]
+    assert_array_equal(codes[:, 0], [1, 2, 0])
+    assert check_symbols(range(3)).tolist() == [0, 1, 2]
+
+
+def test_words_may_differ_in_length():
+    symbols = np.array(["nor", "no"])
+    codes = encoded(symbol_sequences([["no", "nor"], ["no"]]), symbols)
+    assert [x.ravel().tolist() for x in codes] == [[1, 0], [1]]
+    with pytest.raises(ValueError, match="holds the symbol 'north'"):
+        encoded(symbol_sequences([["no", "north"]]), symbols)
+
+
+def test_what_was_not_observed_stays_so():
+    codes = encoded(symbol_sequences([np.array([2, np.nan, 4])]), np.array([4, 2]))[0]
+    assert_array_equal(codes[:, 0], [1, np.nan, 0])
+
+
+@pytest.mark.parametrize(
+    ("X", "words"),
+    [
+        ([], "at least one sequence, got none"),
+        (3, "must be a list of sequences of symbols, got int"),
+        (["ab", ""], r"X\[1\] must have at least 1 symbol"),
+        (["ab", [1, 2]], "strings or all integers, got both"),
+        ([[0.5, 1.0]], r"X\[0\] must hold symbols, .* got 0.5"),
+        ([[np.inf]], r"X\[0\] must hold symbols, .* got inf"),
+        ([[1j]], r"X\[0\] must hold symbols, .* got complex"),
+        ([np.array(["a", 1], object)], r"X\[0\] must hold symbols, .* got int"),
+        ([[np.nan]], r"X\[0\] must have at least 1 observed value, got only NaN"),
+        ([np.zeros((3, 2))], r"X\[0\] must be a sequence of symbols .* \(3, 2\)"),
+    ],
+)
+def test_what_are_no_symbols(X, words):
+    with pytest.raises(ValueError, match=words):
+        HMMTransformer(emission="categorical").fit(X)
+
+
+def test_a_single_text_is_no_list():
+    with pytest.raises(TypeError, match="given as a list of one"):
+        HMMTransformer(emission="categorical").fit("abba")
+
+
+@pytest.mark.parametrize(
+    ("X", "words"),
+    [
+        (
+            ["ab", "abx"],
+            r"X\[1\] holds the symbol 'x', .* the 2 symbols 'a', 'b'\. All",
+        ),
+        ([[0, 1]], r"X\[0\] holds the symbol 0, .* the 2 symbols 'a', 'b'\."),
+    ],
+)
+def test_symbols_that_training_did_not_have(X, words):
+    hmm = HMMTransformer(2, emission="categorical").fit(["abba"])
+    with pytest.raises(ValueError, match=words):
+        hmm.transform(X)
+
+
+def test_many_symbols_are_not_all_listed():
+    hmm = HMMTransformer(2, emission="categorical", symbols="abcdefghijkl")
+    with pytest.raises(ValueError, match=r"the 12 symbols 'a', .* 'h', \.\.\.\. All"):
+        hmm.fit(["xyz"])
+
+
+def test_texts_are_no_numbers():
+    with pytest.raises(ValueError, match=r"X\[0\] must be an array of numbers"):
+        KNeighborsHMMClassifier(1).fit(["ab", "ba"], [0, 1])

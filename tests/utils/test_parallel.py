@@ -1,0 +1,122 @@
+"""The same bits on threads, processes and a dask cluster that loses a worker."""
+
+import os
+import signal
+import sys
+from concurrent.futures import CancelledError
+
+import joblib
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from skawhmm import MAW, HMMTransformer, pairwise_hmm_distances
+from skawhmm.neighbors._search import SearchIndex
+from skawhmm.utils._parallel import MAX_RETRIES, Shared, completed
+
+
+def test_tasks_are_completed_in_order():
+    shared = Shared(10, n_bytes=8)
+    results = completed(lambda s, k: s.value + k, shared, [(3,), (1,)], n_jobs=2)
+    assert list(results) == [13, 11]
+
+
+def test_lost_tasks_are_handed_out_again():
+    calls = []
+
+    def fails_first(_, k):
+        calls.append(k)
+        if k == 2 and calls.count(2) <= 2:
+            raise CancelledError
+        return k
+
+    tasks = [(k,) for k in range(4)]
+    assert list(completed(fails_first, Shared(None, 0), tasks, n_jobs=1)) == [
+        0,
+        1,
+        2,
+        3,
+    ]
+    assert calls.count(0) == 1
+    assert calls.count(2) == 3
+
+
+def test_tasks_that_are_always_lost_end_in_an_error():
+    calls = []
+
+    def fails(_, k):
+        calls.append(k)
+        raise CancelledError
+
+    with pytest.raises(CancelledError):
+        list(completed(fails, Shared(None, 0), [(0,)], n_jobs=1))
+    assert len(calls) == MAX_RETRIES + 1
+
+
+def test_shared_data_tell_their_size():
+    assert sys.getsizeof(Shared(None, 10_000)) >= 10_000
+
+
+@pytest.mark.parametrize("backend", ["loky", "threading"])
+def test_back_ends_agree(make_batch, backend):
+    models = make_batch(n_models=40, covariance_type="full")
+    expected = pairwise_hmm_distances(models)
+    with joblib.parallel_config(backend=backend):
+        assert_array_equal(pairwise_hmm_distances(models, n_jobs=2), expected)
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    distributed = pytest.importorskip("distributed", reason="dask is not installed")
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=None
+        ) as cluster,
+        distributed.Client(cluster),
+    ):
+        yield cluster
+
+
+@pytest.mark.filterwarnings("default")
+def test_dask_cluster_gives_the_same_bits(cluster, make_batch, make_sequences):
+    models = make_batch(n_models=60, n_features=4)
+    index = SearchIndex(models, MAW())
+    sequences, _ = make_sequences(n_sequences=10)
+    hmm = HMMTransformer(n_components=2, random_state=0).fit(sequences)
+    expected = pairwise_hmm_distances(models), index.kneighbors(None, 3)
+    with joblib.parallel_config(backend="dask"):
+        distances = pairwise_hmm_distances(models, n_jobs=-1)
+        found = index.kneighbors(None, 3, n_jobs=-1)
+        fitted = hmm.set_params(n_jobs=-1).transform(sequences)
+    assert_array_equal(distances, expected[0])
+    assert_array_equal(found[0], expected[1][0])
+    assert_array_equal(found[1], expected[1][1])
+    assert fitted == hmm.set_params(n_jobs=1).transform(sequences)
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_killed_worker_costs_nothing_but_time(cluster, make_batch):
+    models = make_batch(n_models=150, n_components=6, n_features=3)
+    expected = pairwise_hmm_distances(models, metric="coupling")
+    victim = next(iter(cluster.workers.values())).pid
+    finished = []
+
+    class Killing(joblib.parallel.Parallel):
+        """Kill a worker as soon as the first tile is there."""
+
+        def __call__(self, tasks):
+            for result in super().__call__(tasks):
+                if not finished:
+                    os.kill(victim, signal.SIGKILL)
+                finished.append(1)
+                yield result
+
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        joblib.parallel_config(backend="dask"),
+    ):
+        patch.setattr("skawhmm.utils._parallel.Parallel", Killing)
+        distances = pairwise_hmm_distances(models, metric="coupling", n_jobs=-1)
+    assert len(finished) > 1
+    assert_array_equal(distances, expected)
+    assert not np.isnan(distances).any()
