@@ -11,7 +11,11 @@ from numba import njit
 from scipy.special import ndtri
 from scipy.stats import qmc
 
-from skawhmm.models._inference import chain_densities, make_emissions, one_model
+from skawhmm.emissions._gaussian_scores import (
+    chain_densities,
+    make_densities,
+    one_model,
+)
 from skawhmm.numerics._assignment import solve_assignment
 from skawhmm.utils._compile import KERNEL
 
@@ -135,7 +139,7 @@ def mixture_posteriors(models, points):
     posteriors = np.zeros((*points.shape[:2], models.weights.shape[1]))
     fill_posteriors(
         points,
-        make_emissions(models),
+        make_densities(models.emission),
         np.array(models.weights),
         np.array(models.n_components),
         posteriors,

@@ -128,23 +128,3 @@ def _law_of_class(block):
         else:
             law[k] = entering / leaving[k] if leaving[k] > 0 else 0.0
     return law / law.sum()
-
-
-def covariance_roots(covars):
-    r"""Factors :math:`L` with :math:`\Sigma = L L^\top`, singular matrices included.
-
-    Parameters
-    ----------
-    covars : ndarray of shape (..., n_features, n_features)
-        Symmetric positive semidefinite matrices :math:`\Sigma`.
-
-    Returns
-    -------
-    roots : ndarray of shape (..., n_features, n_features)
-        The factors :math:`L`: eigenvectors scaled by the roots of their eigenvalues,
-        largest first.
-    """
-    values, vectors = np.linalg.eigh(covars)
-    # Rounding turns the zero eigenvalues of a singular matrix slightly negative.
-    roots = vectors * np.sqrt(np.maximum(values, 0))[..., None, :]
-    return np.ascontiguousarray(roots[..., ::-1])
