@@ -30,7 +30,7 @@ class FitOptions:
         Climbs from a start in place of our own loop.
 
     family : Emission or None
-        Family of one blank state that reads, starts and learns states; by default Gaussian
+        Family of one blank state that reads, starts and learns; by default Gaussian
         states, fitted in coordinates of their own.
     """
 
