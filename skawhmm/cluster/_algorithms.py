@@ -15,9 +15,9 @@ from skawhmm.cluster._averaging import (
 from skawhmm.models._batch import HMMBatch
 from skawhmm.utils._compile import KERNEL
 
-# Sample from which medoids are taken as seeds: so many models a cluster that none is
+# Sample from which medoids are taken as seeds: so many models per cluster that none is
 # missed, so few that their distances take no longer than a round of k-means.
-SAMPLE_A_CLUSTER = 20
+SAMPLE_PER_CLUSTER = 20
 
 # Rounds of swaps that find the seeds; they need not be optimal.
 SEED_ROUNDS = 10
@@ -107,7 +107,7 @@ def spread_seeds(models, n_clusters, distances, random_state):
         The models, those of `Members`.
 
     n_clusters : int
-        How many to draw.
+        Number of seeds.
 
     distances : callable
         Takes two batches and returns the matrix of their distances.
@@ -168,7 +168,7 @@ def medoid_seeds(models, n_clusters, distances, random_state):
     seeds : ndarray of shape (n_clusters,)
         Different models.
     """
-    size = min(len(models), SAMPLE_A_CLUSTER * n_clusters)
+    size = min(len(models), SAMPLE_PER_CLUSTER * n_clusters)
     sample = random_state.choice(len(models), size, replace=False)
     drawn = models[sample]
     medoids, _ = medoid_partition(distances(drawn, drawn), n_clusters, SEED_ROUNDS)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from skawhmm.distances._kl_variational import gaussian_divergences, variational_rates
 from skawhmm.models._batch import HMMBatch
+from skawhmm.models._checks import check_kept_sequences
 from skawhmm.models._inference import (
     chain_densities,
     chains,
@@ -18,13 +19,7 @@ from skawhmm.models._inference import (
     state_ranks,
 )
 from skawhmm.numerics._forward_backward import log_likelihood_of
-from skawhmm.utils._checks import (
-    check_choice,
-    check_integer,
-    check_kept_sequences,
-    check_real,
-    check_seed,
-)
+from skawhmm.utils._checks import check_choice, check_integer, check_real, check_seed
 from skawhmm.utils._compile import KERNEL
 
 

@@ -27,6 +27,7 @@ from skawhmm.models._checks import (
     check_model_shapes,
     check_not_negative,
     check_observed,
+    check_paired,
     check_probabilities,
 )
 from skawhmm.models._hmmlearn import (
@@ -42,7 +43,7 @@ from skawhmm.models._inference import (
     sample_sequences,
 )
 from skawhmm.numerics._stationary import stationary_law
-from skawhmm.utils._checks import check_integer, check_paired, check_seed
+from skawhmm.utils._checks import check_integer, check_seed
 
 FILE_KIND = "skawhmm.HMMBatch"
 FILE_VERSION = 1

@@ -10,13 +10,12 @@ from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
+from skawhmm._base import check_classes, check_targets
 from skawhmm.neighbors._base import NeighborsMixin
 from skawhmm.neighbors._from_distances import broken_ties
-from skawhmm.sequences._input import check_classes
-from skawhmm.utils._checks import check_targets
 
 
-class KNeighborsHMMClassifier(ClassifierMixin, NeighborsMixin, BaseEstimator):
+class KNeighborsHMMClassifier(NeighborsMixin, ClassifierMixin, BaseEstimator):
     """Classify by vote of the nearest models.
 
     Parameters
@@ -146,13 +145,14 @@ class KNeighborsHMMClassifier(ClassifierMixin, NeighborsMixin, BaseEstimator):
         self : KNeighborsHMMClassifier
             The fitted classifier.
         """
-        y = check_classes(self, y)
-        self._fit_references(X, y)
+        self._check_parameters()
+        y = check_classes(y, type(self).__name__)
+        self._fit_references(X, y, n_voters=self.n_neighbors)
         self.classes_, self._codes = np.unique(y, return_inverse=True)
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Return the class of each query.
+        """Return one class per query.
 
         Parameters
         ----------
@@ -170,7 +170,7 @@ class KNeighborsHMMClassifier(ClassifierMixin, NeighborsMixin, BaseEstimator):
         return self.classes_[np.argmax(self.predict_proba(X), axis=1)]
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Return the share of each class in the votes.
+        """Return the shares of the classes in the votes, one row per query.
 
         Parameters
         ----------
@@ -191,7 +191,7 @@ class KNeighborsHMMClassifier(ClassifierMixin, NeighborsMixin, BaseEstimator):
         return broken_ties(voter.predict_proba(graph), self._codes[indices])
 
 
-class KNeighborsHMMRegressor(RegressorMixin, NeighborsMixin, BaseEstimator):
+class KNeighborsHMMRegressor(NeighborsMixin, RegressorMixin, BaseEstimator):
     """Predict numbers by the mean over the nearest models.
 
     Parameters
@@ -317,13 +317,14 @@ class KNeighborsHMMRegressor(RegressorMixin, NeighborsMixin, BaseEstimator):
         self : KNeighborsHMMRegressor
             The fitted regressor.
         """
-        check_targets(self, y)
+        self._check_parameters()
+        y = check_targets(y, type(self).__name__)
         self._targets = check_array(y, ensure_2d=False, dtype="numeric", input_name="y")
-        self._fit_references(X, self._targets)
+        self._fit_references(X, self._targets, n_voters=self.n_neighbors)
         return self
 
     def predict(self, X: Any) -> NDArray[np.float64]:
-        """Return the mean target of the neighbours of each query.
+        """Return one number per query: the mean target of its neighbours.
 
         Parameters
         ----------

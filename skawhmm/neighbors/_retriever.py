@@ -1,7 +1,8 @@
 """Nearest neighbours among models: retrieval."""
 
 from collections.abc import Mapping
-from typing import Any
+from functools import partial
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -91,6 +92,11 @@ class HMMRetriever(NeighborsMixin, BaseEstimator):
     (array([0, 1]), array([0, 0, 0]))
     """
 
+    _parameter_checks: ClassVar = {
+        **NeighborsMixin._parameter_checks,
+        "radius": partial(check_real, low=0, high=np.inf),
+    }
+
     def __init__(
         self,
         n_neighbors: int = 5,
@@ -136,7 +142,9 @@ class HMMRetriever(NeighborsMixin, BaseEstimator):
         self : HMMRetriever
             The fitted retriever.
         """
-        check_real("radius", self.radius, 0, np.inf)
+        self._check_parameters()
+        # There may be fewer models than `n_neighbors`: queries can ask for another
+        # number, and `radius_neighbors` for none.
         self._fit_references(X)
         return self
 
@@ -152,7 +160,7 @@ class HMMRetriever(NeighborsMixin, BaseEstimator):
             themselves, none of which is its own neighbour.
 
         radius : float, default=None
-            The distance; by default as the parameter says.
+            Largest distance; by default that of the retriever.
 
         return_distance : bool, default=True
             Whether to return distances as well.
