@@ -52,7 +52,7 @@ class _HMMClusterer(
         Returns
         -------
         distances : ndarray of shape (n_models, n_clusters)
-            The distances.
+            One row per model, one column per cluster.
         """
         check_is_fitted(self)
         return self._to_centers(X)
@@ -71,7 +71,7 @@ class _HMMClusterer(
         Returns
         -------
         distances : ndarray of shape (n_models, n_clusters)
-            The distances.
+            One row per model, one column per cluster.
         """
         return self.fit(X, y).transform(X)
 
@@ -118,12 +118,11 @@ class HMMKMeans(ModelsMixin, _HMMClusterer):
         what the assignment does; otherwise the best of all rounds is kept.
 
     init : {"k-means++", "medoids", "random"}, default="k-means++"
-        Models to start from: drawn far from each other; medoids of a sample, which
-        misses fewer clusters; or any.
+        Models to start from: drawn far from each other; medoids of a sample, which miss
+        fewer clusters; or drawn at random.
 
     n_init : int, default=3
-        Number of runs from different starts, of which the one with the least inertia is
-        kept.
+        Number of runs from different starts. The one with the least inertia is kept.
 
     max_iter : int, default=100
         Largest number of rounds of a run.
@@ -142,7 +141,7 @@ class HMMKMeans(ModelsMixin, _HMMClusterer):
         Number of joblib workers for the distances, threads by default.
 
     random_state : int, RandomState instance or None, default=None
-        Draws the starts.
+        Seed of the starts.
 
     Attributes
     ----------

@@ -13,8 +13,8 @@ A distance is any object with these three members; `MAW` is one:
     Returns one number per pair ``models[index_a[k]], models[index_b[k]]``. The number
     must not depend on the other pairs.
 
-It may also have ``max_tile``: at most the pairs of so many models with so many others
-are asked for at once.
+It may also have ``max_tile``: pairs are asked for in blocks of at most that many rows
+and columns.
 
 A distance of the form ``(1 - alpha) * marginal + alpha * transition`` also has
 ``components(prepared, index_a, index_b)``, of shape (n_pairs, 2), and

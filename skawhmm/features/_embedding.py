@@ -35,8 +35,8 @@ from skawhmm.sequences._preprocessing import Deltas, TimeChannel
 from skawhmm.utils._checks import (
     check_boolean,
     check_choice,
+    check_counts,
     check_integer,
-    check_numbers,
     check_real,
 )
 from skawhmm.utils._parallel import Shared, completed
@@ -46,25 +46,6 @@ TASK_FRAMES = 4096
 TASK_SEQUENCES = 64
 # Penalties tried by the classifier; vectors have length 1.
 RIDGE_ALPHAS = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
-
-
-def check_sizes(name, value):
-    """Return the numbers of states of the references, at least one, or raise.
-
-    Parameters
-    ----------
-    name : str
-        The argument as the caller knows it.
-
-    value : object
-        What was given: an integer or a sequence of integers.
-
-    Returns
-    -------
-    sizes : list of int
-        The numbers.
-    """
-    return check_numbers(name, value, partial(check_integer, low=1))
 
 
 def check_blocks(name, value):
@@ -92,7 +73,7 @@ def check_blocks(name, value):
 
 
 def check_dtype(name, value):
-    """Raise unless `value` is a type of floating-point numbers that is on offer.
+    """Raise unless `value` is single or double precision.
 
     Parameters
     ----------
@@ -105,7 +86,7 @@ def check_dtype(name, value):
     wanted = f"{name} must be numpy.float32 or numpy.float64, got {value!r}."
     try:
         dtype = np.dtype(value)
-    except TypeError as error:
+    except (TypeError, ValueError) as error:
         raise TypeError(wanted) from error
     if dtype not in {np.dtype("f4"), np.dtype("f8")}:
         raise ValueError(wanted)
@@ -141,7 +122,7 @@ class HMMEmbedding(EstimatorMixin, TransformerMixin, BaseEstimator):
         Weight of the reference when it is adapted, in frames per state.
 
     blocks : str or sequence of str, default=("means", "scales", "thirds")
-        What the vectors hold.
+        Blocks of the list above that the vectors hold.
 
     reference : {"hmm", "mixture"}, default="hmm"
         Whether references are hidden Markov models, or mixtures whose next state does
@@ -201,10 +182,10 @@ class HMMEmbedding(EstimatorMixin, TransformerMixin, BaseEstimator):
 
     Examples
     --------
-    >>> from skawhmm import HMMEmbedding
-    >>> from skawhmm.datasets import make_hmm_sequences
     >>> from sklearn.linear_model import RidgeClassifier
     >>> from sklearn.pipeline import make_pipeline
+    >>> from skawhmm import HMMEmbedding
+    >>> from skawhmm.datasets import make_hmm_sequences
     >>> X, y = make_hmm_sequences(n_sequences=40, n_features=3, random_state=0)
     >>> vectors = HMMEmbedding(n_components=(2, 4), random_state=0)
     >>> ridge = make_pipeline(vectors, RidgeClassifier()).fit(X[:20], y[:20])
@@ -214,7 +195,7 @@ class HMMEmbedding(EstimatorMixin, TransformerMixin, BaseEstimator):
 
     _parameter_checks: ClassVar = {
         **EstimatorMixin._parameter_checks,
-        "n_components": check_sizes,
+        "n_components": check_counts,
         "relevance": partial(check_real, low=0, high=np.inf, include_low=False),
         "blocks": check_blocks,
         "reference": partial(check_choice, choices=("hmm", "mixture")),
@@ -275,7 +256,7 @@ class HMMEmbedding(EstimatorMixin, TransformerMixin, BaseEstimator):
             The fitted transformer.
         """
         self._check_parameters()
-        sizes = check_sizes("n_components", self.n_components)
+        sizes = check_counts("n_components", self.n_components)
         sequences = check_input(self, X, reset=True)
         rng = check_random_state(self.random_state)
         options = ReferenceOptions(

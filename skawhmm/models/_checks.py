@@ -463,7 +463,7 @@ def check_paired(n_models, n_sequences):
     Parameters
     ----------
     n_models, n_sequences : int
-        How many there are of each.
+        Their numbers.
     """
     if 1 not in {n_models, n_sequences} and n_models != n_sequences:
         raise ValueError(

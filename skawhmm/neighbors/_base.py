@@ -102,8 +102,8 @@ class KNeighborsMixin:
             Distances in increasing order, if `return_distance`.
 
         indices : ndarray of shape (n_queries, n_neighbors)
-            Places of the neighbours in the training data. Of neighbours at equal
-            distance the first comes first.
+            Indices of the neighbours in the training data. Neighbours at equal distance
+            are in the order of the training data.
         """
         check_is_fitted(self)
         found, indices = self._nearest(X, n_neighbors)
@@ -183,7 +183,7 @@ class NeighborsMixin(KNeighborsMixin, ReferencesMixin):
         return metric
 
     def _fit_references(self, X, y=None, n_voters=1):
-        """Keep the models of `X`, of which at least so many must be there to vote."""
+        """Keep the models of `X`; there must be at least `n_voters`."""
         X = self._checked(X, reset=True)
         check_consistent_length(X, y)
         # scikit-learn compares the two numbers at the first query; here that would be

@@ -24,7 +24,7 @@ from skawhmm.neighbors._leave_one_out import (
 )
 from skawhmm.utils._checks import (
     check_choice,
-    check_integer,
+    check_counts,
     check_numbers,
     check_real,
 )
@@ -52,25 +52,6 @@ def check_alphas(name, value):
     if value is None:
         return None
     return check_numbers(name, value, partial(check_real, low=0, high=1))
-
-
-def check_neighbor_counts(name, value):
-    """Return the numbers of neighbours to choose from, or raise.
-
-    Parameters
-    ----------
-    name : str
-        The argument as the caller knows it.
-
-    value : object
-        What was given: an integer or several.
-
-    Returns
-    -------
-    numbers : list of int
-        The numbers.
-    """
-    return check_numbers(name, value, partial(check_integer, low=1))
 
 
 class KNeighborsHMMClassifierCV(
@@ -125,14 +106,16 @@ class KNeighborsHMMClassifierCV(
     Attributes
     ----------
     alpha_ : float
-        The chosen share: the middle of the widest range of best ones.
+        The chosen share of the transition component: the middle of the widest range
+        with the best score.
 
     n_neighbors_ : int
-        The chosen number of neighbours: of equally good ones that with the widest range
-        of best `alpha`, then the smallest.
+        The chosen number of neighbours. Among equally good ones it has the widest range
+        of best `alpha`; then it is the smallest.
 
     best_score_ : float
-        Leave-one-out score of the choice. It is optimistic, being the best of many.
+        Leave-one-out score of the choice. It is optimistic, because it is the best
+        of many.
 
     alphas_ : ndarray of shape (n_alphas,)
         The shares tried.
@@ -141,7 +124,7 @@ class KNeighborsHMMClassifierCV(
         The numbers of neighbours tried.
 
     scores_ : ndarray of shape (n_alphas, n_numbers)
-        Their leave-one-out scores.
+        Leave-one-out score of each combination.
 
     alpha_path_ : dict of ndarray
         The score of one neighbour as an exact function of `alpha`: it is
@@ -189,7 +172,7 @@ class KNeighborsHMMClassifierCV(
     _parameter_checks: ClassVar = {
         **ReferencesMixin._parameter_checks,
         "alphas": check_alphas,
-        "n_neighbors": check_neighbor_counts,
+        "n_neighbors": check_counts,
         "weights": partial(check_choice, choices=WEIGHTS),
         "scoring": partial(check_choice, choices=SCORES),
     }
@@ -301,7 +284,7 @@ class KNeighborsHMMClassifierCV(
 
     def _usable_numbers(self, n_models):
         """Return the numbers of neighbours that can be tried, in increasing order."""
-        tried = check_neighbor_counts("n_neighbors", self.n_neighbors)
+        tried = check_counts("n_neighbors", self.n_neighbors)
         usable = sorted({number for number in tried if number < n_models})
         if not usable:
             raise ValueError(

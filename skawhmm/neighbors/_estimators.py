@@ -23,10 +23,10 @@ class KNeighborsHMMClassifier(NeighborsMixin, ClassifierMixin, BaseEstimator):
     n_neighbors : int, default=5
         Number of neighbours that vote.
 
-    weights : {"uniform", "distance"} or callable, default="uniform"
-        Weight of each vote, as in :class:`sklearn.neighbors.KNeighborsClassifier`.
-        Infinite distances come as the largest float. Where classes tie, the one with
-        the nearest neighbour wins.
+    weights : {"uniform", "distance"}, callable or None, default="uniform"
+        Weight of each vote, as in :class:`sklearn.neighbors.KNeighborsClassifier`; a
+        callable is given infinite distances as the largest float. Where classes tie,
+        the one with the nearest neighbour wins.
 
     metric : {"maw", "iaw", "kl", "coupling", "precomputed"} or object, default="maw"
         Distance between two models. With "precomputed", `X` holds distances of shape
@@ -48,10 +48,10 @@ class KNeighborsHMMClassifier(NeighborsMixin, ClassifierMixin, BaseEstimator):
         sequences. By default ``HMMTransformer()``. Not used if `X` is an `HMMBatch`.
 
     algorithm : {"auto", "pruned", "brute"}, default="auto"
-        How neighbours are sought: past everything that lower bounds of the distance
-        rule out ("pruned", for "maw", "iaw" and "coupling" with ``p >= 1``), or through
-        all models. The neighbours are the same. By default pruned where possible among
-        500 models or more.
+        Whether to compare a query with all models ("brute"), or to skip those that a
+        lower bound of the distance rules out ("pruned"; for "maw", "iaw" and "coupling"
+        with ``p >= 1``). The neighbours are the same. By default pruned, where
+        possible, among 500 models or more.
 
     memory : str, path-like or joblib.Memory, default=None
         Where fitted models and components are kept, by content: a grid search over
@@ -163,8 +163,8 @@ class KNeighborsHMMClassifier(NeighborsMixin, ClassifierMixin, BaseEstimator):
         Returns
         -------
         y : ndarray of shape (n_queries,)
-            The class with the most votes. In a tie it is, of the classes with the most,
-            that of the nearest neighbour.
+            The class with the most votes; in a tie, that of the nearest neighbour
+            among the tied classes.
         """
         check_is_fitted(self)
         return self.classes_[np.argmax(self.predict_proba(X), axis=1)]
@@ -181,8 +181,8 @@ class KNeighborsHMMClassifier(NeighborsMixin, ClassifierMixin, BaseEstimator):
         Returns
         -------
         shares : ndarray of shape (n_queries, n_classes)
-            Shares in the order of `classes_`. Of several largest ones, that of the
-            nearest neighbour's class is larger by the last digit, so that `predict`
+            Shares in the order of `classes_`. If several are largest, the class of the
+            nearest neighbour among them is ahead by the last digit, so that `predict`
             always takes the largest.
         """
         check_is_fitted(self)
@@ -199,9 +199,9 @@ class KNeighborsHMMRegressor(NeighborsMixin, RegressorMixin, BaseEstimator):
     n_neighbors : int, default=5
         Number of neighbours.
 
-    weights : {"uniform", "distance"} or callable, default="uniform"
-        Weight of each neighbour, as in :class:`sklearn.neighbors.KNeighborsRegressor`.
-        Infinite distances come as the largest float.
+    weights : {"uniform", "distance"}, callable or None, default="uniform"
+        Weight of each neighbour, as in :class:`sklearn.neighbors.KNeighborsRegressor`;
+        a callable is given infinite distances as the largest float.
 
     metric : {"maw", "iaw", "kl", "coupling", "precomputed"} or object, default="maw"
         Distance between two models. With "precomputed", `X` holds distances of shape
@@ -223,10 +223,10 @@ class KNeighborsHMMRegressor(NeighborsMixin, RegressorMixin, BaseEstimator):
         sequences. By default ``HMMTransformer()``. Not used if `X` is an `HMMBatch`.
 
     algorithm : {"auto", "pruned", "brute"}, default="auto"
-        How neighbours are sought: past everything that lower bounds of the distance
-        rule out ("pruned", for "maw", "iaw" and "coupling" with ``p >= 1``), or through
-        all models. The neighbours are the same. By default pruned where possible among
-        500 models or more.
+        Whether to compare a query with all models ("brute"), or to skip those that a
+        lower bound of the distance rules out ("pruned"; for "maw", "iaw" and "coupling"
+        with ``p >= 1``). The neighbours are the same. By default pruned, where
+        possible, among 500 models or more.
 
     memory : str, path-like or joblib.Memory, default=None
         Where fitted models and components are kept, by content: a grid search over
@@ -335,7 +335,7 @@ class KNeighborsHMMRegressor(NeighborsMixin, RegressorMixin, BaseEstimator):
         Returns
         -------
         y : ndarray of shape (n_queries,) or (n_queries, n_outputs)
-            The means.
+            The mean targets.
         """
         check_is_fitted(self)
         found, indices = self._nearest(X)

@@ -21,7 +21,7 @@ def nearest(distances, n_neighbors):
         Distances of the neighbours, in increasing order.
 
     indices : ndarray of shape (n_rows, n_neighbors)
-        Their columns. Of columns at equal distance the first comes first.
+        Their columns. Columns at equal distance are in increasing order.
     """
     last = n_neighbors - 1
     indices = np.argpartition(distances, last, axis=1)[:, :n_neighbors]
@@ -51,7 +51,7 @@ def nearest_others(distances, n_neighbors):
     Returns
     -------
     distances, indices : ndarray of shape (n_models, n_neighbors)
-        As of `nearest`.
+        As `nearest` returns them.
     """
     found, indices = nearest(without_diagonal(distances), n_neighbors)
     return found, whole_columns(indices)

@@ -231,7 +231,7 @@ def grid_neighbors(components, alphas, n_neighbors):
     Yields
     ------
     distances, indices : ndarray of shape (n_models, n_neighbors)
-        As of `nearest_others`.
+        As `nearest_others` returns them.
     """
     others = without_diagonal(components)
     for part in np.array_split(alphas, -(-len(alphas) // GRID_PART)):

@@ -43,10 +43,10 @@ class HMMRetriever(NeighborsMixin, BaseEstimator):
         sequences. By default ``HMMTransformer()``. Not used if `X` is an `HMMBatch`.
 
     algorithm : {"auto", "pruned", "brute"}, default="auto"
-        How neighbours are sought: past everything that lower bounds of the distance
-        rule out ("pruned", for "maw", "iaw" and "coupling" with ``p >= 1``), or through
-        all models. The neighbours are the same. By default pruned where possible among
-        500 models or more.
+        Whether to compare a query with all models ("brute"), or to skip those that a
+        lower bound of the distance rules out ("pruned"; for "maw", "iaw" and "coupling"
+        with ``p >= 1``). The neighbours are the same. By default pruned, where
+        possible, among 500 models or more.
 
     memory : str, path-like or joblib.Memory, default=None
         Where fitted models and components are kept, by content.
@@ -151,7 +151,7 @@ class HMMRetriever(NeighborsMixin, BaseEstimator):
     def radius_neighbors(
         self, X: Any = None, radius: float | None = None, return_distance: bool = True
     ) -> Any:
-        """Find all models within a distance of each query.
+        """Find the models within a distance of each query.
 
         Parameters
         ----------
@@ -171,7 +171,7 @@ class HMMRetriever(NeighborsMixin, BaseEstimator):
             Distances in increasing order, if `return_distance`.
 
         indices : ndarray of shape (n_queries,) of ndarray
-            Places of the neighbours among the models of `fit`.
+            Indices of the neighbours in the models of `fit`.
         """
         check_is_fitted(self)
         chosen = self.radius if radius is None else radius

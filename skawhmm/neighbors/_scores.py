@@ -39,7 +39,7 @@ def retrieval_curve(
     Returns
     -------
     recall : ndarray of shape (n_levels,)
-        The levels.
+        The levels, from 0 to 1.
 
     precision : ndarray of shape (n_levels,)
         Precision when that recall is first reached, averaged over the queries that
@@ -173,7 +173,7 @@ def precision_at_k(
     Returns
     -------
     scores : ndarray of shape (n_queries,)
-        The shares.
+        One share per query.
 
     Examples
     --------

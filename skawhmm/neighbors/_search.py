@@ -158,10 +158,10 @@ class SearchIndex:
         Parameters
         ----------
         queries : HMMBatch or None
-            As for `kneighbors`.
+            The models to find neighbours of, as in `kneighbors`.
 
         radius : float
-            The distance.
+            Largest distance of a neighbour.
 
         n_jobs : int, default=None
             Number of joblib workers.

@@ -1,6 +1,7 @@
 """Checks of parameters that any function or estimator may have."""
 
 import os
+from functools import partial
 from numbers import Integral, Real
 
 import numpy as np
@@ -135,6 +136,25 @@ def check_numbers(name, values, check):
     if not numbers:
         raise ValueError(f"{name} must hold at least 1 number, got none.")
     return [check(name, number) for number in numbers]
+
+
+def check_counts(name, values):
+    """Return one count or several as a list of integers of at least 1, else raise.
+
+    Parameters
+    ----------
+    name : str
+        The argument as the caller knows it.
+
+    values : object
+        What was given: an integer or a sequence of integers.
+
+    Returns
+    -------
+    counts : list of int
+        The integers, at least one.
+    """
+    return check_numbers(name, values, partial(check_integer, low=1))
 
 
 def check_n_jobs(name, value):
