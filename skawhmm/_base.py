@@ -1,22 +1,233 @@
-"""Models of what users pass as `X`, and their distances to reference models."""
+"""What all estimators share: checks of parameters, input, models, distances, tags."""
 
-from functools import partial
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
 
-import joblib
 import numpy as np
 from sklearn.base import clone
+from sklearn.utils import check_array, column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from skawhmm.distances._aggregated import mixed
+from skawhmm.distances._aggregated import mixed_components
 from skawhmm.distances._pairwise import pairwise_hmm_components, pairwise_hmm_distances
-from skawhmm.distances._resolve import resolve_metric
+from skawhmm.distances._resolve import METRIC_CHECKS, resolve_metric
 from skawhmm.fitting._transformer import HMMTransformer
-from skawhmm.sequences._input import is_models, remembered
-from skawhmm.utils._checks import check_distances
+from skawhmm.models._checks import check_models
+from skawhmm.sequences._checks import check_channels, check_input, is_models
+from skawhmm.sequences._symbols import holds_symbols, symbol_sequences
+from skawhmm.utils._checks import (
+    check_distances,
+    check_memory_place,
+    check_n_jobs,
+    check_parameters,
+    check_random,
+    check_verbose,
+)
+from skawhmm.utils._parallel import content_hash, remembered
 
 
-def fit_models(hmm, X, y, memory):
-    """Return the fitted transformer of sequences, and their models.
+def check_hmm(name, value):
+    """Raise unless `value` can turn sequences into models, or is None.
+
+    Parameters
+    ----------
+    name : str
+        The argument as the caller knows it.
+
+    value : object
+        What was given.
+    """
+    members = ("fit_transform", "transform")
+    able = all(hasattr(value, member) for member in members)
+    if value is not None and (isinstance(value, type) or not able):
+        raise TypeError(
+            f"{name} must be None or a transformer with fit_transform and transform, "
+            f"such as HMMTransformer(), got {value!r}."
+        )
+
+
+class EstimatorMixin:
+    """Checks of parameters, and tags, of every estimator.
+
+    It comes first among the bases of a class: its tags have the last word.
+    """
+
+    # What raises if a parameter is wrong, given its name and value. A subclass adds the
+    # parameters of its own.
+    _parameter_checks: ClassVar[Mapping[str, Callable[[str, Any], Any]]] = {
+        **METRIC_CHECKS,
+        "hmm": check_hmm,
+        "memory": check_memory_place,
+        "n_jobs": check_n_jobs,
+        "random_state": check_random,
+        "verbose": check_verbose,
+    }
+
+    @property
+    def _precomputed(self):
+        """Whether `X` holds distances or components, not models or sequences."""
+        return False
+
+    def _params(self):
+        return self.get_params(deep=False)  # type: ignore[attr-defined]
+
+    def _check_parameters(self):
+        """Check every parameter; `fit` does so before anything else."""
+        check_parameters(self._params(), self._parameter_checks)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags.input_tags.pairwise = self._precomputed
+        tags.input_tags.allow_nan = not self._precomputed
+        tags.input_tags.three_d_array = True
+        if tags.transformer_tags is not None:
+            tags.transformer_tags.preserves_dtype = []
+        return tags
+
+
+class ModelsMixin(EstimatorMixin):
+    """Input of estimators that compare models: models, or sequences and `hmm`.
+
+    A subclass has the parameters `metric`, `hmm` and `n_jobs` and, as far as it needs
+    them, `alpha`, `p`, `metric_params`, `memory` and `verbose`.
+    """
+
+    metric: Any
+    hmm: Any
+    memory: Any
+    n_jobs: int | None
+    verbose: int
+
+    # Of `alpha`, `p` and `metric_params`, those that are no parameters of the subclass.
+    _fixed: ClassVar[Mapping[str, Any]] = {}
+
+    def _check_parameters(self):
+        """Check every parameter; return the distance, or None if it is precomputed."""
+        super()._check_parameters()
+        return None if self._precomputed else self._resolved_metric()
+
+    def _resolved_metric(self, **changed):
+        """Return the distance that the parameters stand for; some may be changed."""
+        names = ("metric", *METRIC_CHECKS)
+        params = self._params()
+        given = {name: params[name] for name in names if name in params}
+        return resolve_metric(**{**given, **self._fixed, **changed})
+
+    def _checked(self, X, *, reset):
+        """Return `X` as a batch of models or a list of sequences."""
+        if not is_models(X):
+            return self._checked_sequences(X, reset=reset)
+        check_models("X", X)
+        check_channels(self, X.n_features, reset=reset)
+        return X
+
+    def _checked_sequences(self, X, *, reset):
+        """Return sequences as a list; texts become columns of characters."""
+        if not holds_symbols(X):
+            return check_input(self, X, reset=reset)
+        sequences = [x[:, None] for x in symbol_sequences(X)]
+        check_channels(self, 1, reset=reset)
+        return sequences
+
+    def _learned_models(self, X, y):
+        """Set `hmm_`; return the models of checked training input."""
+        self.hmm_, models = learned_models(self.hmm, X, y, self.memory)
+        return models
+
+    def _models(self, X):
+        """Return the models of input that comes after `fit`."""
+        return later_models(self.hmm_, self._checked(X, reset=False), self.memory)
+
+    def _distances_between(self, X, Y):
+        """Return the distances of models to reference models, of shape (n_X, n_Y)."""
+        metric = self._resolved_metric()
+        if self.memory is not None and is_mixture(metric):
+            # What is remembered serves every alpha.
+            return mixed_components(self._components_between(X, Y), metric.alpha)
+        return reference_distances(
+            X, Y, metric, memory=self.memory, n_jobs=self.n_jobs, verbose=self.verbose
+        )
+
+    def _components_between(self, X, Y):
+        """Return the components of the distances, of shape (n_X, n_Y, 2)."""
+        metric = self._resolved_metric(alpha=0)
+        return reference_components(
+            X, Y, metric, memory=self.memory, n_jobs=self.n_jobs, verbose=self.verbose
+        )
+
+
+class ReferencesMixin(ModelsMixin):
+    """Input of estimators that also take distances or components as they are.
+
+    With ``metric="precomputed"``, `X` holds those to the training models.
+    """
+
+    @property
+    def _precomputed(self):
+        return isinstance(self.metric, str) and self.metric == "precomputed"
+
+    def _checked(self, X, *, reset):
+        """Return `X` as models, as a list of sequences, or as given distances."""
+        if self._precomputed:
+            return check_precomputed(self, X, reset=reset, square=reset)
+        return super()._checked(X, reset=reset)
+
+    def _learned_models(self, X, y):
+        """Set `hmm_`; return the models of checked input, None if it is distances."""
+        if self._precomputed:
+            self.hmm_ = None
+            return None
+        return super()._learned_models(X, y)
+
+
+def check_targets(y, caller):
+    """Return `y` if it was given, else raise.
+
+    Parameters
+    ----------
+    y : array-like or None
+        What was given.
+
+    caller : str
+        Name of the estimator in the message.
+
+    Returns
+    -------
+    y : array-like
+        The targets.
+    """
+    if y is None:
+        raise ValueError(f"{caller} requires y to be passed, but the target y is None.")
+    return y
+
+
+def check_classes(y, caller):
+    """Return the classes of a training set as an array with one axis.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_samples,)
+        What was given.
+
+    caller : str
+        Name of the estimator in messages.
+
+    Returns
+    -------
+    y : ndarray of shape (n_samples,)
+        The classes.
+    """
+    y = check_array(
+        check_targets(y, caller), ensure_2d=False, dtype=None, input_name="y"
+    )
+    y = column_or_1d(y, warn=True)
+    check_classification_targets(y)
+    return y
+
+
+def learned_models(hmm, X, y, memory):
+    """Return the models of training input, and the transformer fitted to make them.
 
     Parameters
     ----------
@@ -51,13 +262,13 @@ def fit_models(hmm, X, y, memory):
     return remembered(memory, ("fit_transform", hmm, X, y), compute)
 
 
-def transformed(hmm, X, memory):
-    """Return the models of `X` by a transformer that `fit_models` fitted.
+def later_models(hmm, X, memory):
+    """Return the models of input that comes after training.
 
     Parameters
     ----------
     hmm : transformer or None
-        The fitted one; None if models were given to `fit`.
+        The one that `learned_models` fitted; None if `fit` was given models.
 
     X : HMMBatch or list of ndarray
         Checked input.
@@ -85,75 +296,84 @@ def is_mixture(metric):
     return hasattr(metric, "components") and hasattr(metric, "alpha")
 
 
-def reference_distances(X, Y, estimator, alpha):
+def reference_distances(X, Y, metric, *, memory=None, n_jobs=None, verbose=0):
     """Return the distances of models to reference models.
 
     Parameters
     ----------
     X, Y : HMMBatch
-        The models.
+        The models and the reference models.
 
-    estimator : estimator
-        Its parameters `metric`, `p`, `metric_params`, `memory`, `n_jobs` and `verbose`
-        say how.
+    metric : object
+        The distance.
 
-    alpha : float
-        Share of the transition component.
+    memory : None, str, path-like or joblib.Memory, default=None
+        Where distances are kept, by the content of the models.
+
+    n_jobs : int, default=None
+        Number of joblib workers.
+
+    verbose : int, default=0
+        Whether to show a progress bar.
 
     Returns
     -------
     distances : ndarray of shape (n_models_X, n_models_Y)
-        Without NaN.
+        The distances, none of them NaN.
     """
-    chosen = resolve_metric(
-        estimator.metric,
-        alpha=alpha,
-        p=estimator.p,
-        metric_params=estimator.metric_params,
-    )
-    if estimator.memory is not None and is_mixture(chosen):
-        return mixed(reference_components(X, Y, estimator), chosen.alpha)
 
     def compute(X, Y):
-        run = {"n_jobs": estimator.n_jobs, "verbose": estimator.verbose}
-        return pairwise_hmm_distances(X, Y, chosen, **run)
+        return pairwise_hmm_distances(X, Y, metric, n_jobs=n_jobs, verbose=verbose)
 
-    return _computed_once(X, Y, estimator, "distances", compute)
+    return _computed_once(compute, X, Y, ("distances", metric), memory)
 
 
-def reference_components(X, Y, estimator):
-    """Return the components of the distances, of shape (n_models_X, n_models_Y, 2)."""
+def reference_components(X, Y, metric, *, memory=None, n_jobs=None, verbose=0):
+    """Return the components of the distances of models to reference models.
+
+    Parameters
+    ----------
+    X, Y : HMMBatch
+        The models and the reference models.
+
+    metric : object
+        A distance with components.
+
+    memory : None, str, path-like or joblib.Memory, default=None
+        Where components are kept, by the content of the models.
+
+    n_jobs : int, default=None
+        Number of joblib workers.
+
+    verbose : int, default=0
+        Whether to show a progress bar.
+
+    Returns
+    -------
+    components : ndarray of shape (n_models_X, n_models_Y, 2)
+        Marginal and transition components, none of them NaN.
+    """
 
     def compute(X, Y):
-        pair = pairwise_hmm_components(
-            X,
-            Y,
-            estimator.metric,
-            p=estimator.p,
-            metric_params=estimator.metric_params,
-            n_jobs=estimator.n_jobs,
-            verbose=estimator.verbose,
-        )
+        pair = pairwise_hmm_components(X, Y, metric, n_jobs=n_jobs, verbose=verbose)
         return np.stack(pair, axis=-1)
 
-    return _computed_once(X, Y, estimator, "components", compute)
+    return _computed_once(compute, X, Y, ("components", metric), memory)
 
 
-def _computed_once(X, Y, estimator, what, compute):
+def _computed_once(compute, X, Y, key, memory):
+    """Return what is computed for all pairs, from memory if it is there."""
     contents = [_content(X), _content(Y)]
     if Y is X or contents[0] == contents[1]:
         # Models compared with themselves need half of the pairs, for the same result.
         Y, contents[1] = None, None
-    params = (estimator.metric, float(estimator.p), estimator.metric_params)
-    call = partial(compute, X, Y)
-    return check_distances(
-        "metric", remembered(estimator.memory, (what, *contents, *params), call)
-    )
+    values = remembered(memory, (*key, *contents), lambda: compute(X, Y))
+    return check_distances("metric", values)
 
 
 def _content(models):
     """Return what tells models apart: all that a distance may look at."""
-    return models.keys.tobytes(), joblib.hash(models.sequences)
+    return models.keys.tobytes(), content_hash(models.sequences)
 
 
 def check_precomputed(estimator, X, *, reset, square=False):
@@ -201,10 +421,24 @@ def check_precomputed(estimator, X, *, reset, square=False):
 
 
 def mixed_precomputed(X, alpha):
-    """Return distances: components are mixed, distances left as they are."""
+    """Return distances: components are mixed, distances left as they are.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_models, n_models_fit[, 2])
+        Distances or components.
+
+    alpha : float
+        Share of the transition component.
+
+    Returns
+    -------
+    distances : ndarray of shape (n_models, n_models_fit)
+        The distances.
+    """
     if X.ndim == 2:
         return X
     with np.errstate(invalid="ignore"):
-        distances = mixed(X, alpha)
+        distances = mixed_components(X, alpha)
     # An infinite component makes an infinite distance, even if its share is 0.
     return np.where(np.isnan(distances), np.inf, distances)

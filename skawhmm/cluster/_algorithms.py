@@ -15,15 +15,15 @@ from skawhmm.cluster._averaging import (
 from skawhmm.models._batch import HMMBatch
 from skawhmm.utils._compile import KERNEL
 
-# Sample from which medoids are taken as seeds: so many models a cluster that none is
-# missed, so few that their distances take no longer than a round of k-means.
-SAMPLE_A_CLUSTER = 20
+# Models per cluster in the sample whose medoids are the seeds: enough to miss no
+# cluster, few enough that their distances take no longer than a round of k-means.
+SAMPLE_PER_CLUSTER = 20
 
 # Rounds of swaps that find the seeds; they need not be optimal.
 SEED_ROUNDS = 10
 
 # A swap must lower the loss by more than this share of it, so that rounding cannot
-# make two swaps undo each other for ever.
+# make two swaps undo each other forever.
 LOSS_ROUNDING = 1e-12
 
 
@@ -107,13 +107,13 @@ def spread_seeds(models, n_clusters, distances, random_state):
         The models, those of `Members`.
 
     n_clusters : int
-        How many to draw.
+        Number of seeds.
 
     distances : callable
         Takes two batches and returns the matrix of their distances.
 
     random_state : RandomState
-        Draws.
+        Source of the draws.
 
     Returns
     -------
@@ -142,7 +142,7 @@ def spread_seeds(models, n_clusters, distances, random_state):
 
 
 def random_seeds(models, n_clusters, distances, random_state):  # noqa: ARG001
-    """Return any models; the arguments are those of `spread_seeds`."""
+    """Return models drawn at random; the arguments are those of `spread_seeds`."""
     return random_state.choice(len(models), n_clusters, replace=False)
 
 
@@ -161,14 +161,14 @@ def medoid_seeds(models, n_clusters, distances, random_state):
         Takes two batches and returns the matrix of their distances.
 
     random_state : RandomState
-        Draws the sample.
+        Source of the sample.
 
     Returns
     -------
     seeds : ndarray of shape (n_clusters,)
         Different models.
     """
-    size = min(len(models), SAMPLE_A_CLUSTER * n_clusters)
+    size = min(len(models), SAMPLE_PER_CLUSTER * n_clusters)
     sample = random_state.choice(len(models), size, replace=False)
     drawn = models[sample]
     medoids, _ = medoid_partition(distances(drawn, drawn), n_clusters, SEED_ROUNDS)

@@ -17,7 +17,8 @@ from skawhmm.cluster._averaging import (
     trimmed,
 )
 from skawhmm.models._batch import HMMBatch
-from skawhmm.utils._checks import check_integer, check_models, check_real
+from skawhmm.models._checks import check_models
+from skawhmm.utils._checks import check_integer, check_real
 
 # Models tried as the start of an average.
 MAX_STARTS = 10

@@ -1,7 +1,8 @@
 """Clusters of models, around averages or around medoids."""
 
 from collections.abc import Mapping
-from typing import Any
+from functools import partial
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,13 +15,7 @@ from sklearn.base import (
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from skawhmm._base import (
-    check_precomputed,
-    fit_models,
-    mixed_precomputed,
-    reference_distances,
-    transformed,
-)
+from skawhmm._base import ModelsMixin, ReferencesMixin, mixed_precomputed
 from skawhmm.cluster._algorithms import (
     kmeans_partition,
     medoid_partition,
@@ -30,11 +25,15 @@ from skawhmm.cluster._algorithms import (
 )
 from skawhmm.cluster._averaging import make_members
 from skawhmm.distances._pairwise import pairwise_hmm_distances
-from skawhmm.distances._resolve import resolve_metric
-from skawhmm.sequences._input import check_input
 from skawhmm.utils._checks import check_choice, check_integer, check_real
 
 INITS = {"k-means++": spread_seeds, "medoids": medoid_seeds, "random": random_seeds}
+
+
+CLUSTERER_CHECKS = {
+    "n_clusters": partial(check_integer, low=1),
+    "max_iter": partial(check_integer, low=1),
+}
 
 
 class _HMMClusterer(
@@ -53,7 +52,7 @@ class _HMMClusterer(
         Returns
         -------
         distances : ndarray of shape (n_models, n_clusters)
-            The distances.
+            One row per model, one column per cluster.
         """
         check_is_fitted(self)
         return self._to_centers(X)
@@ -72,12 +71,12 @@ class _HMMClusterer(
         Returns
         -------
         distances : ndarray of shape (n_models, n_clusters)
-            The distances.
+            One row per model, one column per cluster.
         """
         return self.fit(X, y).transform(X)
 
     def predict(self, X: Any) -> NDArray[np.intp]:
-        """Return the cluster of each model: that of the nearest centre.
+        """Return one cluster per model: that of the nearest centre.
 
         Parameters
         ----------
@@ -92,16 +91,14 @@ class _HMMClusterer(
         return np.argmin(self.transform(X), axis=1)
 
     def _check_cluster_count(self, n_models):
-        n_clusters = check_integer("n_clusters", self.n_clusters, 1)
-        if n_clusters > n_models:
+        if self.n_clusters > n_models:
             raise ValueError(
                 "n_clusters must be at most the number of models, got "
-                f"n_clusters={n_clusters} for n_samples={n_models}."
+                f"n_clusters={self.n_clusters} for n_samples={n_models}."
             )
-        return n_clusters
 
 
-class HMMKMeans(_HMMClusterer):
+class HMMKMeans(ModelsMixin, _HMMClusterer):
     r"""Clusters of models around averages.
 
     Lloyd's algorithm with :func:`hmm_barycenter` in the place of the mean: models are
@@ -121,12 +118,11 @@ class HMMKMeans(_HMMClusterer):
         what the assignment does; otherwise the best of all rounds is kept.
 
     init : {"k-means++", "medoids", "random"}, default="k-means++"
-        Models to start from: drawn far from each other; medoids of a sample, which
-        misses fewer clusters; or any.
+        Models to start from: drawn far from each other; medoids of a sample, which miss
+        fewer clusters; or drawn at random.
 
     n_init : int, default=3
-        Number of runs from different starts, of which the one with the least inertia is
-        kept.
+        Number of runs from different starts. The one with the least inertia is kept.
 
     max_iter : int, default=100
         Largest number of rounds of a run.
@@ -145,12 +141,12 @@ class HMMKMeans(_HMMClusterer):
         Number of joblib workers for the distances, threads by default.
 
     random_state : int, RandomState instance or None, default=None
-        Draws the starts.
+        Seed of the starts.
 
     Attributes
     ----------
     cluster_centers_ : HMMBatch
-        The averages, one a cluster.
+        The averages, one per cluster.
 
     labels_ : ndarray of shape (n_models,)
         Cluster of each training model.
@@ -183,11 +179,20 @@ class HMMKMeans(_HMMClusterer):
     >>> X, y = make_hmm_sequences(n_sequences=8, separation=8.0, random_state=0)
     >>> hmm = HMMTransformer(n_components=2, random_state=0)
     >>> kmeans = HMMKMeans(n_clusters=2, hmm=hmm, random_state=0).fit(X)
-    >>> kmeans.labels_ == kmeans.labels_[0]
-    array([ True, False,  True, False,  True, False,  True, False])
+    >>> kmeans.labels_
+    array([0, 1, 0, 1, 0, 1, 0, 1])
     >>> kmeans.cluster_centers_
     HMMBatch(n_models=2, n_components=2, n_features=2, covariance_type='diag')
     """
+
+    _fixed: ClassVar = {"p": 2}
+    _parameter_checks: ClassVar = {
+        **ModelsMixin._parameter_checks,
+        **CLUSTERER_CHECKS,
+        "init": partial(check_choice, choices=INITS),
+        "n_init": partial(check_integer, low=1),
+        "tol": partial(check_real, low=0, high=np.inf),
+    }
 
     def __init__(
         self,
@@ -233,31 +238,27 @@ class HMMKMeans(_HMMClusterer):
         self : HMMKMeans
             The fitted clusterer.
         """
-        check_choice("init", self.init, INITS)
-        n_init = check_integer("n_init", self.n_init, 1)
-        max_iter = check_integer("max_iter", self.max_iter, 1)
-        tol = check_real("tol", self.tol, 0, np.inf)
-        X = check_input(self, X, reset=True)
-        n_clusters = self._check_cluster_count(len(X))
-        self.hmm_, models = fit_models(self.hmm, X, y, self.memory)
-        members = make_members(models)
+        self._check_parameters()
+        X = self._checked(X, reset=True)
+        self._check_cluster_count(len(X))
+        members = make_members(self._learned_models(X, y))
         random_state = check_random_state(self.random_state)
         draw, distances = INITS[self.init], self._distances
         starts = (
-            draw(members.models, n_clusters, distances, random_state)
-            for _ in range(n_init)
+            draw(members.models, self.n_clusters, distances, random_state)
+            for _ in range(self.n_init)
         )
         runs = (
-            kmeans_partition(members, seeds, distances, max_iter, tol)
+            kmeans_partition(members, seeds, distances, self.max_iter, self.tol)
             for seeds in starts
         )
         best = min(runs, key=lambda run: run.inertia)
         self.inertia_, self.labels_, self.cluster_centers_, self.n_iter_ = best
-        self._n_features_out = n_clusters
+        self._n_features_out = self.n_clusters
         return self
 
     def score(self, X: Any, y: Any = None) -> float:  # noqa: ARG002
-        """Return how well the centres fit models.
+        """Return how well the centres fit models: the nearer, the higher.
 
         Parameters
         ----------
@@ -275,13 +276,11 @@ class HMMKMeans(_HMMClusterer):
         return -float(np.sum(self.transform(X).min(axis=1) ** 2))
 
     def _to_centers(self, X):
-        X = check_input(self, X, reset=False)
-        models = transformed(self.hmm_, X, self.memory)
-        return self._distances(models, self.cluster_centers_)
+        return self._distances(self._models(X), self.cluster_centers_)
 
     def _distances(self, X, Y):
-        chosen = resolve_metric(self.metric, alpha=self.alpha, p=2)
-        distances = pairwise_hmm_distances(X, Y, chosen, n_jobs=self.n_jobs)
+        metric = self._resolved_metric()
+        distances = pairwise_hmm_distances(X, Y, metric, n_jobs=self.n_jobs)
         if not np.isfinite(distances).all():
             raise ValueError(
                 "metric must give finite distances between models and centres, got "
@@ -289,15 +288,8 @@ class HMMKMeans(_HMMClusterer):
             )
         return distances
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.three_d_array = True
-        tags.transformer_tags.preserves_dtype = []
-        return tags
 
-
-class HMMKMedoids(_HMMClusterer):
+class HMMKMedoids(ReferencesMixin, _HMMClusterer):
     """Clusters of models around medoids: models of the data itself.
 
     The sum of the distances of all models to the medoid of their cluster is minimised
@@ -382,11 +374,16 @@ class HMMKMedoids(_HMMClusterer):
     >>> X, y = make_hmm_sequences(n_sequences=8, separation=8.0, random_state=0)
     >>> models = HMMTransformer(n_components=2, random_state=0).fit_transform(X)
     >>> medoids = HMMKMedoids(n_clusters=2).fit(models)
-    >>> medoids.labels_ == medoids.labels_[0]
-    array([ True, False,  True, False,  True, False,  True, False])
-    >>> medoids.cluster_centers_ == models[medoids.medoid_indices_]
-    True
+    >>> medoids.labels_
+    array([1, 0, 1, 0, 1, 0, 1, 0])
+    >>> medoids.medoid_indices_
+    array([1, 4])
     """
+
+    _parameter_checks: ClassVar = {
+        **ReferencesMixin._parameter_checks,
+        **CLUSTERER_CHECKS,
+    }
 
     def __init__(
         self,
@@ -431,42 +428,27 @@ class HMMKMedoids(_HMMClusterer):
         self : HMMKMedoids
             The fitted clusterer.
         """
-        max_iter = check_integer("max_iter", self.max_iter, 1)
-        if self._precomputed:
-            X = check_precomputed(self, X, reset=True, square=True)
-            self.hmm_, models = None, None
-            n_clusters = self._check_cluster_count(len(X))
+        self._check_parameters()
+        X = self._checked(X, reset=True)
+        self._check_cluster_count(len(X))
+        models = self._learned_models(X, y)
+        if models is None:
             distances = mixed_precomputed(X, self.alpha)
         else:
-            X = check_input(self, X, reset=True)
-            n_clusters = self._check_cluster_count(len(X))
-            self.hmm_, models = fit_models(self.hmm, X, y, self.memory)
-            distances = reference_distances(models, models, self, self.alpha)
-        medoids, self.n_iter_ = medoid_partition(distances, n_clusters, max_iter)
+            distances = self._distances_between(models, models)
+        medoids, self.n_iter_ = medoid_partition(
+            distances, self.n_clusters, self.max_iter
+        )
         own = distances[:, medoids]
         self.medoid_indices_ = medoids
         self.cluster_centers_ = None if models is None else models[medoids]
         self.labels_ = np.argmin(own, axis=1)
         self.inertia_ = float(own.min(axis=1).sum())
-        self._n_features_out = n_clusters
+        self._n_features_out = self.n_clusters
         return self
 
     def _to_centers(self, X):
         if self._precomputed:
-            X = check_precomputed(self, X, reset=False)
+            X = self._checked(X, reset=False)
             return mixed_precomputed(X, self.alpha)[:, self.medoid_indices_]
-        X = check_input(self, X, reset=False)
-        models = transformed(self.hmm_, X, self.memory)
-        return reference_distances(models, self.cluster_centers_, self, self.alpha)
-
-    @property
-    def _precomputed(self):
-        return isinstance(self.metric, str) and self.metric == "precomputed"
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = self._precomputed
-        tags.input_tags.allow_nan = not self._precomputed
-        tags.input_tags.three_d_array = True
-        tags.transformer_tags.preserves_dtype = []
-        return tags
+        return self._distances_between(self._models(X), self.cluster_centers_)

@@ -26,7 +26,7 @@ from skawhmm.models._batch import HMMBatch
 from skawhmm.utils._checks import check_choice, check_integer, check_real, check_seed
 
 
-def mixed(components, alpha):
+def mixed_components(components, alpha):
     """Return the distance that the two components make at `alpha`.
 
     Parameters
@@ -137,7 +137,7 @@ class Aggregated(ABC):
         distances : ndarray of shape (n_pairs,)
             The components mixed at `alpha`.
         """
-        return mixed(self.components(prepared, index_a, index_b), self.alpha)
+        return mixed_components(self.components(prepared, index_a, index_b), self.alpha)
 
     @property
     def marginal_share(self) -> float:

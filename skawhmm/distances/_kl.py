@@ -7,14 +7,9 @@ from numpy.typing import NDArray
 
 from skawhmm.distances._kl_variational import variational_rates
 from skawhmm.models._batch import HMMBatch
+from skawhmm.models._checks import check_kept_sequences
 from skawhmm.models._inference import chains, sample_sequences
-from skawhmm.utils._checks import (
-    check_choice,
-    check_integer,
-    check_kept_sequences,
-    check_real,
-    check_seed,
-)
+from skawhmm.utils._checks import check_choice, check_integer, check_real, check_seed
 
 
 def divergence_rates(own, other, lengths):

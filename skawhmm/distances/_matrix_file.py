@@ -164,3 +164,25 @@ def open_matrix(path, shape, dtype, plan):
             return matrix, journal
     journal.restart()
     return np.lib.format.open_memmap(path, "w+", dtype, shape), journal
+
+
+def check_matrix(name, matrix, shape):
+    """Check that an array can take a result.
+
+    Parameters
+    ----------
+    name : str
+        The argument as the caller knows it.
+
+    matrix : ndarray
+        What was given.
+
+    shape : tuple of int
+        The shape it must have.
+    """
+    floating = np.issubdtype(matrix.dtype, np.floating)
+    if matrix.shape != shape or not floating or not matrix.flags.writeable:
+        raise ValueError(
+            f"{name} must be a writable array of floating-point numbers of shape "
+            f"{shape}, got {matrix.dtype} of shape {matrix.shape}."
+        )

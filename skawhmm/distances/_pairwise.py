@@ -9,16 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm.auto import tqdm
 
-from skawhmm.distances._matrix_file import open_matrix
-from skawhmm.distances._resolve import resolve_metric
+from skawhmm.distances._matrix_file import check_matrix, open_matrix
+from skawhmm.distances._resolve import check_aggregated, resolve_metric
 from skawhmm.models._batch import HMMBatch
-from skawhmm.utils._checks import (
-    check_matrix,
+from skawhmm.models._checks import (
     check_models,
-    check_real,
     check_same_features,
     check_single_model,
 )
+from skawhmm.utils._checks import check_real
 from skawhmm.utils._parallel import Shared, completed
 
 # Memory that the costs and plans of one tile of pairs may take.
@@ -234,7 +233,7 @@ def pairwise_hmm_components(
     (np.float64(1.0), np.float64(1.6))
     """
     chosen = resolve_metric(metric, alpha=0, p=p, metric_params=metric_params)
-    _check_aggregated(metric, chosen)
+    check_aggregated(chosen, metric)
     both = _pairwise(X, Y, chosen, "components", (2,), n_jobs, verbose)
     return both[..., 0], both[..., 1]
 
@@ -335,7 +334,7 @@ def register_states(
     check_single_model("a", a)
     check_single_model("b", b)
     chosen = resolve_metric(metric, alpha=0, p=p, metric_params=metric_params)
-    _check_aggregated(metric, chosen)
+    check_aggregated(chosen, metric)
     check_same_features(a, b, ("a", "b"))
     models = HMMBatch.concatenate([bare_models(a), bare_models(b)])
     plan = registrations(models, chosen, np.array([0]), np.array([1]))[0]
@@ -366,14 +365,6 @@ def registrations(models, metric, index_a, index_b):
     swapped = first != index_a
     plans[swapped] = plans[swapped].swapaxes(1, 2)
     return plans
-
-
-def _check_aggregated(name, metric):
-    if not hasattr(metric, "components"):
-        raise TypeError(
-            f"metric must have a marginal and a transition component, got {name!r}, "
-            "which is a single number."
-        )
 
 
 def bare_models(models):

@@ -239,6 +239,15 @@ class Emission(ABC):
         """Return a drawn sequence as users see it."""
         return x
 
+    def check_scorable(self, sequences):  # noqa: B027 (most can do with any)
+        """Raise if values are missing that a density cannot do without.
+
+        Parameters
+        ----------
+        sequences : list of ndarray of shape (n_timesteps, n_features)
+            Checked sequences.
+        """
+
     def drawn(self, i, path, rng):
         """Draw a checked sequence from model i, given its path of states."""
         raise self._lacking("a density")

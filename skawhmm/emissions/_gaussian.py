@@ -137,6 +137,11 @@ class Gaussian(Emission):
         """Return sequences that a user gave, as arrays (n_timesteps, n_features)."""
         return check_sequences(X, n_features=self.n_features, caller=caller)
 
+    def check_scorable(self, sequences):
+        """Raise if values are missing and covariances are full."""
+        if self.covariance_type == "full":
+            check_no_missing(sequences, "A density with full covariances")
+
     def drawn(self, i, path, rng):
         """Draw a checked sequence from model i, given its path of states."""
         noise = rng.standard_normal((len(path), self.n_features))

@@ -109,12 +109,12 @@ class Poisson(Discrete):
     @classmethod
     def blank(cls, sequences, options):
         """Return a family of one blank state, and the checked training sequences."""
-        sequences = check_counts(sequences, caller=type(options).__name__)
+        sequences = check_count_sequences(sequences, caller=type(options).__name__)
         return cls(np.zeros((1, 1, sequences[0].shape[1]))), sequences
 
     def checked(self, X, caller):
         """Return sequences of counts that a user gave."""
-        return check_counts(X, n_features=self.n_features, caller=caller)
+        return check_count_sequences(X, n_features=self.n_features, caller=caller)
 
     def drawn(self, i, path, rng):
         """Draw a sequence from model i, given its path of states."""
@@ -170,7 +170,7 @@ class Poisson(Discrete):
         return squared_rate_gaps(self.states, index_a, index_b)
 
 
-def check_counts(X, *, n_features=None, caller="HMMTransformer"):
+def check_count_sequences(X, *, n_features=None, caller="HMMTransformer"):
     """Return sequences of counts; the parameters are those of `check_sequences`."""
     sequences = check_sequences(X, n_features=n_features, caller=caller)
     for i, x in enumerate(sequences):

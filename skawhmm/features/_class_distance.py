@@ -1,7 +1,7 @@
-"""Distances to one model a class, as features."""
+"""Distances to one model per class, as features."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -9,19 +9,40 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import check_is_fitted
 
+from skawhmm._base import ModelsMixin, check_classes
 from skawhmm.distances._pairwise import pairwise_hmm_distances
 from skawhmm.fitting._transformer import HMMTransformer
 from skawhmm.models._batch import HMMBatch
-from skawhmm.sequences._input import check_classes, check_input, is_models
-from skawhmm.utils._checks import check_channel_groups, check_distances
+from skawhmm.utils._checks import check_distances
 
 
-class HMMClassDistance(TransformerMixin, BaseEstimator):
-    """Represent a sequence by the distances of its model to one model a class.
+def check_pooling_hmm(name, value):
+    """Raise unless `value` can fit one model to many sequences, or is None.
+
+    Parameters
+    ----------
+    name : str
+        The argument as the caller knows it.
+
+    value : object
+        What was given.
+    """
+    if value is None:
+        return
+    able = hasattr(value, "get_params") and not isinstance(value, type)
+    if not able or "init" not in value.get_params(deep=False):
+        raise TypeError(
+            f"{name} must be None or an HMMTransformer, which fits one model to all "
+            f"sequences of a class, got {value!r}."
+        )
+
+
+class HMMClassDistance(ModelsMixin, TransformerMixin, BaseEstimator):
+    """Represent a sequence by the distances of its model to one model per class.
 
     One model is fitted to all sequences of a class. With groups of channels, such as
-    the joints of a body, there is one for each class and group, compared with the model
-    of the same channels of a sequence.
+    the joints of a body, there is one model per class and group, and it is compared
+    with the model of the same channels of a sequence.
 
     Parameters
     ----------
@@ -42,7 +63,7 @@ class HMMClassDistance(TransformerMixin, BaseEstimator):
         Further parameters of the distance.
 
     hmm : HMMTransformer, default=None
-        How models are fitted, to sequences and to classes. By default
+        Fits the models of sequences and of classes; it is cloned. By default
         ``HMMTransformer()``.
 
     n_jobs : int, default=None
@@ -60,10 +81,10 @@ class HMMClassDistance(TransformerMixin, BaseEstimator):
         Channels of each group by its name.
 
     models_ : list of HMMBatch
-        For each group, one model a class.
+        One batch per group, with one model per class.
 
     hmms_ : list of HMMTransformer
-        For each group, what fits models to sequences.
+        One per group: it turns the channels of the group into models.
 
     n_features_in_ : int
         Number of features of a frame; of columns if `fit` was given a 2-D array.
@@ -98,6 +119,11 @@ class HMMClassDistance(TransformerMixin, BaseEstimator):
     1.0
     """
 
+    _parameter_checks: ClassVar = {
+        **ModelsMixin._parameter_checks,
+        "hmm": check_pooling_hmm,
+    }
+
     def __init__(
         self,
         groups: Mapping[str, Sequence[int]] | Sequence[Sequence[int]] | None = None,
@@ -120,7 +146,7 @@ class HMMClassDistance(TransformerMixin, BaseEstimator):
         self.verbose = verbose
 
     def fit(self, X: Any, y: ArrayLike) -> "HMMClassDistance":
-        """Fit one model for each class and group.
+        """Fit one model per class and group.
 
         Parameters
         ----------
@@ -136,8 +162,9 @@ class HMMClassDistance(TransformerMixin, BaseEstimator):
         self : HMMClassDistance
             The fitted transformer.
         """
-        y = check_classes(self, y)
-        sequences = self._check_sequences(X, reset=True)
+        self._check_parameters()
+        y = check_classes(y, type(self).__name__)
+        sequences = self._checked_sequences(X, reset=True)
         check_consistent_length(sequences, y)
         self.classes_, codes = np.unique(y, return_inverse=True)
         self.groups_ = check_channel_groups(self.groups, sequences[0].shape[1])
@@ -167,16 +194,14 @@ class HMMClassDistance(TransformerMixin, BaseEstimator):
             Distances, the classes of a group beside each other.
         """
         check_is_fitted(self)
-        sequences = self._check_sequences(X, reset=False)
+        sequences = self._checked_sequences(X, reset=False)
+        metric = self._resolved_metric()
         parts = zip(self.groups_.values(), self.hmms_, self.models_, strict=True)
         blocks = [
             pairwise_hmm_distances(
                 hmm.transform([x[:, channels] for x in sequences]),
                 models,
-                self.metric,
-                alpha=self.alpha,
-                p=self.p,
-                metric_params=self.metric_params,
+                metric,
                 n_jobs=self.n_jobs,
                 verbose=self.verbose,
             )
@@ -203,28 +228,60 @@ class HMMClassDistance(TransformerMixin, BaseEstimator):
         ]
         return np.array(names, dtype=object)
 
-    def _check_sequences(self, X, reset):
-        if is_models(X):
-            raise TypeError(
-                "X must hold sequences for HMMClassDistance, which fits a model to all "
-                "sequences of a class, got an HMMBatch."
-            )
-        return check_input(self, X, reset=reset)
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
-        tags.input_tags.allow_nan = True
-        tags.input_tags.three_d_array = True
-        tags.transformer_tags.preserves_dtype = []
         return tags
 
 
 def _class_models(hmm, sequences, codes):
-    """Return one model a class, fitted to all of its sequences together."""
+    """Return one model per class, fitted to all sequences of the class."""
     models = []
     for code in range(codes.max() + 1):
         members = [x for x, own in zip(sequences, codes, strict=True) if own == code]
         pooled = clone(hmm).set_params(init="pooled").fit(members)
         models.append(pooled.pooled_model_)
     return HMMBatch.concatenate(models)
+
+
+def check_channel_groups(groups, n_features):
+    """Return the channels of each group by its name.
+
+    Parameters
+    ----------
+    groups : dict or sequence of sequences of int, or None
+        What was given; None stands for one group of all channels.
+
+    n_features : int
+        Number of channels.
+
+    Returns
+    -------
+    groups : dict of ndarray of int
+        The channels.
+    """
+    if groups is None:
+        return {"all": np.arange(n_features)}
+    if not isinstance(groups, Iterable) or isinstance(groups, str):
+        raise TypeError(
+            "groups must be a dict or a sequence of lists of channel numbers, got "
+            f"{groups!r}."
+        )
+    if not isinstance(groups, Mapping):
+        groups = {f"group{n}": channels for n, channels in enumerate(groups)}
+    if not groups:
+        raise ValueError("groups must hold at least one group of channels, got none.")
+    checked = {}
+    for name, channels in groups.items():
+        array = np.asarray(channels)
+        if array.ndim != 1 or array.size == 0 or array.dtype.kind not in "iu":
+            raise ValueError(
+                f"groups[{name!r}] must be a list of channel numbers, got {channels!r}."
+            )
+        if array.min() < 0 or array.max() >= n_features:
+            raise ValueError(
+                f"groups[{name!r}] must hold channels from 0 to {n_features - 1}, got "
+                f"{channels!r}."
+            )
+        checked[str(name)] = array
+    return checked

@@ -1,8 +1,9 @@
 """One vector per sequence: its statistics relative to shared reference models."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any
+from functools import partial
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
@@ -13,6 +14,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from skawhmm._base import EstimatorMixin
 from skawhmm.features._embedding_blocks import (
     BLOCKS,
     Recipe,
@@ -27,9 +29,15 @@ from skawhmm.features._embedding_references import (
     writable_model,
 )
 from skawhmm.models._batch import HMMBatch
-from skawhmm.sequences._input import check_input, is_models
+from skawhmm.sequences._checks import check_input
 from skawhmm.sequences._preprocessing import Deltas, TimeChannel
-from skawhmm.utils._checks import check_choice, check_integer, check_real
+from skawhmm.utils._checks import (
+    check_boolean,
+    check_choice,
+    check_counts,
+    check_integer,
+    check_real,
+)
 from skawhmm.utils._parallel import Shared, completed, writable
 
 # Frames of a task, and the most sequences: enough work to hand out, little memory.
@@ -39,7 +47,51 @@ TASK_SEQUENCES = 64
 RIDGE_ALPHAS = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
 
 
-class HMMEmbedding(TransformerMixin, BaseEstimator):
+def check_blocks(name, value):
+    """Return the blocks of the vectors as a list of names, or raise.
+
+    Parameters
+    ----------
+    name : str
+        The argument as the caller knows it.
+
+    value : object
+        What was given: a name or a sequence of names.
+
+    Returns
+    -------
+    blocks : list of str
+        The names.
+    """
+    if not isinstance(value, Iterable):
+        raise TypeError(f"{name} must name some of {list(BLOCKS)}, got {value!r}.")
+    blocks = [value] if isinstance(value, str) else list(value)
+    if not blocks:
+        raise ValueError(f"{name} must name at least 1 of {list(BLOCKS)}, got none.")
+    return [check_choice(name, block, tuple(BLOCKS)) for block in blocks]
+
+
+def check_dtype(name, value):
+    """Raise unless `value` is single or double precision.
+
+    Parameters
+    ----------
+    name : str
+        The argument as the caller knows it.
+
+    value : object
+        What was given.
+    """
+    wanted = f"{name} must be numpy.float32 or numpy.float64, got {value!r}."
+    try:
+        dtype = np.dtype(value)
+    except (TypeError, ValueError) as error:
+        raise TypeError(wanted) from error
+    if dtype not in {np.dtype("f4"), np.dtype("f8")}:
+        raise ValueError(wanted)
+
+
+class HMMEmbedding(EstimatorMixin, TransformerMixin, BaseEstimator):
     r"""Turn every sequence into a vector relative to shared reference models.
 
     `fit` learns a few hidden Markov models of all training frames. `transform` runs
@@ -66,10 +118,10 @@ class HMMEmbedding(TransformerMixin, BaseEstimator):
         Number of states of each reference. Fewer distinct frames give fewer states.
 
     relevance : float, default=2.0
-        Weight of the reference when it is adapted, in frames a state.
+        Weight of the reference when it is adapted, in frames per state.
 
     blocks : str or sequence of str, default=("means", "scales", "thirds")
-        What the vectors hold.
+        Blocks of the list above that the vectors hold.
 
     reference : {"hmm", "mixture"}, default="hmm"
         Whether references are hidden Markov models, or mixtures whose next state does
@@ -118,7 +170,7 @@ class HMMEmbedding(TransformerMixin, BaseEstimator):
     See Also
     --------
     make_classifier : Classifier of sequences built on these vectors.
-    HMMTransformer : One model a sequence, for distances between models.
+    HMMTransformer : One model per sequence, for distances between models.
 
     Notes
     -----
@@ -129,12 +181,30 @@ class HMMEmbedding(TransformerMixin, BaseEstimator):
 
     Examples
     --------
+    >>> from sklearn.linear_model import RidgeClassifier
+    >>> from sklearn.pipeline import make_pipeline
     >>> from skawhmm import HMMEmbedding
     >>> from skawhmm.datasets import make_hmm_sequences
-    >>> X, y = make_hmm_sequences(n_sequences=6, n_features=3, random_state=0)
-    >>> HMMEmbedding(n_components=(2, 4), random_state=0).fit_transform(X).shape
-    (6, 90)
+    >>> X, y = make_hmm_sequences(n_sequences=40, n_features=3, random_state=0)
+    >>> vectors = HMMEmbedding(n_components=(2, 4), random_state=0)
+    >>> ridge = make_pipeline(vectors, RidgeClassifier()).fit(X[:20], y[:20])
+    >>> ridge.score(X[20:], y[20:])
+    1.0
     """
+
+    _parameter_checks: ClassVar = {
+        **EstimatorMixin._parameter_checks,
+        "n_components": check_counts,
+        "relevance": partial(check_real, low=0, high=np.inf, include_low=False),
+        "blocks": check_blocks,
+        "reference": partial(check_choice, choices=("hmm", "mixture")),
+        "normalize": check_boolean,
+        "n_frames": partial(check_integer, low=1),
+        "max_iter": partial(check_integer, low=1),
+        "tol": partial(check_real, low=0, high=np.inf),
+        "reg_covar": partial(check_real, low=0, high=np.inf),
+        "dtype": check_dtype,
+    }
 
     def __init__(
         self,
@@ -184,8 +254,9 @@ class HMMEmbedding(TransformerMixin, BaseEstimator):
         self : HMMEmbedding
             The fitted transformer.
         """
-        sizes = self._check_parameters()
-        sequences = self._check_sequences(X, reset=True)
+        self._check_parameters()
+        sizes = check_counts("n_components", self.n_components)
+        sequences = check_input(self, X, reset=True)
         rng = check_random_state(self.random_state)
         options = ReferenceOptions(
             self.reference == "hmm",
@@ -213,10 +284,10 @@ class HMMEmbedding(TransformerMixin, BaseEstimator):
         Returns
         -------
         vectors : ndarray of shape (n_sequences, n_features_out)
-            One row a sequence.
+            One row per sequence.
         """
         check_is_fitted(self)
-        sequences = self._check_sequences(X, reset=False)
+        sequences = check_input(self, X, reset=False)
         shared = Shared((sequences, self._recipe()), sum(x.nbytes for x in sequences))
         tasks = task_ranges([len(x) for x in sequences])
         results = completed(
@@ -263,7 +334,7 @@ class HMMEmbedding(TransformerMixin, BaseEstimator):
         return [
             f"r{r}_{name}"
             for r, reference in enumerate(self._references)
-            for block in checked_blocks(self.blocks)
+            for block in check_blocks("blocks", self.blocks)
             for name in block_names(block, len(reference.weights), channels)
         ]
 
@@ -272,7 +343,7 @@ class HMMEmbedding(TransformerMixin, BaseEstimator):
         return Recipe(
             [writable_model(r.model) for r in self._references],
             replace(self._coordinates, centre=centre, scale=scale),
-            checked_blocks(self.blocks),
+            check_blocks("blocks", self.blocks),
             float(self.relevance),
             bool(self.normalize),
         )
@@ -286,47 +357,6 @@ class HMMEmbedding(TransformerMixin, BaseEstimator):
             weights=[reference.weights for reference in self._references],
             startprobs=[model.startprob for model in models],
         )
-
-    def _check_parameters(self):
-        check_choice("reference", self.reference, ("hmm", "mixture"))
-        check_real("relevance", self.relevance, 0, np.inf, include_low=False)
-        checked_blocks(self.blocks)
-        for name in ("n_frames", "max_iter"):
-            check_integer(name, getattr(self, name), 1)
-        for name in ("tol", "reg_covar"):
-            check_real(name, getattr(self, name), 0, np.inf)
-        if np.dtype(self.dtype) not in {np.dtype("f4"), np.dtype("f8")}:
-            raise ValueError(
-                f"dtype must be numpy.float32 or numpy.float64, got {self.dtype!r}."
-            )
-        sizes = np.atleast_1d(np.asarray(self.n_components, dtype=object)).tolist()
-        if not sizes:
-            raise ValueError("n_components must name at least 1 reference, got none.")
-        return [check_integer("n_components", size, 1) for size in sizes]
-
-    def _check_sequences(self, X, reset):
-        if is_models(X):
-            raise TypeError(
-                f"X must hold sequences for {type(self).__name__}, got an HMMBatch."
-            )
-        return check_input(self, X, reset=reset)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.three_d_array = True
-        tags.input_tags.allow_nan = True
-        tags.transformer_tags.preserves_dtype = []
-        return tags
-
-
-def checked_blocks(blocks):
-    """Return the blocks as a list of names, or raise."""
-    names = [blocks] if isinstance(blocks, str) else list(blocks)
-    if not names:
-        raise ValueError(f"blocks must name at least 1 of {list(BLOCKS)}, got none.")
-    for name in names:
-        check_choice("blocks", name, tuple(BLOCKS))
-    return names
 
 
 def task_ranges(lengths):
@@ -391,8 +421,8 @@ def make_classifier(
     >>> from skawhmm.datasets import make_hmm_sequences
     >>> X, y = make_hmm_sequences(n_sequences=30, random_state=0)
     >>> search = make_classifier(cv=2, random_state=0).fit(X[:20], y[:20])
-    >>> search.predict(X[20:]).shape
-    (10,)
+    >>> search.score(X[20:], y[20:])
+    1.0
     """
     pipeline = Pipeline(
         [

@@ -1,7 +1,8 @@
 """Distances between models as transformers: matrices, kernels and mixtures."""
 
 from collections.abc import Mapping
-from typing import Any
+from functools import partial
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,22 +14,36 @@ from sklearn.base import (
 from sklearn.utils.validation import check_is_fitted
 
 from skawhmm._base import (
+    EstimatorMixin,
+    ModelsMixin,
     check_precomputed,
-    fit_models,
     mixed_precomputed,
-    reference_components,
-    reference_distances,
-    transformed,
 )
-from skawhmm.distances._resolve import resolve_metric
-from skawhmm.sequences._input import check_input
+from skawhmm.distances._resolve import check_aggregated
 from skawhmm.utils._checks import check_choice, check_real
 
 OUTPUTS = ("distance", "kernel", "psd_kernel", "components")
 
 
+def check_gamma(name, value):
+    """Raise unless `value` is the rate of a kernel: a number above 0, or "scale".
+
+    Parameters
+    ----------
+    name : str
+        The argument as the caller knows it.
+
+    value : object
+        What was given.
+    """
+    if isinstance(value, str):
+        check_choice(name, value, ("scale",))
+    else:
+        check_real(name, value, 0, np.inf, include_low=False)
+
+
 class PairwiseHMMDistance(
-    ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
+    ModelsMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 ):
     r"""Represent a model by its distances to the reference models.
 
@@ -116,16 +131,36 @@ class PairwiseHMMDistance(
 
     Examples
     --------
-    >>> from skawhmm import HMMTransformer, PairwiseHMMDistance
+    Two models that differ in their states and in how they move between them:
+
+    >>> from skawhmm import HMMBatch, HMMTransformer, PairwiseHMMDistance
+    >>> models = HMMBatch(
+    ...     transmats=[[[0.9, 0.1], [0.1, 0.9]], [[0.5, 0.5], [0.5, 0.5]]],
+    ...     means=[[[0.0], [2.0]], [[1.0], [3.0]]],
+    ...     covars=[[[1.0], [1.0]], [[1.0], [1.0]]],
+    ... )
+    >>> PairwiseHMMDistance(alpha=0.5).fit_transform(models)
+    array([[0. , 1.3],
+           [1.3, 0. ]])
+
+    Sequences classified by a support vector machine on the kernel:
+
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.svm import SVC
     >>> from skawhmm.datasets import make_hmm_sequences
-    >>> X, y = make_hmm_sequences(n_sequences=6, random_state=0)
-    >>> models = HMMTransformer(n_components=2, random_state=0).fit_transform(X)
-    >>> PairwiseHMMDistance(alpha=0.3).fit_transform(models).shape
-    (6, 6)
-    >>> distance = PairwiseHMMDistance(hmm=HMMTransformer(n_components=2))
-    >>> distance.fit(X[:4]).transform(X).shape
-    (6, 4)
+    >>> X, y = make_hmm_sequences(n_sequences=40, separation=3, random_state=0)
+    >>> hmm = HMMTransformer(n_components=3, random_state=0)
+    >>> kernel = PairwiseHMMDistance(hmm=hmm, output="psd_kernel")
+    >>> svm = make_pipeline(kernel, SVC(kernel="precomputed"))
+    >>> svm.fit(X[:20], y[:20]).score(X[20:], y[20:])
+    1.0
     """
+
+    _parameter_checks: ClassVar = {
+        **ModelsMixin._parameter_checks,
+        "output": partial(check_choice, choices=OUTPUTS),
+        "gamma": check_gamma,
+    }
 
     def __init__(
         self,
@@ -208,30 +243,18 @@ class PairwiseHMMDistance(
             matrices along the last axis.
         """
         check_is_fitted(self)
-        X = check_input(self, X, reset=False)
-        return self._between(transformed(self.hmm_, X, self.memory))
+        return self._between(self._models(X))
 
     def _fit(self, X, y):
         """Learn; return the distances between the references if they were needed."""
-        check_choice("output", self.output, OUTPUTS)
-        if self.gamma != "scale":
-            check_real("gamma", self.gamma, 0, np.inf, include_low=False)
-        chosen = resolve_metric(
-            self.metric, alpha=self.alpha, p=self.p, metric_params=self.metric_params
-        )
-        if self.output == "psd_kernel" and not chosen.symmetric:
-            raise ValueError(
-                'output must not be "psd_kernel" with a distance that is not '
-                f"symmetric, got metric={self.metric!r}."
-            )
-        X = check_input(self, X, reset=True)
-        self.hmm_, self.models_ = fit_models(self.hmm, X, y, self.memory)
+        self._check_parameters()
+        self.models_ = self._learned_models(self._checked(X, reset=True), y)
         self._n_features_out = len(self.models_)
         for name in {"gamma_", "projection_"} & vars(self).keys():
             delattr(self, name)
         if self.output not in {"kernel", "psd_kernel"}:
             return None
-        distances = reference_distances(self.models_, self.models_, self, self.alpha)
+        distances = self._distances_between(self.models_, self.models_)
         self.gamma_ = _scale(distances) if self.gamma == "scale" else float(self.gamma)
         if self.output == "psd_kernel":
             self.projection_ = _positive_projection(np.exp(-self.gamma_ * distances))
@@ -239,23 +262,29 @@ class PairwiseHMMDistance(
 
     def _between(self, models):
         if self.output == "components":
-            return reference_components(models, self.models_, self)
-        distances = reference_distances(models, self.models_, self, self.alpha)
+            return self._components_between(models, self.models_)
+        distances = self._distances_between(models, self.models_)
         return distances if self.output == "distance" else self._kernel(distances)
 
     def _kernel(self, distances):
         kernel = np.exp(-self.gamma_ * distances)
         return kernel @ self.projection_ if self.output == "psd_kernel" else kernel
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.three_d_array = True
-        tags.transformer_tags.preserves_dtype = []
-        return tags
+    def _check_parameters(self):
+        metric = super()._check_parameters()
+        if self.output == "components":
+            check_aggregated(metric, self.metric)
+        if self.output == "psd_kernel" and not metric.symmetric:
+            raise ValueError(
+                'output must not be "psd_kernel" with a distance that is not '
+                f"symmetric, got metric={self.metric!r}."
+            )
+        return metric
 
 
-class AlphaMixer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class AlphaMixer(
+    EstimatorMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
+):
     """Make distances of their marginal and transition components.
 
     The components of all pairs are computed once, outside of a grid search over
@@ -283,15 +312,15 @@ class AlphaMixer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     >>> from sklearn.pipeline import Pipeline
     >>> from skawhmm import AlphaMixer, HMMTransformer, PairwiseHMMDistance
     >>> from skawhmm.datasets import make_hmm_sequences
-    >>> X, y = make_hmm_sequences(n_sequences=20, random_state=0)
-    >>> hmm = HMMTransformer(n_components=2, random_state=0)
+    >>> X, y = make_hmm_sequences(40, differ_in="transitions", random_state=0)
+    >>> hmm = HMMTransformer(n_components=3, random_state=0)
     >>> components = PairwiseHMMDistance(hmm=hmm, output="components").fit_transform(X)
     >>> knn = KNeighborsClassifier(metric="precomputed")
     >>> pipe = Pipeline([("mix", AlphaMixer()), ("knn", knn)])
     >>> grid = {"mix__alpha": [0, 0.25, 0.5, 0.75, 1], "knn__n_neighbors": [1, 3]}
     >>> search = GridSearchCV(pipe, grid, cv=4).fit(components, y)
-    >>> sorted(search.best_params_)
-    ['knn__n_neighbors', 'mix__alpha']
+    >>> search.best_params_["mix__alpha"], float(search.best_score_)
+    (0.5, 1.0)
     """
 
     def __init__(self, alpha: float = 0.1) -> None:
@@ -315,7 +344,7 @@ class AlphaMixer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         self : AlphaMixer
             The fitted transformer.
         """
-        check_real("alpha", self.alpha, 0, 1)
+        self._check_parameters()
         stack = check_precomputed(self, X, reset=True, square=True)
         self._n_features_out = stack.shape[1]
         return self
@@ -336,12 +365,9 @@ class AlphaMixer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         check_is_fitted(self)
         return mixed_precomputed(check_precomputed(self, X, reset=False), self.alpha)
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = True
-        tags.input_tags.three_d_array = True
-        tags.transformer_tags.preserves_dtype = []
-        return tags
+    @property
+    def _precomputed(self):
+        return True
 
 
 def _scale(distances):

@@ -22,6 +22,7 @@ from skawhmm.models._checks import (
     check_info,
     check_model_shapes,
     check_observed,
+    check_paired,
 )
 from skawhmm.models._inference import (
     best_paths,
@@ -30,7 +31,7 @@ from skawhmm.models._inference import (
     sample_sequences,
 )
 from skawhmm.numerics._stationary import stationary_law
-from skawhmm.utils._checks import check_integer, check_paired, check_seed
+from skawhmm.utils._checks import check_integer, check_seed
 
 FILE_KIND = "skawhmm.HMMBatch"
 FILE_VERSION = 1

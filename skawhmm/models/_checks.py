@@ -1,4 +1,4 @@
-"""Checks of the arrays a batch of models is made of, and their error messages."""
+"""Checks of models and of the arrays they are made of, and their error messages."""
 
 from typing import Any
 
@@ -217,3 +217,115 @@ def check_carried(sequences, n_models, n_features):
                 f"{array.shape} for model {n}."
             )
     return arrays
+
+
+def check_models(name, models):
+    """Return `models` if it is a batch that holds a model, else raise.
+
+    Parameters
+    ----------
+    name : str
+        The argument as the caller knows it.
+
+    models : object
+        What was given.
+
+    Returns
+    -------
+    models : HMMBatch
+        The batch.
+    """
+    if not hasattr(models, "emission"):
+        raise TypeError(
+            f"{name} must be an HMMBatch, got {type(models).__name__}. "
+            "HMMTransformer makes one from sequences."
+        )
+    if len(models) == 0:
+        raise ValueError(f"{name} must hold at least one model, got none.")
+    return models
+
+
+def check_single_model(name, models):
+    """Return `models` if it is a batch of exactly one model, else raise.
+
+    Parameters
+    ----------
+    name : str
+        The argument as the caller knows it.
+
+    models : object
+        What was given.
+
+    Returns
+    -------
+    models : HMMBatch
+        The batch.
+    """
+    if len(check_models(name, models)) != 1:
+        raise ValueError(
+            f"{name} must hold one model, got {len(models)}. models[i] takes one out "
+            "of a batch."
+        )
+    return models
+
+
+def check_same_features(X, Y, names=("X", "Y")):
+    """Check that the models of two batches can be compared.
+
+    Parameters
+    ----------
+    X, Y : HMMBatch
+        The two batches.
+
+    names : tuple of str, default=("X", "Y")
+        The arguments as the caller knows them.
+    """
+    one, two = names
+    if X.n_features != Y.n_features:
+        raise ValueError(
+            f"{one} and {two} must have the same number of features, got "
+            f"{X.n_features} and {Y.n_features}."
+        )
+    if X.observed is None and Y.observed is None:
+        return
+    # Few masks differ, and comparing those keeps the memory small.
+    masks, rows = np.unique(X.emission.masks(), axis=0, return_index=True)
+    others, columns = np.unique(Y.emission.masks(), axis=0, return_index=True)
+    apart = np.argwhere(masks @ others.T == 0)
+    if len(apart):
+        i, j = min((int(rows[k]), int(columns[m])) for k, m in apart)
+        raise ValueError(
+            f"Models must share an observed feature, got none for model {i} of {one} "
+            f"and model {j} of {two}."
+        )
+
+
+def check_kept_sequences(models):
+    """Check that models carry the sequences they were fitted to.
+
+    Parameters
+    ----------
+    models : HMMBatch
+        The models.
+    """
+    if models.sequences is None:
+        raise ValueError(
+            "method='data' needs models that carry their sequences, got models without."
+            " HMMTransformer(keep_sequences=True) makes them."
+        )
+    models.emission.check_scorable(models.sequences)
+
+
+def check_paired(n_models, n_sequences):
+    """Check that models and sequences go together one by one.
+
+    Parameters
+    ----------
+    n_models, n_sequences : int
+        Their numbers.
+    """
+    if 1 not in {n_models, n_sequences} and n_models != n_sequences:
+        raise ValueError(
+            f"X must hold a sequence for each of {n_models} models (or one for all), "
+            f"got {n_sequences}."
+        )

@@ -1,50 +1,80 @@
 """What estimators by nearest models have in common."""
 
-from typing import Any
+from collections.abc import Callable
+from functools import partial
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.sparse import csr_matrix, identity
 from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import check_is_fitted
 
-from skawhmm._base import (
-    check_precomputed,
-    fit_models,
-    mixed_precomputed,
-    reference_distances,
-    transformed,
-)
-from skawhmm.distances._resolve import resolve_metric
+from skawhmm._base import ReferencesMixin, mixed_precomputed
 from skawhmm.neighbors._from_distances import nearest, nearest_others, neighbor_graph
-from skawhmm.neighbors._search import SearchIndex, can_prune
-from skawhmm.sequences._input import check_input
-from skawhmm.utils._checks import check_choice, check_neighbor_count, check_prunable
+from skawhmm.neighbors._search import (
+    SearchIndex,
+    can_prune,
+    check_prunable,
+    has_bounds,
+)
+from skawhmm.utils._checks import check_choice, check_integer
 
 ALGORITHMS = ("auto", "pruned", "brute")
+WEIGHTS = ("uniform", "distance")
 
 # Among fewer models a search through all is as fast as one by bounds.
 MIN_PRUNED = 500
 
 
-class NeighborsMixin:
-    """What estimators by nearest models have in common.
+def check_neighbor_count(n_neighbors, n_available):
+    """Return a number of neighbours if there are as many models, else raise.
 
-    A subclass has the parameters `n_neighbors`, `metric`, `alpha`, `p`,
-    `metric_params`, `hmm`, `algorithm`, `memory`, `n_jobs` and `verbose`.
+    Parameters
+    ----------
+    n_neighbors : object
+        What was given.
+
+    n_available : int
+        Number of models that can be neighbours.
+
+    Returns
+    -------
+    n_neighbors : int
+        The number.
+    """
+    number = check_integer("n_neighbors", n_neighbors, 1)
+    if number > n_available:
+        raise ValueError(
+            f"n_neighbors must be at most the number of models to choose from, got "
+            f"n_neighbors = {number}, n_samples = {n_available}."
+        )
+    return number
+
+
+def check_weights(name, value):
+    """Raise unless `value` says how scikit-learn weighs neighbours.
+
+    Parameters
+    ----------
+    name : str
+        The argument as the caller knows it.
+
+    value : object
+        What was given.
+    """
+    if value is not None and not callable(value):
+        check_choice(name, value, WEIGHTS)
+
+
+class KNeighborsMixin:
+    """Methods that find nearest models, for any estimator that can search.
+
+    A subclass has `_nearest`, which takes queries and a number of neighbours and
+    returns distances and indices, and `_n_references`, the number of models searched.
     """
 
-    n_neighbors: int
-    weights: Any
-    metric: Any
-    alpha: float
-    hmm: Any
-    memory: Any
-    algorithm: str
-    models_: Any
-    p: float
-    metric_params: Any
-    n_jobs: int | None
-    verbose: int
+    _nearest: Callable[..., Any]
+    _n_references: Any
 
     def kneighbors(
         self,
@@ -61,7 +91,7 @@ class NeighborsMixin:
             models, none of which is its own neighbour.
 
         n_neighbors : int, default=None
-            How many; by default as the parameter says.
+            Number of neighbours per query; by default that of the estimator.
 
         return_distance : bool, default=True
             Whether to return distances as well.
@@ -72,8 +102,8 @@ class NeighborsMixin:
             Distances in increasing order, if `return_distance`.
 
         indices : ndarray of shape (n_queries, n_neighbors)
-            Places of the neighbours in the training data. Of neighbours at equal
-            distance the first comes first.
+            Indices of the neighbours in the training data. Neighbours at equal distance
+            are in the order of the training data.
         """
         check_is_fitted(self)
         found, indices = self._nearest(X, n_neighbors)
@@ -91,7 +121,7 @@ class NeighborsMixin:
             models, none of which is its own neighbour.
 
         n_neighbors : int, default=None
-            How many; by default as the parameter says.
+            Number of neighbours per query; by default that of the estimator.
 
         mode : {"connectivity", "distance"}, default="connectivity"
             Whether the entries are ones or distances.
@@ -105,24 +135,30 @@ class NeighborsMixin:
         check_choice("mode", mode, ("connectivity", "distance"))
         found, indices = self._nearest(X, n_neighbors)
         values = found if mode == "distance" else np.ones_like(found)
-        return neighbor_graph(values, indices, self.n_samples_fit_)
+        return neighbor_graph(values, indices, self._n_references)
 
-    def _fit_references(self, X, y=None):
-        check_neighbor_count(self.n_neighbors, np.inf)
-        if self._precomputed:
-            X = check_precomputed(self, X, reset=True, square=True)
-            check_consistent_length(X, y)
-            self._between_references = mixed_precomputed(X, self.alpha)
-            self.hmm_, self.models_ = None, None
-        else:
-            X = check_input(self, X, reset=True)
-            check_consistent_length(X, y)
-            self._between_references = None
-            self.hmm_, self.models_ = fit_models(self.hmm, X, y, self.memory)
-        self.n_samples_fit_ = len(X)
-        check_choice("algorithm", self.algorithm, ALGORITHMS)
-        # What searches change, so that `fit` alone adds attributes.
-        self._searched = {}
+
+class NeighborsMixin(KNeighborsMixin, ReferencesMixin):
+    """What estimators by nearest models have in common.
+
+    A subclass has the parameters `n_neighbors`, `metric`, `alpha`, `p`,
+    `metric_params`, `hmm`, `algorithm`, `memory`, `n_jobs` and `verbose`.
+    """
+
+    n_neighbors: int
+    weights: Any
+    alpha: float
+    p: float
+    metric_params: Any
+    algorithm: str
+    models_: Any
+
+    _parameter_checks: ClassVar = {
+        **ReferencesMixin._parameter_checks,
+        "n_neighbors": partial(check_integer, low=1),
+        "weights": check_weights,
+        "algorithm": partial(check_choice, choices=ALGORITHMS),
+    }
 
     @property
     def n_distance_evaluations_(self) -> int:
@@ -135,10 +171,34 @@ class NeighborsMixin:
         """Number of pairs that each stage of the last search looked at.
 
         A pruned search has the stages "centroid", "relaxed", "marginal" and "distance";
-        a search through everything only the last one.
+        a search through all models only has the last one.
         """
         check_is_fitted(self)
         return dict(self._searched.get("counts", {}))
+
+    def _check_parameters(self):
+        metric = super()._check_parameters()
+        if self.algorithm == "pruned" and metric is not None:
+            check_prunable(has_bounds(metric), self.metric)
+        return metric
+
+    def _fit_references(self, X, y=None, n_voters=1):
+        """Keep the models of `X`; there must be at least `n_voters`."""
+        X = self._checked(X, reset=True)
+        check_consistent_length(X, y)
+        # scikit-learn compares the two numbers at the first query; here that would be
+        # after all models have been fitted. Of its common checks only one fits fewer
+        # samples than neighbours: a single one, and it accepts "n_samples = 1" in the
+        # error.
+        check_neighbor_count(n_voters, len(X))
+        self.n_samples_fit_ = len(X)
+        self._given = X if self._precomputed else None
+        self.models_ = self._learned_models(X, y)
+        if self.algorithm == "pruned" and self.models_ is not None:
+            possible = can_prune(self._resolved_metric(), self.models_)
+            check_prunable(possible, self.metric)
+        # What searches change, so that `fit` alone adds attributes.
+        self._searched = {}
 
     def __getstate__(self) -> Any:
         # The index is made again from the models; it need not be stored with them.
@@ -147,17 +207,23 @@ class NeighborsMixin:
             state = {**state, "_searched": {}}
         return state
 
+    @property
+    def _n_references(self):
+        return self.n_samples_fit_
+
     def _index(self):
-        """Return the index for pruned search, or None if everything is searched."""
+        """Return the index for pruned search, or None if all models are searched."""
         if self.algorithm == "brute" or self._precomputed:
             return None
-        metric = resolve_metric(
-            self.metric, alpha=self.alpha, p=self.p, metric_params=self.metric_params
-        )
+        pruned = self.algorithm == "pruned"
+        few = len(self.models_) < MIN_PRUNED
+        if not pruned and (few or self.memory is not None):
+            return None
+        metric = self._resolved_metric()
         possible = can_prune(metric, self.models_)
-        if self.algorithm == "pruned":
+        if pruned:
             check_prunable(possible, self.metric)
-        elif not possible or self.memory is not None or len(self.models_) < MIN_PRUNED:
+        if not possible:
             return None
         settings = self.metric, self.alpha, self.p, repr(self.metric_params)
         if self._searched.get("settings") != settings:
@@ -167,22 +233,16 @@ class NeighborsMixin:
 
     def _queries(self, X):
         """Return the models of `X`; None stands for the references."""
-        if X is None:
-            return None
-        X = check_input(self, X, reset=False)
-        return transformed(self.hmm_, X, self.memory)
+        return None if X is None else self._models(X)
 
     def _distances(self, X):
         """Return the distances of `X` to the references; theirs if X is None."""
         if self._precomputed:
-            if X is None:
-                return self._between_references
-            X = check_precomputed(self, X, reset=False)
-            return mixed_precomputed(X, self.alpha)
-        models = self._queries(X)
-        models = self.models_ if models is None else models
+            given = self._given if X is None else self._checked(X, reset=False)
+            return mixed_precomputed(given, self.alpha)
+        models = self.models_ if X is None else self._models(X)
         self._searched["counts"] = {"distance": len(models) * len(self.models_)}
-        return reference_distances(models, self.models_, self, self.alpha)
+        return self._distances_between(models, self.models_)
 
     def _nearest(self, X, n_neighbors=None):
         """Return distances and indices of neighbours; the one place that seeks them."""
@@ -207,14 +267,3 @@ class NeighborsMixin:
         voter = voter(found.shape[1], weights=self.weights, metric="precomputed")
         voter.fit(identity(size, format="csr"), targets)
         return voter, neighbor_graph(found, indices, size)
-
-    @property
-    def _precomputed(self):
-        return isinstance(self.metric, str) and self.metric == "precomputed"
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()  # type: ignore[misc]
-        tags.input_tags.pairwise = self._precomputed
-        tags.input_tags.allow_nan = not self._precomputed
-        tags.input_tags.three_d_array = True
-        return tags

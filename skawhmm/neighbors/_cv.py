@@ -2,24 +2,17 @@
 
 from collections.abc import Mapping, Sequence
 from copy import copy
-from typing import Any
+from functools import partial
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import csr_matrix
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import check_is_fitted
 
-from skawhmm._base import (
-    check_precomputed,
-    fit_models,
-    is_mixture,
-    reference_components,
-    reference_distances,
-    transformed,
-)
-from skawhmm.distances._resolve import resolve_metric
+from skawhmm._base import ReferencesMixin, check_classes, is_mixture
+from skawhmm.neighbors._base import WEIGHTS, KNeighborsMixin
 from skawhmm.neighbors._estimators import KNeighborsHMMClassifier
 from skawhmm.neighbors._leave_one_out import (
     ROUNDING,
@@ -29,14 +22,41 @@ from skawhmm.neighbors._leave_one_out import (
     vote_shares,
     widest_best,
 )
-from skawhmm.sequences._input import check_classes, check_input
-from skawhmm.utils._checks import check_choice, check_integer, check_real
+from skawhmm.utils._checks import (
+    check_choice,
+    check_counts,
+    check_numbers,
+    check_real,
+)
 
 # The values of alpha that are tried by default.
 DEFAULT_ALPHAS = np.linspace(0, 1, 101)
 
 
-class KNeighborsHMMClassifierCV(ClassifierMixin, BaseEstimator):
+def check_alphas(name, value):
+    """Return shares of the transition component, or raise; None is left as it is.
+
+    Parameters
+    ----------
+    name : str
+        The argument as the caller knows it.
+
+    value : object
+        What was given: a number, several, or None.
+
+    Returns
+    -------
+    alphas : list of float or None
+        The shares.
+    """
+    if value is None:
+        return None
+    return check_numbers(name, value, partial(check_real, low=0, high=1))
+
+
+class KNeighborsHMMClassifierCV(
+    KNeighborsMixin, ReferencesMixin, ClassifierMixin, BaseEstimator
+):
     r"""Classify by the nearest models, with `alpha` and their number chosen.
 
     The components of all pairs are computed once. Every `alpha` and every number of
@@ -86,14 +106,16 @@ class KNeighborsHMMClassifierCV(ClassifierMixin, BaseEstimator):
     Attributes
     ----------
     alpha_ : float
-        The chosen share: the middle of the widest range of best ones.
+        The chosen share of the transition component: the middle of the widest range
+        with the best score.
 
     n_neighbors_ : int
-        The chosen number of neighbours: of equally good ones that with the widest range
-        of best `alpha`, then the smallest.
+        The chosen number of neighbours. Among equally good ones it has the widest range
+        of best `alpha`; then it is the smallest.
 
     best_score_ : float
-        Leave-one-out score of the choice. It is optimistic, being the best of many.
+        Leave-one-out score of the choice. It is optimistic, because it is the best
+        of many.
 
     alphas_ : ndarray of shape (n_alphas,)
         The shares tried.
@@ -102,7 +124,7 @@ class KNeighborsHMMClassifierCV(ClassifierMixin, BaseEstimator):
         The numbers of neighbours tried.
 
     scores_ : ndarray of shape (n_alphas, n_numbers)
-        Their leave-one-out scores.
+        Leave-one-out score of each combination.
 
     alpha_path_ : dict of ndarray
         The score of one neighbour as an exact function of `alpha`: it is
@@ -142,9 +164,18 @@ class KNeighborsHMMClassifierCV(ClassifierMixin, BaseEstimator):
     >>> X, y = make_hmm_sequences(60, differ_in="transitions", random_state=0)
     >>> hmm = HMMTransformer(n_components=3, random_state=0)
     >>> knn = KNeighborsHMMClassifierCV(hmm=hmm).fit(X[:40], y[:40])
-    >>> knn.scores_.shape, 0 <= knn.alpha_ <= 1
-    ((101, 5), True)
+    >>> knn.score(X[40:], y[40:])
+    1.0
     """
+
+    _fixed: ClassVar = {"alpha": 0}
+    _parameter_checks: ClassVar = {
+        **ReferencesMixin._parameter_checks,
+        "alphas": check_alphas,
+        "n_neighbors": check_counts,
+        "weights": partial(check_choice, choices=WEIGHTS),
+        "scoring": partial(check_choice, choices=SCORES),
+    }
 
     def __init__(
         self,
@@ -191,14 +222,17 @@ class KNeighborsHMMClassifierCV(ClassifierMixin, BaseEstimator):
         self : KNeighborsHMMClassifierCV
             The fitted classifier.
         """
-        check_choice("scoring", self.scoring, SCORES)
-        check_choice("weights", self.weights, ("uniform", "distance"))
-        y = check_classes(self, y)
-        references, components = self._fit_components(X, y)
+        self._check_parameters()
+        y = check_classes(y, type(self).__name__)
         self.classes_, codes = np.unique(y, return_inverse=True)
         if self.scoring == "roc_auc" and len(self.classes_) < 2:
             raise ValueError("scoring='roc_auc' needs at least 2 classes in y, got 1.")
-        self._set_grid(components)
+        X = self._checked(X, reset=True)
+        check_consistent_length(X, y)
+        self.n_neighbors_tried_ = self._usable_numbers(len(X))
+        models = self._learned_models(X, y)
+        components = self._components(X, models)
+        self.alphas_ = self._shares(components)
         self._score(components, codes)
         self._choose()
         self.best_estimator_ = KNeighborsHMMClassifier(
@@ -211,11 +245,11 @@ class KNeighborsHMMClassifierCV(ClassifierMixin, BaseEstimator):
             memory=self.memory,
             n_jobs=self.n_jobs,
             verbose=self.verbose,
-        ).fit(references, y)
+        ).fit(X if models is None else models, y)
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Return the class of each query.
+        """Return one class per query.
 
         Parameters
         ----------
@@ -232,7 +266,7 @@ class KNeighborsHMMClassifierCV(ClassifierMixin, BaseEstimator):
         return self.best_estimator_.predict(self._queries(X))
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Return the share of each class in the votes.
+        """Return the shares of the classes in the votes, one row per query.
 
         Parameters
         ----------
@@ -248,104 +282,36 @@ class KNeighborsHMMClassifierCV(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         return self.best_estimator_.predict_proba(self._queries(X))
 
-    def kneighbors(
-        self,
-        X: Any = None,
-        n_neighbors: int | None = None,
-        return_distance: bool = True,
-    ) -> Any:
-        """Find the nearest training models at the chosen `alpha`.
-
-        Parameters
-        ----------
-        X : HMMBatch, list of array-like or array-like, default=None
-            Queries in one of the forms that `fit` takes. By default the training
-            models, none of which is its own neighbour.
-
-        n_neighbors : int, default=None
-            How many; by default the chosen number.
-
-        return_distance : bool, default=True
-            Whether to return distances as well.
-
-        Returns
-        -------
-        distances : ndarray of shape (n_queries, n_neighbors)
-            Distances in increasing order, if `return_distance`.
-
-        indices : ndarray of shape (n_queries, n_neighbors)
-            Places of the neighbours in the training data.
-        """
-        check_is_fitted(self)
-        queries = self._queries(X)
-        return self.best_estimator_.kneighbors(queries, n_neighbors, return_distance)
-
-    def kneighbors_graph(
-        self, X: Any = None, n_neighbors: int | None = None, mode: str = "connectivity"
-    ) -> csr_matrix:
-        """Return the nearest training models as a sparse matrix.
-
-        Parameters
-        ----------
-        X : HMMBatch, list of array-like or array-like, default=None
-            Queries in one of the forms that `fit` takes. By default the training
-            models, none of which is its own neighbour.
-
-        n_neighbors : int, default=None
-            How many; by default the chosen number.
-
-        mode : {"connectivity", "distance"}, default="connectivity"
-            Whether the entries are ones or distances.
-
-        Returns
-        -------
-        graph : csr_matrix of shape (n_queries, n_models_fit)
-            The graph; rows are sorted by distance.
-        """
-        check_is_fitted(self)
-        return self.best_estimator_.kneighbors_graph(
-            self._queries(X), n_neighbors, mode
-        )
-
-    def _fit_components(self, X, y):
-        """Return the references (models or components) and their components."""
-        if self._precomputed:
-            self.hmm_ = None
-            X = check_precomputed(self, X, reset=True, square=True)
-            check_consistent_length(X, y)
-            return X, X if X.ndim == 3 else np.stack([X, X], axis=-1)
-        X = check_input(self, X, reset=True)
-        check_consistent_length(X, y)
-        self.hmm_, models = fit_models(self.hmm, X, y, self.memory)
-        chosen = resolve_metric(
-            self.metric, alpha=0, p=self.p, metric_params=self.metric_params
-        )
-        if is_mixture(chosen):
-            return models, reference_components(models, models, self)
-        distances = reference_distances(models, models, self, 0)
-        return models, np.stack([distances, distances], axis=-1)
-
-    def _set_grid(self, components):
-        """Set what is tried."""
-        n_others = len(components) - 1
-        tried = [
-            check_integer("n_neighbors", number, 1)
-            for number in np.atleast_1d(np.asarray(self.n_neighbors, dtype=object))
-        ]
-        usable = sorted({number for number in tried if number <= n_others})
+    def _usable_numbers(self, n_models):
+        """Return the numbers of neighbours that can be tried, in increasing order."""
+        tried = check_counts("n_neighbors", self.n_neighbors)
+        usable = sorted({number for number in tried if number < n_models})
         if not usable:
             raise ValueError(
                 f"n_neighbors must hold a number below the number of models, got "
-                f"n_neighbors = {tried}, n_samples = {len(components)}."
+                f"n_neighbors = {tried}, n_samples = {n_models}."
             )
-        self.n_neighbors_tried_ = np.array(usable)
+        return np.array(usable)
+
+    def _components(self, X, models):
+        """Return the components between the references; a single number comes twice."""
+        if models is None:
+            distances = X
+        elif is_mixture(self._resolved_metric()):
+            distances = self._components_between(models, models)
+        else:
+            distances = self._distances_between(models, models)
+        if distances.ndim == 3:
+            return distances
+        return np.stack([distances, distances], axis=-1)
+
+    def _shares(self, components):
+        """Return the values of alpha to try, in increasing order."""
+        if self.alphas is not None:
+            return np.unique(check_alphas("alphas", self.alphas))
         # Without two components alpha makes no difference.
         single = np.array_equal(components[..., 0], components[..., 1])
-        if self.alphas is None:
-            self.alphas_ = np.zeros(1) if single else DEFAULT_ALPHAS.copy()
-        else:
-            values = np.atleast_1d(np.asarray(self.alphas, dtype=object)).ravel()
-            self.alphas_ = np.unique([check_real("alphas", v, 0, 1) for v in values])
+        return np.zeros(1) if single else DEFAULT_ALPHAS.copy()
 
     def _score(self, components, codes):
         """Set the leave-one-out scores of the grid and of the path."""
@@ -390,20 +356,15 @@ class KNeighborsHMMClassifierCV(ClassifierMixin, BaseEstimator):
         metric.alpha = alpha
         return metric
 
+    @property
+    def _n_references(self):
+        return self.best_estimator_.n_samples_fit_
+
+    def _nearest(self, X, n_neighbors=None):
+        return self.best_estimator_._nearest(self._queries(X), n_neighbors)
+
     def _queries(self, X):
+        """Return what the chosen classifier takes as `X`."""
         if X is None:
             return None
-        if self._precomputed:
-            return check_precomputed(self, X, reset=False)
-        return transformed(self.hmm_, check_input(self, X, reset=False), self.memory)
-
-    @property
-    def _precomputed(self):
-        return isinstance(self.metric, str) and self.metric == "precomputed"
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = self._precomputed
-        tags.input_tags.allow_nan = not self._precomputed
-        tags.input_tags.three_d_array = True
-        return tags
+        return self._checked(X, reset=False) if self._precomputed else self._models(X)

@@ -10,13 +10,12 @@ from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
+from skawhmm._base import check_classes, check_targets
 from skawhmm.neighbors._base import NeighborsMixin
 from skawhmm.neighbors._from_distances import broken_ties
-from skawhmm.sequences._input import check_classes
-from skawhmm.utils._checks import check_targets
 
 
-class KNeighborsHMMClassifier(ClassifierMixin, NeighborsMixin, BaseEstimator):
+class KNeighborsHMMClassifier(NeighborsMixin, ClassifierMixin, BaseEstimator):
     """Classify by vote of the nearest models.
 
     Parameters
@@ -24,10 +23,10 @@ class KNeighborsHMMClassifier(ClassifierMixin, NeighborsMixin, BaseEstimator):
     n_neighbors : int, default=5
         Number of neighbours that vote.
 
-    weights : {"uniform", "distance"} or callable, default="uniform"
-        Weight of each vote, as in :class:`sklearn.neighbors.KNeighborsClassifier`.
-        Infinite distances come as the largest float. Where classes tie, the one with
-        the nearest neighbour wins.
+    weights : {"uniform", "distance"}, callable or None, default="uniform"
+        Weight of each vote, as in :class:`sklearn.neighbors.KNeighborsClassifier`; a
+        callable is given infinite distances as the largest float. Where classes tie,
+        the one with the nearest neighbour wins.
 
     metric : {"maw", "iaw", "kl", "coupling", "precomputed"} or object, default="maw"
         Distance between two models. With "precomputed", `X` holds distances of shape
@@ -49,10 +48,10 @@ class KNeighborsHMMClassifier(ClassifierMixin, NeighborsMixin, BaseEstimator):
         sequences. By default ``HMMTransformer()``. Not used if `X` is an `HMMBatch`.
 
     algorithm : {"auto", "pruned", "brute"}, default="auto"
-        How neighbours are sought: past everything that lower bounds of the distance
-        rule out ("pruned", for "maw", "iaw" and "coupling" with ``p >= 1``), or through
-        all models. The neighbours are the same. By default pruned where possible among
-        500 models or more.
+        Whether to compare a query with all models ("brute"), or to skip those that a
+        lower bound of the distance rules out ("pruned"; for "maw", "iaw" and "coupling"
+        with ``p >= 1``). The neighbours are the same. By default pruned, where
+        possible, among 500 models or more.
 
     memory : str, path-like or joblib.Memory, default=None
         Where fitted models and components are kept, by content: a grid search over
@@ -146,13 +145,14 @@ class KNeighborsHMMClassifier(ClassifierMixin, NeighborsMixin, BaseEstimator):
         self : KNeighborsHMMClassifier
             The fitted classifier.
         """
-        y = check_classes(self, y)
-        self._fit_references(X, y)
+        self._check_parameters()
+        y = check_classes(y, type(self).__name__)
+        self._fit_references(X, y, n_voters=self.n_neighbors)
         self.classes_, self._codes = np.unique(y, return_inverse=True)
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Return the class of each query.
+        """Return one class per query.
 
         Parameters
         ----------
@@ -163,14 +163,14 @@ class KNeighborsHMMClassifier(ClassifierMixin, NeighborsMixin, BaseEstimator):
         Returns
         -------
         y : ndarray of shape (n_queries,)
-            The class with the most votes. In a tie it is, of the classes with the most,
-            that of the nearest neighbour.
+            The class with the most votes; in a tie, that of the nearest neighbour
+            among the tied classes.
         """
         check_is_fitted(self)
         return self.classes_[np.argmax(self.predict_proba(X), axis=1)]
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Return the share of each class in the votes.
+        """Return the shares of the classes in the votes, one row per query.
 
         Parameters
         ----------
@@ -181,8 +181,8 @@ class KNeighborsHMMClassifier(ClassifierMixin, NeighborsMixin, BaseEstimator):
         Returns
         -------
         shares : ndarray of shape (n_queries, n_classes)
-            Shares in the order of `classes_`. Of several largest ones, that of the
-            nearest neighbour's class is larger by the last digit, so that `predict`
+            Shares in the order of `classes_`. If several are largest, the class of the
+            nearest neighbour among them is ahead by the last digit, so that `predict`
             always takes the largest.
         """
         check_is_fitted(self)
@@ -191,7 +191,7 @@ class KNeighborsHMMClassifier(ClassifierMixin, NeighborsMixin, BaseEstimator):
         return broken_ties(voter.predict_proba(graph), self._codes[indices])
 
 
-class KNeighborsHMMRegressor(RegressorMixin, NeighborsMixin, BaseEstimator):
+class KNeighborsHMMRegressor(NeighborsMixin, RegressorMixin, BaseEstimator):
     """Predict numbers by the mean over the nearest models.
 
     Parameters
@@ -199,9 +199,9 @@ class KNeighborsHMMRegressor(RegressorMixin, NeighborsMixin, BaseEstimator):
     n_neighbors : int, default=5
         Number of neighbours.
 
-    weights : {"uniform", "distance"} or callable, default="uniform"
-        Weight of each neighbour, as in :class:`sklearn.neighbors.KNeighborsRegressor`.
-        Infinite distances come as the largest float.
+    weights : {"uniform", "distance"}, callable or None, default="uniform"
+        Weight of each neighbour, as in :class:`sklearn.neighbors.KNeighborsRegressor`;
+        a callable is given infinite distances as the largest float.
 
     metric : {"maw", "iaw", "kl", "coupling", "precomputed"} or object, default="maw"
         Distance between two models. With "precomputed", `X` holds distances of shape
@@ -223,10 +223,10 @@ class KNeighborsHMMRegressor(RegressorMixin, NeighborsMixin, BaseEstimator):
         sequences. By default ``HMMTransformer()``. Not used if `X` is an `HMMBatch`.
 
     algorithm : {"auto", "pruned", "brute"}, default="auto"
-        How neighbours are sought: past everything that lower bounds of the distance
-        rule out ("pruned", for "maw", "iaw" and "coupling" with ``p >= 1``), or through
-        all models. The neighbours are the same. By default pruned where possible among
-        500 models or more.
+        Whether to compare a query with all models ("brute"), or to skip those that a
+        lower bound of the distance rules out ("pruned"; for "maw", "iaw" and "coupling"
+        with ``p >= 1``). The neighbours are the same. By default pruned, where
+        possible, among 500 models or more.
 
     memory : str, path-like or joblib.Memory, default=None
         Where fitted models and components are kept, by content: a grid search over
@@ -317,13 +317,14 @@ class KNeighborsHMMRegressor(RegressorMixin, NeighborsMixin, BaseEstimator):
         self : KNeighborsHMMRegressor
             The fitted regressor.
         """
-        check_targets(self, y)
+        self._check_parameters()
+        y = check_targets(y, type(self).__name__)
         self._targets = check_array(y, ensure_2d=False, dtype="numeric", input_name="y")
-        self._fit_references(X, self._targets)
+        self._fit_references(X, self._targets, n_voters=self.n_neighbors)
         return self
 
     def predict(self, X: Any) -> NDArray[np.float64]:
-        """Return the mean target of the neighbours of each query.
+        """Return one number per query: the mean target of its neighbours.
 
         Parameters
         ----------
@@ -334,7 +335,7 @@ class KNeighborsHMMRegressor(RegressorMixin, NeighborsMixin, BaseEstimator):
         Returns
         -------
         y : ndarray of shape (n_queries,) or (n_queries, n_outputs)
-            The means.
+            The mean targets.
         """
         check_is_fitted(self)
         found, indices = self._nearest(X)

@@ -13,7 +13,7 @@ def nearest(distances, n_neighbors):
         Distances, without NaN.
 
     n_neighbors : int
-        How many, at most `n_columns`.
+        Number of neighbours per row, at most `n_columns`.
 
     Returns
     -------
@@ -21,7 +21,7 @@ def nearest(distances, n_neighbors):
         Distances of the neighbours, in increasing order.
 
     indices : ndarray of shape (n_rows, n_neighbors)
-        Their columns. Of columns at equal distance the first comes first.
+        Their columns. Columns at equal distance are in increasing order.
     """
     last = n_neighbors - 1
     indices = np.argpartition(distances, last, axis=1)[:, :n_neighbors]
@@ -46,17 +46,49 @@ def nearest_others(distances, n_neighbors):
         Distances, without NaN.
 
     n_neighbors : int
-        How many, at most ``n_models - 1``.
+        Number of neighbours per row, at most ``n_models - 1``.
 
     Returns
     -------
     distances, indices : ndarray of shape (n_models, n_neighbors)
-        As of `nearest`.
+        As `nearest` returns them.
     """
-    size = len(distances)
-    others = distances[~np.eye(size, dtype=bool)].reshape(size, size - 1)
-    found, indices = nearest(others, n_neighbors)
-    return found, indices + (indices >= np.arange(size)[:, None])
+    found, indices = nearest(without_diagonal(distances), n_neighbors)
+    return found, whole_columns(indices)
+
+
+def without_diagonal(matrix):
+    """Return a square matrix less its diagonal: what models have with the others.
+
+    Parameters
+    ----------
+    matrix : ndarray of shape (n_models, n_models, ...)
+        One entry per pair.
+
+    Returns
+    -------
+    others : ndarray of shape (n_models, n_models - 1, ...)
+        The entries of each row in their order.
+    """
+    size = len(matrix)
+    others = matrix[~np.eye(size, dtype=bool)]
+    return others.reshape(size, size - 1, *matrix.shape[2:])
+
+
+def whole_columns(indices):
+    """Return columns of a whole matrix for those of one without its diagonal.
+
+    Parameters
+    ----------
+    indices : ndarray of int of shape (n_models, n_indices)
+        Columns of what `without_diagonal` returns, by rows.
+
+    Returns
+    -------
+    columns : ndarray of int of shape (n_models, n_indices)
+        The columns where the same entries stand in the matrix itself.
+    """
+    return indices + (indices >= np.arange(len(indices))[:, None])
 
 
 def neighbor_graph(values, indices, n_columns):

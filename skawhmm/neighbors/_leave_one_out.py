@@ -4,7 +4,12 @@ import numpy as np
 from scipy.stats import rankdata
 
 from skawhmm._base import mixed_precomputed
-from skawhmm.neighbors._from_distances import broken_ties, nearest
+from skawhmm.neighbors._from_distances import (
+    broken_ties,
+    nearest,
+    whole_columns,
+    without_diagonal,
+)
 
 # Values of alpha that share one search for candidates.
 GRID_PART = 10
@@ -57,7 +62,7 @@ def envelope(intercepts, slopes):
 
 
 def nearest_path(components, codes, gains):
-    """Return the score of the nearest neighbour, left-one-out, as a function of alpha.
+    """Return the leave-one-out score of one neighbour as a function of alpha.
 
     The distance to each candidate is a line in alpha, so the nearest one follows the
     lower envelope of lines and the score is constant between finitely many alphas.
@@ -155,7 +160,7 @@ SCORES = {
 
 
 def vote_shares(found, codes, n_classes, weights):
-    """Return the shares of votes for every number of neighbours.
+    """Return the shares of votes, per number of neighbours.
 
     Parameters
     ----------
@@ -221,16 +226,14 @@ def grid_neighbors(components, alphas, n_neighbors):
         Shares of the transition component, in increasing order.
 
     n_neighbors : int
-        How many neighbours.
+        Number of neighbours per model.
 
     Yields
     ------
     distances, indices : ndarray of shape (n_models, n_neighbors)
-        As of `nearest_others`.
+        As `nearest_others` returns them.
     """
-    size = len(components)
-    columns = np.arange(size - 1) + np.triu(np.ones((size, size - 1), int))
-    others = np.take_along_axis(components, columns[..., None], axis=1)
+    others = without_diagonal(components)
     for part in np.array_split(alphas, -(-len(alphas) // GRID_PART)):
         first, last = (mixed_precomputed(others, alpha) for alpha in part[[0, -1]])
         # Between the ends a distance stays between its values there, so it is not
@@ -240,7 +243,7 @@ def grid_neighbors(components, alphas, n_neighbors):
         counts = (least <= bound + GRID_ROUNDING * np.abs(bound)).sum(axis=1)
         _, kept = nearest(least, int(counts.max()))
         kept.sort(axis=1)
-        places = np.take_along_axis(columns, kept, axis=1)
+        places = whole_columns(kept)
         stack = np.take_along_axis(others, kept[..., None], axis=1)
         for alpha in part:
             found, indices = nearest(mixed_precomputed(stack, alpha), n_neighbors)

@@ -1,7 +1,8 @@
 """Nearest neighbours among models: retrieval."""
 
 from collections.abc import Mapping
-from typing import Any
+from functools import partial
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -42,10 +43,10 @@ class HMMRetriever(NeighborsMixin, BaseEstimator):
         sequences. By default ``HMMTransformer()``. Not used if `X` is an `HMMBatch`.
 
     algorithm : {"auto", "pruned", "brute"}, default="auto"
-        How neighbours are sought: past everything that lower bounds of the distance
-        rule out ("pruned", for "maw", "iaw" and "coupling" with ``p >= 1``), or through
-        all models. The neighbours are the same. By default pruned where possible among
-        500 models or more.
+        Whether to compare a query with all models ("brute"), or to skip those that a
+        lower bound of the distance rules out ("pruned"; for "maw", "iaw" and "coupling"
+        with ``p >= 1``). The neighbours are the same. By default pruned, where
+        possible, among 500 models or more.
 
     memory : str, path-like or joblib.Memory, default=None
         Where fitted models and components are kept, by content.
@@ -90,6 +91,11 @@ class HMMRetriever(NeighborsMixin, BaseEstimator):
     >>> indices[:, 0], y[indices[0]]
     (array([0, 1]), array([0, 0, 0]))
     """
+
+    _parameter_checks: ClassVar = {
+        **NeighborsMixin._parameter_checks,
+        "radius": partial(check_real, low=0, high=np.inf),
+    }
 
     def __init__(
         self,
@@ -136,14 +142,16 @@ class HMMRetriever(NeighborsMixin, BaseEstimator):
         self : HMMRetriever
             The fitted retriever.
         """
-        check_real("radius", self.radius, 0, np.inf)
+        self._check_parameters()
+        # There may be fewer models than `n_neighbors`: queries can ask for another
+        # number, and `radius_neighbors` for none.
         self._fit_references(X)
         return self
 
     def radius_neighbors(
         self, X: Any = None, radius: float | None = None, return_distance: bool = True
     ) -> Any:
-        """Find all models within a distance of each query.
+        """Find the models within a distance of each query.
 
         Parameters
         ----------
@@ -152,7 +160,7 @@ class HMMRetriever(NeighborsMixin, BaseEstimator):
             themselves, none of which is its own neighbour.
 
         radius : float, default=None
-            The distance; by default as the parameter says.
+            Largest distance; by default that of the retriever.
 
         return_distance : bool, default=True
             Whether to return distances as well.
@@ -163,7 +171,7 @@ class HMMRetriever(NeighborsMixin, BaseEstimator):
             Distances in increasing order, if `return_distance`.
 
         indices : ndarray of shape (n_queries,) of ndarray
-            Places of the neighbours among the models of `fit`.
+            Indices of the neighbours in the models of `fit`.
         """
         check_is_fitted(self)
         chosen = self.radius if radius is None else radius

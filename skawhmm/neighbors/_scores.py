@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import rankdata
 
-from skawhmm.utils._checks import check_integer, check_retrieval
+from skawhmm.neighbors._from_distances import without_diagonal
+from skawhmm.utils._checks import check_distances, check_integer
 
 
 def retrieval_curve(
@@ -16,7 +17,7 @@ def retrieval_curve(
     *,
     n_levels: int = 101,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Precision at each level of recall, averaged over the queries.
+    """Precision per level of recall, averaged over the queries.
 
     An item is relevant if it has the label of the query.
 
@@ -38,7 +39,7 @@ def retrieval_curve(
     Returns
     -------
     recall : ndarray of shape (n_levels,)
-        The levels.
+        The levels, from 0 to 1.
 
     precision : ndarray of shape (n_levels,)
         Precision when that recall is first reached, averaged over the queries that
@@ -52,11 +53,10 @@ def retrieval_curve(
     >>> precision
     array([1., 1.])
     """
-    values, relevant = check_retrieval(distances, y, y_query)
     check_integer("n_levels", n_levels, 2)
     recall = np.linspace(0, 1, n_levels)
-    precision, found = _steps(values, relevant)
-    totals = relevant.sum(axis=1)
+    precision, found = _steps(*check_retrieval(distances, y, y_query))
+    totals = found.sum(axis=1)
     asked = totals > 0
     # The first relevant item whose rank among them reaches the level; the slack keeps
     # rounding from asking for one more.
@@ -75,7 +75,7 @@ def retrieval_curve(
 def average_precision(
     distances: ArrayLike, y: ArrayLike, y_query: ArrayLike | None = None
 ) -> NDArray[np.float64]:
-    """Average precision of each query.
+    """Average precision, one number per query.
 
     Parameters
     ----------
@@ -102,15 +102,14 @@ def average_precision(
     >>> average_precision(distances, ["a", "b", "a"])
     array([0.5, nan, 1. ])
     """
-    values, relevant = check_retrieval(distances, y, y_query)
-    precision, found = _steps(values, relevant)
-    return _ratio((precision * found).sum(axis=1), relevant.sum(axis=1))
+    precision, found = _steps(*check_retrieval(distances, y, y_query))
+    return _ratio((precision * found).sum(axis=1), found.sum(axis=1))
 
 
 def retrieval_auc(
     distances: ArrayLike, y: ArrayLike, y_query: ArrayLike | None = None
 ) -> NDArray[np.float64]:
-    """Area under the receiver operating characteristic of each query.
+    """Area under the receiver operating characteristic, one number per query.
 
     Parameters
     ----------
@@ -153,7 +152,7 @@ def precision_at_k(
     *,
     n_retrieved: int = 1,
 ) -> NDArray[np.float64]:
-    """Share of relevant items among the nearest ones of each query.
+    """Share of relevant items among the nearest, one number per query.
 
     Parameters
     ----------
@@ -174,7 +173,7 @@ def precision_at_k(
     Returns
     -------
     scores : ndarray of shape (n_queries,)
-        The shares.
+        One share per query.
 
     Examples
     --------
@@ -190,6 +189,45 @@ def precision_at_k(
     share = (tied & relevant).sum(axis=1) / tied.sum(axis=1)
     hits = (before & relevant).sum(axis=1)
     return (hits + (number - before.sum(axis=1)) * share) / number
+
+
+def check_retrieval(distances, y, y_query):
+    """Return the distances of retrieval and which items are relevant.
+
+    Parameters
+    ----------
+    distances : array-like of shape (n_queries, n_items)
+        Distance of each query to each item.
+
+    y : array-like of shape (n_items,)
+        Labels of the items.
+
+    y_query : array-like of shape (n_queries,) or None
+        Labels of the queries; None if they are the items.
+
+    Returns
+    -------
+    distances : ndarray of shape (n_queries, n_items or n_items - 1)
+        The distances, less those of the items to themselves.
+
+    relevant : ndarray of bool of the same shape
+        Whether an item has the label of the query.
+    """
+    distances, y = np.asarray(distances, dtype=float), np.asarray(y)
+    labels = y if y_query is None else np.asarray(y_query)
+    wanted = "n_items, n_items" if y_query is None else "n_queries, n_items"
+    if distances.shape != labels.shape + y.shape or y.ndim != 1:
+        raise ValueError(
+            f"distances must have shape ({wanted}) and labels one axis, got distances "
+            f"of shape {distances.shape} for {len(labels)} queries and {len(y)} items."
+        )
+    check_distances("distances", distances)
+    relevant = labels[:, None] == y
+    if y_query is None:
+        if len(y) < 2:
+            raise ValueError("distances must be between at least 2 items, got 1.")
+        return without_diagonal(distances), without_diagonal(relevant)
+    return distances, relevant
 
 
 def _steps(distances, relevant):

@@ -40,8 +40,13 @@ QUERY_BLOCK = 64
 FIRST_ROUND = 4
 
 
+def has_bounds(metric):
+    """Whether the distances of two models have lower bounds, if they are Gaussian."""
+    return getattr(metric, "marginal_share", 0.0) > 0 and metric.p >= 1
+
+
 def can_prune(metric, references):
-    """Tell whether bounds exist for this distance between these models.
+    """Whether this distance between these models has lower bounds.
 
     Parameters
     ----------
@@ -57,11 +62,30 @@ def can_prune(metric, references):
         Whether `SearchIndex` can be used.
     """
     return (
-        getattr(metric, "marginal_share", 0.0) > 0
-        and metric.p >= 1
+        has_bounds(metric)
         and references.emission.name == "gaussian"
         and references.observed is None
     )
+
+
+def check_prunable(possible, metric):
+    """Check that neighbours can be sought by bounds.
+
+    Parameters
+    ----------
+    possible : bool
+        Whether they can.
+
+    metric : object
+        The distance as the caller gave it.
+    """
+    if not possible:
+        raise ValueError(
+            "algorithm='pruned' needs a distance with lower bounds ('maw', 'iaw' with "
+            "project=True and debias=False, or 'coupling', with p >= 1 and alpha < 1) "
+            f"and Gaussian models that observed every feature, got metric={metric!r}. "
+            "Use algorithm='auto' or 'brute'."
+        )
 
 
 class SearchIndex:
@@ -110,7 +134,7 @@ class SearchIndex:
             then are not their own neighbours.
 
         n_neighbors : int
-            How many.
+            Number of neighbours per query.
 
         n_jobs : int, default=None
             Number of joblib workers.
@@ -134,10 +158,10 @@ class SearchIndex:
         Parameters
         ----------
         queries : HMMBatch or None
-            As for `kneighbors`.
+            The models to find neighbours of, as in `kneighbors`.
 
         radius : float
-            The distance.
+            Largest distance of a neighbour.
 
         n_jobs : int, default=None
             Number of joblib workers.
@@ -148,7 +172,7 @@ class SearchIndex:
         Returns
         -------
         distances, indices : list of ndarray
-            For each query, the nearest first.
+            One array per query, the nearest first.
         """
         parts = self._run(queries, None, radius, n_jobs, verbose)
         found = [one for part in parts for one in part]

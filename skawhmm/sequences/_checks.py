@@ -1,11 +1,92 @@
-"""Checks of sequences; every error about them."""
+"""Checks of the sequences that users pass as `X`; every error about them."""
 
 import numpy as np
 from scipy import sparse
 from sklearn.utils import check_array
+from sklearn.utils.validation import validate_data
 
 # Squares of larger values, summed, leave the range of float64.
 LARGEST_VALUE = 1e150
+
+
+def is_models(X):
+    """Whether X is a batch of models, not sequences."""
+    return hasattr(X, "emission")
+
+
+def check_input(estimator, X, *, reset):
+    """Return the sequences that an estimator was given as a list of arrays.
+
+    Sets or checks `n_features_in_`: the number of channels or, for a 2-D array whose
+    rows are univariate sequences, the number of columns.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Whose input it is; it remembers the form of the input of `fit`.
+
+    X : list of array-like, or array-like of two or three dimensions
+        What was given.
+
+    reset : bool
+        Whether this is the input of `fit`, else it must be like it.
+
+    Returns
+    -------
+    sequences : list of ndarray of shape (n_timesteps, n_features)
+        The sequences, NaN where values were not observed.
+    """
+    if is_models(X):
+        raise TypeError(
+            f"X must hold sequences for {type(estimator).__name__}, got an HMMBatch."
+        )
+    if not is_list_of_sequences(X) and getattr(X, "ndim", 2) != 3:
+        return _check_rows(estimator, X, reset)
+    sequences = check_sequences(X)
+    check_channels(estimator, sequences[0].shape[1], reset=reset)
+    return sequences
+
+
+def _check_rows(estimator, X, reset):
+    """Return the rows of a 2-D array as univariate sequences."""
+    checks = {"dtype": np.float64, "ensure_all_finite": "allow-nan"}
+    if reset:
+        estimator._learned_from = (1, "rows")
+    _check_channel_count(estimator, 1)
+    if estimator._learned_from[1] == "rows":
+        return check_sequences(validate_data(estimator, X, reset=reset, **checks))
+    # Sequences in a list have any length, so rows may have any number of columns.
+    return check_sequences(check_array(X, input_name="X", **checks))
+
+
+def check_channels(estimator, n_channels, *, reset):
+    """Set or check the number of channels of input that is not a table.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Whose input it is.
+
+    n_channels : int
+        Number of channels of the input.
+
+    reset : bool
+        Whether this is the input of `fit`.
+    """
+    if reset:
+        estimator.n_features_in_ = n_channels
+        vars(estimator).pop("feature_names_in_", None)
+        estimator._learned_from = (n_channels, "sequences")
+    _check_channel_count(estimator, n_channels)
+
+
+def _check_channel_count(estimator, n_channels):
+    expected = estimator._learned_from[0]
+    if n_channels != expected:
+        raise ValueError(
+            f"X has {n_channels} features, but {type(estimator).__name__} is expecting "
+            f"{expected} features as input."
+        )
 
 
 def check_sequences(X, *, n_features=None, caller="HMMTransformer"):

@@ -10,8 +10,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import check_is_fitted
 
-from skawhmm.sequences._checks import is_list_of_sequences
-from skawhmm.sequences._input import check_input, is_models
+from skawhmm.sequences._checks import check_input, is_list_of_sequences
 from skawhmm.utils._checks import check_integer, check_real
 
 
@@ -37,7 +36,7 @@ class SequenceTransformer(  # type: ignore[call-arg]
         self : estimator
             The fitted step.
         """
-        sequences = _check_sequences(self, X, reset=True)
+        sequences = check_input(self, X, reset=True)
         check_consistent_length(sequences, y)
         self._fit(sequences, y)
         return self
@@ -57,7 +56,7 @@ class SequenceTransformer(  # type: ignore[call-arg]
             shape (n_sequences, n_timesteps, n_features_out), padded by NaN.
         """
         check_is_fitted(self)
-        sequences = self._transform(_check_sequences(self, X, reset=False))
+        sequences = self._transform(check_input(self, X, reset=False))
         return sequences if is_list_of_sequences(X) else _padded(sequences)
 
     def set_output(self, *, transform: str | None = None) -> Any:  # noqa: ARG002
@@ -249,11 +248,3 @@ def _padded(sequences):
     for n, x in enumerate(sequences):
         array[n, : len(x)] = x
     return array
-
-
-def _check_sequences(estimator, X, reset):
-    if is_models(X):
-        raise TypeError(
-            f"X must hold sequences for {type(estimator).__name__}, got an HMMBatch."
-        )
-    return check_input(estimator, X, reset=reset)

@@ -1,9 +1,13 @@
-"""One way to hand out work: joblib tasks that share what is large."""
+"""The one door to joblib: tasks that share what is large, results that are kept."""
 
+import os
 from concurrent.futures import CancelledError
+from importlib.metadata import version
 
+import joblib
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
+from sklearn.utils.validation import check_memory
 from tqdm.auto import tqdm
 
 # A worker that dies takes the shared data it held with it; what is missing is then
@@ -129,3 +133,38 @@ def writable(arrays):
         C-contiguous and writable.
     """
     return [np.require(x, requirements=("C", "W", "E")) for x in arrays]
+
+
+def content_hash(value):
+    """Return a text that is the same for equal content, whatever object holds it."""
+    return joblib.hash(value)
+
+
+def remembered(memory, key, compute):
+    """Return what a call gives, from memory if it has been made before.
+
+    Parameters
+    ----------
+    memory : None, str, path-like or joblib.Memory
+        Where results are kept; None keeps none.
+
+    key : object
+        All that the result depends on; it is hashed by content.
+
+    compute : callable
+        The call, without arguments.
+
+    Returns
+    -------
+    result : object
+        The result.
+    """
+    if memory is None:
+        return compute()
+    place = os.fspath(memory) if isinstance(memory, os.PathLike) else memory
+    cached = check_memory(place).cache(_result, ignore=["compute"])
+    return cached(version("skawhmm"), content_hash(key), compute)
+
+
+def _result(release, key, compute):  # noqa: ARG001
+    return compute()

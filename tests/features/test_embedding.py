@@ -278,7 +278,7 @@ def test_pickling(sequences, small):
     ("params", "error", "message"),
     [
         ({"n_components": 0}, ValueError, "n_components must be an integer of at .* 0"),
-        ({"n_components": ()}, ValueError, "n_components must name at least 1"),
+        ({"n_components": ()}, ValueError, "n_components must hold at least 1"),
         ({"n_components": (2.5,)}, TypeError, "n_components must be an integer"),
         ({"relevance": 0}, ValueError, r"relevance must be a number in \(0, inf\)"),
         ({"blocks": ()}, ValueError, "blocks must name at least 1"),

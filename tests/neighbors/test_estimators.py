@@ -172,9 +172,13 @@ def test_graph_feeds_scikit_learn(models, y):
 
 
 def test_too_many_neighbors_are_named(models, y):
-    knn = KNeighborsHMMClassifier(40).fit(models, y)
-    with pytest.raises(ValueError, match="n_neighbors = 40, n_samples_fit = 30"):
-        knn.predict(models)
+    with pytest.raises(ValueError, match="n_neighbors = 40, n_samples = 30"):
+        KNeighborsHMMClassifier(40).fit(models, y)
+    knn = KNeighborsHMMClassifier(30).fit(models, y)
+    with pytest.raises(ValueError, match="n_neighbors = 30, n_samples = 29"):
+        knn.predict(None)
+    with pytest.raises(ValueError, match="n_neighbors = 40, n_samples = 30"):
+        knn.set_params(n_neighbors=40).predict(models)
     with pytest.raises(ValueError, match="n_neighbors must be an integer"):
         KNeighborsHMMClassifier(0).fit(models, y)
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):

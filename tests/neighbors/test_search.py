@@ -188,6 +188,17 @@ def test_algorithm_errors(labelled):
     models, y = labelled
     with pytest.raises(ValueError, match=r"algorithm must be one of 'auto'"):
         KNeighborsHMMClassifier(algorithm="fast").fit(models, y)
-    knn = KNeighborsHMMClassifier(algorithm="pruned", p=0.5).fit(models, y)
-    with pytest.raises(ValueError, match=r"needs a distance with lower bounds.*'maw'"):
-        knn.predict(models[:2])
+    pattern = r"needs a distance with lower bounds.*'maw'"
+    with pytest.raises(ValueError, match=pattern):
+        KNeighborsHMMClassifier(algorithm="pruned", p=0.5).fit(models, y)
+    knn = KNeighborsHMMClassifier(algorithm="pruned").fit(models, y)
+    with pytest.raises(ValueError, match=pattern):
+        knn.set_params(alpha=1).predict(models[:2])
+
+
+def test_models_without_bounds_are_refused(rng):
+    symbols = HMMBatch.from_emissionprobs(
+        np.full((6, 2, 2), 0.5), rng.dirichlet(np.ones(3), size=(6, 2))
+    )
+    with pytest.raises(ValueError, match="and Gaussian models"):
+        KNeighborsHMMClassifier(algorithm="pruned").fit(symbols, np.arange(6) % 2)

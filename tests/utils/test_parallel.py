@@ -4,6 +4,7 @@ import os
 import signal
 import sys
 from concurrent.futures import CancelledError
+from functools import partial
 
 import joblib
 import numpy as np
@@ -12,7 +13,7 @@ from numpy.testing import assert_array_equal
 
 from skawhmm import MAW, HMMTransformer, pairwise_hmm_distances
 from skawhmm.neighbors._search import SearchIndex
-from skawhmm.utils._parallel import MAX_RETRIES, Shared, completed
+from skawhmm.utils._parallel import MAX_RETRIES, Shared, completed, remembered
 
 
 def test_tasks_are_completed_in_order():
@@ -120,3 +121,18 @@ def test_a_killed_worker_costs_nothing_but_time(cluster, make_batch):
     assert len(finished) > 1
     assert_array_equal(distances, expected)
     assert not np.isnan(distances).any()
+
+
+def test_results_are_remembered_by_content(tmp_path, rng):
+    values, calls = rng.normal(size=5), []
+
+    def total(values):
+        calls.append(values)
+        return values.sum()
+
+    for given in (values, values.copy(), values + 1):
+        kept = remembered(tmp_path, ("total", given), partial(total, given))
+        assert kept == given.sum()
+    assert len(calls) == 2
+    assert remembered(None, ("total", values), partial(total, values)) == values.sum()
+    assert len(calls) == 3

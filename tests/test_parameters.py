@@ -1,0 +1,285 @@
+"""Every parameter of every estimator: wrong ones stop `fit`, changed ones count."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from sklearn.base import BaseEstimator, TransformerMixin, clone
+
+from skawhmm import (
+    AlphaMixer,
+    HMMClassDistance,
+    HMMEmbedding,
+    HMMKMeans,
+    HMMKMedoids,
+    HMMRetriever,
+    HMMTransformer,
+    KNeighborsHMMClassifier,
+    KNeighborsHMMClassifierCV,
+    KNeighborsHMMRegressor,
+    PairwiseHMMDistance,
+    pairwise_hmm_distances,
+)
+
+
+class Untouchable(TransformerMixin, BaseEstimator):
+    """Stands for an expensive `hmm`: nothing may be fitted before all is checked."""
+
+    def __init__(self, init="kmeans"):
+        self.init = init
+
+    def fit(self, *_, **__):
+        pytest.fail("models were fitted before the parameters were checked")
+
+    fit_transform = transform = fit
+
+
+# Values that are wrong for every estimator that has the parameter.
+SHARED = {
+    "metric": ["far", 3, PairwiseHMMDistance],
+    "alpha": [-0.1, 1.5, "much", None],
+    "p": [0, 2.5, "two"],
+    "metric_params": [3, {"far": 1}],
+    "hmm": [3, "hmm", HMMTransformer],
+    "memory": [3, ["folder"]],
+    "n_jobs": [0, 1.5, "all"],
+    "verbose": [-1, "yes", None],
+    "random_state": ["now", -1, 0.5],
+}
+VOTERS = {
+    "n_neighbors": [0, 2.5, "few", 7],
+    "weights": ["rank", 3],
+    "algorithm": ["fast", None],
+}
+OWN = {
+    PairwiseHMMDistance: {
+        "metric": ["precomputed"],
+        "output": ["matrix", None],
+        "gamma": [0, "auto", None, [1.0]],
+    },
+    AlphaMixer: {},
+    HMMClassDistance: {
+        "metric": ["precomputed"],
+        "groups": [3, "all", {}, [[7]], [["x"]]],
+        "hmm": [BaseEstimator()],
+    },
+    HMMEmbedding: {
+        "n_components": [0, (), (2, 2.5), "many"],
+        "relevance": [0, "low"],
+        "blocks": ["mean", (), 3, (3,)],
+        "reference": ["gmm", None],
+        "normalize": ["yes", 1.5],
+        "n_frames": [0, 2.5],
+        "max_iter": [0, 2.5],
+        "tol": [-1, "low"],
+        "reg_covar": [-1, "low"],
+        "dtype": [int, "wide"],
+    },
+    HMMRetriever: {
+        "n_neighbors": [0, 2.5, "few"],
+        "radius": [-1, "near"],
+        "algorithm": ["fast", None],
+    },
+    KNeighborsHMMClassifier: VOTERS,
+    KNeighborsHMMRegressor: VOTERS,
+    KNeighborsHMMClassifierCV: {
+        "alphas": [2, [0.5, -1], [], "all", ["x"]],
+        "n_neighbors": [0, [], [1, 2.5], [7, 9], "few"],
+        "weights": ["rank", np.exp],
+        "scoring": ["f1", None],
+    },
+    HMMKMeans: {
+        "metric": ["precomputed"],
+        "n_clusters": [0, 2.5, "few", 7],
+        "init": ["best", None],
+        "n_init": [0, 2.5],
+        "max_iter": [0, 2.5],
+        "tol": [-1, "low"],
+    },
+    HMMKMedoids: {"n_clusters": [0, 2.5, "few", 7], "max_iter": [0, 2.5]},
+}
+PRECOMPUTED = (
+    KNeighborsHMMClassifier,
+    KNeighborsHMMRegressor,
+    KNeighborsHMMClassifierCV,
+    HMMRetriever,
+    HMMKMedoids,
+)
+
+
+def wrong_values(kind):
+    """Yield each parameter of an estimator with each value that is wrong for it."""
+    own = OWN[kind]
+    for name in kind().get_params(deep=False):
+        values = SHARED.get(name, []) + own.get(name, [])
+        assert values, f"no wrong value of {name} of {kind.__name__} is known"
+        yield from ((name, value) for value in values)
+
+
+CASES = [
+    pytest.param(kind, name, value, id=f"{kind.__name__}-{name}-{value!r:.20}")
+    for kind in OWN
+    for name, value in wrong_values(kind)
+]
+
+
+@pytest.mark.parametrize(("kind", "name", "value"), CASES)
+def test_wrong_parameters_stop_fit_before_any_work(
+    kind, name, value, make_sequences, monkeypatch
+):
+    X, y = make_sequences()
+    monkeypatch.setattr("skawhmm.features._embedding.fit_references", Untouchable().fit)
+    params = {"hmm": Untouchable(), "n_neighbors": 2, "n_clusters": 2}
+    known = kind().get_params(deep=False)
+    params = {key: param for key, param in params.items() if key in known}
+    estimator = kind(**{**params, name: value})
+    with pytest.raises((TypeError, ValueError), match=rf"^{name}\b"):
+        estimator.fit(np.zeros((6, 6)) if kind is AlphaMixer else X, y)
+
+
+@pytest.mark.parametrize("kind", PRECOMPUTED, ids=lambda kind: kind.__name__)
+def test_wrong_parameters_stop_fit_on_distances(kind):
+    distances, y = np.ones((6, 6)), np.arange(6) % 2
+    for name, value in wrong_values(kind):
+        if value == {"far": 1}:
+            # Without the name of a distance nothing tells which ones it has.
+            continue
+        params = {"metric": "precomputed", name: value}
+        with pytest.raises((TypeError, ValueError), match=rf"^{name}\b"):
+            kind(**params).fit(distances, y)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "message"),
+    [
+        (PairwiseHMMDistance("kl", output="components"), "metric must have a marginal"),
+        (KNeighborsHMMClassifier(2, metric="kl", algorithm="pruned"), "^algorithm"),
+        (HMMRetriever(2, p=0.5, algorithm="pruned"), "^algorithm"),
+        (KNeighborsHMMClassifierCV(scoring="roc_auc"), "^scoring='roc_auc' needs"),
+    ],
+)
+def test_parameters_that_do_not_go_together(estimator, message, make_sequences):
+    X, _ = make_sequences()
+    estimator.set_params(hmm=Untouchable())
+    with pytest.raises((TypeError, ValueError), match=message):
+        estimator.fit(X, np.zeros(len(X)))
+
+
+@pytest.mark.parametrize("kind", [KNeighborsHMMClassifier, KNeighborsHMMRegressor])
+def test_fewer_models_than_neighbors_are_named_in_fit(kind, make_sequences):
+    X, y = make_sequences()
+    with pytest.raises(ValueError, match="n_neighbors = 7, n_samples = 6"):
+        kind(7, hmm=Untouchable()).fit(X, y)
+
+
+def test_a_retriever_may_hold_fewer_models_than_it_finds(make_batch):
+    models = make_batch(3)
+    retriever = HMMRetriever(5).fit(models)
+    assert retriever.kneighbors(models, 2)[1].shape == (3, 2)
+    assert retriever.radius_neighbors(models)[1].shape == (3,)
+    with pytest.raises(ValueError, match="n_neighbors = 5, n_samples = 3"):
+        retriever.kneighbors(models)
+
+
+def outcome(estimator, X):
+    """Return what an estimator says about new input."""
+    for name in ("predict_proba", "transform", "predict"):
+        if hasattr(estimator, name):
+            return getattr(estimator, name)(X)
+    return estimator.kneighbors_graph(X, mode="distance").toarray()
+
+
+SETTINGS = [
+    {"alpha": 0.9},
+    {"p": 2},
+    {"metric": "coupling"},
+    {"metric": "iaw", "metric_params": {"n_samples": 16}},
+]
+SEARCHED = [*SETTINGS, {"n_neighbors": 4}]
+CHANGES = [
+    (PairwiseHMMDistance(), [*SETTINGS, {"output": "components"}]),
+    (HMMRetriever(2), SEARCHED),
+    (KNeighborsHMMClassifier(2, weights="distance"), [*SEARCHED, {"weights": None}]),
+    (KNeighborsHMMRegressor(2, weights="distance"), [*SEARCHED, {"weights": None}]),
+]
+
+
+@pytest.mark.parametrize(
+    ("estimator", "change"),
+    [(estimator, change) for estimator, changes in CHANGES for change in changes],
+    ids=str,
+)
+def test_changed_parameters_count_without_another_fit(estimator, change, make_batch):
+    models, y = make_batch(n_models=24), np.arange(24) % 3
+    fitted = clone(estimator).fit(models[:16], y[:16])
+    before = outcome(fitted, models[16:])
+    after = outcome(fitted.set_params(**change), models[16:])
+    fresh = clone(estimator).set_params(**change).fit(models[:16], y[:16])
+    assert_array_equal(after, outcome(fresh, models[16:]))
+    assert before.shape != after.shape or np.abs(after - before).max() > 1e-6
+
+
+@pytest.mark.parametrize("change", SETTINGS, ids=str)
+def test_changed_distances_to_classes_count(change, make_sequences):
+    X, y = make_sequences(n_sequences=8)
+    step = HMMClassDistance(hmm=HMMTransformer(2, random_state=0)).fit(X, y)
+    before, after = step.transform(X), step.set_params(**change).transform(X)
+    assert_array_equal(after, clone(step).fit(X, y).transform(X))
+    assert np.abs(after - before).max() > 1e-6
+
+
+@pytest.mark.parametrize("kind", [HMMKMeans, HMMKMedoids])
+@pytest.mark.parametrize("change", [{"alpha": 0.9}, {"metric": "coupling"}], ids=str)
+def test_changed_distances_to_centers_count(kind, change, make_batch):
+    models = make_batch(n_models=12)
+    params = {"random_state": 0} if kind is HMMKMeans else {"p": 2}
+    clusterer = kind(3, **params).fit(models)
+    before, after = (
+        clusterer.transform(models),
+        clusterer.set_params(**change).transform(models),
+    )
+    centers = clusterer.cluster_centers_
+    assert_array_equal(after, pairwise_hmm_distances(models, centers, p=2, **change))
+    assert np.abs(after - before).max() > 1e-6
+
+
+def test_a_changed_radius_counts(make_batch):
+    models = make_batch(n_models=12)
+    retriever = HMMRetriever(radius=0).fit(models)
+    assert not any(map(len, retriever.radius_neighbors()[1]))
+    retriever.set_params(radius=np.inf)
+    assert {len(row) for row in retriever.radius_neighbors()[1]} == {11}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"relevance": 9.0}, {"blocks": "scales"}, {"normalize": False}, {"dtype": "f4"}],
+    ids=str,
+)
+def test_changed_vectors_count(change, make_sequences):
+    X, _ = make_sequences()
+    embedding = HMMEmbedding((1, 2), random_state=0).fit(X)
+    before, after = embedding.transform(X), embedding.set_params(**change).transform(X)
+    assert_array_equal(after, clone(embedding).fit(X).transform(X))
+    assert before.dtype != after.dtype or not np.array_equal(before, after)
+
+
+def test_a_changed_alpha_counts_on_given_components(rng):
+    stack, y = rng.random((12, 12, 2)), np.arange(12) % 2
+    mixer = AlphaMixer(0.2).fit(stack).set_params(alpha=0.7)
+    assert_array_equal(mixer.transform(stack), AlphaMixer(0.7).fit_transform(stack))
+    given = KNeighborsHMMClassifier(3, metric="precomputed", alpha=0.2).fit(stack, y)
+    fresh = clone(given).set_params(alpha=0.9).fit(stack, y)
+    before = given.kneighbors()[0]
+    given.set_params(alpha=0.9)
+    for X in (stack, None):
+        for one, two in zip(given.kneighbors(X), fresh.kneighbors(X), strict=True):
+            assert_array_equal(one, two)
+    assert np.abs(given.kneighbors()[0] - before).max() > 1e-6
+
+
+def test_speed_changes_nothing(make_batch):
+    models, y = make_batch(n_models=24), np.arange(24) % 3
+    knn = KNeighborsHMMClassifier(3).fit(models[:16], y[:16])
+    wanted = knn.predict_proba(models[16:])
+    for change in ({"n_jobs": 2}, {"algorithm": "pruned"}, {"algorithm": "brute"}):
+        assert_array_equal(knn.set_params(**change).predict_proba(models[16:]), wanted)
