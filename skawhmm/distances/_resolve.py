@@ -23,9 +23,10 @@ A distance of the form ``(1 - alpha) * marginal + alpha * transition`` also has
 from collections.abc import Mapping
 from inspect import signature
 
-from skawhmm.distances._aggregated import IAW, MAW
 from skawhmm.distances._coupling import TransitionCoupling
+from skawhmm.distances._iaw import IAW
 from skawhmm.distances._kl import KL
+from skawhmm.distances._maw import MAW
 from skawhmm.utils._checks import check_choice, check_metric
 
 METRICS = {"maw": MAW, "iaw": IAW, "kl": KL, "coupling": TransitionCoupling}

@@ -11,7 +11,7 @@ from importlib.resources import files
 
 import numpy as np
 
-from skawhmm.distances._aggregated import MAW
+from skawhmm.distances._maw import MAW
 from skawhmm.distances._pairwise import registrations
 from skawhmm.models._inference import best_paths
 

@@ -8,7 +8,6 @@ from scipy.spatial.distance import cdist
 
 from skawhmm import (
     IAW,
-    MAW,
     HMMBatch,
     hmm_distance,
     pairwise_hmm_components,
@@ -354,14 +353,3 @@ def test_object_and_name_give_the_same(make_batch):
         ),
         pairwise_hmm_distances(models, metric=IAW(0.4, 2, **options)),
     )
-
-
-def test_distance_mixes_the_components(make_batch):
-    models = make_batch(3)
-    for metric in (MAW(0.3, 2), IAW(0.3, 2, n_samples=20)):
-        marginal, transition = pairwise_hmm_components(models, metric=metric)
-        assert_allclose(
-            pairwise_hmm_distances(models, metric=metric),
-            0.7 * marginal + 0.3 * transition,
-            rtol=1e-15,
-        )
