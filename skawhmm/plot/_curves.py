@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from skawhmm.neighbors._scores import average_precision, retrieval_curve
+from skawhmm.plot._style import drawing_axes
 
 
 class AlphaCurveDisplay:
@@ -290,26 +291,3 @@ class RetrievalDisplay:
         if "label" in style:
             self.ax_.legend()
         return self
-
-
-def drawing_axes(ax):
-    """Return the axes given, or new ones, and their figure.
-
-    Parameters
-    ----------
-    ax : matplotlib.axes.Axes or None
-        Where to draw.
-
-    Returns
-    -------
-    ax : matplotlib.axes.Axes
-        The axes.
-
-    figure : matplotlib.figure.Figure
-        Their figure.
-    """
-    import matplotlib.pyplot as plt
-
-    if ax is None:
-        _, ax = plt.subplots()
-    return ax, ax.figure

@@ -11,13 +11,12 @@ from numpy.typing import ArrayLike
 from skawhmm.distances._pairwise import pairwise_hmm_distances
 from skawhmm.distances._resolve import resolve_metric
 from skawhmm.models._batch import HMMBatch
-from skawhmm.plot._curves import drawing_axes
+from skawhmm.neighbors._from_distances import nearest_others
 from skawhmm.plot._explorer import explorer_page
+from skawhmm.plot._style import COLORS, drawing_axes
 from skawhmm.utils._checks import check_integer
 
-# The colours of Okabe and Ito, without the yellow that white paper swallows: told apart
-# with any colour vision. Markers change when the colours are used up.
-COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+# Markers change when the colours are used up.
 MARKERS = "os^Dv<>ph*XP"
 
 # With more labels than this, names stand beside their points instead of in a legend.
@@ -158,7 +157,7 @@ class HMMMapDisplay:
             )
         neighbors = None
         if n_neighbors > 0:
-            neighbors = _nearest(distances, n_neighbors)
+            neighbors, _ = _linked_models(distances, n_neighbors)
         positions = POSITIONS[method](distances, random_state)
         display = cls(positions, y, neighbors=neighbors, distances=distances)
         return display.plot(ax=ax, **kwargs)
@@ -327,12 +326,12 @@ class HMMMapDisplay:
             raise ValueError(
                 f"names must have one entry a model, {n_models}, got {len(names)}."
             )
-        n_neighbors = min(check_integer("n_neighbors", n_neighbors, 1), n_models - 1)
-        neighbors = _nearest(distances, n_neighbors)
+        n_neighbors = check_integer("n_neighbors", n_neighbors, 1)
+        neighbors, lengths = _linked_models(distances, n_neighbors)
         page = explorer_page(
             np.asarray(self.positions),
             neighbors,
-            np.take_along_axis(distances, neighbors, axis=1),
+            lengths,
             y=None if self.y is None else np.asarray(self.y),
             names=names,
             models=self.models,
@@ -366,10 +365,13 @@ class HMMMapDisplay:
         self.names_.append(text)
 
 
-def _nearest(distances, n_neighbors):
-    """Return the nearest other models of each, the nearest first."""
-    others = distances + np.diag(np.full(len(distances), np.inf))
-    return np.argsort(others, axis=1, kind="stable")[:, :n_neighbors]
+def _linked_models(distances, n_neighbors):
+    """Return the nearest other models of each, as many as there are, and how far."""
+    n_neighbors = min(n_neighbors, len(distances) - 1)
+    if n_neighbors == 0:
+        return np.empty((1, 0), dtype=int), np.empty((1, 0))
+    lengths, neighbors = nearest_others(distances, n_neighbors)
+    return neighbors, lengths
 
 
 def _classical_positions(distances, _random_state):

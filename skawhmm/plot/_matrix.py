@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skawhmm.plot._curves import drawing_axes
+from skawhmm.plot._style import drawing_axes
 
 
 class DistanceMatrixDisplay:

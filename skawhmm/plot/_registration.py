@@ -8,9 +8,7 @@ from numpy.typing import ArrayLike
 
 from skawhmm.distances._pairwise import register_states
 from skawhmm.models._batch import HMMBatch
-
-# Blue and vermilion of Okabe and Ito: told apart with any colour vision.
-COLORS = ("#0072B2", "#D55E00")
+from skawhmm.plot._style import COLORS
 
 # Shares of probability below this are rounding, and not drawn.
 LEAST_SHARE = 1e-9
@@ -149,7 +147,7 @@ class RegistrationDisplay:
         means, covars, axis_names = _in_the_plane(
             [model.weights[0][keep] for model, keep in pairs],
             [model.means[0][keep] for model, keep in pairs],
-            [_matrices(model)[keep] for model, keep in pairs],
+            [model.emission.full_covars()[0][keep] for model, keep in pairs],
         )
         display = cls(
             plan, means=means, covars=covars, names=names, axis_names=axis_names
@@ -195,7 +193,7 @@ class RegistrationDisplay:
             width = max(FULL_WIDTH * plan[i, j], 0.4)
             style = {"color": "0.45", "solid_capstyle": "round", "zorder": 2}
             self.lines_ += ax.plot(*ends, linewidth=width, **style)
-        for side, color in enumerate(COLORS):
+        for side, color in enumerate(COLORS[:2]):
             for k, centre in enumerate(means[side]):
                 ellipse = _ellipse(centre, np.asarray(covars[side])[k])
                 ellipse.set(facecolor=(color, 0.2), edgecolor=color, linewidth=1.5)
@@ -234,14 +232,6 @@ class RegistrationDisplay:
             xticks=range(plan.shape[1]),
             yticks=range(plan.shape[0]),
         )
-
-
-def _matrices(model):
-    """Return covariance matrices of a batch of one model."""
-    covars = model.covars[0]
-    if model.covariance_type == "full":
-        return covars
-    return covars[:, :, None] * np.eye(covars.shape[1])
 
 
 def _in_the_plane(weights, means, covars):
