@@ -149,8 +149,8 @@ DATA = {
 # Rows: functions of a fold and the budget that return scores by name
 
 
-def timed(estimator, fold, **fit_params):
-    """Score of an estimator of sequences."""
+def scored_fit(estimator, fold, **fit_params):
+    """Fit an estimator of sequences; return its score."""
     start = time.process_time()
     estimator.fit(fold.X, fold.y, **fit_params)
     middle = time.process_time()
@@ -191,8 +191,8 @@ class Summary:
 def summary_rows(fold, budget):  # noqa: ARG001
     """Trivial baselines."""
     return {
-        "mean, std: 1-NN": timed(Summary(KNeighborsClassifier(1)), fold),
-        "mean, std: SVM": timed(Summary(penalty_search()), fold),
+        "mean, std: 1-NN": scored_fit(Summary(KNeighborsClassifier(1)), fold),
+        "mean, std: SVM": scored_fit(Summary(penalty_search()), fold),
     }
 
 
@@ -265,7 +265,7 @@ def embedding_rows(fold, budget):  # noqa: ARG001
     for label, steps in {"": [], ", deltas": [Deltas()]}.items():
         ridge = RidgeClassifierCV(alphas=RIDGE_ALPHAS)
         pipe = make_pipeline(*steps, HMMEmbedding(random_state=0), ridge)
-        scores[f"embedding{label}: ridge"] = timed(pipe, fold)
+        scores[f"embedding{label}: ridge"] = scored_fit(pipe, fold)
     return scores
 
 
@@ -273,7 +273,7 @@ def recommended_rows(fold, budget):  # noqa: ARG001
     """The recommended classifier, the same for all data."""
     grouped = fold.groups is not None
     search = make_classifier(cv=GroupKFold(3) if grouped else 3, random_state=0)
-    return {"make_classifier": timed(search, fold, groups=fold.groups)}
+    return {"make_classifier": scored_fit(search, fold, groups=fold.groups)}
 
 
 class Peer:
@@ -336,7 +336,7 @@ def dtw_rows(fold, budget):
     if 2e-9 * cells > budget:
         return {}
     model = KNeighborsTimeSeriesClassifier(n_neighbors=1, distance="dtw")
-    return {"DTW (aeon): 1-NN": timed(Peer(model, channels_first), fold)}
+    return {"DTW (aeon): 1-NN": scored_fit(Peer(model, channels_first), fold)}
 
 
 def rocket_rows(fold, budget):  # noqa: ARG001
@@ -350,7 +350,7 @@ def rocket_rows(fold, budget):  # noqa: ARG001
     for way in ("zeros", "last frame", "resampled"):
         model = MiniRocketClassifier(random_state=0)
         peer = Peer(model, of_one_length(length, way))
-        scores[f"MiniRocket, {way}"] = timed(peer, fold)
+        scores[f"MiniRocket, {way}"] = scored_fit(peer, fold)
     return scores
 
 
@@ -366,7 +366,7 @@ def class_model_rows(fold, budget):  # noqa: ARG001
             variant=GaussianMixtureHMM, model_kwargs=settings | {"random_state": 0}
         )
         try:
-            score = timed(Peer(model, stacked), fold)
+            score = scored_fit(Peer(model, stacked), fold)
         except ValueError:
             # Its fits can end in parameters that are not numbers.
             score = Score(np.nan, np.nan, np.nan)

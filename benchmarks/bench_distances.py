@@ -19,12 +19,12 @@ from itertools import combinations
 
 import numpy as np
 import ot
+from common import make_models, timed
 from joblib import Parallel, delayed
 
 from skawhmm import (
     IAW,
     KL,
-    HMMBatch,
     TransitionCoupling,
     pairwise_hmm_distances,
     register_states,
@@ -32,27 +32,6 @@ from skawhmm import (
 
 N_REFERENCE = 2500
 N_RECIPE = 500
-
-
-def make_models(n_models, n_components, n_features, covariance_type="diag", seed=0):
-    rng = np.random.default_rng(seed)
-    shape = (n_models, n_components, n_features)
-    covars = rng.uniform(0.2, 2, shape)
-    if covariance_type == "full":
-        factors = rng.normal(size=(*shape, n_features))
-        covars = factors @ factors.swapaxes(2, 3) / n_features
-    transmats = rng.dirichlet(np.ones(n_components), shape[:2])
-    return HMMBatch(transmats, rng.normal(size=shape), covars)
-
-
-def clock(function, *args, repeats=1):
-    """Least number of seconds of a call, and its result."""
-    best = np.inf
-    for _ in range(repeats):
-        start = time.perf_counter()
-        result = function(*args)
-        best = min(best, time.perf_counter() - start)
-    return best, result
 
 
 # IAW
@@ -111,8 +90,8 @@ def our_seconds(models, n_samples, n_jobs):
     """Seconds a pair of the whole matrix, both components included."""
     metric = IAW(n_samples=n_samples)
     n_pairs = len(models) * (len(models) + 1) / 2
-    seconds, _ = clock(
-        lambda: pairwise_hmm_distances(models, metric=metric, n_jobs=n_jobs), repeats=2
+    seconds, _ = timed(
+        pairwise_hmm_distances, models, metric=metric, n_jobs=n_jobs, repeats=2
     )
     return seconds / n_pairs
 
@@ -186,11 +165,8 @@ def bench_kl(n_jobs):
         )
         loop = (time.perf_counter() - start) / slow.size
         metric = KL(n_steps=n_steps)
-        seconds, matrix = clock(
-            lambda models=models, metric=metric: pairwise_hmm_distances(
-                models, metric=metric, n_jobs=n_jobs
-            ),
-            repeats=2,
+        seconds, matrix = timed(
+            pairwise_hmm_distances, models, metric=metric, n_jobs=n_jobs, repeats=2
         )
         fast = seconds / n_pairs
         ours = np.array([matrix[i, j] for i, j in pairs])
@@ -226,11 +202,8 @@ def bench_coupling(n_jobs, gamma=0.9):
         models = make_models(n_models, n_components, 12)
         metric = TransitionCoupling(gamma=gamma)
         pairwise_hmm_distances(models[:2], metric=metric)
-        seconds, matrix = clock(
-            lambda models=models, metric=metric: pairwise_hmm_distances(
-                models, metric=metric, n_jobs=n_jobs
-            ),
-            repeats=2,
+        seconds, matrix = timed(
+            pairwise_hmm_distances, models, metric=metric, n_jobs=n_jobs, repeats=2
         )
         fast = seconds / (n_models * (n_models + 1) / 2)
         costs = models.emission.ground_costs()

@@ -18,22 +18,12 @@ from itertools import combinations
 
 import numpy as np
 import ot
+from common import make_models, timed
 from scipy.linalg import sqrtm
 
-from skawhmm import MAW, HMMBatch, pairwise_hmm_components
+from skawhmm import MAW, pairwise_hmm_components
 
 SECONDS = 1.5
-
-
-def make_models(n_models, n_components, n_features, covariance_type, seed=0):
-    rng = np.random.default_rng(seed)
-    shape = (n_models, n_components, n_features)
-    covars = rng.uniform(0.2, 2, shape)
-    if covariance_type == "full":
-        factors = rng.normal(size=(*shape, n_features))
-        covars = factors @ factors.swapaxes(2, 3) / n_features
-    transmats = rng.dirichlet(np.ones(n_components), shape[:2])
-    return HMMBatch(transmats, rng.normal(size=shape), covars)
 
 
 def loop_components(a, b, cost, within_a, within_b):
@@ -124,24 +114,19 @@ def timed_transport(models, n_jobs):
     a, b = a[:8000], b[:8000]
     given = prepared._replace(costs=GivenCosts(prepared.costs, a, b))
     blocks = [slice(k, k + 500) for k in range(0, 8000, 500)]
-    best = np.inf
-    for _ in range(3):
-        start = time.perf_counter()
+
+    def run():
         Parallel(n_jobs=n_jobs, prefer="threads")(
             delayed(metric.components)(given, a[block], b[block]) for block in blocks
         )
-        best = min(best, (time.perf_counter() - start) / a.size)
-    return best
+
+    return timed(run, repeats=3)[0] / a.size
 
 
 def timed_batch(models, n_jobs):
     n_pairs = len(models) * (len(models) + 1) / 2
-    best = np.inf
-    for _ in range(3):
-        start = time.perf_counter()
-        result = pairwise_hmm_components(models, n_jobs=n_jobs)
-        best = min(best, (time.perf_counter() - start) / n_pairs)
-    return best, result
+    seconds, result = timed(pairwise_hmm_components, models, n_jobs=n_jobs, repeats=3)
+    return seconds / n_pairs, result
 
 
 def main():

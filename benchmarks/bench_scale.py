@@ -13,10 +13,10 @@ Run: python benchmarks/bench_scale.py [--full] [--figure PATH]
 import argparse
 import resource
 import tempfile
-import time
 from pathlib import Path
 
 import numpy as np
+from common import timed
 
 from skawhmm import (
     MAW,
@@ -30,7 +30,7 @@ from skawhmm.neighbors._search import SearchIndex
 N_QUERIES = 200
 
 
-def make_models(n_models, n_components=3, n_features=12, n_groups=200, seed=0):
+def grouped_models(n_models, n_components=3, n_features=12, n_groups=200, seed=0):
     """Models in groups: neighbours exist, as in any collection worth searching."""
     rng = np.random.default_rng(seed)
     shape = n_models, n_components, n_features
@@ -41,12 +41,6 @@ def make_models(n_models, n_components=3, n_features=12, n_groups=200, seed=0):
         means + 0.5 * rng.normal(size=shape),
         rng.uniform(0.3, 1.5, shape),
     )
-
-
-def timed(call, *args, **kwargs):
-    start = time.perf_counter()
-    result = call(*args, **kwargs)
-    return time.perf_counter() - start, result
 
 
 def peak_megabytes():
@@ -63,7 +57,7 @@ def query_rows(sizes):
     )
     rows = []
     for size in sizes:
-        models, queries = make_models(size), make_models(N_QUERIES, seed=1)
+        models, queries = grouped_models(size), grouped_models(N_QUERIES, seed=1)
         build, index = timed(SearchIndex, models, MAW())
         fast, found = timed(index.kneighbors, queries, 5)
         slow, every = timed(pairwise_hmm_distances, queries[:20], models)
@@ -92,7 +86,9 @@ def all_neighbors(sizes):
     print("\nNeighbours of all N models (2 workers):")
     seconds = []
     for size in sizes:
-        retriever = HMMRetriever(5, algorithm="pruned", n_jobs=2).fit(make_models(size))
+        retriever = HMMRetriever(5, algorithm="pruned", n_jobs=2).fit(
+            grouped_models(size)
+        )
         taken, _ = timed(retriever.kneighbors)
         seconds.append(taken)
         share = retriever.n_distance_evaluations_ / size**2
@@ -110,8 +106,8 @@ def shapes():
         (3, 3),
         (3, 39),
     ):
-        models = make_models(2000, n_components, n_features)
-        queries = make_models(N_QUERIES, n_components, n_features, seed=1)
+        models = grouped_models(2000, n_components, n_features)
+        queries = grouped_models(N_QUERIES, n_components, n_features, seed=1)
         index = SearchIndex(models, MAW())
         taken, _ = timed(index.kneighbors, queries, 5)
         computed = index.counts["distance"] / N_QUERIES
@@ -122,7 +118,7 @@ def shapes():
 
 
 def workers():
-    models = make_models(3000)
+    models = grouped_models(3000)
     print("\nPairs a second, all pairs of 3000 models:")
     for n_jobs in (1, 2):
         taken, _ = timed(pairwise_hmm_distances, models, n_jobs=n_jobs)
@@ -132,7 +128,7 @@ def workers():
 
 
 def matrix_in_a_file(size):
-    models = make_models(size)
+    models = grouped_models(size)
     before = peak_megabytes()
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "matrix.npy"
@@ -152,7 +148,7 @@ def estimates(rows, rate):
     hmm = HMMTransformer(3, random_state=0, n_jobs=2).fit(sequences)
     hmm.transform(sequences[:2])
     fit = timed(hmm.transform, sequences)[0] / len(sequences)
-    size = make_models(1000).nbytes / 1000
+    size = grouped_models(1000).nbytes / 1000
     largest, query = rows[-1][0], rows[-1][1] / 1e3
     print(f"\nA fit (100 frames, 2 workers): {1e3 * fit:.2f} ms; a model: {size:.0f} B")
     print("      N      fitting    memory   a query    all pairs")
@@ -187,7 +183,7 @@ def main():
     parser.add_argument("--figure", help="where to save a log-log figure")
     args = parser.parse_args()
     sizes = [1000, 3000, 10_000, 20_000] + ([50_000, 100_000] if args.full else [])
-    warm = make_models(600)
+    warm = grouped_models(600)
     SearchIndex(warm, MAW()).kneighbors(warm[:5], 5)
     pairwise_hmm_distances(warm[:5])
     rows = query_rows(sizes)
