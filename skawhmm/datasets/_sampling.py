@@ -57,7 +57,7 @@ def stationary_weights(transmats):
     return laws / laws.sum(axis=-1, keepdims=True)
 
 
-def covariance_roots(covars, n_features):
+def root_matrices(covars, n_features):
     """Square roots of diagonal or full covariances, as full matrices."""
     if covars.ndim == 3:
         return np.sqrt(covars)[..., None] * np.eye(n_features)
@@ -120,7 +120,7 @@ def sampled_sequences(models, labels, lengths, root):
         The sequences.
     """
     transmats, means = models["transmats"], models["means"]
-    roots = covariance_roots(models["covars"], means.shape[-1])
+    roots = root_matrices(models["covars"], means.shape[-1])
     startprobs = stationary_weights(transmats)
     uniforms = np.zeros((len(labels), lengths[1]))
     noises = []
