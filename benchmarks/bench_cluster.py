@@ -1,7 +1,7 @@
 """How long does clustering take, and does it find planted clusters?
 
 Models (M = 3, d = 12) are noisy copies of a few archetypes with their states in random
-order. All archetypes of the second kind of data have the same overall mean and
+order. In the second kind of data all archetypes have the same overall mean and
 variance, so that only their states and transitions tell them apart. Printed: seconds,
 and the adjusted Rand index of
 
@@ -9,7 +9,7 @@ and the adjusted Rand index of
 - seeded: the same from one start, the medoids of a sample;
 - medoids: HMMKMedoids, clusters around models;
 - mean/std: scikit-learn's KMeans on the overall mean and standard deviation of every
-  feature, which knows nothing of states.
+  feature, which ignores the states.
 
 Run: python benchmarks/bench_cluster.py [--jobs N] [--models N]
 """

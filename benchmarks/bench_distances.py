@@ -87,7 +87,7 @@ def our_error(models, pairs, references, n_samples):
 
 
 def our_seconds(models, n_samples, n_jobs):
-    """Seconds a pair of the whole matrix, both components included."""
+    """Seconds per pair for the whole matrix, both components included."""
     metric = IAW(n_samples=n_samples)
     n_pairs = len(models) * (len(models) + 1) / 2
     seconds, _ = timed(
@@ -104,7 +104,7 @@ def bench_iaw(n_jobs, n_features, n_pairs=3):
     rng = np.random.default_rng(1)
     rows = []
     for coupling in ("exact", "sinkhorn"):
-        # Seconds a pair: the entropic recipe is run once, the exact one three times.
+        # The entropic recipe is run once, the exact one three times.
         repeats = 3 if coupling == "exact" else 1
         start = time.perf_counter()
         plans = [
@@ -259,7 +259,7 @@ def draw(rows_by_dimension, path):
         ax.loglog(np.array(times) * 1e3, errors, marker="o", label="skawhmm")
         for (name, seconds, error), marker in zip(rows[:2], "s^", strict=True):
             ax.loglog(seconds * 1e3, error, marker, label=name)
-        ax.set(title=f"d = {n_features}", xlabel="milliseconds a pair")
+        ax.set(title=f"d = {n_features}", xlabel="milliseconds per pair")
     axes[0].set_ylabel("error of W")
     axes[0].legend()
     figure.savefig(path)
@@ -276,7 +276,7 @@ def main():
     if args.memory:
         bench_memory(args.jobs)
         return
-    print(f"skawhmm on {args.jobs} threads, the others as they come")
+    print(f"skawhmm on {args.jobs} threads, the others by their defaults")
     rows = {d: bench_iaw(args.jobs, d) for d in (2, 12)}
     if args.figure:
         draw(rows, args.figure)

@@ -1,13 +1,13 @@
 """How much faster is MAW than a loop over POT?
 
-Each row computes both components of MAW (p = 1) for all pairs of a batch, once by
-skawhmm and, for as many of the pairs as take a second, by a loop over `ot.emd` and
-`ot.emd2`. "same costs": the loop is given the ground costs, skawhmm is not and
-computes them too where covariances are diagonal; with full covariances both sides are
-given them. "all": both sides compute everything; the loop, with `scipy.linalg.sqrtm`,
-takes each pair of models by itself, as the definition reads. "all, kept": the loop
-keeps the roots of covariances and the costs within a model from pair to pair, as
-skawhmm does. The difference is the largest one between the two results.
+Each row computes both components of MAW (p = 1) for all pairs of a batch with skawhmm
+and, for as many pairs as fit into about a second, with a loop over `ot.emd` and
+`ot.emd2`. "same costs": the loop is given the ground costs; skawhmm computes them if
+covariances are diagonal and is given them too if they are full. "all": both sides
+compute everything; the loop treats each pair of models separately, as in the
+definition, with `scipy.linalg.sqrtm`. "all, kept": the loop keeps the roots of
+covariances and the costs within a model from pair to pair, as skawhmm does. The
+difference is the largest one between the two results.
 
 Run: python benchmarks/bench_maw.py [--jobs N]
 """
@@ -105,7 +105,7 @@ class GivenCosts:
 
 
 def timed_transport(models, n_jobs):
-    """Seconds a pair of everything but the ground cost, on `n_jobs` threads."""
+    """Seconds per pair for everything but the ground cost, on `n_jobs` threads."""
     from joblib import Parallel, delayed
 
     metric = MAW()

@@ -1,11 +1,11 @@
 """How does the work grow with the number of models?
 
-Queries for the five nearest neighbours by MAW (M = 3, d = 12, diagonal) among N models,
-by pruned search and through all of them: time, full distances computed, memory. Then
-the neighbours of all models, the pairs a second for one and two workers, the memory of
-a matrix that is written to a file, and what these costs make for ten and a hundred
-million models. A query of the largest collections is reckoned in proportion to their
-size, an upper estimate.
+The first table is about queries for the five nearest neighbours by MAW (M = 3, d = 12,
+diagonal) among N models, by pruned and by full search: time, full distances computed,
+memory. Then follow the neighbours of all models, the pairs per second for one and two
+workers, the memory of a matrix that is written to a file, and what these costs amount to
+for ten and a hundred million models. The time of a query is extrapolated in proportion
+to the size of the collection, which is an upper estimate.
 
 Run: python benchmarks/bench_scale.py [--full] [--figure PATH]
 """
@@ -31,7 +31,7 @@ N_QUERIES = 200
 
 
 def grouped_models(n_models, n_components=3, n_features=12, n_groups=200, seed=0):
-    """Models in groups: neighbours exist, as in any collection worth searching."""
+    """Models in groups, so that every query has close neighbours."""
     rng = np.random.default_rng(seed)
     shape = n_models, n_components, n_features
     centres = 2 * np.random.default_rng(0).normal(size=(n_groups, *shape[1:]))
@@ -97,7 +97,7 @@ def all_neighbors(sizes):
 
 
 def shapes():
-    print("\nMicroseconds a query, N = 2000, by states M and features d:")
+    print("\nMicroseconds per query, N = 2000, by states M and features d:")
     for n_components, n_features in (
         (2, 12),
         (3, 12),
@@ -119,7 +119,7 @@ def shapes():
 
 def workers():
     models = grouped_models(3000)
-    print("\nPairs a second, all pairs of 3000 models:")
+    print("\nPairs per second, all pairs of 3000 models:")
     for n_jobs in (1, 2):
         taken, _ = timed(pairwise_hmm_distances, models, n_jobs=n_jobs)
         rate = 3000 * 3001 / 2 / taken
@@ -143,7 +143,7 @@ def matrix_in_a_file(size):
 
 
 def estimates(rows, rate):
-    """Multiply the measured unit costs out."""
+    """Extrapolate from the measured costs."""
     sequences = list(np.random.default_rng(0).normal(size=(400, 100, 12)))
     hmm = HMMTransformer(3, random_state=0, n_jobs=2).fit(sequences)
     hmm.transform(sequences[:2])
@@ -167,10 +167,10 @@ def draw(rows, path):
     sizes, fast, slow, computed = rows.T
     axes[0].loglog(sizes, slow, "o-", color="#D55E00", label="all models")
     axes[0].loglog(sizes, fast, "s-", color="#0072B2", label="pruned")
-    axes[0].set(xlabel="number of models", ylabel="ms a query")
+    axes[0].set(xlabel="number of models", ylabel="ms per query")
     axes[1].loglog(sizes, sizes, "o-", color="#D55E00", label="all models")
     axes[1].loglog(sizes, computed, "s-", color="#0072B2", label="pruned")
-    axes[1].set(xlabel="number of models", ylabel="full distances a query")
+    axes[1].set(xlabel="number of models", ylabel="full distances per query")
     for ax in axes:
         ax.legend(frameon=False)
     plt.savefig(path, dpi=150)
