@@ -3,9 +3,9 @@
 The first table is about queries for the five nearest neighbours by MAW (M = 3, d = 12,
 diagonal) among N models, by pruned and by full search: time, full distances computed,
 memory. Then follow the neighbours of all models, the pairs per second for one and two
-workers, the memory of a matrix that is written to a file, and what these costs amount to
-for ten and a hundred million models. The time of a query is extrapolated in proportion
-to the size of the collection, which is an upper estimate.
+workers, the memory of a matrix that is written to a file, and what these costs amount
+to for ten and a hundred million models. The time of a query is extrapolated in
+proportion to the size of the collection, which is an upper estimate.
 
 Run: python benchmarks/bench_scale.py [--full] [--figure PATH]
 """

@@ -3,9 +3,9 @@ How do I explore a collection?
 ==============================
 
 A map shows which sequences are alike, but not why. ``to_html`` writes the map as one
-page for any browser; it needs no network. Hover over a point to read its label. Click it
-to see its nearest neighbours, its sequence, and which of its states correspond to which
-states of a neighbour.
+page for any browser; it needs no network. Hover over a point to read its label. Click
+it to see its nearest neighbours, its sequence, and which of its states correspond to
+which states of a neighbour.
 """
 
 import html

@@ -33,9 +33,9 @@ def mixed(components, alpha):
 
 
 class Aggregated(ABC):
-    """What distances made of a marginal and a transition component have in common.
+    """Base of the distances that mix a marginal and a transition component.
 
-    A subclass says how states are registered.
+    A subclass says how states are registered, in `_plans`.
 
     Parameters
     ----------
@@ -133,7 +133,7 @@ class Aggregated(ABC):
 
     @property
     def transition_share(self) -> float:
-        """Share of MAW's transition component that is on top of it."""
+        """Share of MAW's transition component that this bound may add."""
         return 0.0
 
     @abstractmethod
@@ -156,7 +156,7 @@ class Aggregated(ABC):
         Returns
         -------
         plans : ndarray of shape (n_pairs, n_components, n_components)
-            Shares of probability that states have in common.
+            Probability that each state of a shares with each state of b.
         """
         cost = power_cost(prepared.costs.cross(index_a, index_b), self.p)
         return self._plans(prepared, index_a, index_b, cost)

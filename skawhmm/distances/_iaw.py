@@ -24,9 +24,9 @@ from skawhmm.utils._checks import check_choice, check_integer, check_real, check
 class IAW(Aggregated):
     """Improved aggregated Wasserstein distance: states registered by samples.
 
-    The paper's second distance. Each model draws one sample, which depends on its
-    content and `random_state` alone, so the distance of a pair does not depend on the
-    batch it is in.
+    This is the second distance of the paper. One sample is drawn per model. It depends
+    on the content of the model and on `random_state` only, so the distance of a pair
+    does not depend on the batch it is in.
 
     Parameters
     ----------
@@ -34,23 +34,26 @@ class IAW(Aggregated):
         Share of the transition component in the distance.
 
     p : float in (0, 2], default=1
-        Order of the distance.
+        Order of the distance: states and points are compared by the p-th power of their
+        distance.
 
     n_samples : int, default=256
         Points drawn from each model.
 
     sampling : {"sobol", "iid"}, default="sobol"
-        Quasi-random points with every state in its exact share, or independent ones.
+        Whether the points are quasi-random, with the exact share of each state, or
+        independent.
 
     coupling : {"exact", "sinkhorn"}, default="exact"
-        Cheapest assignment of the points, or the entropic one of POT.
+        Whether two samples are coupled by the cheapest assignment of their points, or
+        by the entropic coupling of POT.
 
     project : bool, default=True
         Whether to scale the registration to the state probabilities of both models, as
         the paper's theorems require.
 
     debias : bool, default=False
-        Whether to take off what overlapping states add even between equal models: the
+        Whether to subtract what overlapping states add even between equal models. The
         distance of a model to itself is then 0.
 
     reg : float, default=0.05
@@ -58,7 +61,19 @@ class IAW(Aggregated):
         ``coupling="sinkhorn"``.
 
     random_state : int, RandomState instance or None, default=0
-        What the samples are derived from.
+        Seed of the samples.
+
+    Examples
+    --------
+    Overlapping states share probability, so even the distance of a model to itself is
+    above 0, unless it is debiased:
+
+    >>> from skawhmm import IAW, HMMBatch, hmm_distance
+    >>> model = HMMBatch([[[0.5, 0.5], [0.5, 0.5]]], [[[0.0], [2.0]]], [[[1.0], [1.0]]])
+    >>> round(hmm_distance(model, model, IAW()), 1)
+    0.4
+    >>> hmm_distance(model, model, IAW(debias=True))
+    0.0
     """
 
     def __init__(
@@ -142,7 +157,7 @@ class IAW(Aggregated):
             The models.
 
         seed : int
-            What to derive the samples from, beside the content of the models.
+            Seed of the samples, together with the content of the models.
 
         Returns
         -------
