@@ -45,7 +45,7 @@ def length_range(n_timesteps):
 
 
 def stationary_weights(transmats):
-    """Stationary law of each chain; of the least norm where there are several."""
+    """Stationary law of each chain; if there are several, the one of least norm."""
     n_components = transmats.shape[-1]
     laws = np.empty(transmats.shape[:-1])
     target = np.r_[np.zeros(n_components), 1.0]
@@ -66,7 +66,7 @@ def root_matrices(covars, n_features):
 
 
 def sampled_states(uniforms, startprobs, transmats):
-    """Paths of many chains at once, one uniform number a step.
+    """Paths of many chains at once, from one uniform number per step.
 
     Parameters
     ----------
@@ -98,18 +98,18 @@ def sampled_states(uniforms, startprobs, transmats):
 
 
 def sampled_sequences(models, labels, lengths, root):
-    """Sequences drawn from the models, each from a stream of its own.
+    """Sequences drawn from the models, each from its own random stream.
 
     Parameters
     ----------
     models : mapping
-        Arrays `transmats`, `means` and `covars`, with one model a row.
+        Arrays `transmats`, `means` and `covars`, with one row per model.
 
     labels : ndarray of shape (n_sequences,)
         The model each sequence is drawn from.
 
     lengths : (int, int)
-        Least and greatest length.
+        Smallest and largest length.
 
     root : SeedSequence
         Root of the streams; the i-th sequence depends on it and on `i` only.
