@@ -525,7 +525,7 @@ def main():
     parser.add_argument("--quick", action="store_true", help="the two small sets only")
     parser.add_argument("--data", nargs="*", help=f"of {', '.join(DATA)}")
     parser.add_argument("--rows", nargs="*", help=f"of {', '.join(ROWS)} and blocks")
-    parser.add_argument("--budget", type=float, default=600.0, help="seconds a split")
+    parser.add_argument("--budget", type=float, default=600.0, help="seconds per split")
     parser.add_argument("--docs", type=Path, help="page that shows the last tables")
     args = parser.parse_args()
     logging.getLogger("hmmlearn").setLevel(logging.ERROR)
