@@ -2,7 +2,8 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 OLDEST := $(addprefix tests/,test_common.py test_workflow.py sequences \
-  fitting/test_transformer.py features neighbors cluster plot/test_displays.py)
+  fitting/test_transformer.py features neighbors cluster \
+  $(addprefix plot/test_,curves.py map.py matrix.py registration.py))
 
 .PHONY: demo test oldest lint docs linkcheck bench paper clean
 

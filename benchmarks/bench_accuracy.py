@@ -2,27 +2,29 @@
 
 Run with ``python benchmarks/bench_accuracy.py [--quick] [--data NAMES] [--rows WORDS]``
 and the environment variable ``SKAWHMM_DATA`` set to the folder of the data. Files that
-are not there are passed over, and so are the rows of libraries that are not installed.
+are missing are skipped, and so are the rows of libraries that are not installed.
 ``--quick`` keeps the two small sets.
 
 Protocols: JapaneseVowels and BasicMotions have their own split; spoken digits one fixed
-split, 70 to 30; the TIMIT sample (25 ms windows every 10 ms, 20 segments a sequence)
-three splits by speaker; motion capture (12 channels of the trunk) five folds at random,
+split, 70 to 30; the TIMIT sample (25 ms windows every 10 ms, 20 segments per sequence)
+three splits by speaker; motion capture (12 channels of the trunk) five random folds,
 and five folds by subject. Accuracy is the mean over the splits. Every choice is made on
-the training part: penalties of support vectors by cross-validation, the channels of the
-embedding by cross-validation that keeps subjects together where they are known.
+the training part: the penalties of support vector machines by cross-validation, the
+channels of the embedding by cross-validation that keeps subjects together if they are
+known.
 
-IAW takes 32 points a model and KL chains of 200 steps, instead of 256 and 2000, for
-their cost: the exact assignment of 256 points takes milliseconds a pair, which is
-minutes to hours for these sets. 16, 32 and 64 points gave equal accuracy on
-JapaneseVowels; the default sizes were not run in full.
+IAW uses 32 points per model and KL 200 steps, instead of 256 and 2000, to save time:
+the exact assignment of 256 points takes milliseconds per pair, which is minutes to
+hours for these sets. 16, 32 and 64 points gave equal accuracy on JapaneseVowels; the
+default sizes were not run in full.
 
-Times are processor times of one thread, models included: seconds to fit, milliseconds a
-query. They are the times on a clock of a free machine; compilation is left out. Rows
-that would take longer than ``--budget`` seconds a split are passed over, and say so.
-The second table of a data set shows what each block of the vectors is worth, and what
-the chain of the reference adds to a mixture. The last tables have all data sets side by
-side, in Markdown; with ``--docs FILE`` they are also put into that page.
+Times are processor times of one thread, models included: seconds to fit and
+milliseconds per query. On a free machine they equal the times on a clock; compilation
+is left out. Rows that would take longer than ``--budget`` seconds per split are skipped
+with a message. The second table of a data set shows what each block of the vectors is
+worth, and what the chain of the reference adds to a mixture. The last tables, in
+Markdown, have all data sets side by side; with ``--docs FILE`` they are also written to
+that page.
 """
 
 import argparse
@@ -149,8 +151,8 @@ DATA = {
 # Rows: functions of a fold and the budget that return scores by name
 
 
-def timed(estimator, fold, **fit_params):
-    """Score of an estimator of sequences."""
+def scored_fit(estimator, fold, **fit_params):
+    """Fit an estimator of sequences; return its score."""
     start = time.process_time()
     estimator.fit(fold.X, fold.y, **fit_params)
     middle = time.process_time()
@@ -191,8 +193,8 @@ class Summary:
 def summary_rows(fold, budget):  # noqa: ARG001
     """Trivial baselines."""
     return {
-        "mean, std: 1-NN": timed(Summary(KNeighborsClassifier(1)), fold),
-        "mean, std: SVM": timed(Summary(penalty_search()), fold),
+        "mean, std: 1-NN": scored_fit(Summary(KNeighborsClassifier(1)), fold),
+        "mean, std: SVM": scored_fit(Summary(penalty_search()), fold),
     }
 
 
@@ -231,7 +233,7 @@ def neighbor_rows(label, metric, fold, budget, counts=(1, 5), **params):
 
 
 def gaussian_rows(fold, budget):
-    """One Gaussian a sequence."""
+    """One Gaussian per sequence."""
     return neighbor_rows("one Gaussian", "maw", fold, budget, (1,), n_components=1)
 
 
@@ -265,7 +267,7 @@ def embedding_rows(fold, budget):  # noqa: ARG001
     for label, steps in {"": [], ", deltas": [Deltas()]}.items():
         ridge = RidgeClassifierCV(alphas=RIDGE_ALPHAS)
         pipe = make_pipeline(*steps, HMMEmbedding(random_state=0), ridge)
-        scores[f"embedding{label}: ridge"] = timed(pipe, fold)
+        scores[f"embedding{label}: ridge"] = scored_fit(pipe, fold)
     return scores
 
 
@@ -273,7 +275,7 @@ def recommended_rows(fold, budget):  # noqa: ARG001
     """The recommended classifier, the same for all data."""
     grouped = fold.groups is not None
     search = make_classifier(cv=GroupKFold(3) if grouped else 3, random_state=0)
-    return {"make_classifier": timed(search, fold, groups=fold.groups)}
+    return {"make_classifier": scored_fit(search, fold, groups=fold.groups)}
 
 
 class Peer:
@@ -336,7 +338,7 @@ def dtw_rows(fold, budget):
     if 2e-9 * cells > budget:
         return {}
     model = KNeighborsTimeSeriesClassifier(n_neighbors=1, distance="dtw")
-    return {"DTW (aeon): 1-NN": timed(Peer(model, channels_first), fold)}
+    return {"DTW (aeon): 1-NN": scored_fit(Peer(model, channels_first), fold)}
 
 
 def rocket_rows(fold, budget):  # noqa: ARG001
@@ -350,12 +352,12 @@ def rocket_rows(fold, budget):  # noqa: ARG001
     for way in ("zeros", "last frame", "resampled"):
         model = MiniRocketClassifier(random_state=0)
         peer = Peer(model, of_one_length(length, way))
-        scores[f"MiniRocket, {way}"] = timed(peer, fold)
+        scores[f"MiniRocket, {way}"] = scored_fit(peer, fold)
     return scores
 
 
 def class_model_rows(fold, budget):  # noqa: ARG001
-    """One model a class, by likelihood."""
+    """One model per class, by likelihood."""
     # sequentia switches metadata routing on for all that follows its import.
     with config_context(enable_metadata_routing=True):
         from sequentia.models import HMMClassifier
@@ -366,11 +368,11 @@ def class_model_rows(fold, budget):  # noqa: ARG001
             variant=GaussianMixtureHMM, model_kwargs=settings | {"random_state": 0}
         )
         try:
-            score = timed(Peer(model, stacked), fold)
+            score = scored_fit(Peer(model, stacked), fold)
         except ValueError:
             # Its fits can end in parameters that are not numbers.
             score = Score(np.nan, np.nan, np.nan)
-    return {"HMM a class (sequentia)": score}
+    return {"HMM per class (sequentia)": score}
 
 
 def metric_rows(label, metric):
@@ -523,7 +525,7 @@ def main():
     parser.add_argument("--quick", action="store_true", help="the two small sets only")
     parser.add_argument("--data", nargs="*", help=f"of {', '.join(DATA)}")
     parser.add_argument("--rows", nargs="*", help=f"of {', '.join(ROWS)} and blocks")
-    parser.add_argument("--budget", type=float, default=600.0, help="seconds a split")
+    parser.add_argument("--budget", type=float, default=600.0, help="seconds per split")
     parser.add_argument("--docs", type=Path, help="page that shows the last tables")
     args = parser.parse_args()
     logging.getLogger("hmmlearn").setLevel(logging.ERROR)

@@ -1,7 +1,7 @@
 """How long does clustering take, and does it find planted clusters?
 
 Models (M = 3, d = 12) are noisy copies of a few archetypes with their states in random
-order. All archetypes of the second kind of data have the same overall mean and
+order. In the second kind of data all archetypes have the same overall mean and
 variance, so that only their states and transitions tell them apart. Printed: seconds,
 and the adjusted Rand index of
 
@@ -9,15 +9,15 @@ and the adjusted Rand index of
 - seeded: the same from one start, the medoids of a sample;
 - medoids: HMMKMedoids, clusters around models;
 - mean/std: scikit-learn's KMeans on the overall mean and standard deviation of every
-  feature, which knows nothing of states.
+  feature, which ignores the states.
 
 Run: python benchmarks/bench_cluster.py [--jobs N] [--models N]
 """
 
 import argparse
-import time
 
 import numpy as np
+from common import timed
 from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score
 from sklearn.preprocessing import StandardScaler
@@ -65,12 +65,6 @@ def overall(models):
     return StandardScaler().fit_transform(np.concatenate([mean, deviation], axis=1))
 
 
-def timed(clusterer, X):
-    begin = time.perf_counter()
-    labels = clusterer.fit_predict(X)
-    return time.perf_counter() - begin, labels
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--jobs", type=int, default=2)
@@ -101,10 +95,10 @@ def main():
         medoids = HMMKMedoids(n_clusters, n_jobs=args.jobs)
         plain = KMeans(n_clusters, n_init=10, random_state=0)
         runs = [
-            timed(averages, models),
-            timed(seeded, models),
-            timed(medoids, models),
-            timed(plain, overall(models)),
+            timed(averages.fit_predict, models),
+            timed(seeded.fit_predict, models),
+            timed(medoids.fit_predict, models),
+            timed(plain.fit_predict, overall(models)),
         ]
         scores = [adjusted_rand_score(y, labels) for _, labels in runs]
         print(

@@ -1,18 +1,18 @@
 """Do models of symbols tell languages and genes apart better than frequencies do?
 
-The paragraphs of the Universal Declaration of Human Rights in 12 languages (letters a-z
-and space), and genes of 7 families (the same number of each), as the amino acids that
-they code for and as nucleotides, where changes of the common kind cost half.
+The data are the paragraphs of the Universal Declaration of Human Rights in 12 languages
+(letters a-z and space), and genes of 7 families (the same number of each), as the amino
+acids that they code for and as nucleotides, where changes of the common kind cost half.
 Printed: accuracy of one nearest neighbour over five folds, and the adjusted Rand index
 of as many clusters as there are classes, for
 
 - frequencies: how often each symbol occurs, compared by the sum of absolute
-  differences; which knows nothing of order;
+  differences, which ignores the order;
 - maw, coupling: hidden Markov models, adapted from a model of all sequences;
 - kl: the same models by their Kullback-Leibler rate.
 
-Clusters are those around medoids throughout. Folds share the model of all sequences,
-which no class is known to.
+All clusters are those of medoids. The folds share the model of all sequences, which is
+fitted without the classes.
 
 Run: SKAWHMM_DATA=... python benchmarks/bench_discrete.py [--jobs N] [--genes N]
 """

@@ -19,12 +19,12 @@ from itertools import combinations
 
 import numpy as np
 import ot
+from common import make_models, timed
 from joblib import Parallel, delayed
 
 from skawhmm import (
     IAW,
     KL,
-    HMMBatch,
     TransitionCoupling,
     pairwise_hmm_distances,
     register_states,
@@ -32,27 +32,6 @@ from skawhmm import (
 
 N_REFERENCE = 2500
 N_RECIPE = 500
-
-
-def make_models(n_models, n_components, n_features, covariance_type="diag", seed=0):
-    rng = np.random.default_rng(seed)
-    shape = (n_models, n_components, n_features)
-    covars = rng.uniform(0.2, 2, shape)
-    if covariance_type == "full":
-        factors = rng.normal(size=(*shape, n_features))
-        covars = factors @ factors.swapaxes(2, 3) / n_features
-    transmats = rng.dirichlet(np.ones(n_components), shape[:2])
-    return HMMBatch(transmats, rng.normal(size=shape), covars)
-
-
-def clock(function, *args, repeats=1):
-    """Least number of seconds of a call, and its result."""
-    best = np.inf
-    for _ in range(repeats):
-        start = time.perf_counter()
-        result = function(*args)
-        best = min(best, time.perf_counter() - start)
-    return best, result
 
 
 # IAW
@@ -108,11 +87,11 @@ def our_error(models, pairs, references, n_samples):
 
 
 def our_seconds(models, n_samples, n_jobs):
-    """Seconds a pair of the whole matrix, both components included."""
+    """Seconds per pair for the whole matrix, both components included."""
     metric = IAW(n_samples=n_samples)
     n_pairs = len(models) * (len(models) + 1) / 2
-    seconds, _ = clock(
-        lambda: pairwise_hmm_distances(models, metric=metric, n_jobs=n_jobs), repeats=2
+    seconds, _ = timed(
+        pairwise_hmm_distances, models, metric=metric, n_jobs=n_jobs, repeats=2
     )
     return seconds / n_pairs
 
@@ -125,7 +104,7 @@ def bench_iaw(n_jobs, n_features, n_pairs=3):
     rng = np.random.default_rng(1)
     rows = []
     for coupling in ("exact", "sinkhorn"):
-        # Seconds a pair: the entropic recipe is run once, the exact one three times.
+        # The entropic recipe is run once, the exact one three times.
         repeats = 3 if coupling == "exact" else 1
         start = time.perf_counter()
         plans = [
@@ -186,11 +165,8 @@ def bench_kl(n_jobs):
         )
         loop = (time.perf_counter() - start) / slow.size
         metric = KL(n_steps=n_steps)
-        seconds, matrix = clock(
-            lambda models=models, metric=metric: pairwise_hmm_distances(
-                models, metric=metric, n_jobs=n_jobs
-            ),
-            repeats=2,
+        seconds, matrix = timed(
+            pairwise_hmm_distances, models, metric=metric, n_jobs=n_jobs, repeats=2
         )
         fast = seconds / n_pairs
         ours = np.array([matrix[i, j] for i, j in pairs])
@@ -226,11 +202,8 @@ def bench_coupling(n_jobs, gamma=0.9):
         models = make_models(n_models, n_components, 12)
         metric = TransitionCoupling(gamma=gamma)
         pairwise_hmm_distances(models[:2], metric=metric)
-        seconds, matrix = clock(
-            lambda models=models, metric=metric: pairwise_hmm_distances(
-                models, metric=metric, n_jobs=n_jobs
-            ),
-            repeats=2,
+        seconds, matrix = timed(
+            pairwise_hmm_distances, models, metric=metric, n_jobs=n_jobs, repeats=2
         )
         fast = seconds / (n_models * (n_models + 1) / 2)
         costs = models.emission.ground_costs()
@@ -286,7 +259,7 @@ def draw(rows_by_dimension, path):
         ax.loglog(np.array(times) * 1e3, errors, marker="o", label="skawhmm")
         for (name, seconds, error), marker in zip(rows[:2], "s^", strict=True):
             ax.loglog(seconds * 1e3, error, marker, label=name)
-        ax.set(title=f"d = {n_features}", xlabel="milliseconds a pair")
+        ax.set(title=f"d = {n_features}", xlabel="milliseconds per pair")
     axes[0].set_ylabel("error of W")
     axes[0].legend()
     figure.savefig(path)
@@ -303,7 +276,7 @@ def main():
     if args.memory:
         bench_memory(args.jobs)
         return
-    print(f"skawhmm on {args.jobs} threads, the others as they come")
+    print(f"skawhmm on {args.jobs} threads, the others by their defaults")
     rows = {d: bench_iaw(args.jobs, d) for d in (2, 12)}
     if args.figure:
         draw(rows, args.figure)

@@ -1,9 +1,9 @@
 """Fitting many models: our batch against a loop over hmmlearn.
 
 Run with ``python benchmarks/bench_fit.py [--sequences N] [--memory]``. The first table
-compares defaults with defaults. The second starts both from our start values; both make
-the steps that our stopping rule asks for. hmmlearn has no floor under variances, and
-runs short sequences into singular states: its variances are lifted to our floor before
+compares defaults with defaults. In the second, both sides start from our start values
+and take as many steps as our stopping rule asks for. hmmlearn has no floor on variances
+and gives short sequences singular states: its variances are raised to our floor before
 the likelihoods of the second table are compared. "1 thread" is the ratio of processor
 times, "2 threads" that of wall times when our batch runs on two threads (a loop over
 hmmlearn runs on one); the loop runs once, ours three times for the median. "as good" is

@@ -1,13 +1,13 @@
 """How much faster is MAW than a loop over POT?
 
-Each row computes both components of MAW (p = 1) for all pairs of a batch, once by
-skawhmm and, for as many of the pairs as take a second, by a loop over `ot.emd` and
-`ot.emd2`. "same costs": the loop is given the ground costs, skawhmm is not and
-computes them too where covariances are diagonal; with full covariances both sides are
-given them. "all": both sides compute everything; the loop, with `scipy.linalg.sqrtm`,
-takes each pair of models by itself, as the definition reads. "all, kept": the loop
-keeps the roots of covariances and the costs within a model from pair to pair, as
-skawhmm does. The difference is the largest one between the two results.
+Each row computes both components of MAW (p = 1) for all pairs of a batch with skawhmm
+and, for as many pairs as fit into about a second, with a loop over `ot.emd` and
+`ot.emd2`. "same costs": the loop is given the ground costs; skawhmm computes them if
+covariances are diagonal and is given them too if they are full. "all": both sides
+compute everything; the loop treats each pair of models separately, as in the
+definition, with `scipy.linalg.sqrtm`. "all, kept": the loop keeps the roots of
+covariances and the costs within a model from pair to pair, as skawhmm does. The
+difference is the largest one between the two results.
 
 Run: python benchmarks/bench_maw.py [--jobs N]
 """
@@ -18,22 +18,12 @@ from itertools import combinations
 
 import numpy as np
 import ot
+from common import make_models, timed
 from scipy.linalg import sqrtm
 
-from skawhmm import MAW, HMMBatch, pairwise_hmm_components
+from skawhmm import MAW, pairwise_hmm_components
 
 SECONDS = 1.5
-
-
-def make_models(n_models, n_components, n_features, covariance_type, seed=0):
-    rng = np.random.default_rng(seed)
-    shape = (n_models, n_components, n_features)
-    covars = rng.uniform(0.2, 2, shape)
-    if covariance_type == "full":
-        factors = rng.normal(size=(*shape, n_features))
-        covars = factors @ factors.swapaxes(2, 3) / n_features
-    transmats = rng.dirichlet(np.ones(n_components), shape[:2])
-    return HMMBatch(transmats, rng.normal(size=shape), covars)
 
 
 def loop_components(a, b, cost, within_a, within_b):
@@ -115,7 +105,7 @@ class GivenCosts:
 
 
 def timed_transport(models, n_jobs):
-    """Seconds a pair of everything but the ground cost, on `n_jobs` threads."""
+    """Seconds per pair for everything but the ground cost, on `n_jobs` threads."""
     from joblib import Parallel, delayed
 
     metric = MAW()
@@ -124,24 +114,19 @@ def timed_transport(models, n_jobs):
     a, b = a[:8000], b[:8000]
     given = prepared._replace(costs=GivenCosts(prepared.costs, a, b))
     blocks = [slice(k, k + 500) for k in range(0, 8000, 500)]
-    best = np.inf
-    for _ in range(3):
-        start = time.perf_counter()
+
+    def run():
         Parallel(n_jobs=n_jobs, prefer="threads")(
             delayed(metric.components)(given, a[block], b[block]) for block in blocks
         )
-        best = min(best, (time.perf_counter() - start) / a.size)
-    return best
+
+    return timed(run, repeats=3)[0] / a.size
 
 
 def timed_batch(models, n_jobs):
     n_pairs = len(models) * (len(models) + 1) / 2
-    best = np.inf
-    for _ in range(3):
-        start = time.perf_counter()
-        result = pairwise_hmm_components(models, n_jobs=n_jobs)
-        best = min(best, (time.perf_counter() - start) / n_pairs)
-    return best, result
+    seconds, result = timed(pairwise_hmm_components, models, n_jobs=n_jobs, repeats=3)
+    return seconds / n_pairs, result
 
 
 def main():

@@ -1,11 +1,11 @@
 """How does the work grow with the number of models?
 
-Queries for the five nearest neighbours by MAW (M = 3, d = 12, diagonal) among N models,
-by pruned search and through all of them: time, full distances computed, memory. Then
-the neighbours of all models, the pairs a second for one and two workers, the memory of
-a matrix that is written to a file, and what these costs make for ten and a hundred
-million models. A query of the largest collections is reckoned in proportion to their
-size, an upper estimate.
+The first table is about queries for the five nearest neighbours by MAW (M = 3, d = 12,
+diagonal) among N models, by pruned and by full search: time, full distances computed,
+memory. Then follow the neighbours of all models, the pairs per second for one and two
+workers, the memory of a matrix that is written to a file, and what these costs amount
+to for ten and a hundred million models. The time of a query is extrapolated in
+proportion to the size of the collection, which is an upper estimate.
 
 Run: python benchmarks/bench_scale.py [--full] [--figure PATH]
 """
@@ -13,10 +13,10 @@ Run: python benchmarks/bench_scale.py [--full] [--figure PATH]
 import argparse
 import resource
 import tempfile
-import time
 from pathlib import Path
 
 import numpy as np
+from common import timed
 
 from skawhmm import (
     MAW,
@@ -30,8 +30,8 @@ from skawhmm.neighbors._search import SearchIndex
 N_QUERIES = 200
 
 
-def make_models(n_models, n_components=3, n_features=12, n_groups=200, seed=0):
-    """Models in groups: neighbours exist, as in any collection worth searching."""
+def grouped_models(n_models, n_components=3, n_features=12, n_groups=200, seed=0):
+    """Models in groups, so that every query has close neighbours."""
     rng = np.random.default_rng(seed)
     shape = n_models, n_components, n_features
     centres = 2 * np.random.default_rng(0).normal(size=(n_groups, *shape[1:]))
@@ -41,12 +41,6 @@ def make_models(n_models, n_components=3, n_features=12, n_groups=200, seed=0):
         means + 0.5 * rng.normal(size=shape),
         rng.uniform(0.3, 1.5, shape),
     )
-
-
-def timed(call, *args, **kwargs):
-    start = time.perf_counter()
-    result = call(*args, **kwargs)
-    return time.perf_counter() - start, result
 
 
 def peak_megabytes():
@@ -63,7 +57,7 @@ def query_rows(sizes):
     )
     rows = []
     for size in sizes:
-        models, queries = make_models(size), make_models(N_QUERIES, seed=1)
+        models, queries = grouped_models(size), grouped_models(N_QUERIES, seed=1)
         build, index = timed(SearchIndex, models, MAW())
         fast, found = timed(index.kneighbors, queries, 5)
         slow, every = timed(pairwise_hmm_distances, queries[:20], models)
@@ -92,7 +86,9 @@ def all_neighbors(sizes):
     print("\nNeighbours of all N models (2 workers):")
     seconds = []
     for size in sizes:
-        retriever = HMMRetriever(5, algorithm="pruned", n_jobs=2).fit(make_models(size))
+        retriever = HMMRetriever(5, algorithm="pruned", n_jobs=2).fit(
+            grouped_models(size)
+        )
         taken, _ = timed(retriever.kneighbors)
         seconds.append(taken)
         share = retriever.n_distance_evaluations_ / size**2
@@ -101,7 +97,7 @@ def all_neighbors(sizes):
 
 
 def shapes():
-    print("\nMicroseconds a query, N = 2000, by states M and features d:")
+    print("\nMicroseconds per query, N = 2000, by states M and features d:")
     for n_components, n_features in (
         (2, 12),
         (3, 12),
@@ -110,8 +106,8 @@ def shapes():
         (3, 3),
         (3, 39),
     ):
-        models = make_models(2000, n_components, n_features)
-        queries = make_models(N_QUERIES, n_components, n_features, seed=1)
+        models = grouped_models(2000, n_components, n_features)
+        queries = grouped_models(N_QUERIES, n_components, n_features, seed=1)
         index = SearchIndex(models, MAW())
         taken, _ = timed(index.kneighbors, queries, 5)
         computed = index.counts["distance"] / N_QUERIES
@@ -122,8 +118,8 @@ def shapes():
 
 
 def workers():
-    models = make_models(3000)
-    print("\nPairs a second, all pairs of 3000 models:")
+    models = grouped_models(3000)
+    print("\nPairs per second, all pairs of 3000 models:")
     for n_jobs in (1, 2):
         taken, _ = timed(pairwise_hmm_distances, models, n_jobs=n_jobs)
         rate = 3000 * 3001 / 2 / taken
@@ -132,7 +128,7 @@ def workers():
 
 
 def matrix_in_a_file(size):
-    models = make_models(size)
+    models = grouped_models(size)
     before = peak_megabytes()
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "matrix.npy"
@@ -147,12 +143,12 @@ def matrix_in_a_file(size):
 
 
 def estimates(rows, rate):
-    """Multiply the measured unit costs out."""
+    """Extrapolate from the measured costs."""
     sequences = list(np.random.default_rng(0).normal(size=(400, 100, 12)))
     hmm = HMMTransformer(3, random_state=0, n_jobs=2).fit(sequences)
     hmm.transform(sequences[:2])
     fit = timed(hmm.transform, sequences)[0] / len(sequences)
-    size = make_models(1000).nbytes / 1000
+    size = grouped_models(1000).nbytes / 1000
     largest, query = rows[-1][0], rows[-1][1] / 1e3
     print(f"\nA fit (100 frames, 2 workers): {1e3 * fit:.2f} ms; a model: {size:.0f} B")
     print("      N      fitting    memory   a query    all pairs")
@@ -171,10 +167,10 @@ def draw(rows, path):
     sizes, fast, slow, computed = rows.T
     axes[0].loglog(sizes, slow, "o-", color="#D55E00", label="all models")
     axes[0].loglog(sizes, fast, "s-", color="#0072B2", label="pruned")
-    axes[0].set(xlabel="number of models", ylabel="ms a query")
+    axes[0].set(xlabel="number of models", ylabel="ms per query")
     axes[1].loglog(sizes, sizes, "o-", color="#D55E00", label="all models")
     axes[1].loglog(sizes, computed, "s-", color="#0072B2", label="pruned")
-    axes[1].set(xlabel="number of models", ylabel="full distances a query")
+    axes[1].set(xlabel="number of models", ylabel="full distances per query")
     for ax in axes:
         ax.legend(frameon=False)
     plt.savefig(path, dpi=150)
@@ -187,7 +183,7 @@ def main():
     parser.add_argument("--figure", help="where to save a log-log figure")
     args = parser.parse_args()
     sizes = [1000, 3000, 10_000, 20_000] + ([50_000, 100_000] if args.full else [])
-    warm = make_models(600)
+    warm = grouped_models(600)
     SearchIndex(warm, MAW()).kneighbors(warm[:5], 5)
     pairwise_hmm_distances(warm[:5])
     rows = query_rows(sizes)

@@ -1,9 +1,9 @@
 """Cross-validated phoneme classification with a search over alpha.
 
 Phonemes are synthesised (34 of them, by several speakers), or come from the TIMIT
-sample if the folder in the environment variable SKAWHMM_DATA has it. Speakers are never
-both in training and in test. Figures, and a map to explore in a browser, go to the
-folder demo_output.
+sample if the folder named by the environment variable SKAWHMM_DATA contains it. No
+speaker is in both the training and the test part. The folder demo_output receives the
+figures, and a map to explore in a browser.
 
 Run: make demo
 """
@@ -71,7 +71,7 @@ def folds(speakers):
 
 
 def accuracy(name, estimator, X, y, cv):
-    """Print the cross-validated accuracy of an estimator, and return its guesses."""
+    """Print the cross-validated accuracy of an estimator; return its predictions."""
     start = time.perf_counter()
     guesses = np.empty_like(y)
     for train, test in tqdm(cv, name, leave=False):
@@ -99,7 +99,7 @@ def main():
         f"  {'1-NN, means and deviations of channels':46} "
         f"{accuracy_score(y, guesses):.3f}"
     )
-    # A phoneme begins, lasts and ends: three states in their order, and the time.
+    # A phoneme begins, lasts and ends: three states in a fixed order, and the time.
     hmm = HMMTransformer(
         3, topology="left-to-right", keep_sequences=True, random_state=0
     )
@@ -118,7 +118,7 @@ def main():
 
 
 def search(hmm, X, y, cv):
-    """Search alphas by an ordinary GridSearchCV, at the price of one."""
+    """Search alphas with an ordinary GridSearchCV; distances are computed once."""
     start = time.perf_counter()
     models = hmm.fit_transform(X, y)
     components = PairwiseHMMDistance(output="components").fit_transform(models)
@@ -173,7 +173,7 @@ def draw(pipeline, X, y, found):
 
 
 def alike(models, y, distances):
-    """Return a model whose states are all used and far apart, and one much like it."""
+    """Return a model whose states are all used and far apart, and one close to it."""
     used = models.weights.min(axis=1) * models.means.std(axis=1).mean(axis=1)
     others = np.where(y[:, None] == y, distances, np.inf)
     np.fill_diagonal(others, np.inf)

@@ -2,8 +2,8 @@
 What does alpha do?
 ===================
 
-The distance is a mixture: ``alpha`` is the share of the dynamics, the rest is that of
-the states. Which share is best depends on what tells the classes apart.
+The distance mixes two components: ``alpha`` is the share of the dynamics, ``1 - alpha``
+that of the states. Which share is best depends on what tells the classes apart.
 """
 
 import matplotlib.pyplot as plt
@@ -14,7 +14,7 @@ from skawhmm.datasets import make_hmm_sequences
 # %%
 # Two data sets: classes with different states, and classes that share their states and
 # differ only in the order in which they visit them. All alphas are scored from one set
-# of components, so the whole curve costs as much as a point of it.
+# of components, so the whole curve takes as long as a single point.
 hmm = HMMTransformer(n_components=3, random_state=0)
 fig, axes = plt.subplots(1, 2, figsize=(9, 3.8), sharey=True, layout="constrained")
 for ax, differ_in in zip(axes, ("means", "transitions"), strict=True):

@@ -2,8 +2,8 @@
 What is the average of several models?
 ======================================
 
-States are matched before they are averaged: the mean of models is again a model, and
-not a blur of all their states.
+States are matched before they are averaged. So the average of models is again a model,
+and its states are as distinct as those of the models.
 """
 
 import matplotlib.pyplot as plt
@@ -13,7 +13,7 @@ from skawhmm import HMMTransformer, hmm_barycenter
 from skawhmm.datasets import make_hmm_sequences
 
 # %%
-# Eight sequences of one kind, and their models. States come in any order.
+# Eight sequences of one kind, and their models. The states have no common order.
 X, _ = make_hmm_sequences(8, n_classes=1, n_timesteps=300, random_state=3)
 models = HMMTransformer(n_components=3, random_state=0).fit_transform(X)
 average, objective = hmm_barycenter(models, random_state=0)

@@ -2,7 +2,7 @@
 How do I find groups without labels?
 ====================================
 
-Medoids need only distances: every cluster is shown by its most central sequence.
+Medoids need only distances. The centre of each cluster is its most central sequence.
 """
 
 import matplotlib.pyplot as plt
@@ -24,7 +24,7 @@ agreement = adjusted_rand_score(y, medoids.labels_)
 print(f"agreement with the kinds (adjusted Rand index): {agreement:.2f}")
 
 # %%
-# The distances, ordered by the clusters that were found, and the medoids' sequences.
+# The distances, ordered by cluster, and the sequence at the centre of each cluster.
 fig = plt.figure(figsize=(9, 4.4), layout="constrained")
 left, right = fig.subfigures(1, 2)
 ax = left.subplots()

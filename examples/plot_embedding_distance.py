@@ -3,9 +3,8 @@ Do vectors keep the distance between models?
 ============================================
 
 The distance between two vectors of :class:`~skawhmm.HMMEmbedding` is, to first order,
-the marginal component of MAW as long as states have the same probability in both
-models. What MAW charges for carrying probability from state to state, vectors leave
-out.
+the marginal component of MAW, provided that states have the same probability in both
+models. Vectors leave out the cost of moving probability from state to state.
 """
 
 import matplotlib.pyplot as plt
@@ -17,7 +16,7 @@ from skawhmm import MAW, HMMBatch, HMMEmbedding, HMMTransformer, pairwise_hmm_di
 from skawhmm.datasets import make_model_sequences
 
 # %%
-# Variations of one model: every sequence has its own means and spreads.
+# Variations of one model: every sequence has its own means and standard deviations.
 rng = np.random.default_rng(0)
 n_models = 60
 truth = {
@@ -35,8 +34,9 @@ embedding = HMMEmbedding(
 between_vectors = pdist(embedding.transform(X))
 
 # %%
-# The models as fitted have their states in slightly different shares, which 200 frames
-# do not tell better. Beside them, the same models with equally probable states.
+# 200 frames are too few to know exactly how probable each state is, so these
+# probabilities differ a little from model to model. For comparison, the same models
+# with equally probable states.
 models = HMMTransformer(3, random_state=0).fit_transform(X)
 equal = HMMBatch(
     models.transmats, models.means, models.covars, weights=np.full((n_models, 3), 1 / 3)

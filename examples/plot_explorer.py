@@ -2,9 +2,10 @@
 How do I explore a collection?
 ==============================
 
-A map is a start; the question is what its points are. ``to_html`` writes the map as one
-page for any browser, which needs no network: hover to read, click to see the nearest
-neighbours, the sequence, and which state of the one corresponds to which of the other.
+A map shows which sequences are alike, but not why. ``to_html`` writes the map as one
+page for any browser; it needs no network. Hover over a point to read its label. Click
+it to see its nearest neighbours, its sequence, and which of its states correspond to
+which states of a neighbour.
 """
 
 import html
@@ -18,7 +19,7 @@ from skawhmm import Framewise, HMMMapDisplay, HMMTransformer
 from skawhmm.datasets import make_phonemes
 
 # %%
-# Models that keep their sequences, so that these can be drawn.
+# The models keep their sequences, so that the page can draw them.
 phonemes = ["aa", "ay", "iy", "oy", "uw", "m", "n", "s", "sh", "t"]
 X, y, speakers = make_phonemes(phonemes=phonemes, deltas=0, random_state=0)
 hmm = HMMTransformer(3, topology="left-to-right", keep_sequences=True, random_state=0)
@@ -32,7 +33,7 @@ ax.legend(loc="center left", bbox_to_anchor=(1, 0.5), title="phoneme")
 plt.show()
 
 # %%
-# The map in a browser: open the file, or give it to somebody.
+# The map in a browser: open the file, or send it to someone.
 page = display.to_html(
     Path(tempfile.mkdtemp()) / "phonemes.html",
     names=[f"speaker {speaker}" for speaker in speakers],
@@ -43,8 +44,8 @@ print(f"{page.stat().st_size / 1000:.0f} kB")
 
 # %%
 # Here it is in a frame; in a notebook ``IPython.display.IFrame`` makes one. Click a
-# point, then other neighbours in the list: the neighbour is painted in the colours of
-# the states that its own states correspond to.
+# point, then other neighbours in the list. States that correspond to each other have
+# the same colour.
 class Frame:
     def _repr_html_(self):
         text = html.escape(page.read_text(encoding="utf-8"))

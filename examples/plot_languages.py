@@ -2,9 +2,9 @@
 Which languages are alike?
 ==========================
 
-A text is a sequence of letters. Its model learns by itself that there are vowels,
-consonants and ends of words, and how they follow each other; the distances between the
-models of twelve languages are drawn as a map.
+A text is a sequence of letters. Without being told, its model learns that there are
+vowels, consonants and ends of words, and how they follow each other. The distances
+between the models of twelve languages are drawn as a map.
 """
 
 import matplotlib.pyplot as plt
@@ -15,7 +15,7 @@ from skawhmm.datasets import data_home
 
 # %%
 # The first article of the Universal Declaration of Human Rights, without accents. If
-# the whole declaration is in the data folder, it is taken instead.
+# the whole declaration is in the data folder, it is used instead.
 ARTICLES = {
     "English": (
         "all human beings are born free and equal in dignity and rights they are "
@@ -95,8 +95,8 @@ print(
 )
 
 # %%
-# One model a text, adapted from a model of all of them. The texts are short: the common
-# model counts as twenty letters of every state.
+# One model per text, adapted from a model of all texts. Because the texts are short,
+# the common model counts as much as twenty letters per state.
 hmm = HMMTransformer(
     n_components=4,
     emission="categorical",
@@ -111,8 +111,8 @@ for name, other in zip(names, nearest, strict=True):
     print(f"{name:10} is nearest to {names[other]}")
 
 # %%
-# The map, with a line to the nearest language; and what the states of the common model
-# emit, white where a letter is not to be expected.
+# The map, with a line to the nearest language, and the letters that the states of the
+# common model emit: the darker, the more probable.
 fig, (left, right) = plt.subplots(
     1, 2, figsize=(10, 4.8), width_ratios=[3, 1.1], layout="constrained"
 )

@@ -1,9 +1,10 @@
 """
-How to search a large collection?
-=================================
+How do I search a large collection?
+===================================
 
-Distances between models cost a few small transport problems each. In a large collection
-an index of vectors proposes candidates, and only those are compared by the distance.
+Each distance between models means solving a few small transport problems. In a large
+collection an index of vectors proposes candidates, and the distance is computed only to
+these.
 """
 
 import time
@@ -16,7 +17,7 @@ from skawhmm import HMMEmbedding, HMMTransformer, pairwise_hmm_distances
 from skawhmm.datasets import make_hmm_sequences
 
 # %%
-# Sequences of a hundred kinds; thirty of them are the queries.
+# Sequences of a hundred kinds; thirty sequences are the queries.
 X, y = make_hmm_sequences(
     n_sequences=4030, n_classes=100, n_features=4, separation=2.0, random_state=0
 )
@@ -29,10 +30,10 @@ hmm = HMMTransformer(random_state=0).fit(X)
 models, query_models = hmm.transform(X), hmm.transform(queries)
 
 # %%
-# The vectors are made piece by piece, in single precision: a sequence gets the same
-# vector in any company. Without normalization they keep the units of the distance. An
-# approximate index, such as ``pynndescent.PyNNDescentTransformer``, takes the place of
-# this one when the collection outgrows it.
+# The vectors are computed piece by piece, in single precision; the vector of a sequence
+# does not depend on the others. Without normalization they keep the units of the
+# distance. For larger collections replace this index by an approximate one, such as
+# ``pynndescent.PyNNDescentTransformer``.
 embedding = HMMEmbedding(
     blocks=("means", "scales"), normalize=False, dtype=np.float32, random_state=0
 ).fit(X[:1000])

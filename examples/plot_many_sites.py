@@ -1,10 +1,10 @@
 """
-How do I compare recordings of many sites?
-==========================================
+How do I compare recordings from many sites?
+============================================
 
-Every site has its own sensors: offset and gain differ, and so a plain distance groups
-recordings by site instead of by what happens. Standardising the frames of each site
-takes that away.
+Every site has its own sensors. Their offsets and gains differ, so a plain distance
+groups recordings by site instead of by activity. Standardising the frames of each site
+removes this effect.
 """
 
 import matplotlib.pyplot as plt

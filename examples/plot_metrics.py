@@ -2,8 +2,9 @@
 MAW, IAW, coupling or KL?
 =========================
 
-Four distances retrieve sequences of the same kind. The curves tell how pure the list
-of nearest ones stays while it grows to hold all of them.
+Four distances retrieve sequences of the same kind. The curves show how many of the
+nearest sequences are of that kind (precision) while the list grows until it contains
+all of them (recall).
 """
 
 import time
@@ -24,9 +25,10 @@ X, y = make_hmm_sequences(60, n_classes=4, separation=2, random_state=0)
 models = HMMTransformer(n_components=3, random_state=0).fit_transform(X)
 
 # %%
-# Short sequences tell badly how probable each state is, and transport pays for moving
-# that probability, which likelihoods hardly notice. These chains visit all states
-# equally often in the long run; models that say so are compared as well.
+# Short sequences do not show well how probable each state is. MAW and IAW are affected,
+# because moving probability between states has a cost; KL hardly is. These chains visit
+# all states equally often in the long run, so models with equal weights are compared as
+# well.
 equal = HMMBatch(
     models.transmats,
     models.means,
@@ -35,8 +37,8 @@ equal = HMMBatch(
 )
 
 # %%
-# The same call for every distance. Kullback-Leibler rates are drawn from sequences of
-# 500 steps; IAW registers states by samples, MAW exactly.
+# The same call serves every distance. KL uses random sequences of 500 steps; IAW
+# registers states by samples, MAW exactly.
 options = {
     "maw": {},
     "iaw": {"n_samples": 128},

@@ -2,9 +2,9 @@
 What if sensors fail?
 =====================
 
-In some recordings a channel is missing altogether. Filling it with zeros, as is often
-done, makes recordings look alike because they have lost the same sensor. Comparing two
-models on the channels that both observed does not.
+In some recordings a whole channel is missing. If it is filled with zeros, as is often
+done, recordings look alike because they have lost the same sensor. This does not happen
+if two models are compared on the channels that both observed.
 """
 
 import matplotlib.pyplot as plt
@@ -16,7 +16,7 @@ from skawhmm import HMMTransformer, KNeighborsHMMClassifier
 from skawhmm.datasets import make_hmm_sequences
 
 X, y = make_hmm_sequences(80, n_features=6, separation=1.5, random_state=0)
-# Sensors have an offset, so that a missing one is not near zero by itself.
+# Sensors have an offset, so that zero is not a typical value.
 X = [x + 3 for x in X]
 
 

@@ -3,8 +3,8 @@ What does the centre of a cluster of motions look like?
 =======================================================
 
 Motions of a leg, hip angle against knee angle, are grouped by their models. The centre
-of a group is the model of its most typical motion: its states are postures, its
-transitions the way from one to the next.
+of a group is the model of its most typical motion. Its states are postures, and its
+transitions say which posture follows which.
 """
 
 import matplotlib.pyplot as plt
@@ -18,8 +18,8 @@ from skawhmm import HMMKMedoids, HMMTransformer
 from skawhmm.datasets import data_home, load_cmu_mocap
 
 # %%
-# Recordings of CMU's motion capture database if they are in the data folder, else
-# motions of four kinds: strides, hops, squats and kicks, made by cycles of the angles.
+# The data are recordings of CMU's motion capture database if they are in the data
+# folder, otherwise generated motions of four kinds: strides, hops, squats and kicks.
 if (data_home() / "cmu_mocap329_30fps.npz").exists():
     motions = load_cmu_mocap()
     joints = [list(motions.feature_names).index(n) for n in ("rfemur_rx", "rtibia_rx")]
@@ -42,7 +42,7 @@ else:
     y = np.array(y)
 
 # %%
-# Groups of models, and groups of means and standard deviations to compare with.
+# Groups of models and, for comparison, groups of means and standard deviations.
 n_clusters = len(np.unique(y))
 models = HMMTransformer(n_components=4, random_state=0).fit_transform(X)
 groups = HMMKMedoids(n_clusters).fit(models)
@@ -56,8 +56,9 @@ print(
 print(f"  of groups of means and spreads:  {adjusted_rand_score(y, plain.labels_):.2f}")
 
 # %%
-# Every centre over some motions of its group. A state is drawn by its standard
-# deviations, a transition by how much of the leaving goes there.
+# Each centre is drawn over some motions of its group. The size of an ellipse shows the
+# standard deviations of a state; the width of an arrow shows how often that transition
+# is taken when the state is left.
 n_rows = -(-n_clusters // 4)
 fig, axes = plt.subplots(
     n_rows, 4, figsize=(10, 3 * n_rows), sharex=True, sharey=True, layout="constrained"

@@ -2,8 +2,8 @@
 How do I find similar motions?
 ==============================
 
-A query, and the recordings nearest to it. Motions here are cycles of two joint angles
-at a different pace, size and starting point each time; nothing has to be aligned.
+We look for the recordings nearest to a query. Motions are cycles of two joint angles,
+each with its own pace, size and starting point. Nothing has to be aligned.
 """
 
 import matplotlib.pyplot as plt
@@ -31,7 +31,7 @@ for kind, angles in kinds.items():
 y = np.array(y)
 
 # %%
-# Derivatives tell where a motion goes, which positions alone do not.
+# Derivatives say in which direction a motion goes; positions alone do not.
 moving = Deltas(lags=2).fit_transform(X)
 models = HMMTransformer(n_components=6, random_state=0).fit_transform(moving)
 retriever = HMMRetriever(n_neighbors=5).fit(models)
@@ -39,7 +39,7 @@ distances, neighbors = retriever.kneighbors()
 print("share of neighbours of the same kind:", np.mean(y[neighbors] == y[:, None]))
 
 # %%
-# One query of each kind on the left, its neighbours to the right.
+# One query of each kind on the left, with its neighbours to the right.
 fig, axes = plt.subplots(3, 5, figsize=(9, 5.6), layout="constrained")
 for row, query in zip(axes, (0, 20, 40), strict=True):
     found = [query, *neighbors[query, :4]]

@@ -2,8 +2,8 @@
 How do I bring my own data?
 ===========================
 
-A table with one row a measurement becomes a list of arrays, one a recording. Here are
-three small "machines" in one table, and their models.
+A table with one row per measurement becomes a list of arrays, one array per recording.
+Here one table holds the recordings of three machines, and each recording gets a model.
 """
 
 import matplotlib.pyplot as plt
@@ -12,8 +12,8 @@ import numpy as np
 from skawhmm import HMMTransformer
 
 # %%
-# A table: the name of the run in one column, measurements in the others. With pandas it
-# is ``[part[columns].to_numpy() for _, part in table.groupby("run")]``.
+# A table: one column names the run, the others hold measurements. With pandas, split it
+# by ``[part[columns].to_numpy() for _, part in table.groupby("run")]``.
 rng = np.random.default_rng(0)
 run = np.repeat(["pump", "fan", "mill"], [160, 120, 200])
 level = {"pump": (0.0, 4.0), "fan": (2.0, 3.0), "mill": (1.0, 6.0)}
@@ -24,13 +24,14 @@ pressure = np.array(
 table = {"run": run, "pressure": pressure + 0.3 * rng.normal(size=run.size)}
 
 # %%
-# Groups of rows become sequences of shape (n_timesteps, n_features).
+# The rows of each run become a sequence of shape (n_timesteps, n_features).
 names = np.unique(table["run"])
 X = [table["pressure"][table["run"] == name][:, None] for name in names]
 print({str(name): x.shape for name, x in zip(names, X, strict=True)})
 
 # %%
-# A model each, and the most likely path through its states: two levels that take turns.
+# One model per run, and the most likely path through its states: each machine
+# alternates between two levels.
 models = HMMTransformer(n_components=2, random_state=0).fit_transform(X)
 fig, axes = plt.subplots(3, 1, figsize=(7, 5.6), sharey=True, layout="constrained")
 for i, (ax, name, x) in enumerate(zip(axes, names, X, strict=True)):

@@ -2,7 +2,7 @@
 How do I classify sequences?
 ============================
 
-Sequences of unequal length go into a pipeline; labels come out.
+Sequences of different lengths go into a pipeline; predicted labels come out.
 """
 
 import matplotlib.pyplot as plt
@@ -14,12 +14,12 @@ from skawhmm import HMMTransformer, KNeighborsHMMClassifier
 from skawhmm.datasets import make_hmm_sequences
 
 # %%
-# A list of arrays of shape (n_timesteps, n_features), and a label for each.
+# The data are a list of arrays of shape (n_timesteps, n_features), with one label each.
 X, y = make_hmm_sequences(90, n_classes=3, separation=3, random_state=0)
 print(len(X), X[0].shape, X[1].shape)
 
 # %%
-# One hidden Markov model a sequence, then a vote of the nearest models.
+# Each sequence becomes a hidden Markov model; the nearest models vote on its label.
 pipe = Pipeline(
     [
         ("hmm", HMMTransformer(n_components=3, random_state=0)),

@@ -2,8 +2,8 @@
 How does a search grow with the collection?
 ===========================================
 
-Five nearest neighbours by MAW, among more and more models. A search through all
-computes every distance; the pruned search skips models whose lower bound already
+We look for the five nearest neighbours by MAW among more and more models. The full
+search computes every distance. The pruned search skips models whose lower bound already
 exceeds the fifth distance found. Both give the same neighbours.
 """
 
@@ -16,7 +16,7 @@ from skawhmm import HMMBatch, HMMRetriever
 
 
 # %%
-# Models in groups, since neighbours exist in any collection worth searching.
+# The models come in groups, so that every query has close neighbours.
 def make_models(n_models, seed):
     rng = np.random.default_rng(seed)
     centres = 2 * np.random.default_rng(0).normal(size=(200, 3, 12))
@@ -29,8 +29,8 @@ def make_models(n_models, seed):
 
 
 # %%
-# Milliseconds and full distances a query. ``benchmarks/bench_scale.py`` measures the
-# same up to 100 000 models.
+# Milliseconds and full distances per query. ``benchmarks/bench_scale.py`` measures the
+# same with up to 100 000 models.
 queries = make_models(20, seed=1)
 sizes = [500, 1000, 2000, 4000, 8000]
 rows = {"brute": [], "pruned": []}
@@ -56,8 +56,8 @@ for algorithm, row in rows.items():
     marker, color, label = styles[algorithm]
     for ax, values in zip(axes, np.transpose(row), strict=True):
         ax.loglog(sizes, values, marker, color=color, label=label)
-axes[0].set(xlabel="number of models", ylabel="ms a query")
-axes[1].set(xlabel="number of models", ylabel="full distances a query")
+axes[0].set(xlabel="number of models", ylabel="ms per query")
+axes[1].set(xlabel="number of models", ylabel="full distances per query")
 for ax in axes:
     ax.set_xticks(sizes, [f"{size:,}" for size in sizes])
     ax.minorticks_off()

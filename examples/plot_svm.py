@@ -2,8 +2,8 @@
 Can I use a support vector machine?
 ===================================
 
-A kernel of the distances, made positive semidefinite, feeds scikit-learn's machine. It
-is compared with nearest neighbours as the training set grows.
+Yes: the distances become a positive semidefinite kernel, which scikit-learn's ``SVC``
+accepts. It is compared with nearest neighbours on training sets of growing size.
 """
 
 import matplotlib.pyplot as plt
@@ -18,7 +18,8 @@ from skawhmm.datasets import make_hmm_sequences
 X, y = make_hmm_sequences(150, n_classes=3, separation=1.5, random_state=0)
 
 # %%
-# Models do not depend on each other, so they are fitted before the curves are drawn.
+# Each model depends on its own sequence only, so all models are fitted once, before the
+# cross-validation.
 models = HMMTransformer(n_components=3, random_state=0).fit_transform(X)
 classifiers = {
     "support vectors": make_pipeline(

@@ -2,9 +2,10 @@
 
 from skawhmm.cluster._barycenter import hmm_barycenter
 from skawhmm.cluster._estimators import HMMKMeans, HMMKMedoids
-from skawhmm.distances._aggregated import IAW, MAW
 from skawhmm.distances._coupling import TransitionCoupling
+from skawhmm.distances._iaw import IAW
 from skawhmm.distances._kl import KL
+from skawhmm.distances._maw import MAW
 from skawhmm.distances._pairwise import (
     hmm_distance,
     pairwise_hmm_components,

@@ -2,6 +2,7 @@ import os
 
 import numpy as np
 import pytest
+from helpers import random_model
 from hypothesis import settings
 
 from skawhmm import HMMBatch
@@ -14,15 +15,6 @@ settings.load_profile("ci" if os.environ.get("CI") else "local")
 @pytest.fixture
 def rng():
     return np.random.default_rng(0)
-
-
-def random_model(rng, n_components, n_features, covariance_type):
-    transmat = rng.dirichlet(np.ones(n_components), size=n_components)
-    means = rng.normal(size=(n_components, n_features))
-    if covariance_type == "diag":
-        return transmat, means, rng.uniform(0.1, 2, size=(n_components, n_features))
-    roots = rng.normal(size=(n_components, n_features, n_features))
-    return transmat, means, roots @ roots.swapaxes(1, 2)
 
 
 @pytest.fixture

@@ -164,7 +164,7 @@ def _plain(cell):
 
 
 def method_rows(start, found, width):
-    """Rows of a table, one a method in the order of the styles, each `start` first.
+    """Rows of a table, one per method in the order of the styles, each `start` first.
 
     `found` has the numbers of each method; one number alone is an accuracy, and stands
     in the last column. DTW has a row even where it cannot be computed.

@@ -66,7 +66,7 @@ def set_aside(y, seed):
 def motion_values(args):
     """Components or distances of all pairs, by joint group and method.
 
-    Fig. 6, Fig. 7 and the supplement ask for the same; it is computed once a process.
+    Fig. 6, Fig. 7 and the supplement ask for the same; it is computed once per process.
     """
     key = args.size, args.seed, tuple(args.methods or ())
     if key in _CACHE:

@@ -9,7 +9,8 @@ Readings. The paper has one random split in halves; here there are several, stra
 and the mean is shown. alpha is not printed for this experiment and is .1 here. Class
 and actor are confounded, so a cross-validation in which all motions of an actor are
 tested together stands beside; only classes that other actors also show are counted.
-Class models are fitted to a cap of frames a class, evenly taken from its motions.
+Class models are fitted to a limited number of frames per class, evenly taken from its
+motions.
 """
 
 import warnings

@@ -137,7 +137,7 @@ def run(args):
         for place, method in enumerate(methods):
             if (name, method) in PUBLISHED:
                 ax.plot(PUBLISHED[name, method], place, "kd", label="paper")
-        ax.set(xscale="log", xlabel="milliseconds a pair", title=name)
+        ax.set(xscale="log", xlabel="milliseconds per pair", title=name)
         handles, labels = ax.get_legend_handles_labels()
         ax.legend(handles[:1], labels[:1], loc="lower right")
     return Result(

@@ -56,7 +56,7 @@ _CACHE: dict = {}
 
 
 def phoneme_values(args, split=0, window=0.004, hop=0.002):
-    """Components or distances of all pairs of phonemes; computed once a process."""
+    """Components or distances of all pairs of phonemes; computed once per process."""
     key = args.size, args.seed, tuple(args.methods or ()), split, window, hop
     if key not in _CACHE:
         size = SIZES[args.size]

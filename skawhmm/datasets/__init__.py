@@ -1,4 +1,4 @@
-"""Sequences to try things on: generators, and readers of common formats."""
+"""Generators of sequences, and readers of common file formats."""
 
 from skawhmm.datasets._files import data_home, load_npz
 from skawhmm.datasets._generators import make_hmm_sequences

@@ -51,8 +51,8 @@ def asf_joints(lines, place):
     Returns
     -------
     joints : dict of str to tuple of str
-        Degrees of freedom, such as ("rx", "ry"), by the joint's name; joints without
-        any are left out.
+        Degrees of freedom, such as ("rx", "ry"), by the name of the joint; joints
+        without any are left out.
     """
     joints: dict[str, tuple[str, ...]] = {}
     section, name = "", None
@@ -103,11 +103,11 @@ def amc_frames(content, joints, place):
         Positions and angles as they are written.
 
     n_missing : int
-        Number of frames skipped by the file's own numbering.
+        Number of frames that the numbering of the file skips.
     """
     parsed = _regular_frames(content, joints)
     if parsed is None:
-        # Something is irregular: go line by line, to accept it or to say where it is.
+        # Something is irregular: go line by line, to accept it or to name the line.
         parsed = _irregular_frames(content, joints, place)
     names, numbers, frames = parsed
     channels = tuple(f"{name}_{freedom}" for name in names for freedom in joints[name])

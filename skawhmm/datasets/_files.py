@@ -1,4 +1,4 @@
-"""Where data files are, and how folders and zip archives are read alike."""
+"""Where data files are, and how they are read from folders and zip archives."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def data_home(path: str | PathLike[str] | None = None) -> Path:
     Parameters
     ----------
     path : str or path-like or None, default=None
-        The folder. `None` means the one named by the environment variable
-        `SKAWHMM_DATA`, else `.cache/skawhmm` in the home folder.
+        The folder. `None` means the folder named by the environment variable
+        `SKAWHMM_DATA` or, if it is not set, `.cache/skawhmm` in the home folder.
 
     Returns
     -------
@@ -41,18 +41,18 @@ def data_home(path: str | PathLike[str] | None = None) -> Path:
 
 
 def found_path(path, candidates, what):
-    """Path of the data: as given, or of that name in the data folder.
+    """Path of the data: as given, or with the same name in the data folder.
 
     Parameters
     ----------
     path : str or path-like or None
-        What the caller asked for; `None` takes the first candidate that exists.
+        What the caller asked for; `None` means the first candidate that exists.
 
     candidates : sequence of str
-        Names to look for in the data folder when `path` is `None`.
+        Names to look for in the data folder if `path` is `None`.
 
     what : str
-        Sentence for the error that says where the data comes from.
+        Sentence of the error message that says where to get the data.
 
     Returns
     -------
@@ -131,8 +131,9 @@ def load_npz(path: str | PathLike[str], *, return_X_y: bool = False) -> Any:
     ----------
     path : str or path-like
         The file, with or without its ending; a relative path is also looked for in
-        :func:`data_home`. It holds the arrays `X`, all frames one after the other,
-        `lengths`, the number of frames of each sequence, and, if there are labels, `y`.
+        :func:`data_home`. It contains the arrays `X`, the frames of all sequences one
+        after the other, `lengths`, the number of frames of each sequence, and, if there
+        are labels, `y`.
 
     return_X_y : bool, default=False
         Whether to return `(data, target)` instead of the bunch.
@@ -170,7 +171,7 @@ def load_npz(path: str | PathLike[str], *, return_X_y: bool = False) -> Any:
     target = arrays.pop("y", None)
     if target is not None and target.shape != (len(data),):
         raise ValueError(
-            f"{with_ending}: y must have shape ({len(data)},), one label a sequence, "
+            f"{with_ending}: y must have shape ({len(data)},), one label per sequence, "
             f"got {target.shape}."
         )
     extras = {key: x.item() if x.ndim == 0 else x for key, x in arrays.items()}

@@ -39,7 +39,7 @@ SONORANTS = {
     "l": ((310, 1050, 2880), (50, 100, 280)),
 }
 
-# Likewise; nasals have a further pole and a zero.
+# Formants and bandwidths; nasals have a further pole and a zero.
 NASALS = {
     "m": ((480, 1270, 2130), (40, 200, 200)),
     "n": ((480, 1340, 2470), (40, 300, 300)),

@@ -1,4 +1,4 @@
-"""Sequences drawn from hidden Markov models whose differences are known."""
+"""Sequences drawn from hidden Markov models with known differences."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def make_hmm_sequences(
     separation: float = 1.0,
     random_state: Any = None,
 ) -> tuple[list[NDArray[np.float64]], NDArray[Any]]:
-    """Draw labelled sequences from hidden Markov models, one model a class.
+    """Draw labelled sequences from hidden Markov models, one model per class.
 
-    The models of all classes are equal but for the part named by `differ_in`.
+    The models of all classes are equal except for the part named by `differ_in`.
 
     Parameters
     ----------
@@ -50,16 +50,16 @@ def make_hmm_sequences(
         Number of channels.
 
     n_timesteps : int or (int, int), default=(50, 100)
-        Length of the sequences, or the ends of the range it is drawn from.
+        Length of the sequences, or the smallest and the largest length.
 
     differ_in : {"means", "covariances", "transitions"}, default="means"
-        What makes a class: where its states are, how wide they are, or how it moves
-        between them. With "transitions" the classes share the states and the
-        proportion of time spent in each, so that only the order of the samples
-        tells one class from another.
+        How the classes differ: in where their states are, in how wide they are, or in
+        how they move between them. With "transitions" all classes have the same states
+        and spend the same share of time in each, so that only the order of the frames
+        tells the classes apart.
 
     separation : float, default=1.0
-        How far the classes are apart; at 0 they are equal.
+        How far apart the classes are; at 0 they are equal.
 
     random_state : int, RandomState instance, Generator or None, default=None
         Seed of the draw. The i-th sequence does not depend on `n_sequences`.
@@ -81,8 +81,8 @@ def make_hmm_sequences(
     --------
     >>> from skawhmm.datasets import make_hmm_sequences
     >>> X, y = make_hmm_sequences(n_sequences=6, random_state=0)
-    >>> len(X), X[0].shape[1], y
-    (6, 2, array([0, 1, 0, 1, 0, 1]))
+    >>> [x.shape for x in X[:3]], y
+    ([(74, 2), (70, 2), (85, 2)], array([0, 1, 0, 1, 0, 1]))
     """
     counts = {
         "n_sequences": n_sequences,
@@ -131,7 +131,7 @@ def check_number(name, value, maximum=np.inf):
 
 
 def _spread_means(rng, n_components, n_features):
-    """Means on a ring of the first two channels, so that no two states coincide."""
+    """Means on a ring in the first two channels, so that no two states coincide."""
     turns = rng.random() + np.arange(n_components) / n_components
     radius = 1 + n_components / 2
     means = rng.normal(size=(n_components, n_features))
@@ -142,7 +142,7 @@ def _spread_means(rng, n_components, n_features):
 
 
 def _cycle(n_components, stay, forward):
-    """Transitions that stay, step forward or step back; the states share the time."""
+    """Transitions that stay, step forward or step back; states are equally likely."""
     step = np.roll(np.eye(n_components), 1, axis=1)
     move = forward * step + (1 - forward) * step.T
     return stay * np.eye(n_components) + (1 - stay) * move

@@ -1,4 +1,4 @@
-"""Mel-frequency cepstral coefficients, with scipy alone."""
+"""Mel-frequency cepstral coefficients; needs only scipy."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ def mfcc(
     Parameters
     ----------
     signal : array-like of shape (n_samples,)
-        The sound. Integers are brought from the range of their type to [-1, 1).
+        The sound. Integers are scaled from the range of their type to [-1, 1).
 
     sample_rate : float
-        Samples a second.
+        Samples per second.
 
     n_coefficients : int, default=13
-        Number of static coefficients, the one of the overall level (c0) included.
+        Number of static coefficients, including that of the overall level (c0).
 
     window : float, default=0.025
         Length of the analysis window in seconds.
@@ -56,7 +56,7 @@ def mfcc(
         Number of mel bands between 0 and half the sample rate.
 
     preemphasis : float, default=0.97
-        Weight of the previous sample taken off each sample.
+        Share of the previous sample that is subtracted from each sample.
 
     deltas : {0, 1, 2}, default=2
         Order of the time derivatives appended to the static coefficients.
@@ -64,8 +64,8 @@ def mfcc(
     Returns
     -------
     features : ndarray of shape (n_frames, n_coefficients * (1 + deltas))
-        One row a window. The i-th window begins at `i * hop`; only whole windows count,
-        but a signal shorter than one is padded with zeros to one frame.
+        One row per window. The i-th window begins at `i * hop`. Only whole windows
+        count; a signal shorter than one window is padded with zeros.
 
     See Also
     --------
@@ -74,10 +74,11 @@ def mfcc(
 
     Notes
     -----
-    Hamming window, power spectrum, triangular bands evenly spaced on the mel scale
-    :math:`2595 \log_{10}(1 + f / 700)`, logarithm, orthonormal cosine transform,
-    sinusoidal lifter of length 22; deltas by regression over two frames on each side.
-    The paper uses windows of 4 ms every 2 ms, where speech recognition is used to 25 ms
+    The steps are: Hamming window, power spectrum, triangular bands evenly spaced on the
+    mel scale :math:`2595 \log_{10}(1 + f / 700)`, logarithm, orthonormal cosine
+    transform, sinusoidal lifter of length 22; deltas by regression over two frames on
+    each side.
+    The paper uses windows of 4 ms every 2 ms; usual in speech recognition are 25 ms
     every 10 ms.
 
     Examples
@@ -123,7 +124,7 @@ def check_positive(name, value):
 
 
 def frame_samples(window, hop, sample_rate):
-    """Whole numbers of samples in a window and in a hop, at least two and one."""
+    """Numbers of samples in a window and in a hop, at least two and one."""
     return max(2, round(window * sample_rate)), max(1, round(hop * sample_rate))
 
 

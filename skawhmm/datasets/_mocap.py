@@ -54,8 +54,8 @@ def load_cmu_mocap(
     Parameters
     ----------
     path : str or path-like or None, default=None
-        A folder or zip archive with `.amc` and `.asf` files as the database ships them
-        and, for the labels, a file `index.csv` with lines `27/27_04.amc,walk` (or the
+        A folder or zip archive with `.amc` and `.asf` files as in the database and, for
+        the labels, a file `index.csv` with lines `27/27_04.amc,walk` (or the
         database's own `cmu-mocap-index-text.txt`); or an `.npz` file of such sequences.
         `None` looks for `cmu_mocap329_30fps.npz`, `cmu_mocap329_120fps_q.npz`,
         `cmu_mocap` or `cmu_mocap.zip` in :func:`data_home`.
@@ -65,8 +65,8 @@ def load_cmu_mocap(
         the toes, or all channels as one.
 
     fps : int, default=30
-        Frames a second: a divisor of the rate of the file, 120 for `.amc`. A frame is
-        the mean of the recorded frames it stands for.
+        Frames per second: a divisor of the rate of the file, which is 120 for `.amc`. A
+        frame is the mean of the recorded frames that it replaces.
 
     return_X_y : bool, default=False
         Whether to return `(data, target)` instead of the bunch.
@@ -79,7 +79,7 @@ def load_cmu_mocap(
         data : list of ndarray of shape (n_timesteps, n_channels)
             The motions: position of the root and joint angles in degrees, as recorded.
         target : ndarray of shape (n_sequences,)
-            The labels; "" where the index has none.
+            The labels; "" if the index has none.
         files, subjects : ndarray of shape (n_sequences,)
             File and subject, such as "27/27_04.amc" and "27".
         feature_names : ndarray of shape (n_channels,)
@@ -87,9 +87,9 @@ def load_cmu_mocap(
         groups : dict of str to ndarray
             Channel indices of each joint group.
         n_zero_frames, n_dropped_frames, n_missing_frames : ndarray
-            For each sequence the number of recorded frames that are zero in all
+            For each sequence, the number of recorded frames that are zero in all
             channels (the tracker was lost; they are kept), that were cut off at the end
-            because they fill no whole block, and that the file's numbering skips.
+            because they fill no whole block, and that the numbering of the file skips.
         missing_files : list of str
             Files in the index that were not found.
 
@@ -99,12 +99,12 @@ def load_cmu_mocap(
 
     Notes
     -----
-    Angles are neither unwrapped nor otherwise changed: where one jumps by 360 degrees
-    the jump stays, and a mean over it lies between. In this database class and actor go
-    together, so use `subjects` as groups of a cross-validation. The data is free for
-    research and commercial use; its authors ask for the acknowledgement "The data used
-    in this project was obtained from mocap.cs.cmu.edu. The database was created with
-    funding from NSF EIA-0196217".
+    Angles are neither unwrapped nor changed otherwise: if an angle jumps by 360
+    degrees, the jump stays, and a mean over it lies in between. In this database class
+    and actor go together, so use `subjects` as groups of a cross-validation. The data
+    are free for research and commercial use; the authors ask for the acknowledgement
+    "The data used in this project was obtained from mocap.cs.cmu.edu. The database was
+    created with funding from NSF EIA-0196217".
 
     Examples
     --------
@@ -146,7 +146,7 @@ def _source(path, fps):
 
 
 def _resampled(data, source_fps, fps, path):
-    """Means of blocks of frames; frames at the end that fill no block are left out."""
+    """Means of blocks of frames; an incomplete block at the end is left out."""
     if source_fps % fps:
         raise ValueError(
             f"{path}: fps must divide the file's rate of {source_fps:g}, got {fps}."

@@ -39,14 +39,14 @@ def make_table1_models(
         The parameter that differs from model to model.
 
     step : float, default=0.4
-        Deviation step; the paper takes 0.2, 0.4 and 0.6. At most 1 with
+        Deviation step; the paper uses 0.2, 0.4 and 0.6. At most 1 with
         `differ_in="transitions"`.
 
     n_models : int, default=5
         Number of models :math:`i = 1, 2, \dots`.
 
     random_state : int, RandomState instance, Generator or None, default=None
-        Seed of the random matrices; "means" draws none.
+        Seed of the random matrices; "means" needs none.
 
     Returns
     -------
@@ -61,11 +61,12 @@ def make_table1_models(
 
     Notes
     -----
-    The table leaves three points open. The exponential of the covariances is that of
-    matrices, and the random matrix :math:`S` in it, one for all models, is made
-    symmetric: otherwise the results are no covariances. The transitions are
-    :math:`(1 - \Delta t) S + \Delta t T_i`; the table prints the two weights the other
-    way round, against the text, by which the models come closer as the step falls.
+    The table leaves three points open. The exponential of the covariances is the matrix
+    exponential. The random matrix :math:`S` in it is the same for all models, and it is
+    made symmetric, because the results would not be covariances otherwise. The
+    transitions are :math:`(1 - \Delta t) S + \Delta t T_i`: the table prints the two
+    weights the other way round, but according to the text the models come closer as the
+    step falls.
 
     References
     ----------
@@ -131,7 +132,7 @@ def make_seed_models(
 ) -> Bunch:
     r"""Random models by the paper's Algorithm 2 and its two supplementary ones.
 
-    All models are equal but for one parameter, drawn around a common one.
+    All models are equal except for one parameter, which is drawn around a common value.
 
     Parameters
     ----------
@@ -147,10 +148,10 @@ def make_seed_models(
         Number of models, the classes of the experiment.
 
     n_components : int, default=3
-        Number of hidden states; the paper takes 3, 5 and 8.
+        Number of hidden states; the paper uses 3, 5 and 8.
 
     n_features : int, default=3
-        Number of channels; the paper takes 3, 5 and 8.
+        Number of channels; the paper uses 3, 5 and 8.
 
     random_state : int, RandomState instance, Generator or None, default=None
         Seed of the draw.
@@ -170,13 +171,14 @@ def make_seed_models(
     Notes
     -----
     The state covariances are :math:`\beta_j \Sigma` with :math:`\beta_j \sim N(1, .1)`,
-    where .1 is read as a variance and draws that are not positive are drawn anew.
+    where .1 is read as a variance, and draws that are not positive are repeated.
     Perturbed transitions are :math:`(1 - \gamma) T_{base} + \gamma P_i`; the paper
     prints the two weights the other way round, against its text. The paper does not say
-    what the common transition matrix and covariance are: they are 0.8 on the diagonal
-    with the rest shared evenly, as in its Table 1, and the identity. A Wishart matrix
-    with 10 degrees of freedom has mean :math:`10 \Sigma_{base}`, so with "covariances"
-    the models grow wider as well as different; at most 10 channels are possible.
+    what the common transition matrix and covariance are. Here the matrix has 0.8 on the
+    diagonal and the rest shared evenly, as in Table 1, and the covariance is the
+    identity. A Wishart matrix with 10 degrees of freedom has mean
+    :math:`10 \Sigma_{base}`, so with "covariances" the states become wider as well as
+    different. At most 10 channels are possible.
 
     References
     ----------
@@ -272,7 +274,7 @@ def make_model_sequences(
     n_timesteps: int | tuple[int, int] = 100,
     random_state: Any = None,
 ) -> tuple[list[NDArray[np.float64]], NDArray[Any]]:
-    """Draw sequences from given models, each model being a class.
+    """Draw sequences from given models; each model is a class.
 
     Parameters
     ----------
@@ -286,11 +288,11 @@ def make_model_sequences(
         Number of sequences of each model.
 
     n_timesteps : int or (int, int), default=100
-        Length of the sequences, or the ends of the range it is drawn from.
+        Length of the sequences, or the smallest and the largest length.
 
     random_state : int, RandomState instance, Generator or None, default=None
-        Seed of the draw. Each sequence has an independent stream, and the first state
-        has the stationary law.
+        Seed of the draw. Each sequence has its own random stream; its first state is
+        drawn from the stationary law.
 
     Returns
     -------

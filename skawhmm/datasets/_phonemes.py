@@ -37,8 +37,8 @@ def make_phonemes(
     Vowels, diphthongs, glides, nasals, fricatives and stops of American English are
     made at 16 kHz by a source-filter synthesiser from published formant frequencies.
     Speakers (men, women and children in turn) differ in the length of the vocal tract,
-    pitch, pace, breath and microphone; each utterance has its own duration, melody,
-    level and neighbouring sounds, towards which its formants bend.
+    pitch, pace, breath and microphone. Each utterance has its own duration, melody and
+    level, and its formants bend towards neighbouring sounds.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def make_phonemes(
         How often each speaker says each phoneme.
 
     phonemes : sequence of str or None, default=None
-        The phonemes, by their TIMIT names; `None` takes all 34.
+        The phonemes, by their TIMIT names; `None` means all 34.
 
     snr : float, default=20.0
         Level in decibels of a typical vowel over the white noise of the recording;

@@ -45,7 +45,7 @@ def length_range(n_timesteps):
 
 
 def stationary_weights(transmats):
-    """Stationary law of each chain; of the least norm where there are several."""
+    """Stationary law of each chain; if there are several, the one of least norm."""
     n_components = transmats.shape[-1]
     laws = np.empty(transmats.shape[:-1])
     target = np.r_[np.zeros(n_components), 1.0]
@@ -57,7 +57,7 @@ def stationary_weights(transmats):
     return laws / laws.sum(axis=-1, keepdims=True)
 
 
-def covariance_roots(covars, n_features):
+def root_matrices(covars, n_features):
     """Square roots of diagonal or full covariances, as full matrices."""
     if covars.ndim == 3:
         return np.sqrt(covars)[..., None] * np.eye(n_features)
@@ -66,7 +66,7 @@ def covariance_roots(covars, n_features):
 
 
 def sampled_states(uniforms, startprobs, transmats):
-    """Paths of many chains at once, one uniform number a step.
+    """Paths of many chains at once, from one uniform number per step.
 
     Parameters
     ----------
@@ -98,18 +98,18 @@ def sampled_states(uniforms, startprobs, transmats):
 
 
 def sampled_sequences(models, labels, lengths, root):
-    """Sequences drawn from the models, each from a stream of its own.
+    """Sequences drawn from the models, each from its own random stream.
 
     Parameters
     ----------
     models : mapping
-        Arrays `transmats`, `means` and `covars`, with one model a row.
+        Arrays `transmats`, `means` and `covars`, with one row per model.
 
     labels : ndarray of shape (n_sequences,)
         The model each sequence is drawn from.
 
     lengths : (int, int)
-        Least and greatest length.
+        Smallest and largest length.
 
     root : SeedSequence
         Root of the streams; the i-th sequence depends on it and on `i` only.
@@ -120,7 +120,7 @@ def sampled_sequences(models, labels, lengths, root):
         The sequences.
     """
     transmats, means = models["transmats"], models["means"]
-    roots = covariance_roots(models["covars"], means.shape[-1])
+    roots = root_matrices(models["covars"], means.shape[-1])
     startprobs = stationary_weights(transmats)
     uniforms = np.zeros((len(labels), lengths[1]))
     noises = []

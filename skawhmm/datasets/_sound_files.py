@@ -24,7 +24,7 @@ def sound(content, place):
     Returns
     -------
     sample_rate : int
-        Samples a second.
+        Samples per second.
 
     samples : ndarray of shape (n_samples,)
         The samples, in the type of the file.
@@ -51,7 +51,7 @@ def _riff(content, place):
             # Chunks scipy does not know hold no samples.
             warnings.simplefilter("ignore", wavfile.WavFileWarning)
             return wavfile.read(io.BytesIO(content))
-    # scipy meets a header that ends early with a variable it never set.
+    # On a header that ends early, scipy uses a variable that it never set.
     except (ValueError, EOFError, OverflowError, NameError, struct.error) as error:
         raise ValueError(f"{place}: damaged RIFF file ({error}).") from error
 

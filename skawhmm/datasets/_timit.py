@@ -90,7 +90,7 @@ def load_timit(
         part, that are joined to one sequence; 20 in the paper.
 
     test_size : float, default=0.25
-        Share of the speakers in the test part. It is not used where the tree itself has
+        Share of the speakers in the test part. It is not used if the tree itself has
         folders `train` and `test`.
 
     random_state : int, RandomState instance, Generator or None, default=0
@@ -111,14 +111,15 @@ def load_timit(
         split : ndarray of shape (n_sequences,)
             "train" or "test"; no speaker is in both.
         speaker : ndarray of shape (n_sequences,)
-            Folder of the speaker; of joined segments all, with "+" between.
+            Folder of the speaker; for joined segments, all their speakers with "+"
+            between them.
         segments : Bunch
             Arrays `phone` (of 61), `speaker`, `utterance`, `part` (folder "train" or
             "test", if any), `start`, `end` (in samples) and `n_frames` of all segments.
         members : list of ndarray
-            Indices into `segments` of the segments each sequence is made of.
+            For each sequence, the indices of its segments in `segments`.
         n_dropped_segments : int
-            Segments left over when joining.
+            Number of segments left over when joining.
 
     See Also
     --------
@@ -127,8 +128,9 @@ def load_timit(
 
     Notes
     -----
-    A segment has the frames whose centre lies in it, but at least the nearest one. The
-    whole utterance is analysed before it is cut, so deltas see across the borders.
+    A segment has the frames whose centre lies in it, but at least the nearest frame.
+    The whole utterance is analysed before it is cut, so deltas reach across the
+    borders.
 
     Examples
     --------

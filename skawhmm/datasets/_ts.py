@@ -32,11 +32,11 @@ def load_ts(path: str | PathLike[str], *, return_X_y: bool = False) -> Any:
         data : list of ndarray of shape (n_timesteps, n_features)
             The sequences. Missing values, written `?` or `NaN`, are NaN.
         target : ndarray of shape (n_sequences,) or None
-            The labels: strings of classes, or numbers to predict.
+            The labels: names of classes, or numbers to predict.
         target_names : list of str
-            The classes the header lists.
+            The classes that the header lists.
         split : ndarray of shape (n_sequences,)
-            "train" or "test" by the name of the file, else "".
+            "train" or "test", from the name of the file; otherwise "".
         problem_name : str
             Name of the data set in the header.
 

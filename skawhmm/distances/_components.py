@@ -1,4 +1,4 @@
-r"""The two parts of an aggregated distance, given a registration :math:`W`."""
+r"""The two components of an aggregated distance, given a registration :math:`W`."""
 
 import numpy as np
 from numba import njit
@@ -23,7 +23,7 @@ def marginal_components(plans, cost, p, bias):
         Order of the distance.
 
     bias : ndarray of shape (n_pairs,)
-        What to take off the sums before the root.
+        Subtracted from the sums before the root is taken.
 
     Returns
     -------
@@ -62,7 +62,7 @@ def transition_components(
         Transition matrices :math:`T`, to be carried over.
 
     chains : ndarray of shape (n_models, n_components, n_components)
-        What they are compared with: as above, the transition matrices.
+        What they are compared with: in the formula above, the transition matrices.
 
     index_a, index_b : ndarray of shape (n_pairs,)
         The models of each pair.
@@ -137,7 +137,7 @@ def carried_chains(transmats, plans):
     Returns
     -------
     chains : ndarray of shape (n_models, n_components, n_components)
-        The chains, blurred as a registration blurs them.
+        The chains, blurred in the same way as by a registration.
     """
     size = transmats.shape[1]
     chains = np.empty(transmats.shape)
@@ -174,8 +174,8 @@ def conditional_plans(plan, forth, back):
 def carried_chain(forth, transmat, back, half, moved):
     """Write the chain of the other model on the states of this one into `moved`.
 
-    Rows are scaled to one: they lose mass only where the other model steps to states
-    to which it gives no weight.
+    Rows are scaled to sum to one: they lose mass only if the other model moves to
+    states of weight 0.
     """
     size = forth.shape[0]
     _product(forth, transmat, half)

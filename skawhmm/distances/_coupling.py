@@ -7,9 +7,9 @@ chains from there, coupled as well as possible:
     V_{ij} = (1 - \gamma) c_{ij} + \gamma \, OT_V(T_a[i], T_b[j]) ,
     \qquad D_\gamma^p = \min_{W \in \Pi(\pi_a, \pi_b)} \langle W, V \rangle .
 
-Solved by policy iteration: given the couplings of all rows, V is the solution of a
-linear system; given V, each row coupling is a transport problem. V falls at every
-round, and since there are finitely many extreme couplings it stops after a few.
+It is solved by policy iteration: given the couplings of all rows, V is the solution of
+a linear system; given V, each row coupling is a transport problem. V falls in every
+round, and since there are finitely many extreme couplings it stops after a few rounds.
 """
 
 from typing import Any
@@ -25,7 +25,7 @@ from skawhmm.numerics._transport import make_workspace, solve_transport
 from skawhmm.utils._checks import check_real
 from skawhmm.utils._compile import KERNEL
 
-# Nearer to 1 the present cost is lost in rounding.
+# Closer to 1 the present cost is lost in rounding.
 MAX_GAMMA = 1 - 1e-9
 
 # A round that lowers no value by more than this share of the largest cost is the last.
@@ -37,8 +37,8 @@ MAX_ROUNDS = 100
 # Sweeps stop at changes of this share of the largest cost, which is rounding.
 SWEEP_ROUNDING = 1e-15
 
-# Elimination takes n_cells / 3 steps a cell of the matrix, sweeps about this many over
-# 1 - gamma, but only over the few cells that carry mass.
+# Elimination takes n_cells / 3 steps per cell of the matrix; sweeps take about this
+# many divided by 1 - gamma, but only for the few cells that carry mass.
 SWEEPS = 30
 
 
@@ -192,18 +192,34 @@ def _sweep(policy, cost, gamma, value):
 
 
 class TransitionCoupling:
-    """Discounted cost of running both chains together, coupled as well as possible.
+    """Discounted cost of running both chains together, as close as possible.
 
-    A pseudometric for p >= 1 that has no `alpha` to tune. With ``gamma=0`` it is the
-    marginal component of MAW; the closer `gamma` is to 1, the more dynamics count.
+    It is a pseudometric for p >= 1 and has no `alpha` to tune. With ``gamma=0`` it is
+    the marginal component of MAW; the closer `gamma` is to 1, the more dynamics count.
 
     Parameters
     ----------
     p : float in (0, 2], default=1
-        Order of the distance.
+        Order of the distance: states are compared by the p-th power of their
+        2-Wasserstein distance.
 
     gamma : float in [0, 1), default=0.9
-        Weight of the future.
+        Weight of the future: a step counts `gamma` times as much as the one before.
+
+    Examples
+    --------
+    Two chains with the same states, of which the second changes state more often:
+
+    >>> from skawhmm import HMMBatch, TransitionCoupling, hmm_distance
+    >>> models = HMMBatch(
+    ...     transmats=[[[0.9, 0.1], [0.1, 0.9]], [[0.5, 0.5], [0.5, 0.5]]],
+    ...     means=[[[0.0], [2.0]], [[0.0], [2.0]]],
+    ...     covars=[[[1.0], [1.0]], [[1.0], [1.0]]],
+    ... )
+    >>> hmm_distance(models[0], models[1], TransitionCoupling(gamma=0))
+    0.0
+    >>> round(hmm_distance(models[0], models[1], TransitionCoupling(gamma=0.9)), 2)
+    0.72
     """
 
     symmetric = True

@@ -26,7 +26,7 @@ def divergence_rates(own, other, lengths):
     Returns
     -------
     rates : ndarray of shape (n_pairs,)
-        Differences of log likelihood a frame; infinite, never NaN, where one of the
+        Differences of log likelihood per frame; infinite, never NaN, if one of the
         models cannot emit the sequence.
     """
     apart = (own[0] == -np.inf) | (other[0] == -np.inf) | (other[1] != own[1])
@@ -72,27 +72,44 @@ class KL:
     Parameters
     ----------
     method : {"monte_carlo", "variational", "data"}, default="monte_carlo"
-        From a sequence drawn from each model; by the deterministic upper bound of
-        Hershey, Olsen and Rennie; or from the sequence each model was fitted to, which
-        the models must carry (``HMMTransformer(keep_sequences=True)``).
+        How the rate is computed: from a sequence drawn from each model; by the upper
+        bound of Hershey, Olsen and Rennie, which needs no random numbers; or from the
+        sequence that each model was fitted to, which the models must carry
+        (``HMMTransformer(keep_sequences=True)``).
 
     n_steps : int, default=2000
-        Length of a drawn sequence.
+        Length of a drawn sequence; the longer, the more exact and the slower.
 
     symmetric : bool, default=True
         Whether to take the mean of both directions.
 
     cap : float, default=None
-        What to report instead of larger values. Models whose supports differ are
-        infinitely far apart; a finite cap makes kernels of them.
+        Upper limit of the distance. Without it two models are infinitely far apart if
+        one rules out what the other produces; kernels and maps need finite values.
 
     random_state : int, RandomState instance or None, default=0
-        What the sequences are derived from.
+        Seed of the drawn sequences.
 
     Notes
     -----
-    Models that observed different features are compared on those that both did; the
-    rate is multiplied by how many times fewer these are than all features.
+    Models that observed different features are compared on the features that both
+    observed; the rate is multiplied by the number of all features over the number of
+    common ones.
+
+    Examples
+    --------
+    The rate of two Gaussians in closed form, and from 2000 random frames:
+
+    >>> from skawhmm import KL, HMMBatch, hmm_distance
+    >>> models = HMMBatch(
+    ...     transmats=[[[1.0]], [[1.0]]],
+    ...     means=[[[0.0]], [[2.0]]],
+    ...     covars=[[[1.0]], [[1.0]]],
+    ... )
+    >>> round(hmm_distance(models[0], models[1], KL(method="variational")), 2)
+    2.0
+    >>> round(hmm_distance(models[0], models[1], KL()), 1)
+    2.0
     """
 
     # Sequences are drawn anew for each tile, so that they need not all be kept.
@@ -159,7 +176,7 @@ class KL:
         return rates if self.cap is None else np.minimum(rates, self.cap)
 
     def _shared(self, models):
-        """Return what scores sequences, or what tells divergences between states."""
+        """Return what scores sequences, or the divergences between states."""
         if self.method == "variational":
             return models.emission.divergences
         _, transmats, sizes = chains(models, None)

@@ -9,7 +9,7 @@ The bound of Hershey, Olsen and Rennie couples the states of the two chains: wit
         \sum_{kl} \phi_{kl} \Bigl(\log \frac{\phi_{kl}}{\psi_{kl}} + V_{kl}\Bigr) ,
 
 where :math:`\phi` has row sums :math:`\pi` and :math:`\psi` column sums :math:`\omega`.
-The rate is what V grows by a step. It needs no sample.
+The rate is the growth of V per step. It needs no sample.
 """
 
 import numpy as np
@@ -17,8 +17,8 @@ from numba import njit
 
 from skawhmm.utils._compile import KERNEL
 
-# Growth of V that is even among states to this share is taken as the rate; of equal
-# models it is up to twice this, and taken as 0.
+# If V grows equally in all states up to this share, its growth is the rate. Between
+# equal models the growth can be up to twice this, and counts as 0.
 RATE_TOLERANCE = 1e-9
 MAX_STEPS = 2000
 
@@ -63,7 +63,7 @@ def variational_rates(weights, transmats, divergences, index_a, index_b):
 
 @njit(**KERNEL)
 def _reached(weights, chain):
-    """Whether a path may come to each state; padding is never reached."""
+    """Whether a path can reach each state; padding is never reached."""
     reached = weights > 0
     for _ in range(weights.size):
         for i in range(weights.size):
@@ -77,9 +77,9 @@ def _reached(weights, chain):
 def _rate(weights_a, chain_a, weights_b, chain_b, divergence, psi):
     """Grow V until it grows evenly.
 
-    Each step goes half way only, so that periodic chains settle too; the growth is
-    measured over a whole step. Where chains fall into parts that grow unevenly, the
-    weights say how much of each part there is.
+    Each step goes only half way, so that periodic chains settle too; the growth is
+    measured over a whole step. If chains fall into parts that grow unevenly, the parts
+    are averaged by their weights.
     """
     size = divergence.shape[0]
     pairs = np.outer(_reached(weights_a, chain_a), _reached(weights_b, chain_b))

@@ -1,9 +1,8 @@
 """Matrices in files that grow tile by tile and survive being interrupted.
 
-Beside ``matrix.npy`` stands ``matrix.npy.journal``: a line that tells what is computed,
-then a line for each tile that is known to be in the file. A tile is written to the
-journal only after it was written to the matrix, so one that was cut short is never
-trusted: it is computed again.
+A second file, ``matrix.npy.journal``, has one line that says what is computed, then one
+line per tile that is known to be in the matrix. A tile is entered in the journal only
+after it was written to the matrix, so a tile that was interrupted is computed again.
 """
 
 import json
@@ -17,7 +16,8 @@ import numpy as np
 JOURNAL_KIND = "skawhmm.matrix"
 JOURNAL_VERSION = 1
 
-# Finished tiles are secured this often, in seconds: an interruption loses no more.
+# Finished tiles are written to disk at this interval, in seconds: an interruption loses
+# no more than that.
 SECURING_INTERVAL = 2.0
 
 
@@ -81,12 +81,12 @@ class Journal:
         self._write(self.header + "\n")
 
     def add(self, tile, matrix):
-        """Note a tile as written, and secure what was written from time to time.
+        """Record a tile as written; from time to time bring all of it to the disk.
 
         Parameters
         ----------
         tile : int
-            Its number.
+            Number of the tile.
 
         matrix : memmap
             The matrix it was written to.
@@ -140,10 +140,10 @@ def open_matrix(path, shape, dtype, plan):
         The file, in numpy's ``.npy`` format.
 
     shape : tuple of int
-        Its shape.
+        Shape of the matrix.
 
     dtype : dtype
-        Its numbers.
+        Type of its numbers.
 
     plan : dict
         What is computed.
@@ -151,7 +151,7 @@ def open_matrix(path, shape, dtype, plan):
     Returns
     -------
     matrix : memmap
-        The matrix; tiles not in the journal hold no meaning.
+        The matrix; tiles that are not in the journal have no meaning.
 
     journal : Journal
         The tiles that are there.

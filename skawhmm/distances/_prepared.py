@@ -1,4 +1,4 @@
-"""What distances between states' costs need of a batch, once a model."""
+"""What distances by transport need of a batch, computed once per model."""
 
 from typing import Any, NamedTuple
 
@@ -8,7 +8,7 @@ from skawhmm.models._batch import HMMBatch
 
 
 class PreparedModels(NamedTuple):
-    """What an aggregated distance needs of a batch."""
+    """What distances by transport need of a batch, with one row per model."""
 
     weights: np.ndarray
     transmats: np.ndarray

@@ -36,8 +36,8 @@ def power_cost(squared, p):
 def optimal_registrations(weights, transmats, index_a, index_b, cost):
     r"""Optimal plans between the states of model pairs, ties broken by the next step.
 
-    Where several plans have the least cost, the one is taken that makes the *next*
-    states closest too: the least :math:`\sum_{ij} w_{ij} \, OT(T_a[i], T_b[j])`. Two
+    If several plans have the least cost, the one is taken that also brings the *next*
+    states closest: the least :math:`\sum_{ij} w_{ij} \, OT(T_a[i], T_b[j])`. Two
     states with equal emissions and different rows are told apart by this alone.
 
     Parameters
@@ -86,7 +86,7 @@ def optimal_registrations(weights, transmats, index_a, index_b, cost):
 def _mark_ties(cost, numbers, nodes, ahead):
     """Mark by 0 the cells that optimal plans may use, by infinity all others.
 
-    Returns whether a cell outside of the tree is among them.
+    Return whether a cell outside the tree is among them.
     """
     size = cost.shape[0]
     slack = TIE_TOLERANCE * largest_cost(cost, nodes)
@@ -108,7 +108,7 @@ def _mark_ties(cost, numbers, nodes, ahead):
 
 @njit(**KERNEL)
 def _look_ahead(transmat_a, transmat_b, cost, ahead, scratch, numbers, nodes):
-    """Fill the marked cells with the cost of moving one next state to the other."""
+    """Fill the marked cells with the cost between the rows of the next states."""
     for i in range(cost.shape[0]):
         for j in range(cost.shape[1]):
             if ahead[i, j] == 0:

@@ -26,9 +26,10 @@ from functools import partial
 from inspect import signature
 from typing import Any
 
-from skawhmm.distances._aggregated import IAW, MAW
 from skawhmm.distances._coupling import TransitionCoupling
+from skawhmm.distances._iaw import IAW
 from skawhmm.distances._kl import KL
+from skawhmm.distances._maw import MAW
 from skawhmm.utils._checks import check_choice, check_parameters, check_real
 
 METRICS = {"maw": MAW, "iaw": IAW, "kl": KL, "coupling": TransitionCoupling}

@@ -1,7 +1,7 @@
 r"""Registration of states by coupling samples of the two marginal mixtures.
 
-A sample of each model is coupled at least cost; matched points x and y then say how
-much their states have in common: :math:`W = E[\pi_a(x) \pi_b(y)^\top]`, where
+The samples of two models are coupled at the least cost. Matched points x and y then say
+how much their states have in common: :math:`W = E[\pi_a(x) \pi_b(y)^\top]`, where
 :math:`\pi_a(x)` are the posterior probabilities of the states of a.
 """
 
@@ -46,10 +46,10 @@ def stratified_draws(weights, n_samples, n_features, seed, keys):
         Size of a sample.
 
     seed : int
-        What to derive the randomness from.
+        Seed of the draws.
 
     keys : ndarray of uint64 of shape (n_models,)
-        The content of each model.
+        Hash of the content of each model.
 
     Returns
     -------
@@ -90,13 +90,13 @@ def independent_draws(weights, n_samples, n_features, seed, keys):
 
 
 def item_rng(seed, key):
-    """Return the random generator of one item: the same wherever the item stands."""
+    """Return the random generator of one item, which does not depend on the others."""
     words = np.array([seed % 2**64, int(key)], dtype=np.uint64)
     return np.random.Generator(np.random.Philox(key=words))
 
 
 def stratified_counts(weights, n_samples):
-    """Whole numbers in proportion to the weights that sum to `n_samples`.
+    """Integers in proportion to the weights that sum to `n_samples`.
 
     Parameters
     ----------
@@ -133,8 +133,8 @@ def mixture_posteriors(models, points):
     Returns
     -------
     posteriors : ndarray of shape (n_models, n_samples, n_components)
-        Posteriors under the marginal mixture. At a point on the support of a flatter
-        state that state alone counts.
+        Posteriors under the marginal mixture. At a point on the support of a state of
+        lower dimension, that state alone counts.
     """
     posteriors = np.zeros((*points.shape[:2], models.weights.shape[1]))
     fill_posteriors(
@@ -293,8 +293,8 @@ def smoothed_registrations(points, posteriors, masks, index_a, index_b, p, reg):
 def coupled_posteriors(coupling, posterior_a, posterior_b):
     """Return the registration that a coupling of two samples makes.
 
-    Written out, as the rounding of a matrix product depends on how many states the
-    other models of the batch have.
+    The sums are written out, because the rounding of a matrix product depends on how
+    many states the other models of the batch have.
     """
     n_samples, size = posterior_a.shape
     plan = np.zeros((size, size))
@@ -312,8 +312,9 @@ def coupled_posteriors(coupling, posterior_a, posterior_b):
 def project_registrations(plans, weights, index_a, index_b):
     """Scale plans, in place, so that their margins are the weights of the models.
 
-    Rows and columns are scaled in turn. A plan with zeros may have no scaling with
-    these margins; what is then left to place is spread evenly over what is short.
+    Rows and columns are scaled in turn. For a plan with zeros there may be no scaling
+    with these margins; the missing probability is then spread evenly over the rows and
+    columns that lack it.
 
     Parameters
     ----------

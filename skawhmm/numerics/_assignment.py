@@ -3,7 +3,7 @@
 The method of Jonker and Volgenant: column reduction, reduction transfer, two rounds of
 augmenting row reduction, then shortest augmenting paths for the rows still free. At
 256 points it takes about a third of the time of scipy's `linear_sum_assignment`, which
-starts from nothing, and it runs inside the compiled loop over pairs.
+does no such preparation, and it runs inside the compiled loop over pairs.
 """
 
 import numpy as np
@@ -12,7 +12,7 @@ from numba import njit
 from skawhmm.utils._compile import KERNEL
 
 # Rounds of row reduction visit at most this many rows for each free one: with equal
-# costs the reduction may otherwise pass rows round in circles.
+# costs the reduction might otherwise never end.
 MAX_VISITS = 5
 
 
@@ -44,7 +44,7 @@ def solve_assignment(cost, columns):
 def _reduce_columns(cost, columns, rows, price, free):
     """Give each column to its cheapest row if that is free; return how many rows are.
 
-    A row with one match hands its advantage over the next best column to the price.
+    If a row has one match, its advantage over the next best column goes into the price.
     """
     size = cost.shape[0]
     matches = np.zeros(size, np.int64)
@@ -78,7 +78,7 @@ def _reduce_columns(cost, columns, rows, price, free):
 
 @njit(**KERNEL)
 def _reduce_rows(cost, columns, rows, price, free, n_free):
-    """Let free rows take their best column, at a price at which the next is as good."""
+    """Give free rows their best column, at a price that makes the next one as good."""
     size = cost.shape[0]
     n_left, k, visits = 0, 0, 0
     limit = MAX_VISITS * n_free

@@ -131,8 +131,8 @@ def scaled_forward(emit, startprob, transmat):
 def scaled_passes(emit, startprob, transmat, alpha, beta, ahead, shrink):
     """Forward and backward pass, scaled up whenever the weights become small.
 
-    The passes know nothing of each other and share a loop, since each would spend most
-    of its time waiting for its own last step.
+    The two passes are independent. They share a loop, because each alone would spend
+    most of its time waiting for the result of its last step.
 
     Parameters
     ----------
@@ -205,7 +205,7 @@ def scaled_passes(emit, startprob, transmat, alpha, beta, ahead, shrink):
 def small_passes(emit, startprob, transmat, alpha, beta, ahead, shrink):
     """`scaled_passes` for at most four states, whose weights stay in registers.
 
-    Fewer states are filled up with ones that are never entered; `alpha`, `beta` and
+    Fewer states are padded with states that are never entered; `alpha`, `beta` and
     `ahead` have four rows. It takes less than half the time.
     """
     n_components, n_timesteps = emit.shape
@@ -274,7 +274,8 @@ def fill_posteriors(alpha, beta, shrink, post, factors):
         Receives the state probabilities.
 
     factors : ndarray of shape (n_timesteps,)
-        Receives what makes products of weights transition probabilities.
+        Receives the factors that turn products of weights into transition
+        probabilities.
 
     Returns
     -------
@@ -326,10 +327,10 @@ def log_sum_exp(values):
 
 @njit(**KERNEL)
 def log_forward(logs, startprob, log_transmat, alpha):
-    """Forward pass in logarithms: nothing is lost, at several times the cost.
+    """Forward pass in logarithms: no weight is lost, at several times the cost.
 
-    Frames that no state can emit are passed over: their log densities become 0 in
-    place, and the second value returned says that there were some.
+    Frames that no state can emit are skipped: their log densities are set to 0 in
+    place, and the second value returned says whether there were any.
     """
     n_components, n_timesteps = logs.shape
     terms, possible = np.empty(n_components), True
@@ -419,8 +420,8 @@ def forward_backward(logs, startprob, transmat, post, moves):
     Returns
     -------
     log_likelihood : float
-        Minus infinity if no path of states can emit the sequence; frames that cannot
-        be are then passed over.
+        Minus infinity if no path of states can emit the sequence; frames that no state
+        can emit are then skipped.
     """
     n_components, n_timesteps = logs.shape
     shape = (max(n_components, 4), n_timesteps)

@@ -17,8 +17,8 @@ DEAD_COUNT = 1e-6
 def keep_least_rank(logs, ranks, startprob, transmat):
     """Drop, frame by frame, reachable states that a flatter one outweighs.
 
-    Where the supports of states differ in dimension, a frame on the flattest of them
-    has infinitely more density there. The log densities are changed in place.
+    If the supports of states differ in dimension, a frame on the support of lowest
+    dimension has infinitely more density there. The log densities are changed in place.
     """
     n_components, n_timesteps = logs.shape
     alive = startprob > 0
@@ -94,7 +94,7 @@ def without_empty_states(model, counts):
     changed = dead.any(axis=-1)[..., None]
     startprob = np.where(dead, 0.0, model.startprob)
     transmat = np.where(dead[..., None, :], 0.0, model.transmat)
-    # A row that led only to empty states goes anywhere else the chain may start.
+    # A row that led only to empty states leads to the states where the chain may start.
     stuck = transmat.sum(axis=-1, keepdims=True) == 0
     transmat = np.where(stuck, startprob[..., None, :], transmat)
     startprob = startprob / startprob.sum(axis=-1, keepdims=True)

@@ -7,7 +7,7 @@ from skawhmm.utils._compile import KERNEL
 
 
 def stationary_law(transmats, startprobs):
-    r"""Long-run share of time each chain spends in each state.
+    r"""Share of time that each chain spends in each state in the long run.
 
     The law is found by the elimination of Grassmann, Taksar and Heyman, which never
     subtracts and so keeps full relative accuracy for nearly reducible chains. A chain
@@ -20,7 +20,7 @@ def stationary_law(transmats, startprobs):
         Transition matrices :math:`T`, rows summing to one.
 
     startprobs : ndarray of shape (n_models, n_components)
-        Start probabilities :math:`s`; read only where there are several closed classes.
+        Start probabilities :math:`s`; used only if there are several closed classes.
 
     Returns
     -------

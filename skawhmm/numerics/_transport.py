@@ -2,11 +2,11 @@
 
 The only module that knows how a plan is found. It sees masses and costs, never models.
 
-States are few, so one problem is tiny and calling a solver costs more than solving:
-batches are solved inside one compiled loop. The method is the network simplex on the
-spanning tree of a transportation problem: a greedy start on reduced costs, row-wise
-pricing, and Cunningham's rule (trees stay strongly feasible), so that degenerate
-problems cannot cycle. Nodes are the sources, then the sinks.
+Models have few states, so a problem is tiny, and calling a solver takes longer than
+solving: batches are solved inside one compiled loop. The method is the network simplex
+on the spanning tree of a transportation problem: a greedy start on reduced costs,
+row-wise pricing, and Cunningham's rule (trees stay strongly feasible), so that
+degenerate problems cannot cycle. Nodes are the sources, then the sinks.
 """
 
 import numpy as np
@@ -39,8 +39,8 @@ PARENT, DEPTH, DEGREE, STACK, NEIGHBOUR = 0, 1, 2, 3, 4
 def make_workspace(n_sources, n_sinks):
     """Return the scratch arrays of the solver, to be reused from problem to problem.
 
-    Two arrays rather than one a quantity: compiled functions hand an array on as half
-    a dozen words, and the problems are so small that this shows.
+    There are two arrays rather than one per quantity: a compiled function passes an
+    array on as half a dozen words, which matters for problems this small.
     """
     n_nodes = n_sources + n_sinks
     numbers = np.empty((2, n_nodes))

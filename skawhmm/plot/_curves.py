@@ -7,12 +7,13 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from skawhmm.neighbors._scores import average_precision, retrieval_curve
+from skawhmm.plot._style import drawing_axes
 
 
 class AlphaCurveDisplay:
     """Show how well each `alpha` classifies.
 
-    It is best made by :meth:`from_estimator`.
+    Use :meth:`from_estimator` to create it.
 
     Parameters
     ----------
@@ -23,11 +24,12 @@ class AlphaCurveDisplay:
         Leave-one-out scores.
 
     n_neighbors : array-like of shape (n_numbers,)
-        Numbers of neighbours, one a column of `scores`.
+        Numbers of neighbours, one per column of `scores`.
 
     path : dict of ndarray, default=None
-        Exact scores of one neighbour: ``path["scores"][i]`` from ``path["alphas"][i]``
-        to the next. They replace the column of one neighbour.
+        Exact scores of one neighbour: ``path["scores"][i]`` holds from
+        ``path["alphas"][i]`` to the next alpha. They are drawn instead of the column of
+        one neighbour.
 
     best_alpha : float, default=None
         The chosen share, marked in the picture.
@@ -38,7 +40,7 @@ class AlphaCurveDisplay:
     Attributes
     ----------
     lines_ : list of matplotlib.lines.Line2D
-        The curves, one a number of neighbours.
+        The curves, one per number of neighbours.
 
     best_line_ : matplotlib.lines.Line2D or None
         The mark at the chosen share.
@@ -51,7 +53,7 @@ class AlphaCurveDisplay:
 
     See Also
     --------
-    KNeighborsHMMClassifierCV : What makes the scores.
+    KNeighborsHMMClassifierCV : The classifier that computes the scores.
 
     Examples
     --------
@@ -155,7 +157,7 @@ class AlphaCurveDisplay:
 class RetrievalDisplay:
     """Show precision at each level of recall.
 
-    It is best made by :meth:`from_distances`.
+    Use :meth:`from_distances` to create it.
 
     Parameters
     ----------
@@ -188,13 +190,14 @@ class RetrievalDisplay:
 
     Examples
     --------
-    >>> from skawhmm import PairwiseHMMDistance, RetrievalDisplay
+    >>> from skawhmm import HMMTransformer, RetrievalDisplay, pairwise_hmm_distances
     >>> from skawhmm.datasets import make_hmm_sequences
     >>> X, y = make_hmm_sequences(20, separation=2, random_state=0)
-    >>> distances = PairwiseHMMDistance().fit_transform(X)
+    >>> models = HMMTransformer(random_state=0).fit_transform(X)
+    >>> distances = pairwise_hmm_distances(models)
     >>> display = RetrievalDisplay.from_distances(distances, y, name="MAW")
     >>> display.line_.get_label()
-    'MAW (mAP = ...)'
+    'MAW (mAP = 0.87)'
     """
 
     def __init__(
@@ -266,7 +269,7 @@ class RetrievalDisplay:
             Where to draw; by default on a new figure.
 
         name : str, default=None
-            Name of the curve in the legend; by default that of the display.
+            Name of the curve in the legend; by default the name of the display.
 
         **kwargs : dict
             Given to :meth:`matplotlib.axes.Axes.plot`.
@@ -290,26 +293,3 @@ class RetrievalDisplay:
         if "label" in style:
             self.ax_.legend()
         return self
-
-
-def drawing_axes(ax):
-    """Return the axes given, or new ones, and their figure.
-
-    Parameters
-    ----------
-    ax : matplotlib.axes.Axes or None
-        Where to draw.
-
-    Returns
-    -------
-    ax : matplotlib.axes.Axes
-        The axes.
-
-    figure : matplotlib.figure.Figure
-        Their figure.
-    """
-    import matplotlib.pyplot as plt
-
-    if ax is None:
-        _, ax = plt.subplots()
-    return ax, ax.figure

@@ -1,7 +1,7 @@
 """The map of a collection as one page that a browser opens without a network.
 
-Numbers are packed: float32 for places and distances, one byte for a share of a
-registration and for a value of a sequence, all in base64.
+Numbers are packed: float32 for positions and distances, one byte for each share of a
+registration and for each value of a sequence, all in base64.
 """
 
 import base64
@@ -11,14 +11,14 @@ from importlib.resources import files
 
 import numpy as np
 
-from skawhmm.distances._aggregated import MAW
+from skawhmm.distances._maw import MAW
 from skawhmm.distances._pairwise import registrations
 from skawhmm.models._inference import best_paths
 
-# Longer sequences are averaged down to this many steps: a panel is no wider.
+# Longer sequences are averaged down to this many steps, the width of a panel.
 MAX_STEPS = 100
 
-# Of more channels, those that vary most over the collection are drawn.
+# If there are more channels, those that vary most over the collection are drawn.
 MAX_CHANNELS = 8
 
 # Bytes 0 to 254 are values; this one stands for a missing value.
@@ -31,10 +31,10 @@ def explorer_page(positions, neighbors, distances, *, y, names, models, metric, 
     Parameters
     ----------
     positions : ndarray of shape (n_models, 2)
-        Where the models are on the map.
+        Positions of the models on the map.
 
     neighbors : ndarray of int of shape (n_models, n_neighbors)
-        Nearest models of each, the nearest first.
+        The nearest models of each model, the nearest first.
 
     distances : ndarray of shape (n_models, n_neighbors)
         Their distances.
@@ -43,13 +43,13 @@ def explorer_page(positions, neighbors, distances, *, y, names, models, metric, 
         Labels.
 
     names : sequence of str or None
-        Further names.
+        One more name per model.
 
     models : HMMBatch or None
         The models, with their sequences if these are to be drawn.
 
     metric : object or None
-        The distance. If it registers no states, MAW does.
+        The distance. If it does not register states, MAW registers them.
 
     title : str
         Heading of the page.

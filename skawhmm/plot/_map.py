@@ -11,34 +11,33 @@ from numpy.typing import ArrayLike
 from skawhmm.distances._pairwise import pairwise_hmm_distances
 from skawhmm.distances._resolve import resolve_metric
 from skawhmm.models._batch import HMMBatch
-from skawhmm.plot._curves import drawing_axes
+from skawhmm.neighbors._from_distances import nearest_others
 from skawhmm.plot._explorer import explorer_page
+from skawhmm.plot._style import COLORS, drawing_axes
 from skawhmm.utils._checks import check_integer
 
-# The colours of Okabe and Ito, without the yellow that white paper swallows: told apart
-# with any colour vision. Markers change when the colours are used up.
-COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+# Markers change when the colours are used up.
 MARKERS = "os^Dv<>ph*XP"
 
-# With more labels than this, names stand beside their points instead of in a legend.
+# With more labels than this, names are written on the map instead of in a legend.
 MAX_LEGEND = 10
 
 
 class HMMMapDisplay:
-    """Show a collection as points, near each other if the models are.
+    """Show a collection as a map: similar models are close to each other.
 
-    It is best made by :meth:`from_models` or :meth:`from_distances`.
+    Use :meth:`from_models` or :meth:`from_distances` to create it.
 
     Parameters
     ----------
     positions : ndarray of shape (n_models, 2)
-        Where the models are.
+        Positions of the models on the map.
 
     y : ndarray of shape (n_models,), default=None
         Their labels.
 
     neighbors : ndarray of int of shape (n_models, n_neighbors), default=None
-        Nearest models of each, to be joined by lines.
+        The nearest models of each model, which are joined to it by lines.
 
     distances : ndarray of shape (n_models, n_models), default=None
         Distance of each model to each other one, for :meth:`to_html`.
@@ -52,7 +51,7 @@ class HMMMapDisplay:
     Attributes
     ----------
     points_ : list of matplotlib.collections.PathCollection
-        The points, a collection for each label in their order.
+        The points, one collection per label, in the order of `classes_`.
 
     classes_ : ndarray of shape (n_classes,)
         The labels.
@@ -124,8 +123,8 @@ class HMMMapDisplay:
             Labels of the models.
 
         method : {"tsne", "mds"}, default="tsne"
-            Neighbour embedding, which keeps near models near; or classical scaling,
-            which keeps large distances as well as two axes can.
+            How models are placed: by t-SNE, which keeps close models close, or by
+            classical scaling, which keeps large distances as well as two axes can.
 
         n_neighbors : int, default=0
             Number of nearest models that each is joined to by lines.
@@ -158,7 +157,7 @@ class HMMMapDisplay:
             )
         neighbors = None
         if n_neighbors > 0:
-            neighbors = _nearest(distances, n_neighbors)
+            neighbors, _ = _linked_models(distances, n_neighbors)
         positions = POSITIONS[method](distances, random_state)
         display = cls(positions, y, neighbors=neighbors, distances=distances)
         return display.plot(ax=ax, **kwargs)
@@ -273,10 +272,11 @@ class HMMMapDisplay:
         """Write the map as one page to explore in a browser, without a network.
 
         Hovering over a point shows its label; clicking it shows its nearest
-        neighbours, its sequence and the registration of its states with those of a
+        neighbours, its sequence, and how its states correspond to those of a
         neighbour. Sequences are drawn if the models carry them
-        (``HMMTransformer(keep_sequences=True)``): of more than 100 frames, averaged
-        down to 100 steps; of more than 8 channels, those 8 that vary most.
+        (``HMMTransformer(keep_sequences=True)``). Sequences of more than 100 frames are
+        averaged down to 100 steps; of more than 8 channels, the 8 that vary most are
+        drawn.
 
         Parameters
         ----------
@@ -284,10 +284,10 @@ class HMMMapDisplay:
             File to write.
 
         n_neighbors : int, default=10
-            Number of neighbours of each model that can be looked at.
+            Number of neighbours that the page shows per model.
 
         names : sequence of str of shape (n_models,), default=None
-            A further name of each model, such as its file.
+            One more name per model, such as its file.
 
         title : str, default="Map of sequences"
             Heading of the page.
@@ -299,7 +299,7 @@ class HMMMapDisplay:
 
         Notes
         -----
-        The page takes 35 kB, and each model of `m` states with `k` neighbours about
+        The page takes 35 kB, plus, per model of `m` states with `k` neighbours, about
         ``1.4 * (k * (8 + m * m) + 24 * m + n_steps * (n_channels + 1))`` bytes: 0.4 kB
         for 3 states without the sequence, 1.6 kB with 100 steps of 8 channels.
 
@@ -325,14 +325,14 @@ class HMMMapDisplay:
         n_models = len(distances)
         if names is not None and len(names) != n_models:
             raise ValueError(
-                f"names must have one entry a model, {n_models}, got {len(names)}."
+                f"names must have one entry per model, {n_models}, got {len(names)}."
             )
-        n_neighbors = min(check_integer("n_neighbors", n_neighbors, 1), n_models - 1)
-        neighbors = _nearest(distances, n_neighbors)
+        n_neighbors = check_integer("n_neighbors", n_neighbors, 1)
+        neighbors, lengths = _linked_models(distances, n_neighbors)
         page = explorer_page(
             np.asarray(self.positions),
             neighbors,
-            np.take_along_axis(distances, neighbors, axis=1),
+            lengths,
             y=None if self.y is None else np.asarray(self.y),
             names=names,
             models=self.models,
@@ -366,10 +366,13 @@ class HMMMapDisplay:
         self.names_.append(text)
 
 
-def _nearest(distances, n_neighbors):
-    """Return the nearest other models of each, the nearest first."""
-    others = distances + np.diag(np.full(len(distances), np.inf))
-    return np.argsort(others, axis=1, kind="stable")[:, :n_neighbors]
+def _linked_models(distances, n_neighbors):
+    """Return the nearest other models of each, as many as there are, and how far."""
+    n_neighbors = min(n_neighbors, len(distances) - 1)
+    if n_neighbors == 0:
+        return np.empty((1, 0), dtype=int), np.empty((1, 0))
+    lengths, neighbors = nearest_others(distances, n_neighbors)
+    return neighbors, lengths
 
 
 def _classical_positions(distances, _random_state):
@@ -378,7 +381,7 @@ def _classical_positions(distances, _random_state):
     rows = squared.mean(axis=0)
     gram = (rows[:, None] + rows - squared - rows.mean()) / 2
     values, vectors = np.linalg.eigh(gram)
-    # Distances that are no Euclidean ones have negative eigenvalues too.
+    # Distances that are not Euclidean have negative eigenvalues too.
     sizes = np.sqrt(np.maximum(values[:-3:-1], 0))
     vectors = vectors[:, :-3:-1]
     signs = np.sign(vectors[np.abs(vectors).argmax(axis=0), range(vectors.shape[1])])
@@ -398,10 +401,10 @@ def _neighbour_positions(distances, random_state):
         perplexity=min(30.0, max(1.0, (len(distances) - 1) / 3)),
         random_state=random_state,
     )
-    # Divergences that are sampled can be a little negative.
+    # Sampled divergences can be slightly negative.
     distances = np.maximum((distances + distances.T) / 2, 0)
     # Its threads wait for each other at every step: on busy cores they take a hundred
-    # times longer than one does.
+    # times as long as a single thread.
     with threadpool_limits(1):
         return tsne.fit_transform(distances)
 

@@ -5,13 +5,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skawhmm.plot._curves import drawing_axes
+from skawhmm.plot._style import drawing_axes
 
 
 class DistanceMatrixDisplay:
     """Show distances as a heat map, ordered by label.
 
-    It is best made by :meth:`from_distances`.
+    Use :meth:`from_distances` to create it.
 
     Parameters
     ----------
@@ -19,7 +19,7 @@ class DistanceMatrixDisplay:
         Distance of each model to each other one.
 
     y : array-like of shape (n_models,), default=None
-        Labels of the models. By default they stay in their order.
+        Labels of the models. By default the models stay in their order.
 
     Attributes
     ----------
@@ -114,7 +114,7 @@ class DistanceMatrixDisplay:
         if self.y is not None:
             self.order_ = np.argsort(np.asarray(self.y), kind="stable")
         ordered = distances[np.ix_(self.order_, self.order_)]
-        # What is infinite has no colour of the scale.
+        # Infinite distances have no colour on the scale.
         ordered = np.ma.masked_invalid(ordered)
         style = {"cmap": "viridis_r", "vmin": 0, "interpolation": "nearest", **kwargs}
         self.im_ = self.ax_.imshow(ordered, **style)

@@ -8,14 +8,12 @@ from numpy.typing import ArrayLike
 
 from skawhmm.distances._pairwise import register_states
 from skawhmm.models._batch import HMMBatch
+from skawhmm.plot._style import COLORS
 
-# Blue and vermilion of Okabe and Ito: told apart with any colour vision.
-COLORS = ("#0072B2", "#D55E00")
-
-# Shares of probability below this are rounding, and not drawn.
+# Smaller shares of probability are rounding and are not drawn.
 LEAST_SHARE = 1e-9
 
-# Smaller shares would be written as zero.
+# Smaller shares would be written as 0.00.
 LEAST_WRITTEN = 0.005
 
 # Width of a line that stands for all probability, in points.
@@ -28,9 +26,9 @@ FLAT_HEIGHT = 0.25
 class RegistrationDisplay:
     """Show which state of `b` each state of `a` is matched to.
 
-    On the left the states of both models, as ellipses of one standard deviation, with
-    the plan as lines between them; on the right the plan as a matrix. It is best made
-    by :meth:`from_models`.
+    On the left are the states of both models, as ellipses of one standard deviation,
+    with the plan as lines between them; on the right is the plan as a matrix. Use
+    :meth:`from_models` to create it.
 
     Parameters
     ----------
@@ -55,8 +53,8 @@ class RegistrationDisplay:
         The states of each model.
 
     lines_ : list of matplotlib.lines.Line2D
-        The plan: a line for each pair of states with a share in common, as wide as the
-        share.
+        The plan: one line per pair of states that share probability; its width shows
+        how much.
 
     im_ : matplotlib.image.AxesImage or None
         The matrix, if it is drawn.
@@ -80,8 +78,9 @@ class RegistrationDisplay:
     ...     covars=[[[1.0, 1.0], [1.0, 1.0]], [[1.0, 1.0], [1.0, 1.0]]],
     ... )
     >>> display = RegistrationDisplay.from_models(models[0], models[1])
-    >>> len(display.lines_)
-    2
+    >>> display.plan
+    array([[0. , 0.5],
+           [0.5, 0. ]])
     """
 
     def __init__(
@@ -121,7 +120,7 @@ class RegistrationDisplay:
             never visited are left out.
 
         metric : {"maw", "iaw"} or object, default="maw"
-            Distance whose registration is wanted.
+            Distance that registers the states.
 
         p : float in (0, 2], default=1
             Order of the distance.
@@ -149,7 +148,7 @@ class RegistrationDisplay:
         means, covars, axis_names = _in_the_plane(
             [model.weights[0][keep] for model, keep in pairs],
             [model.means[0][keep] for model, keep in pairs],
-            [_matrices(model)[keep] for model, keep in pairs],
+            [model.emission.full_covars()[0][keep] for model, keep in pairs],
         )
         display = cls(
             plan, means=means, covars=covars, names=names, axis_names=axis_names
@@ -195,7 +194,7 @@ class RegistrationDisplay:
             width = max(FULL_WIDTH * plan[i, j], 0.4)
             style = {"color": "0.45", "solid_capstyle": "round", "zorder": 2}
             self.lines_ += ax.plot(*ends, linewidth=width, **style)
-        for side, color in enumerate(COLORS):
+        for side, color in enumerate(COLORS[:2]):
             for k, centre in enumerate(means[side]):
                 ellipse = _ellipse(centre, np.asarray(covars[side])[k])
                 ellipse.set(facecolor=(color, 0.2), edgecolor=color, linewidth=1.5)
@@ -205,7 +204,7 @@ class RegistrationDisplay:
                 self.ellipses_[side].append(ax.add_patch(ellipse))
                 box = {"boxstyle": "circle,pad=0.25", "fc": color, "ec": "white"}
                 style = {"color": "white", "fontsize": 8, "ha": "center", "zorder": 3}
-                # Away from the state it is matched to, so that neither hides a number.
+                # Away from the state it is matched to, so that no number is hidden.
                 shares = plan[k] if side == 0 else plan[:, k]
                 partner = means[1 - side][np.argmax(shares)]
                 left = centre[0] < partner[0] or (centre[0] == partner[0] and side == 0)
@@ -234,14 +233,6 @@ class RegistrationDisplay:
             xticks=range(plan.shape[1]),
             yticks=range(plan.shape[0]),
         )
-
-
-def _matrices(model):
-    """Return covariance matrices of a batch of one model."""
-    covars = model.covars[0]
-    if model.covariance_type == "full":
-        return covars
-    return covars[:, :, None] * np.eye(covars.shape[1])
 
 
 def _in_the_plane(weights, means, covars):

@@ -101,10 +101,10 @@ def check_sequences(X, *, n_features=None, caller="HMMTransformer"):
         univariate. In the last two, trailing frames of NaN are padding.
 
     n_features : int or None
-        Number of features wanted; None accepts any that all sequences share.
+        Number of features expected; None accepts any number that all sequences share.
 
     caller : str
-        Name in the message when that number differs.
+        Name of the estimator in the message if that number differs.
 
     Returns
     -------
@@ -238,7 +238,7 @@ def check_complete(sequences, reason):
         Checked sequences.
 
     reason : str
-        What cannot do with such values, as the subject of the message.
+        What cannot work with such values: the subject of the message.
     """
     for i, x in enumerate(sequences):
         gaps = np.isnan(x)

@@ -17,7 +17,7 @@ from skawhmm.utils._checks import check_integer, check_real
 class SequenceTransformer(  # type: ignore[call-arg]
     TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
 ):
-    """What transformers from sequences to sequences have in common."""
+    """Base of the transformers from sequences to sequences."""
 
     def fit(self, X: Any, y: ArrayLike | None = None) -> Any:
         """Learn the number of features, and whatever the step needs.
@@ -25,7 +25,7 @@ class SequenceTransformer(  # type: ignore[call-arg]
         Parameters
         ----------
         X : list of array-like of shape (n_timesteps, n_features)
-            Training sequences; also a 3-D array padded by NaN, or a 2-D array whose
+            Training sequences; also a 3-D array padded with NaN, or a 2-D array whose
             rows are univariate sequences.
 
         y : array-like of shape (n_sequences,), default=None
@@ -52,8 +52,8 @@ class SequenceTransformer(  # type: ignore[call-arg]
         Returns
         -------
         X : list of ndarray of shape (n_timesteps, n_features_out)
-            The changed sequences, as long as those given. An array becomes an array of
-            shape (n_sequences, n_timesteps, n_features_out), padded by NaN.
+            The changed sequences, with unchanged lengths. If `X` is an array, an array
+            of shape (n_sequences, n_timesteps, n_features_out), padded with NaN.
         """
         check_is_fitted(self)
         sequences = self._transform(check_input(self, X, reset=False))
@@ -62,7 +62,7 @@ class SequenceTransformer(  # type: ignore[call-arg]
     def set_output(self, *, transform: str | None = None) -> Any:  # noqa: ARG002
         """Do nothing: sequences stay sequences in every output format.
 
-        It is here so that ``set_output`` of a Pipeline reaches the steps after this.
+        It exists so that ``set_output`` of a Pipeline reaches the steps after this one.
 
         Parameters
         ----------
@@ -93,8 +93,8 @@ class Framewise(SequenceTransformer):
     Parameters
     ----------
     transformer : transformer, default=None
-        Any transformer of rows, fitted on the frames of all training sequences; with
-        labels, each frame has that of its sequence. By default
+        Any transformer of rows. It is fitted on the frames of all training sequences;
+        if there are labels, each frame has the label of its sequence. By default
         :class:`sklearn.preprocessing.StandardScaler`.
 
     Attributes
@@ -117,8 +117,8 @@ class Framewise(SequenceTransformer):
     >>> from skawhmm.datasets import make_hmm_sequences
     >>> X, y = make_hmm_sequences(n_sequences=4, n_features=3, random_state=0)
     >>> reduced = Framewise(PCA(n_components=2)).fit_transform(X)
-    >>> [len(x) for x in reduced] == [len(x) for x in X], reduced[0].shape[1]
-    (True, 2)
+    >>> X[0].shape, reduced[0].shape
+    ((74, 3), (74, 2))
     """
 
     def __init__(self, transformer: Any = None) -> None:
@@ -139,9 +139,9 @@ class Framewise(SequenceTransformer):
 class Deltas(SequenceTransformer):
     r"""Append time derivatives to the channels of sequences.
 
-    The derivative at lag :math:`l` is the slope from :math:`t - l` to :math:`t + l`;
-    near the ends of a sequence it reaches as far as there are frames. A sequence of one
-    frame has the derivative 0.
+    The derivative at lag :math:`l` is the slope from :math:`t - l` to :math:`t + l`.
+    Near the ends of a sequence the slope is taken over the frames that exist. A
+    sequence of one frame has derivative 0.
 
     Parameters
     ----------
@@ -201,7 +201,8 @@ class TimeChannel(SequenceTransformer):
     Parameters
     ----------
     scale : float, default=1.0
-        Value of the channel in the last frame; it is 0 in the first and grows evenly.
+        Value of the channel in the last frame. It is 0 in the first frame and grows
+        linearly.
 
     Attributes
     ----------
@@ -242,7 +243,7 @@ def _slopes(x, lag):
 
 
 def _padded(sequences):
-    """Return sequences as one array, the shorter ones padded by NaN."""
+    """Return sequences as one array; shorter ones are padded with NaN."""
     length = max(len(x) for x in sequences)
     array = np.full((len(sequences), length, sequences[0].shape[1]), np.nan)
     for n, x in enumerate(sequences):

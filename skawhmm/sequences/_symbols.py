@@ -1,10 +1,10 @@
-"""Sequences of symbols: reading, learning the alphabet, encoding; every error of it."""
+"""Sequences of symbols: reading, learning the alphabet, encoding, and all errors."""
 
 import numpy as np
 
 from skawhmm.sequences._checks import unpadded_rows
 
-# Symbols listed in a message.
+# Number of symbols that a message lists.
 SHOWN_SYMBOLS = 8
 
 
@@ -41,7 +41,7 @@ def symbol_sequences(X):
     Returns
     -------
     sequences : list of ndarray of shape (n_timesteps,)
-        Strings, or float64 with integer values and NaN for those not observed.
+        Strings, or float64 with integer values and NaN for values not observed.
     """
     if isinstance(X, str):
         raise TypeError(
@@ -159,7 +159,7 @@ def check_symbols(symbols):
 
 
 def encoded(sequences, symbols):
-    """Return the numbers of symbols in their alphabet.
+    """Return symbols as their positions in the alphabet.
 
     Parameters
     ----------
@@ -172,7 +172,7 @@ def encoded(sequences, symbols):
     Returns
     -------
     codes : list of ndarray of shape (n_timesteps, 1)
-        Numbers from 0 as float64; NaN stays NaN.
+        Positions, counted from 0, as float64; NaN stays NaN.
     """
     order = np.argsort(symbols)
     alphabet = symbols[order]

@@ -1,5 +1,4 @@
 import json
-import os
 import zipfile
 from pathlib import Path
 
@@ -43,13 +42,6 @@ def write(folder, text, name="01/01_01.amc", skeleton=SKELETON):
     if skeleton is not None:
         (path.parent / "01.asf").write_text(skeleton)
     return folder
-
-
-def shared(name):
-    path = Path(os.environ.get("SKAWHMM_DATA", "missing")) / name
-    if not path.exists():
-        pytest.skip(f"needs {name} in the folder named by SKAWHMM_DATA")
-    return path
 
 
 def test_motions_are_block_means_of_the_frames(tmp_path):
@@ -209,7 +201,7 @@ def test_npz_of_a_lower_rate_cannot_be_raised(tmp_path):
         load_cmu_mocap(tmp_path / "b.npz")
 
 
-def test_shared_motions_agree_between_formats():
+def test_shared_motions_agree_between_formats(shared):
     slow = load_cmu_mocap(shared("cmu_mocap329_30fps.npz"))
     fast = load_cmu_mocap(shared("cmu_mocap329_120fps_q.npz"), fps=30)
     files = load_cmu_mocap(shared("cmu_mocap_amc_sample.zip"), fps=30)
@@ -229,7 +221,7 @@ def test_shared_motions_agree_between_formats():
 
 
 @pytest.mark.parametrize("groups", [6, 27])
-def test_shared_groups(groups):
+def test_shared_groups(shared, groups):
     stored = json.loads(shared("cmu_joint_groups.json").read_text())[f"groups{groups}"]
     found = load_cmu_mocap(shared("cmu_mocap329_30fps.npz"), groups=groups).groups
     assert {name: indices.tolist() for name, indices in found.items()} == stored

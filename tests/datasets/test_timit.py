@@ -1,7 +1,5 @@
 import json
-import os
 import zipfile
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,13 +11,6 @@ from skawhmm.datasets._sound_files import sound
 from skawhmm.datasets._timit import _folded, phn_segments
 
 PHONES = "0 1600 h#\n1600 3200 sh\n3200 3210 q\n3210 3220 iy\n3220 4800 pcl\n"
-
-
-def shared(name):
-    path = Path(os.environ.get("SKAWHMM_DATA", "missing")) / name
-    if not path.exists():
-        pytest.skip(f"needs {name} in the folder named by SKAWHMM_DATA")
-    return path
 
 
 def samples(n_samples=4800):
@@ -210,7 +201,7 @@ def test_wrong_arguments_are_named(tmp_path):
         load_timit(folder, test_size=1)
 
 
-def test_shared_folding():
+def test_shared_folding(shared):
     stored = json.loads(shared("timit_61_48_39.json").read_text())
     assert len(stored) == 61
     for phone, folded in stored.items():
@@ -222,7 +213,7 @@ def test_shared_folding():
         assert len(kept) == n_phones
 
 
-def test_shared_corpus_by_the_papers_settings():
+def test_shared_corpus_by_the_papers_settings(shared):
     path = shared("timit_nltk_sample_raw.zip")
     bunch = load_timit(path, window=0.004, hop=0.002, concat=20)
     assert len(bunch.segments.phone) == 6044

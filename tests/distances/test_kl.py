@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from helpers import gaussian_kl
 from numpy.testing import assert_allclose, assert_array_equal
 
 from skawhmm import KL, HMMBatch, hmm_distance, pairwise_hmm_distances
@@ -12,14 +13,6 @@ from skawhmm.emissions._gaussian_scores import (
 from skawhmm.models._inference import chains, sample_sequences
 
 METHODS = ["monte_carlo", "variational", "data"]
-
-
-def gaussian_kl(mean_a, covar_a, mean_b, covar_b):
-    gap = mean_b - mean_a
-    inverse = np.linalg.inv(covar_b)
-    log_dets = np.linalg.slogdet(covar_b)[1] - np.linalg.slogdet(covar_a)[1]
-    spread = np.trace(inverse @ covar_a) - len(gap)
-    return 0.5 * (spread + gap @ inverse @ gap + log_dets)
 
 
 def scores(models, sequences, rows, columns):

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from helpers import gaussian_kl
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
@@ -18,14 +19,6 @@ def random_batch(seed, sizes=(2, 3), n_features=2, spread=1.0):
         [spread * rng.normal(size=(m, n_features)) for m in sizes],
         [f @ f.swapaxes(1, 2) + 0.2 * np.eye(n_features) for f in factors],
     )
-
-
-def gaussian_kl(mean_a, covar_a, mean_b, covar_b):
-    gap = mean_b - mean_a
-    inverse = np.linalg.inv(covar_b)
-    log_dets = np.linalg.slogdet(covar_b)[1] - np.linalg.slogdet(covar_a)[1]
-    spread = np.trace(inverse @ covar_a) - len(gap)
-    return 0.5 * (spread + gap @ inverse @ gap + log_dets)
 
 
 def chain_kl(models):

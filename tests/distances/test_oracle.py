@@ -4,13 +4,10 @@ The frozen cases lie beside the data and not in the repository. A model is a dic
 pi, mu, Sigma; equation numbers are the paper's.
 """
 
-import json
-import os
-from pathlib import Path
-
 import numpy as np
 import ot
 import pytest
+from helpers import case_models, case_weights
 from numpy.testing import assert_allclose
 from scipy.linalg import sqrtm
 from scipy.optimize import linprog
@@ -24,7 +21,6 @@ from skawhmm.distances._components import (
 
 ORDERS = (0.5, 1, 1.5, 2)
 ALPHAS = (0, 0.1, 0.5, 1)
-N_CASES = 100
 
 
 def literal_cost(one, two):
@@ -73,7 +69,7 @@ def literal_maw(one, two, p):
     return plan, np.sum(plan * cost) ** (1 / p), total ** (1 / p)
 
 
-def random_model(rng, size, n_features):
+def model_and_law(rng, size, n_features):
     transmat = rng.dirichlet(np.ones(size), size=size)
     roots = rng.normal(size=(size, n_features, n_features))
     values, vectors = np.linalg.eig(transmat.T)
@@ -102,7 +98,7 @@ def batch(*models):
 def test_maw_against_the_equations(sizes, n_features, p):
     for seed in range(3):
         rng = np.random.default_rng(seed)
-        one, two = (random_model(rng, size, n_features) for size in sizes)
+        one, two = (model_and_law(rng, size, n_features) for size in sizes)
         plan, marginal, transition = literal_maw(one, two, p)
         models = batch(one, two)
         actual = pairwise_hmm_components(models, p=p)
@@ -114,7 +110,7 @@ def test_maw_against_the_equations(sizes, n_features, p):
 def test_marginal_against_pot(rng):
     # POT knows the transport between mixtures whose cost is the squared distance.
     for _ in range(5):
-        one, two = random_model(rng, 3, 2), random_model(rng, 4, 2)
+        one, two = model_and_law(rng, 3, 2), model_and_law(rng, 4, 2)
         squared = ot.gmm.gmm_ot_loss(
             one["mu"], two["mu"], one["Sigma"], two["Sigma"], one["pi"], two["pi"]
         )
@@ -126,50 +122,15 @@ def test_marginal_against_pot(rng):
         assert_allclose(register_states(batch(one), batch(two), p=2), plan, atol=1e-10)
 
 
-@pytest.fixture(scope="module")
-def cases():
-    home = os.environ.get("SKAWHMM_DATA")
-    if not home:
-        pytest.skip("SKAWHMM_DATA is not set: no frozen cases")
-    path = Path(home).parent / "oracle" / "oracle_public.npz"
-    if not path.exists():
-        pytest.skip("no oracle/oracle_public.npz beside the data")
-    with np.load(path, allow_pickle=False) as archive:
-        cases = json.loads(str(archive["meta"]))
-        for key in archive.files:
-            if "." in key:
-                n, name = key.split(".", 1)
-                cases[int(n)][name] = archive[key]
-    assert len(cases) == N_CASES
-    return cases
-
-
-def models_of(case, **arguments):
-    return HMMBatch(
-        [case["T1"], case["T2"]],
-        [case["mu1"], case["mu2"]],
-        [case["Sigma1"], case["Sigma2"]],
-        **arguments,
-    )
-
-
-def given_weights(case):
-    return [case["pi1"], case["pi2"]]
-
-
-@pytest.mark.parametrize("n", range(N_CASES))
-def test_stationary_law(cases, n):
-    case = cases[n]
-    models = models_of(case)
-    for k, expected in enumerate(given_weights(case)):
+def test_stationary_law(case):
+    models = case_models(case)
+    for k, expected in enumerate(case_weights(case)):
         actual = models.weights[k, : len(expected)]
         assert_allclose(actual, expected, rtol=1e-9, atol=1e-300)
 
 
-@pytest.mark.parametrize("n", range(N_CASES))
-def test_ground_cost(cases, n):
-    case = cases[n]
-    costs = models_of(case).emission.ground_costs()
+def test_ground_cost(case):
+    costs = case_models(case).emission.ground_costs()
     zero, one = np.array([0]), np.array([1])
     for name, actual in (
         ("C12", costs.cross(zero, one)),
@@ -184,10 +145,8 @@ def test_ground_cost(cases, n):
         assert_allclose(part, expected**2, rtol=1e-12, atol=atol)
 
 
-@pytest.mark.parametrize("n", range(N_CASES))
-def test_components(cases, n):
-    case = cases[n]
-    models = models_of(case, weights=given_weights(case))
+def test_components(case):
+    models = case_models(case, weights=case_weights(case))
     for k, p in enumerate(ORDERS):
         marginal, transition = pairwise_hmm_components(models, p=p)
         tolerance = float(case["R_tol"][k])
@@ -206,11 +165,9 @@ def test_components(cases, n):
             assert_allclose(value, case["MAW"][k, m], rtol=0, atol=tolerance)
 
 
-@pytest.mark.parametrize("n", range(N_CASES))
-def test_transition_given_the_plan(cases, n):
+def test_transition_given_the_plan(case):
     # Held for ties, too: with the stored registration there is no choice.
-    case = cases[n]
-    models = models_of(case, weights=given_weights(case))
+    models = case_models(case, weights=case_weights(case))
     size = models.transmats.shape[1]
     for k, p in enumerate(ORDERS):
         plan, *within = (
@@ -226,10 +183,8 @@ def test_transition_given_the_plan(cases, n):
         assert_allclose(actual[0], case["D"][k], rtol=0, atol=tolerance)
 
 
-@pytest.mark.parametrize("n", range(N_CASES))
-def test_carried_chains_given_the_plan(cases, n):
-    case = cases[n]
-    models = models_of(case)
+def test_carried_chains_given_the_plan(case):
+    models = case_models(case)
     size = models.transmats.shape[1]
     forth, back, half, moved = (np.empty((size, size)) for _ in range(4))
     for k in range(len(ORDERS)):

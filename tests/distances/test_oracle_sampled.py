@@ -1,13 +1,10 @@
 """Frozen cases of IAW (from stored samples) and KL (from stored sequences)."""
 
-import os
-from pathlib import Path
-
 import numpy as np
 import pytest
+from helpers import case_models, case_weights
 from numpy.testing import assert_allclose
 
-from skawhmm import HMMBatch
 from skawhmm.distances._components import marginal_components, transition_components
 from skawhmm.distances._kl import divergence_rates
 from skawhmm.distances._registration import power_cost
@@ -22,42 +19,12 @@ from skawhmm.emissions._gaussian_scores import (
 )
 from skawhmm.models._inference import chains
 
-N_CASES = 100
 POWERS = (0.5, 1.0, 1.5, 2.0)
 ALPHAS = np.array([0, 0.1, 0.5, 1])
 
 
-@pytest.fixture(scope="module")
-def cases():
-    home = os.environ.get("SKAWHMM_DATA")
-    path = Path(home or ".").parent / "oracle" / "oracle_public.npz"
-    if home is None or not path.exists():
-        pytest.skip("the frozen oracle is not there: SKAWHMM_DATA is not set to it")
-    found = [{} for _ in range(N_CASES)]
-    with np.load(path, allow_pickle=False) as stored:
-        for key in stored.files:
-            number, _, field = key.partition(".")
-            if field:
-                found[int(number)][field] = stored[key]
-    return found
-
-
-@pytest.fixture(params=range(N_CASES))
-def case(cases, request):
-    return cases[request.param]
-
-
-def case_models(case):
-    return HMMBatch(
-        [case["T1"], case["T2"]],
-        [case["mu1"], case["mu2"]],
-        [case["Sigma1"], case["Sigma2"]],
-        weights=[case["pi1"], case["pi2"]],
-    )
-
-
 def test_posteriors_match_the_oracle(case):
-    models = case_models(case)
+    models = case_models(case, weights=case_weights(case))
     points = np.stack([case["X"], case["Y"]])
     posteriors = mixture_posteriors(models, points)
     for n, name in enumerate(("1", "2")):
@@ -68,7 +35,7 @@ def test_posteriors_match_the_oracle(case):
 
 @pytest.mark.parametrize("q", range(4), ids=[f"p={p}" for p in POWERS])
 def test_iaw_matches_the_oracle(case, q):
-    models, p = case_models(case), POWERS[q]
+    models, p = case_models(case, weights=case_weights(case)), POWERS[q]
     points = np.stack([case["X"], case["Y"]])
     a, b = np.array([0]), np.array([1])
     masks = np.ones((2, points.shape[2]))
@@ -98,12 +65,12 @@ def test_iaw_matches_the_oracle(case, q):
     assert_allclose(plan[0][sizes], case["iW"][q], atol=1e-7)
     assert abs(marginal - case["iR"][q]) <= case["iR_tol"][q]
     assert abs(transition - case["iD"][q]) <= case["iD_tol"][q]
-    mixed = (1 - ALPHAS) * marginal + ALPHAS * transition
-    assert np.all(np.abs(mixed - case["IAW"][q]) <= case["IAW_tol"][q])
+    distances = (1 - ALPHAS) * marginal + ALPHAS * transition
+    assert np.all(np.abs(distances - case["IAW"][q]) <= case["IAW_tol"][q])
 
 
 def test_kl_matches_the_oracle(case):
-    models = case_models(case)
+    models = case_models(case, weights=case_weights(case))
     packed = packed_sequences([case["O1"], case["O2"]])
     _, transmats, sizes = chains(models, None)
     scores, ranks = paired_log_likelihoods(

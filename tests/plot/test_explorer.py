@@ -286,7 +286,7 @@ def test_distances_alone_make_a_page(display, tmp_path):
     with pytest.raises(ValueError, match="to_html needs the distances"):
         HMMMapDisplay(display.positions).to_html(tmp_path / "map.html")
     with pytest.raises(
-        ValueError, match="names must have one entry a model, 60, got 2"
+        ValueError, match="names must have one entry per model, 60, got 2"
     ):
         plain.to_html(tmp_path / "map.html", names=["a", "b"])
     with pytest.raises(ValueError, match="n_neighbors must be an integer"):
@@ -411,7 +411,7 @@ def test_three_thousand_points_stay_fluid(browser, tmp_path, rng, capsys):
         return (performance.now() - start) / 20; })()"""
     )
     with capsys.disabled():
-        sys.stdout.write(f"\n3000 points: {milliseconds:.1f} ms a frame\n")
+        sys.stdout.write(f"\n3000 points: {milliseconds:.1f} ms per frame\n")
     for i in (0, 1500, 2999):
         x, y = browser.run(f"explorer.place({i})")
         browser.mouse("mouseMoved", x=x, y=y)

@@ -1,4 +1,4 @@
-"""Laws of the aggregated distance, on models that Hypothesis draws.
+"""Laws of MAW, on models that Hypothesis draws.
 
 `models` are in general position. `tied_models` sit on a grid of whole numbers, with
 repeated states, repeated rows and singular covariances; where several registrations
@@ -7,6 +7,7 @@ are held on them.
 """
 
 import numpy as np
+from helpers import random_model
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
@@ -25,15 +26,6 @@ metric_orders = st.sampled_from([1, 1.5, 2])
 seeds = st.integers(0, 2**32 - 1)
 
 
-def random_arrays(rng, size, n_features, covariance_type):
-    transmat = rng.dirichlet(np.ones(size), size=size)
-    means = rng.normal(size=(size, n_features))
-    if covariance_type == "diag":
-        return transmat, means, rng.uniform(0.1, 2, size=(size, n_features))
-    roots = rng.normal(size=(size, n_features, n_features))
-    return transmat, means, roots @ roots.swapaxes(1, 2)
-
-
 @st.composite
 def arrays(draw, n_models, max_size=4, covariance_types=("diag", "full")):
     """Arrays of models with states in general position, of unequal sizes."""
@@ -43,7 +35,7 @@ def arrays(draw, n_models, max_size=4, covariance_types=("diag", "full")):
     sizes = draw(
         st.lists(st.integers(1, max_size), min_size=n_models, max_size=n_models)
     )
-    return [random_arrays(rng, size, n_features, covariance_type) for size in sizes]
+    return [random_model(rng, size, n_features, covariance_type) for size in sizes]
 
 
 @st.composite
@@ -196,7 +188,7 @@ def test_translation_far_away_with_unequal_sizes():
     # Padding states stay at the origin; they must not set the scale.
     rng = np.random.default_rng(0)
     for _ in range(20):
-        pair = [random_arrays(rng, size, 2, "diag") for size in (2, 4)]
+        pair = [random_model(rng, size, 2, "diag") for size in (2, 4)]
         moved = [(transmat, means + 1e6, covars) for transmat, means, covars in pair]
         for p in (0.5, 1, 2):
             expected = components(*map(batch, pair), p)
@@ -253,12 +245,12 @@ def mixture_distance(a, b, p):
 @given(seeds, metric_orders)
 def test_marginal_bounds_the_distance_of_mixtures_on_the_line(seed, p):
     rng = np.random.default_rng(seed)
-    a, b = (batch(random_arrays(rng, size, 1, "diag")) for size in (2, 3))
+    a, b = (batch(random_model(rng, size, 1, "diag")) for size in (2, 3))
     assert mixture_distance(a, b, p) <= components(a, b, p)[0] + 1e-4
 
 
 def test_the_bound_is_met_by_a_translation(rng):
-    transmat, means, covars = random_arrays(rng, 3, 1, "diag")
+    transmat, means, covars = random_model(rng, 3, 1, "diag")
     a, b = batch((transmat, means, covars)), batch((transmat, means + 0.01, covars))
     assert_allclose(components(a, b, 1)[0], mixture_distance(a, b, 1), rtol=1e-3)
 
@@ -268,7 +260,7 @@ def test_triangle_inequality_of_the_marginal(model, p, data):
     n_features = model[0][1].shape[1]
     rng = np.random.default_rng(data.draw(seeds))
     others = [
-        batch(random_arrays(rng, size, n_features, "diag"))
+        batch(random_model(rng, size, n_features, "diag"))
         for size in data.draw(st.tuples(st.integers(1, 4), st.integers(1, 4)))
     ]
     trio = [batch(model[0]), *others]

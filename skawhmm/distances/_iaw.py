@@ -1,0 +1,184 @@
+"""IAW: the aggregated distance whose registration comes from samples."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skawhmm.distances._aggregated import Aggregated
+from skawhmm.distances._components import carried_chains, marginal_components
+from skawhmm.distances._registration import power_cost
+from skawhmm.distances._sampled_registration import (
+    independent_draws,
+    mixture_posteriors,
+    project_registrations,
+    sampled_registrations,
+    smoothed_registrations,
+    stratified_draws,
+)
+from skawhmm.emissions._gaussian_costs import covariance_roots
+from skawhmm.models._batch import HMMBatch
+from skawhmm.utils._checks import check_choice, check_integer, check_real, check_seed
+
+
+class IAW(Aggregated):
+    """Improved aggregated Wasserstein distance: states registered by samples.
+
+    This is the second distance of the paper. One sample is drawn per model. It depends
+    on the content of the model and on `random_state` only, so the distance of a pair
+    does not depend on the batch it is in.
+
+    Parameters
+    ----------
+    alpha : float in [0, 1], default=0.1
+        Share of the transition component in the distance.
+
+    p : float in (0, 2], default=1
+        Order of the distance: states and points are compared by the p-th power of their
+        distance.
+
+    n_samples : int, default=256
+        Points drawn from each model.
+
+    sampling : {"sobol", "iid"}, default="sobol"
+        Whether the points are quasi-random, with the exact share of each state, or
+        independent.
+
+    coupling : {"exact", "sinkhorn"}, default="exact"
+        Whether two samples are coupled by the cheapest assignment of their points, or
+        by the entropic coupling of POT.
+
+    project : bool, default=True
+        Whether to scale the registration to the state probabilities of both models, as
+        the paper's theorems require.
+
+    debias : bool, default=False
+        Whether to subtract what overlapping states add even between equal models. The
+        distance of a model to itself is then 0.
+
+    reg : float, default=0.05
+        Strength of the entropy as a share of the mean cost, for
+        ``coupling="sinkhorn"``.
+
+    random_state : int, RandomState instance or None, default=0
+        Seed of the samples.
+
+    Examples
+    --------
+    Overlapping states share probability, so even the distance of a model to itself is
+    above 0, unless it is debiased:
+
+    >>> from skawhmm import IAW, HMMBatch, hmm_distance
+    >>> model = HMMBatch([[[0.5, 0.5], [0.5, 0.5]]], [[[0.0], [2.0]]], [[[1.0], [1.0]]])
+    >>> round(hmm_distance(model, model, IAW()), 1)
+    0.4
+    >>> hmm_distance(model, model, IAW(debias=True))
+    0.0
+    """
+
+    def __init__(
+        self,
+        alpha: float = 0.1,
+        p: float = 1,
+        *,
+        n_samples: int = 256,
+        sampling: str = "sobol",
+        coupling: str = "exact",
+        project: bool = True,
+        debias: bool = False,
+        reg: float = 0.05,
+        random_state: Any = 0,
+    ) -> None:
+        super().__init__(alpha, p)
+        self.n_samples = check_integer("n_samples", n_samples, 1)
+        self.sampling = check_choice("sampling", sampling, ("sobol", "iid"))
+        self.coupling = check_choice("coupling", coupling, ("exact", "sinkhorn"))
+        self.project = project
+        self.debias = debias
+        self.reg = check_real("reg", reg, 0, np.inf, include_low=False)
+        self.random_state = random_state
+
+    def prepare(self, models: HMMBatch) -> Any:
+        """Return what the pairs of `models` share.
+
+        Parameters
+        ----------
+        models : HMMBatch
+            The models.
+
+        Returns
+        -------
+        prepared : PreparedModels
+            For the other methods.
+        """
+        models.emission.gaussian("IAW needs")
+        sampler = models, check_seed(self.random_state)
+        prepared = super().prepare(models)._replace(sampler=sampler)
+        if not self.debias:
+            return prepared
+        own = np.arange(len(models))
+        cost = power_cost(prepared.costs.within(own, own), self.p)
+        plans = self._plans(prepared, own, own, cost)
+        return prepared._replace(
+            chains=carried_chains(models.transmats, plans),
+            bias=marginal_components(plans, cost, 1.0, np.zeros(len(models))),
+        )
+
+    @property
+    def marginal_share(self) -> float:
+        """Share of MAW's marginal component that the distance is never below.
+
+        A registration with the right margins costs at least what the best one does.
+        """
+        return 1 - self.alpha if self.project and not self.debias else 0.0
+
+    def _plans(self, prepared, index_a, index_b, cost):  # noqa: ARG002
+        models, seed = prepared.sampler
+        used, place = np.unique(np.stack([index_a, index_b]), return_inverse=True)
+        row_a, row_b = place.reshape(2, -1)
+        chosen = models[used]
+        points, posteriors = self.samples(chosen, seed)
+        args = points, posteriors, chosen.emission.masks(), row_a, row_b, self.p
+        if self.coupling == "exact":
+            plans = sampled_registrations(*args)
+        else:
+            plans = smoothed_registrations(*args, self.reg)
+        if self.project:
+            project_registrations(plans, prepared.weights, index_a, index_b)
+        return plans
+
+    def samples(
+        self, models: HMMBatch, seed: int
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Draw the sample of each model.
+
+        Parameters
+        ----------
+        models : HMMBatch
+            The models.
+
+        seed : int
+            Seed of the samples, together with the content of the models.
+
+        Returns
+        -------
+        points : ndarray of shape (n_models, n_samples, n_features)
+            The samples.
+
+        posteriors : ndarray of shape (n_models, n_samples, n_components)
+            Probabilities of the states of its own model at each point.
+        """
+        draw = stratified_draws if self.sampling == "sobol" else independent_draws
+        states, normals = draw(
+            models.weights, self.n_samples, models.n_features, seed, models.keys
+        )
+        rows = np.arange(len(models))[:, None]
+        if models.covariance_type == "diag":
+            normals *= np.sqrt(models.covars)[rows, states]
+        else:
+            roots = covariance_roots(models.covars)
+            for n in range(len(models)):
+                gathered = roots[n][states[n]]
+                normals[n] = np.einsum("sfk,sk->sf", gathered, normals[n])
+        points = models.means[rows, states] + normals
+        return points, mixture_posteriors(models, points)
