@@ -6,7 +6,6 @@ from functools import cached_property
 import numpy as np
 from numba import njit
 
-from skawhmm.emissions._checks import check_probabilities
 from skawhmm.emissions._custom import check_table
 from skawhmm.emissions._discrete import Discrete, normalized, shared_log
 from skawhmm.numerics._transport import make_workspace, solve_transport
@@ -16,6 +15,7 @@ from skawhmm.sequences._symbols import (
     learned_symbols,
     symbol_sequences,
 )
+from skawhmm.utils._checks import check_probabilities
 from skawhmm.utils._compile import KERNEL
 
 # A way around that is shorter by less than this share of the largest cost is not.

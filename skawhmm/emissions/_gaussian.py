@@ -5,7 +5,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from skawhmm.emissions._checks import check_covariances
 from skawhmm.emissions._contract import Emission, Expected, row_of
 from skawhmm.emissions._gaussian_costs import (
     GaussianCosts,
@@ -31,6 +30,7 @@ from skawhmm.emissions._gaussian_scores import (
     score_models,
 )
 from skawhmm.sequences._checks import check_complete, check_no_missing, check_sequences
+from skawhmm.utils._checks import check_covariances
 
 
 class Gaussian(Emission):

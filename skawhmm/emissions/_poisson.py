@@ -3,9 +3,9 @@
 import numpy as np
 from numba import njit
 
-from skawhmm.emissions._checks import check_not_negative
 from skawhmm.emissions._discrete import EMPTY_COUNT, Discrete, shared_log
 from skawhmm.sequences._checks import check_sequences
+from skawhmm.utils._checks import check_not_negative
 from skawhmm.utils._compile import KERNEL
 
 

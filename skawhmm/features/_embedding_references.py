@@ -7,8 +7,7 @@ import numpy as np
 from skawhmm.emissions._contract import Model
 from skawhmm.fitting._coordinates import Coordinates, pooled_coordinates
 from skawhmm.fitting._each import start_models
-from skawhmm.fitting._em_loop import climb, model_at
-from skawhmm.fitting._options import FitOptions
+from skawhmm.fitting._em_loop import FitOptions, climb, model_at
 from skawhmm.fitting._pooled import BlockSteps, joined, pool_blocks
 from skawhmm.fitting._starts import distinct_count
 from skawhmm.utils._parallel import writable

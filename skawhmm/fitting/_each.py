@@ -17,14 +17,17 @@ from skawhmm.emissions._gaussian_em import Moments, fill_given
 from skawhmm.fitting._coordinates import Coordinates, channel_scales, make_coordinates
 from skawhmm.fitting._em_loop import (
     Climbs,
+    Fit,
     Steps,
+    allowed_moves,
     best_start,
     better,
+    chain_size,
     climb,
+    criterion_value,
     model_at,
     stacked,
 )
-from skawhmm.fitting._options import Fit, allowed_moves, chain_size, criterion_value
 from skawhmm.fitting._starts import (
     content_seeds,
     distinct_counts,

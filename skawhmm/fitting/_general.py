@@ -10,8 +10,17 @@ from typing import Any
 import numpy as np
 
 from skawhmm.emissions._contract import Model
-from skawhmm.fitting._em_loop import Steps, best_start, climb, model_at, stacked
-from skawhmm.fitting._options import Fit, allowed_moves, chain_size, criterion_value
+from skawhmm.fitting._em_loop import (
+    Fit,
+    Steps,
+    allowed_moves,
+    best_start,
+    chain_size,
+    climb,
+    criterion_value,
+    model_at,
+    stacked,
+)
 from skawhmm.numerics._paths import DEAD_COUNT, without_empty_states
 
 # Starts compared before a fit, and the steps of EM after which they are.

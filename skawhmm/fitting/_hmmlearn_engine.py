@@ -17,11 +17,11 @@ from skawhmm.fitting._em_loop import Climbs, stacked
 
 
 def resolve_engine(engine, covariance_type):
-    """Turn the parameter `engine` into a callable, or None for our own.
+    """Turn the parameter `engine` into a callable.
 
     Parameters
     ----------
-    engine : {"batched", "hmmlearn"} or estimator
+    engine : "hmmlearn" or estimator
         Name, or an hmmlearn estimator to clone for every sequence.
 
     covariance_type : {"diag", "spherical", "full", "tied"}
@@ -29,8 +29,6 @@ def resolve_engine(engine, covariance_type):
     """
     if not isinstance(engine, str):
         return partial(estimator_engine, engine, covariance_type)
-    if engine == "batched":
-        return None
     return partial(hmmlearn_engine, covariance_type)
 
 

@@ -21,8 +21,14 @@ from skawhmm.fitting._each import (
     still_fit,
     still_fits,
 )
-from skawhmm.fitting._em_loop import Steps, climb, model_at, stacked
-from skawhmm.fitting._options import Fit, criterion_value
+from skawhmm.fitting._em_loop import (
+    Fit,
+    Steps,
+    climb,
+    criterion_value,
+    model_at,
+    stacked,
+)
 from skawhmm.fitting._starts import distinct_count
 from skawhmm.models._batch import HMMBatch
 from skawhmm.models._inference import posteriors

@@ -10,8 +10,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from skawhmm.emissions._registry import FAMILIES
-from skawhmm.fitting._hmmlearn_engine import resolve_engine
-from skawhmm.fitting._options import FitOptions
+from skawhmm.fitting._em_loop import FitOptions
 from skawhmm.fitting._parallel_fit import fit_models, fit_pool, make_batch
 from skawhmm.models._batch import HMMBatch
 from skawhmm.utils._checks import check_choice, check_integer, check_real
@@ -374,9 +373,17 @@ class HMMTransformer(TransformerMixin, BaseEstimator):
             relevance=self.relevance if self.prior == "pooled" else 0.0,
             criterion=criterion,
             seed=self._seed,
-            engine=resolve_engine(self.engine, self.covariance_type),
+            engine=self._resolved_engine(),
             family=self._family,
         )
+
+    def _resolved_engine(self):
+        """Return what climbs in place of our own loop, None if nothing does."""
+        if isinstance(self.engine, str) and self.engine == "batched":
+            return None
+        from skawhmm.fitting._hmmlearn_engine import resolve_engine
+
+        return resolve_engine(self.engine, self.covariance_type)
 
     def _warn_of_few_states(self, fits):
         if isinstance(self.n_components, str) or self._pooled is not None:

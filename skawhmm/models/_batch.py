@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skawhmm.emissions._checks import check_finite, check_probabilities
 from skawhmm.emissions._custom import check_state_costs
 from skawhmm.emissions._registry import FAMILIES, family_of_hmmlearn
 from skawhmm.models._archive import load_arrays, save_arrays
@@ -31,7 +30,12 @@ from skawhmm.models._inference import (
     sample_sequences,
 )
 from skawhmm.numerics._stationary import stationary_law
-from skawhmm.utils._checks import check_integer, check_seed
+from skawhmm.utils._checks import (
+    check_finite,
+    check_integer,
+    check_probabilities,
+    check_seed,
+)
 
 FILE_KIND = "skawhmm.HMMBatch"
 FILE_VERSION = 1

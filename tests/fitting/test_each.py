@@ -10,8 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from skawhmm.fitting._coordinates import pooled_coordinates
 from skawhmm.fitting._each import gaussian_data, n_parameters, start_models
-from skawhmm.fitting._em_loop import Rule, Steps, climb, model_at
-from skawhmm.fitting._options import FitOptions
+from skawhmm.fitting._em_loop import FitOptions, Rule, Steps, climb, model_at
 from skawhmm.fitting._parallel_fit import (
     fit_models,
     gaussian_fits,

@@ -87,7 +87,9 @@ def test_transformer_keeps_sequences_on_request(make_sequences):
 def test_full_models_need_complete_sequences_for_their_divergence(make_batch):
     gaps = [np.array([[1.0, np.nan], [0.0, 1.0]])] * 2
     models = make_batch(n_models=2, covariance_type="full", sequences=gaps)
-    with pytest.raises(ValueError, match="full covariances needs sequences without NaN.*X.0."):
+    with pytest.raises(
+        ValueError, match="full covariances needs sequences without NaN"
+    ):
         pairwise_hmm_distances(models, metric=KL(method="data"))
 
 
