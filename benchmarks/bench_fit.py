@@ -32,10 +32,7 @@ from skawhmm.fitting._each import (  # noqa: E402
     make_group,
     start_models,
 )
-from skawhmm.fitting._em_loop import (
-    FitOptions,
-    model_at,
-)
+from skawhmm.fitting._em_loop import FitOptions, model_at  # noqa: E402
 from skawhmm.fitting._parallel_fit import fit_models, make_batch  # noqa: E402
 
 SIZES = [
