@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from skawhmm.distances._prepared import prepare_models
 from skawhmm.distances._registration import power_cost
 from skawhmm.models._batch import HMMBatch
-from skawhmm.numerics._transport import make_workspace, solve_transport
+from skawhmm.numerics._jit_transport import make_workspace, solve_transport
 from skawhmm.utils._checks import check_real
 from skawhmm.utils._compile import KERNEL
 

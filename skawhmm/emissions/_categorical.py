@@ -8,7 +8,7 @@ from numba import njit
 
 from skawhmm.emissions._custom import check_table
 from skawhmm.emissions._discrete import Discrete
-from skawhmm.numerics._transport import make_workspace, solve_transport
+from skawhmm.numerics._jit_transport import make_workspace, solve_transport
 from skawhmm.sequences._symbols import check_symbols, encoded, symbol_sequences
 from skawhmm.utils._compile import KERNEL
 

@@ -14,7 +14,7 @@ costs at least what the coupling of its own margins does. Hence, for p >= 1:
 import numpy as np
 from numba import njit
 
-from skawhmm.distances._components import carried_chain, conditional_plans
+from skawhmm.distances._jit_components import carried_chain, conditional_plans
 from skawhmm.utils._compile import KERNEL, REORDERED
 
 
