@@ -50,9 +50,9 @@ def marginal_components(
 
 
 def transition_components(
-    const double[:, ::1] weights,
-    const double[:, :, ::1] transmats,
-    const double[:, :, ::1] chains,
+    weights,
+    transmats,
+    chains,
     const Py_ssize_t[::1] index_a,
     const Py_ssize_t[::1] index_b,
     const double[:, :, ::1] plans,
@@ -97,7 +97,10 @@ def transition_components(
     transition : ndarray of shape (n_pairs,)
         The distances :math:`D`.
     """
-    cdef int size = <int>weights.shape[1], n_cells = size * size
+    cdef const double[:, ::1] laws = np.ascontiguousarray(weights)
+    cdef const double[:, :, ::1] steps = np.ascontiguousarray(transmats)
+    cdef const double[:, :, ::1] own = np.ascontiguousarray(chains)
+    cdef int size = <int>laws.shape[1], n_cells = size * size
     cdef Py_ssize_t n, a, b
     cdef double total
     numbers, nodes = make_workspace(size, size)
@@ -118,21 +121,21 @@ def transition_components(
         for n in range(index_a.shape[0]):
             a, b = index_a[n], index_b[n]
             conditionals(&plans[n, 0, 0], size, forth, back)
-            carry_chain(forth, &transmats[b, 0, 0], back, size, half, moved)
+            carry_chain(forth, &steps[b, 0, 0], back, size, half, moved)
             total = rows_cost(
-                &weights[a, 0], &chains[a, 0, 0], moved, &within_a[n, 0, 0], size, p,
+                &laws[a, 0], &own[a, 0, 0], moved, &within_a[n, 0, 0], size, p,
                 &rows,
             )
-            carry_chain(back, &transmats[a, 0, 0], forth, size, half, moved)
+            carry_chain(back, &steps[a, 0, 0], forth, size, half, moved)
             total += rows_cost(
-                &weights[b, 0], &chains[b, 0, 0], moved, &within_b[n, 0, 0], size, p,
+                &laws[b, 0], &own[b, 0, 0], moved, &within_b[n, 0, 0], size, p,
                 &rows,
             )
             transition[n] = pow(total, 1 / p)
     return np.asarray(transition)
 
 
-def carried_chains(const double[:, :, ::1] transmats, const double[:, :, ::1] plans):
+def carried_chains(transmats, const double[:, :, ::1] plans):
     """Carry the chain of each model over to its own states by a plan of its own.
 
     Parameters
@@ -148,19 +151,18 @@ def carried_chains(const double[:, :, ::1] transmats, const double[:, :, ::1] pl
     chains : ndarray of shape (n_models, n_components, n_components)
         The chains, blurred as a registration blurs them.
     """
-    cdef int size = <int>transmats.shape[1], n_cells = size * size
+    cdef const double[:, :, ::1] steps = np.ascontiguousarray(transmats)
+    cdef int size = <int>steps.shape[1], n_cells = size * size
     cdef Py_ssize_t n
     cdef double[::1] scratch = np.empty(3 * n_cells)
     cdef double* forth = &scratch[0]
     cdef double* back = forth + n_cells
     cdef double* half = back + n_cells
-    cdef double[:, :, ::1] chains = np.empty((transmats.shape[0], size, size))
+    cdef double[:, :, ::1] chains = np.empty((steps.shape[0], size, size))
     with nogil:
-        for n in range(transmats.shape[0]):
+        for n in range(steps.shape[0]):
             conditionals(&plans[n, 0, 0], size, forth, back)
-            carry_chain(
-                forth, &transmats[n, 0, 0], back, size, half, &chains[n, 0, 0]
-            )
+            carry_chain(forth, &steps[n, 0, 0], back, size, half, &chains[n, 0, 0])
     return np.asarray(chains)
 
 

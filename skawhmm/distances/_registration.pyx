@@ -36,8 +36,8 @@ def power_cost(squared, double p):
 
 
 def optimal_registrations(
-    const double[:, ::1] weights,
-    const double[:, :, ::1] transmats,
+    weights,
+    transmats,
     const Py_ssize_t[::1] index_a,
     const Py_ssize_t[::1] index_b,
     const double[:, :, ::1] cost,
@@ -67,7 +67,9 @@ def optimal_registrations(
     plans : ndarray of shape (n_pairs, n_components, n_components)
         The plans.
     """
-    cdef int size = <int>weights.shape[1]
+    cdef const double[:, ::1] laws = np.ascontiguousarray(weights)
+    cdef const double[:, :, ::1] chains = np.ascontiguousarray(transmats)
+    cdef int size = <int>laws.shape[1]
     cdef Py_ssize_t n, a, b
     numbers, nodes = make_workspace(size, size)
     inner_numbers, inner_nodes = make_workspace(size, size)
@@ -80,12 +82,12 @@ def optimal_registrations(
         for n in range(index_a.shape[0]):
             a, b = index_a[n], index_b[n]
             least_cost(
-                &weights[a, 0], &weights[b, 0], &cost[n, 0, 0], size, size,
+                &laws[a, 0], &laws[b, 0], &cost[n, 0, 0], size, size,
                 &plans[n, 0, 0], &tree,
             )
             if mark_ties(&cost[n, 0, 0], size, &tree, &ahead[0, 0]):
                 look_ahead(
-                    &transmats[a, 0, 0], &transmats[b, 0, 0], &cost[n, 0, 0], size,
+                    &chains[a, 0, 0], &chains[b, 0, 0], &cost[n, 0, 0], size,
                     &ahead[0, 0], &scratch[0, 0], &inner,
                 )
                 price_tree(&ahead[0, 0], size, size, &tree)

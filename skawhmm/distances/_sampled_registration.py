@@ -12,7 +12,7 @@ from scipy.special import ndtri
 from scipy.stats import qmc
 
 from skawhmm.models._inference import chain_densities, make_emissions, one_model
-from skawhmm.numerics._assignment import solve_assignment
+from skawhmm.numerics._jit_assignment import solve_assignment
 from skawhmm.utils._compile import KERNEL
 
 # Uniform points are kept this far from 0 and 1, where normal quantiles are infinite.
