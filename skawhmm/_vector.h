@@ -4,9 +4,18 @@
  * choose; where the compiler or the platform cannot, it is plain code. A function so
  * marked is never inlined: it should hold a whole loop over pairs, not one vector.
  *
- * Arithmetic stays strict, so that all instruction sets give the same bits, but in sums
- * under `#pragma omp simd reduction`: their last bits depend on the width of a register,
- * never on the batch. Such a pragma says that the order of the sum does not matter.
+ * Arithmetic stays strict: the order of a sum is the one that is written. A sum that is
+ * to fill registers is written as LANES partial sums, added up by `lane_sum`, so that
+ * the bits are the same on every machine and for every batch:
+ *
+ *     double sums[LANES] = {0};
+ *     ptrdiff_t k = 0;
+ *     for (; k + LANES <= n; k += LANES)
+ *         for (int lane = 0; lane < LANES; lane++)
+ *             sums[lane] += x[k + lane] * y[k + lane];
+ *     for (int lane = 0; k + lane < n; lane++)
+ *         sums[lane] += x[k + lane] * y[k + lane];
+ *     total = lane_sum(sums);
  */
 #ifndef SKAWHMM_VECTOR_H
 #define SKAWHMM_VECTOR_H
@@ -33,5 +42,33 @@
 #else
 #define INTO_VECTOR static inline
 #endif
+
+#define LANES 8
+
+INTO_VECTOR double lane_sum(const double *sums)
+{
+    double halves[LANES / 2];
+    for (int lane = 0; lane < LANES / 2; lane++)
+        halves[lane] = sums[lane] + sums[lane + LANES / 2];
+    return (halves[0] + halves[2]) + (halves[1] + halves[3]);
+}
+
+/* Squared Euclidean distance of two vectors. */
+INTO_VECTOR double squared_gap(
+    const double *restrict x, const double *restrict y, ptrdiff_t size)
+{
+    double sums[LANES] = {0};
+    ptrdiff_t k = 0;
+    for (; k + LANES <= size; k += LANES)
+        for (int lane = 0; lane < LANES; lane++) {
+            const double gap = x[k + lane] - y[k + lane];
+            sums[lane] += gap * gap;
+        }
+    for (int lane = 0; k + lane < size; lane++) {
+        const double gap = x[k + lane] - y[k + lane];
+        sums[lane] += gap * gap;
+    }
+    return lane_sum(sums);
+}
 
 #endif

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Print the version of the package, which its `__init__.py` states, without importing."""
+"""Print the version that the package states in its `__init__.py`."""
 
 import ast
 from pathlib import Path

@@ -9,7 +9,8 @@ from functools import cached_property
 
 import numpy as np
 
-from skawhmm.emissions._gaussian_costs import add_squared_gaps, add_squared_spreads
+from skawhmm.emissions._gaussian_costs import add_squared_spreads
+from skawhmm.emissions._gaussian_costs_kernels import add_squared_gaps
 from skawhmm.numerics._stationary import covariance_roots
 from skawhmm.sequences._checks import check_sequences
 

@@ -17,6 +17,8 @@ from skawhmm.distances._kl import (
 from skawhmm.distances._registration import power_cost
 from skawhmm.distances._sampled_registration import (
     mixture_posteriors,
+)
+from skawhmm.distances._sampled_registration_kernels import (
     sampled_registrations,
 )
 from skawhmm.models._inference import chains, make_emissions
