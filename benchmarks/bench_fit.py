@@ -25,7 +25,6 @@ from hmmlearn.hmm import GaussianHMM  # noqa: E402
 from joblib import Parallel, delayed  # noqa: E402
 
 from skawhmm.fitting._each import (  # noqa: E402
-    FitOptions,
     channel_scales,
     climbs_from,
     finished_fits,
@@ -33,7 +32,8 @@ from skawhmm.fitting._each import (  # noqa: E402
     make_group,
     start_models,
 )
-from skawhmm.fitting._em import Model  # noqa: E402
+from skawhmm.fitting._em_loop import model_at  # noqa: E402
+from skawhmm.fitting._options import FitOptions  # noqa: E402
 from skawhmm.fitting._parallel_fit import fit_models, make_batch  # noqa: E402
 
 SIZES = [
@@ -99,8 +99,7 @@ def prepared(X, options):
     pool, kind = joined_channels(X), options.covariance_type
     scales = channel_scales(*pool, kind)
     group = make_group(pool, np.arange(len(X)), scales=scales, covariance_type=kind)
-    parts = group.points, group.frames, group.seen, group.offsets, group.offsets
-    starts, _ = start_models(*parts, options.n_components, options)
+    starts, _ = start_models(group.points, group.data, options.n_components, options)
     return group, starts
 
 
@@ -112,9 +111,7 @@ def started_fits(group, starts, options):
 def started_loop(group, starts, options, n_steps):
     """hmmlearn's fits from the same start values, as many steps as ours."""
     models = []
-    for i, (first, last) in enumerate(
-        zip(group.offsets[:-1], group.offsets[1:], strict=True)
-    ):
+    for i, x in enumerate(frames_of(group)):
         model = GaussianHMM(
             options.n_components,
             options.covariance_type,
@@ -125,11 +122,18 @@ def started_loop(group, starts, options, n_steps):
             covars_weight=0,
             min_covar=0,
         )
-        start = Model(*(part[i] for part in starts))
+        start = model_at(starts, i)
         model.startprob_, model.transmat_ = start.startprob, start.transmat
-        model.means_, model.covars_ = start.means, start.covars
-        models.append(model.fit(group.frames[:, first:last].T))
+        model.means_, model.covars_ = start.states
+        models.append(model.fit(x))
     return models
+
+
+def frames_of(group):
+    """The sequences of a group in the coordinates of the fit."""
+    n_features = len(group.points)
+    flat = np.split(group.data.frames, n_features * group.offsets[1:-1])
+    return [part.reshape(n_features, -1).T for part in flat]
 
 
 def print_header(title):
@@ -176,10 +180,12 @@ def print_same_start(size, n):
     theirs, judges = seconds(started_loop, group, starts, options, n_steps)
     excess = group.coordinates.excess(np.diff(group.offsets), group.seen)
     values = np.array([fit.log_likelihood for fit in fits]) + excess
-    parts = np.split(group.frames.T, group.offsets[1:-1])
     floor = options.reg_covar
     others = np.array(
-        [score(judge, x, floor) for judge, x in zip(judges, parts, strict=True)]
+        [
+            score(judge, x, floor)
+            for judge, x in zip(judges, frames_of(group), strict=True)
+        ]
     )
     print_row(size, n, (theirs, ours, both), values, others)
 
@@ -190,7 +196,7 @@ def print_memory():
     fit_models(X[:2], options)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     start = time.perf_counter()
-    models = make_batch(fit_models(X, options, n_jobs=-1))
+    models = make_batch(fit_models(X, options, n_jobs=-1), options.learner)
     duration = time.perf_counter() - start
     after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     names = ("transmats", "means", "covars", "weights", "startprobs")

@@ -26,7 +26,7 @@ from numba import njit
 
 from skawhmm.distances._jit_components import carried_chain, conditional_plans
 from skawhmm.distances._registration import optimal_registrations
-from skawhmm.emissions._gaussian import Gaussian, GaussianCosts
+from skawhmm.emissions._gaussian_costs import GaussianCosts
 from skawhmm.models._batch import HMMBatch
 from skawhmm.numerics._jit_transport import PRICE, make_workspace, solve_transport
 from skawhmm.utils._compile import KERNEL
@@ -62,11 +62,7 @@ def make_members(models, size=1):
     members : Members
         For the other functions.
     """
-    if not isinstance(models.emission, Gaussian):
-        raise TypeError(
-            "Averages need models with Gaussian states, got states of kind "
-            f"{models.emission.name!r}. HMMKMedoids clusters models of any kind."
-        )
+    models.emission.gaussian("Averages need")
     masks = models.emission.masks()
     unlike = np.flatnonzero((masks != masks[0]).any(axis=1))
     if len(unlike):
@@ -74,34 +70,20 @@ def make_members(models, size=1):
             "Models to be averaged must have observed the same features, got others in "
             f"model {unlike[0]} than in model 0. HMMKMedoids takes any."
         )
-    models = bare(models)._padded(max(size, models.transmats.shape[1]))
-    models = HMMBatch._from_parts(
-        models.emission.keeping_costs(),
-        models.transmats,
-        models.weights,
-        models.startprobs,
-        {},
-    )
+    models = models._bare()._padded(max(size, models.transmats.shape[1]))
+    models = models._changed(emission=models.emission.keeping_costs())
     return Members(models, models.emission.ground_costs())
-
-
-def bare(models):
-    """Return the models without info columns and sequences."""
-    return HMMBatch._from_parts(
-        models.emission, models.transmats, models.weights, models.startprobs, {}
-    )
 
 
 def trimmed(models):
     """Return the models without states that are padding in all of them."""
     size = int(models.n_components.max())
-    emission = models.emission
-    return HMMBatch._from_parts(
-        Gaussian(emission.means[:, :size], emission.covars[:, :size], models.observed),
-        models.transmats[:, :size, :size],
-        models.weights[:, :size],
-        models.startprobs[:, :size],
-        {},
+    states = (array[:, :size] for array in models.emission.parameters.values())
+    return models._changed(
+        emission=models.emission.like(*states, observed=models.observed),
+        transmats=models.transmats[:, :size, :size],
+        weights=models.weights[:, :size],
+        startprobs=models.startprobs[:, :size],
     )
 
 
@@ -202,10 +184,8 @@ def moved_centers(members, centers, labels, shares, plans):
         sums = _summed_roots(members, old.roots, labels, shares, plans)
         roots[used] = sums[used] / mass[used, None, None]
         means, covars = points, roots @ roots.swapaxes(2, 3)
-    family = Gaussian(means, covars, centers.observed)
-    moved = HMMBatch._from_parts(
-        family, centers.transmats, centers.weights, centers.startprobs, {}
-    )
+    family = centers.emission.like(means, covars, observed=centers.observed)
+    moved = centers._changed(emission=family)
     return rechained_centers(members, moved, labels, shares, plans)
 
 
@@ -239,7 +219,7 @@ def rechained_centers(members, centers, labels, shares, plans):
         shares,
         centers.weights,
     )
-    return HMMBatch._from_parts(centers.emission, chains, centers.weights, starts, {})
+    return centers._changed(transmats=chains, startprobs=starts)
 
 
 @njit(**KERNEL)
@@ -335,9 +315,7 @@ def reweighted_centers(members, centers, labels, shares, cost):
         better = waiting & (value < best)
         weights[better] = trial[better]
         waiting &= ~better
-    return HMMBatch._from_parts(
-        centers.emission, centers.transmats, weights, centers.startprobs, {}
-    )
+    return centers._changed(weights=weights)
 
 
 @njit(**KERNEL)

@@ -16,7 +16,6 @@ from skawhmm.cluster._averaging import (
     squared_costs,
     trimmed,
 )
-from skawhmm.emissions._gaussian import Gaussian
 from skawhmm.models._batch import HMMBatch
 from skawhmm.utils._checks import check_integer, check_models, check_real
 
@@ -189,12 +188,12 @@ def _pooled_start(members, size, shares, random_state):
     )
     if models.covariance_type == "full":
         covars = covars[..., None] * np.eye(models.n_features)
-    center = HMMBatch._from_parts(
-        Gaussian(np.zeros(covars.shape[:3]), covars, models[0].observed),
-        np.array(models.transmats[:1]),
-        weights,
-        weights,
-        {},
+    first = models[0]
+    means = np.zeros(covars.shape[:3])
+    center = first._changed(
+        emission=first.emission.like(means, covars, observed=first.observed),
+        weights=weights,
+        startprobs=weights,
     )
     labels = np.zeros(len(models), dtype=np.int64)
     return moved_centers(members, center, labels, shares, plans)

@@ -23,8 +23,8 @@ from skawhmm.distances._sampled_registration_kernels import (
     project_registrations,
     sampled_registrations,
 )
+from skawhmm.emissions._gaussian_costs import covariance_roots
 from skawhmm.models._batch import HMMBatch
-from skawhmm.numerics._stationary import covariance_roots
 from skawhmm.utils._checks import check_choice, check_integer, check_real, check_seed
 
 
@@ -299,6 +299,7 @@ class IAW(Aggregated):
         prepared : PreparedModels
             For the other methods.
         """
+        models.emission.gaussian("IAW needs")
         sampler = models, check_seed(self.random_state)
         prepared = super().prepare(models)._replace(sampler=sampler)
         if not self.debias:

@@ -1,23 +1,13 @@
 """Kullback-Leibler divergence rates."""
 
-from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-from skawhmm.distances._kl_variational import gaussian_divergences, variational_rates
+from skawhmm.distances._kl_variational import variational_rates
 from skawhmm.models._batch import HMMBatch
-from skawhmm.models._inference import (
-    chain_densities,
-    chains,
-    make_emissions,
-    one_model,
-    sample_sequences,
-    state_ranks,
-)
-from skawhmm.numerics._forward_backward import log_likelihood_of
+from skawhmm.models._inference import chains, sample_sequences
 from skawhmm.utils._checks import (
     check_choice,
     check_integer,
@@ -25,140 +15,6 @@ from skawhmm.utils._checks import (
     check_real,
     check_seed,
 )
-from skawhmm.utils._compile import KERNEL
-
-
-class PackedSequences(NamedTuple):
-    """Sequences of unequal length in one array, each stored channel by channel."""
-
-    frames: np.ndarray
-    seen: np.ndarray
-    starts: np.ndarray
-    lengths: np.ndarray
-
-
-def packed_sequences(sequences):
-    """Return sequences in the form that the compiled loop reads.
-
-    Parameters
-    ----------
-    sequences : list of ndarray of shape (n_timesteps, n_features)
-        The sequences; NaN marks values that were not observed.
-
-    Returns
-    -------
-    packed : PackedSequences
-        All frames, whether they were observed (empty if all were), where each
-        sequence starts and how long it is.
-    """
-    lengths = np.array([len(sequence) for sequence in sequences])
-    frames = np.concatenate([sequence.T.ravel() for sequence in sequences])
-    starts = np.cumsum([0, *(sequence.size for sequence in sequences)])[:-1]
-    seen = np.empty(0)
-    missing = np.isnan(frames)
-    if missing.any():
-        seen = (~missing).astype(float)
-        frames[missing] = 0.0
-    return PackedSequences(frames, seen, starts, lengths)
-
-
-@njit(**KERNEL)
-def paired_log_likelihoods(
-    packed, emissions, startprobs, transmats, sizes, sequence, model
-):
-    """Log likelihood and dimension of support of sequences under models.
-
-    Parameters
-    ----------
-    packed : PackedSequences
-        The sequences.
-
-    emissions : Emissions
-        The states of the models, from `make_emissions`.
-
-    startprobs, transmats, sizes : ndarray
-        Initial laws, transition matrices and numbers of states.
-
-    sequence, model : ndarray of int of shape (n_pairs,)
-        Which sequence is scored under which model.
-
-    Returns
-    -------
-    scores : ndarray of shape (n_pairs,)
-        Log likelihoods, with respect to volume on the supports of the states.
-
-    ranks : ndarray of int of shape (n_pairs,)
-        Dimensions of these supports, summed over frames. Likelihoods of different
-        ranks cannot be compared: one model is infinitely less likely.
-    """
-    scores = np.empty(sequence.size)
-    ranks = np.empty(sequence.size, np.int64)
-    n_features = emissions.means.shape[2]
-    for n in range(sequence.size):
-        k, m = sequence[n], model[n]
-        first, length = packed.starts[k], packed.lengths[k]
-        last = first + length * n_features
-        frames = packed.frames[first:last].reshape(n_features, length)
-        seen = np.empty((0, 0))
-        if packed.seen.size > 0:
-            seen = packed.seen[first:last].reshape(n_features, length)
-        size = sizes[m]
-        states = one_model(emissions, m, size)
-        startprob = startprobs[m, :size]
-        transmat = np.ascontiguousarray(transmats[m, :size, :size])
-        logs = chain_densities(frames, seen, states, startprob, transmat)
-        scores[n] = log_likelihood_of(logs, startprob, transmat)
-        ranks[n] = _total_rank(logs, state_ranks(states.factors))
-    return scores, ranks
-
-
-@njit(**KERNEL)
-def _total_rank(logs, ranks):
-    if ranks.min() == ranks.max():
-        return ranks[0] * logs.shape[1]
-    total = 0
-    for t in range(logs.shape[1]):
-        least = ranks.max()
-        for k in range(ranks.size):
-            if logs[k, t] > -np.inf:
-                least = min(least, ranks[k])
-        total += least
-    return total
-
-
-def gaussian_scores(parts, sequences, pairs):
-    """Return scores and ranks of pairs of sequences and Gaussian models.
-
-    Parameters
-    ----------
-    parts : tuple
-        What `paired_log_likelihoods` needs of the models.
-
-    sequences : list of ndarray of shape (n_timesteps, n_features)
-        The sequences.
-
-    pairs : list of tuple of ndarray of int
-        Which sequence is scored under which model.
-
-    Returns
-    -------
-    results : list of tuple of ndarray
-        Scores and ranks, for each entry of `pairs`.
-    """
-    packed = packed_sequences(sequences)
-    return [paired_log_likelihoods(packed, *parts, *pair) for pair in pairs]
-
-
-def discrete_scores(scorer, sequences, pairs):
-    """Return scores and ranks likewise, for states whose supports have no dimension."""
-    results = []
-    for sequence, model in pairs:
-        scores = np.empty(sequence.size)
-        for k in np.unique(sequence):
-            rows = np.flatnonzero(sequence == k)
-            scores[rows] = scorer(sequences[k], model[rows])
-        results.append((scores, np.zeros(sequence.size, np.int64)))
-    return results
 
 
 def divergence_rates(own, other, lengths):
@@ -309,20 +165,10 @@ class KL:
 
     def _shared(self, models):
         """Return what scores sequences, or what tells divergences between states."""
-        discrete = hasattr(models.emission, "divergences")
         if self.method == "variational":
-            if discrete:
-                return models.emission.divergences
-            values, vectors = np.linalg.eigh(models.emission.full_covars())
-            values = np.maximum(values, 0)
-            roots = vectors * np.sqrt(values)[..., None, :]
-            means = np.array(models.means)
-            return partial(gaussian_divergences, means, roots, values, vectors)
+            return models.emission.divergences
         _, transmats, sizes = chains(models, None)
-        parts = np.array(models.weights), transmats, sizes
-        if discrete:
-            return partial(discrete_scores, models.emission.scorer(*parts))
-        return partial(gaussian_scores, (make_emissions(models), *parts))
+        return models.emission.pair_scorer(np.array(models.weights), transmats, sizes)
 
     def _masked_rates(self, models, seed, index_a, index_b):
         """Rates on the features that both models of a pair observed."""

@@ -378,14 +378,7 @@ def _check_aggregated(name, metric):
 
 def bare_models(models):
     """Return the models without info columns, which need not agree between batches."""
-    return HMMBatch._from_parts(
-        models.emission,
-        models.transmats,
-        models.weights,
-        models.startprobs,
-        {},
-        models.sequences,
-    )
+    return models._changed(_info={})
 
 
 def _pairwise(X, Y, metric, method, tail, n_jobs, verbose, out=None, dtype=np.float64):

@@ -15,7 +15,11 @@ from skawhmm.distances._sampled_registration_kernels import (
     coupled_posteriors,
     sample_costs,
 )
-from skawhmm.models._inference import chain_densities, make_emissions, one_model
+from skawhmm.emissions._gaussian_scores import (
+    chain_densities,
+    make_densities,
+    one_model,
+)
 from skawhmm.utils._compile import KERNEL
 
 # Uniform points are kept this far from 0 and 1, where normal quantiles are infinite.
@@ -133,7 +137,7 @@ def mixture_posteriors(models, points):
     posteriors = np.zeros((*points.shape[:2], models.weights.shape[1]))
     fill_posteriors(
         points,
-        make_emissions(models),
+        make_densities(models.emission),
         np.array(models.weights),
         np.array(models.n_components),
         posteriors,

@@ -4,18 +4,35 @@ import hashlib
 from functools import cached_property
 
 import numpy as np
+from numba import njit
 
 from skawhmm.emissions._categorical_kernels import (
     squared_transports,
     squared_variations,
     state_divergences,
 )
+from skawhmm.emissions._checks import check_probabilities
 from skawhmm.emissions._custom import check_table
-from skawhmm.emissions._discrete import Discrete
-from skawhmm.sequences._symbols import check_symbols, encoded, symbol_sequences
+from skawhmm.emissions._discrete import Discrete, normalized, shared_log
+from skawhmm.sequences._symbols import (
+    check_symbols,
+    encoded,
+    learned_symbols,
+    symbol_sequences,
+)
+from skawhmm.utils._compile import KERNEL
 
 # A way around that is shorter by less than this share of the largest cost is not.
 TRIANGLE_ROUNDING = 1e-14
+
+
+@njit(**KERNEL)
+def add_symbol_counts(frames, post, sums):
+    """Add the expected number of each symbol in each state."""
+    for t in range(frames.shape[0]):
+        if frames[t] >= 0:
+            for k in range(sums.shape[0]):
+                sums[k, frames[t]] += post[k, t]
 
 
 class Categorical(Discrete):
@@ -34,7 +51,11 @@ class Categorical(Discrete):
     """
 
     name = "categorical"
-    parameter = "emissionprobs"
+    parameter_names = ("emissionprobs",)
+    shared_names = ("symbols", "symbol_costs")
+    fit_options = frozenset({"symbols", "symbol_costs"})
+    hmmlearn_class = "CategoricalHMM"
+    hmmlearn_attribute = "emissionprob_"
     n_features = 1
 
     def __init__(self, states, symbols, symbol_costs=None):
@@ -48,24 +69,12 @@ class Categorical(Discrete):
         return {"emission": self.name, "n_symbols": len(self.symbols)}
 
     @property
-    def extras(self):
-        """Arrays that all models share, by name, which are stored with them."""
-        arrays = {"symbols": self.symbols}
-        if self.symbol_costs is not None:
-            arrays["symbol_costs"] = self.symbol_costs
-        return arrays
-
-    @property
     def fingerprint(self):
         """What tells two families with equal parameters apart."""
         digest = hashlib.blake2b(repr(self.symbols.tolist()).encode())
         if self.symbol_costs is not None:
             digest.update(self.symbol_costs.tobytes())
         return digest.digest()
-
-    def like(self, states):
-        """Return a family of the same kind with other states."""
-        return Categorical(states, self.symbols, self.symbol_costs)
 
     @classmethod
     def concatenate(cls, families):
@@ -85,7 +94,7 @@ class Categorical(Discrete):
                 )
         return super().concatenate(families)
 
-    def checked(self, X, caller):  # noqa: ARG002
+    def checked(self, X, caller):
         """Return sequences that a user gave, as codes of shape (n_timesteps, 1)."""
         return encoded(symbol_sequences(X), self.symbols)
 
@@ -106,16 +115,60 @@ class Categorical(Discrete):
         """Return a checked sequence in the user's symbols."""
         return self.symbols[x.astype(np.int64)]
 
+    @classmethod
+    def from_arrays(cls, arrays, is_state):
+        """Return the family, its probabilities summing to one."""
+        rows = arrays["emissionprobs"]
+        padding = ~is_state & ~rows.any(axis=2)
+        filled = np.where(padding[..., None], 1 / rows.shape[2], rows)
+        checked = check_probabilities("emissionprobs", filled)
+        states = np.where(padding[..., None], 0.0, checked)
+        return make_categorical(
+            states, arrays.get("symbols"), arrays.get("symbol_costs")
+        )
+
+    @classmethod
+    def blank(cls, sequences, options):
+        """Return a family of one blank state, and the checked training sequences."""
+        symbols = options.symbols
+        if symbols is not None:
+            symbols = check_symbols(symbols)
+        elif options.symbol_costs is not None:
+            table = check_table("symbol_costs", "symbol", options.symbol_costs)
+            symbols = np.arange(len(table))
+        else:
+            symbols = learned_symbols(symbol_sequences(sequences))
+        empty = np.zeros((1, 1, len(symbols)))
+        family = make_categorical(empty, symbols, options.symbol_costs)
+        return family, family.checked(sequences, type(options).__name__)
+
     def common_states(self, frames):
         """Return the frequencies of symbols, as one state."""
         counts = np.bincount(frames[frames >= 0], minlength=len(self.symbols))
-        return (counts / counts.sum())[None]
+        return ((counts / counts.sum())[None],)
 
     def random_states(self, frames, n_states, rng):
         """Return start values: the frequencies of symbols, changed at random."""
         shape = n_states, len(self.symbols)
-        shares = rng.standard_exponential(shape) * self.common_states(frames)
-        return shares / shares.sum(axis=1, keepdims=True)
+        shares = rng.standard_exponential(shape) * self.common_states(frames)[0]
+        return (shares / shares.sum(axis=1, keepdims=True),)
+
+    def statistics(self, frames, post, states):
+        """Return the expected number of each symbol in each state."""
+        sums = np.zeros(states[0].shape)
+        add_symbol_counts(frames, post, sums)
+        return (sums,)
+
+    def update(self, statistics, states, prior, relevance):
+        """Return the states of the M step."""
+        fresh = np.empty(states[0].shape)
+        for k, counts in enumerate(statistics[0] + relevance * prior[0]):
+            normalized(counts, states[0][k], fresh[k])
+        return (fresh,)
+
+    def log_prior(self, states, prior):
+        """Return the logarithm of the prior per frame of relevance."""
+        return sum(map(shared_log, prior[0], states[0]))
 
     def varied(self, frames):
         """Tell whether more than one symbol occurs."""

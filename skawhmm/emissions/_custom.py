@@ -4,11 +4,13 @@ import hashlib
 
 import numpy as np
 
+from skawhmm.emissions._contract import Emission
+
 # A table of distances may miss symmetry by this share of its largest entry.
 SYMMETRY_TOLERANCE = 1e-8
 
 
-class StateCosts:
+class StateCosts(Emission):
     """States with a distance of the user's own, in place of Gaussian ones.
 
     Parameters
@@ -24,10 +26,12 @@ class StateCosts:
     """
 
     name = "custom"
-    observed = None
+    parameter_names = ("states",)
+    states: np.ndarray
+    is_stored = False
 
     def __init__(self, states, sizes, cost):
-        self.states = states
+        super().__init__(states)
         self.sizes = sizes
         self.cost = cost
 
@@ -42,11 +46,6 @@ class StateCosts:
         return {"n_features": self.n_features, "states": self.name}
 
     @property
-    def parameters(self):
-        """Arrays with one row per model and one column per state, by name."""
-        return {"states": self.states}
-
-    @property
     def fingerprint(self):
         """What tells two families with equal parameters apart."""
         if isinstance(self.cost, CostTable):
@@ -57,18 +56,12 @@ class StateCosts:
     def __getitem__(self, index):
         return StateCosts(self.states[index], self.sizes[index], self.cost)
 
-    def __getattr__(self, name):
-        # Pickling asks for special names before there are any attributes.
-        if name in {"means", "covars", "covariance_type", "full_covars", "checked"}:
-            raise TypeError(
-                "This needs models with Gaussian states, got models made by "
-                "HMMBatch.from_state_costs, of whose states only the distances are "
-                'known. The metrics "maw" and "coupling" compare them.'
-            )
-        raise AttributeError(f"StateCosts has no attribute {name!r}.")
+    def checked(self, X, caller):
+        """Raise: of these states only the distances are known."""
+        raise self._lacking("a density")
 
     def padded(self, size):
-        """Return the family with `size` states a model, the new ones all zero."""
+        """Return the family with `size` states per model, the new ones all zero."""
         short = [(0, 0), (0, size - self.states.shape[1])]
         axes = short + [(0, 0)] * (self.states.ndim - 2)
         return StateCosts(np.pad(self.states, axes), self.sizes, self.cost)
@@ -87,12 +80,8 @@ class StateCosts:
         sizes = np.concatenate([family.sizes for family in families])
         return cls(states, sizes, first.cost)
 
-    def masks(self):
-        """Return ones: every model is compared on all there is."""
-        return np.ones((len(self.states), self.n_features))
-
     def ground_costs(self):
-        """Return what makes the costs between the states of any two of the models."""
+        """Return the family: a cost takes the states as the user gave them."""
         return self
 
     def cross(self, index_a, index_b):
@@ -106,7 +95,7 @@ class StateCosts:
         cost[pair, i, j] = check_costs(self.cost(left, right), len(pair)) ** 2
         return cost
 
-    def within(self, index_a, index_b):  # noqa: ARG002
+    def within(self, index_a, index_b):
         """Return the squared distances inside the models a."""
         cost = self.cross(index_a, index_a)
         states = np.arange(cost.shape[1])

@@ -7,14 +7,19 @@ n_channels), and NaN was not observed. Functions that depend on the family take 
 frames first: numba drops the branch of the other family.
 """
 
-from functools import cached_property
 from math import lgamma
 
 import numpy as np
 from numba import njit
 
+from skawhmm.emissions._contract import PlainEmission
 from skawhmm.numerics._forward_backward import log_likelihood_of
 from skawhmm.utils._compile import KERNEL
+
+# A state with less than this many expected frames is empty and keeps its parameters.
+EMPTY_COUNT = 1e-8
+# Probabilities below this are 0: their powers would leave the range.
+LEAST_PROBABILITY = 1e-100
 
 
 @njit(**KERNEL)
@@ -41,7 +46,7 @@ def fill_log_densities(frames, states, out):
 
 
 @njit(**KERNEL)
-def fill_scores(frames, states, startprobs, transmats, sizes, models, out):
+def fill_likelihoods(frames, states, startprobs, transmats, sizes, models, out):
     """Fill the log likelihoods of one sequence under some models of a stack.
 
     Parameters
@@ -67,11 +72,34 @@ def fill_scores(frames, states, startprobs, transmats, sizes, models, out):
         out[n] = log_likelihood_of(logs, startprobs[i, :size], transmat)
 
 
-class Discrete:
+@njit(**KERNEL)
+def normalized(counts, fallback, out):
+    """Fill a law with the shares of counts; with too few of them it stays as it was."""
+    total, kept = counts.sum(), 0.0
+    for j in range(counts.shape[0]):
+        out[j] = fallback[j] if total < EMPTY_COUNT else counts[j] / total
+        if out[j] < LEAST_PROBABILITY:
+            out[j] = 0.0
+        kept += out[j]
+    for j in range(counts.shape[0]):
+        out[j] /= kept
+
+
+@njit(**KERNEL)
+def shared_log(prior, law):
+    """Sum of prior shares times logs of a law."""
+    value = 0.0
+    for j in range(prior.shape[0]):
+        if prior[j] > 0:
+            value += prior[j] * np.log(max(law[j], LEAST_PROBABILITY))
+    return value
+
+
+class Discrete(PlainEmission):
     """What families of states that emit symbols or counts have in common.
 
-    A family adds how states are drawn, started and compared: see `Poisson`, the
-    smaller one.
+    A family adds how states are drawn, learned and compared: see `Poisson`, the smaller
+    one.
 
     Parameters
     ----------
@@ -79,66 +107,15 @@ class Discrete:
         Parameters of the states.
     """
 
-    name: str
-    parameter: str
-    observed = None
-
-    def __init__(self, states):
-        self.states = states
-
-    def __getattr__(self, name):
-        # Pickling asks for special names before there are any attributes.
-        if name in {"means", "covars", "covariance_type", "full_covars"}:
-            raise TypeError(
-                "This needs models with Gaussian states, got states of kind "
-                f'{self.name!r}. The metrics "maw", "kl" and "coupling" compare them.'
-            )
-        raise AttributeError(f"{type(self).__name__} has no attribute {name!r}.")
-
     @property
-    def parameters(self):
-        """Arrays with one row per model and one column per state, by name."""
-        return {self.parameter: self.states}
+    def states(self):
+        """The parameters of all states."""
+        return getattr(self, self.parameter_names[0])
 
-    @property
-    def extras(self):
-        """Arrays that all models share, by name, which are stored with them."""
-        return {}
-
-    @property
-    def fingerprint(self):
-        """What tells two families with equal parameters apart."""
-        return b""
-
-    def like(self, states):
-        """Return a family of the same kind with other states."""
-        return type(self)(states)
-
-    def __getitem__(self, index):
-        return self.like(self.states[index])
-
-    def padded(self, size):
-        """Return the family with `size` states a model, the new ones all zero."""
-        short = size - self.states.shape[1]
-        return self.like(np.pad(self.states, [(0, 0), (0, short), (0, 0)]))
-
-    @classmethod
-    def concatenate(cls, families):
-        """Return one family that holds the models of all, of equal state counts."""
-        return families[0].like(np.concatenate([family.states for family in families]))
-
-    def masks(self):
-        """Return ones: every model observed all there is."""
-        return np.ones((len(self.states), self.n_features))
-
-    def frames(self, x):
-        """Return a checked sequence in the form that compiled functions read."""
-        return x
-
-    def densities(self, i, x, start, transmat):  # noqa: ARG002
-        """Return log densities (n_components, n_timesteps) of a sequence in model i."""
-        logs = np.empty((len(start), len(x)))
-        fill_log_densities(self.frames(x), np.array(self.states[i, : len(start)]), logs)
+    def log_densities(self, frames, states):
+        """Return log densities (n_components, n_timesteps) of frames under states."""
+        logs = np.empty((len(states[0]), len(frames)))
+        fill_log_densities(frames, states[0], logs)
         return logs
 
     def scorer(self, startprobs, transmats, sizes):
@@ -148,22 +125,7 @@ class Discrete:
         def scores(x, models):
             out = np.empty(len(models))
             frames = self.frames(x)
-            fill_scores(frames, states, startprobs, transmats, sizes, models, out)
+            fill_likelihoods(frames, states, startprobs, transmats, sizes, models, out)
             return out
 
         return scores
-
-    def ground_costs(self):
-        """Return what makes the costs between the states of any two of the models."""
-        # Read-only arrays are another type to the compiler.
-        return self.like(np.array(self.states))
-
-    def within(self, index_a, index_b):  # noqa: ARG002
-        """Return the squared distances inside the models a."""
-        return self._own[index_a]
-
-    @cached_property
-    def _own(self):
-        index = np.arange(len(self.states))
-        upper = np.triu(self.cross(index, index), 1)
-        return upper + upper.swapaxes(1, 2)

@@ -1,21 +1,39 @@
-"""Emission families: what the states of a stack of models emit.
-
-A family owns the parameters of all states of all models and knows what depends on
-them: how to slice, pad and store them, and the ground cost between states. A new
-family is a new class with the methods of `Gaussian`; nothing else changes.
-"""
+"""Gaussian states with diagonal or full covariances."""
 
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
-from skawhmm.emissions._gaussian_costs import add_squared_spreads
-from skawhmm.emissions._gaussian_costs_kernels import add_squared_gaps
-from skawhmm.numerics._stationary import covariance_roots
-from skawhmm.sequences._checks import check_sequences
+from skawhmm.emissions._checks import check_covariances
+from skawhmm.emissions._contract import Emission, Expected, row_of
+from skawhmm.emissions._gaussian_costs import (
+    GaussianCosts,
+    covariance_roots,
+    spectral_parts,
+)
+from skawhmm.emissions._gaussian_divergences import gaussian_divergences
+from skawhmm.emissions._gaussian_em import (
+    LEAST_FLOOR,
+    Moments,
+    fill_expectations,
+    fill_updates,
+    log_prior,
+)
+from skawhmm.emissions._gaussian_hmmlearn import gaussian_arrays, gaussian_model
+from skawhmm.emissions._gaussian_scores import (
+    chain_densities,
+    channels_and_mask,
+    make_densities,
+    one_model,
+    packed_sequences,
+    paired_log_likelihoods,
+    score_models,
+)
+from skawhmm.sequences._checks import check_complete, check_no_missing, check_sequences
 
 
-class Gaussian:
+class Gaussian(Emission):
     """Gaussian states with diagonal or full covariances.
 
     Parameters
@@ -26,22 +44,37 @@ class Gaussian:
     covars : ndarray of shape (n_models, n_components, n_features[, n_features])
         Variances, or covariance matrices.
 
-    observed : ndarray of bool of shape (n_models, n_features), or None
+    observed : ndarray of bool of shape (n_models, n_features), default=None
         Which features each model observed; None if all of them.
+
+    floor : float, default=0.0
+        Least variance, in any direction, that the M step leaves.
+
+    pooled_covars : bool, default=False
+        Whether the M step pools variances: over channels if covariances are diagonal,
+        over states if they are full.
     """
 
     name = "gaussian"
+    parameter_names = ("means", "covars")
+    parameter_axes: ClassVar = {"covars": (2, 3)}
+    keeps_sequences = True
+    fit_options = frozenset({"n_mix", "engine"})
+    shared_names = ("floor", "pooled_covars")
+    hmmlearn_class = "GaussianHMM"
+    hmmlearn_attribute = "means_"
 
-    # What tells two families with equal parameters apart: nothing.
-    fingerprint = b""
+    means: np.ndarray
+    covars: np.ndarray
 
     # Set by `keeping_costs`.
-    kept_costs = None
+    kept_costs: GaussianCosts | None = None
 
-    def __init__(self, means, covars, observed=None):
-        self.means = means
-        self.covars = covars
+    def __init__(self, means, covars, observed=None, *, floor=0.0, pooled_covars=False):
+        super().__init__(means, covars)
         self.observed = observed
+        self.floor = floor
+        self.pooled_covars = pooled_covars
 
     @property
     def covariance_type(self):
@@ -61,45 +94,28 @@ class Gaussian:
             "covariance_type": self.covariance_type,
         }
 
-    @property
-    def parameters(self):
-        """Arrays with one row per model and one column per state, by name."""
-        return {"means": self.means, "covars": self.covars}
-
-    @property
-    def extras(self):
-        """Arrays that all models share, by name, which are stored with them."""
-        return {}
-
-    def __getitem__(self, index):
-        observed = None if self.observed is None else self.observed[index]
-        return Gaussian(self.means[index], self.covars[index], observed)
-
-    def padded(self, size):
-        """Return the family with `size` states a model, the new ones all zero."""
-        short = size - self.means.shape[1]
-        means, covars = (
-            np.pad(array, [(0, 0), (0, short)] + [(0, 0)] * (array.ndim - 2))
-            for array in (self.means, self.covars)
-        )
-        return Gaussian(means, covars, self.observed)
-
     @classmethod
     def concatenate(cls, families):
         """Return one family that holds the models of all, of equal state counts."""
-        covars = [family.covars for family in families]
+        kept = families[0].kept_costs
         if len({family.covariance_type for family in families}) > 1:
-            covars = [family.full_covars() for family in families]
-        observed = None
-        if any(family.observed is not None for family in families):
-            observed = np.concatenate([family.masks() for family in families]) > 0
-        means = np.concatenate([family.means for family in families])
-        both = cls(means, np.concatenate(covars), observed)
-        same_type = both.covariance_type == families[0].covariance_type
-        if same_type and families[0].kept_costs is not None:
+            kept = kept if families[0].covariance_type == "full" else None
+            families = [
+                family.like(
+                    family.means, family.full_covars(), observed=family.observed
+                )
+                for family in families
+            ]
+            families[0].kept_costs = kept
+        both = super().concatenate(families)
+        if kept is not None:
             costs = [family.ground_costs() for family in families]
             both.kept_costs = GaussianCosts.concatenate(costs)
         return both
+
+    def with_full_covars(self):
+        """Return the family with covariances as matrices."""
+        return self.like(self.means, self.full_covars(), observed=self.observed)
 
     def full_covars(self):
         """Return the covariances as matrices."""
@@ -107,11 +123,15 @@ class Gaussian:
             return self.covars
         return self.covars[..., None] * np.eye(self.n_features)
 
-    def masks(self):
-        """Return one where a model observed a feature and zero elsewhere."""
-        if self.observed is None:
-            return np.ones((len(self.means), self.n_features))
-        return self.observed.astype(float)
+    def gaussian(self, purpose):
+        """Return the family: its states are Gaussian."""
+        return self
+
+    @classmethod
+    def from_arrays(cls, arrays, is_state):
+        """Return the family, its covariances symmetric and positive semidefinite."""
+        checked = {**arrays, "covars": check_covariances(arrays["covars"])}
+        return super().from_arrays(checked, is_state)
 
     def checked(self, X, caller):
         """Return sequences that a user gave, as arrays (n_timesteps, n_features)."""
@@ -123,12 +143,42 @@ class Gaussian:
         if self.covariance_type == "diag":
             noise *= np.sqrt(self.covars[i])[path]
         else:
-            noise = np.einsum("tcr,tr->tc", covar_roots(self.covars[i])[path], noise)
+            noise = np.einsum("tcr,tr->tc", sampling_roots(self.covars[i])[path], noise)
         return self.means[i][path] + noise
 
-    def shown(self, x):
-        """Return a drawn sequence as users see it."""
-        return x
+    # Scores.
+
+    def densities(self, i, x, start, transmat):
+        """Return log densities of a checked sequence, given the chain of model i."""
+        model = one_model(self._factored, i, len(start))
+        return chain_densities(*channels_and_mask(x), model, start, transmat)
+
+    @cached_property
+    def _factored(self):
+        return make_densities(self)
+
+    def scorer(self, startprobs, transmats, sizes):
+        """Return a function of a checked sequence and models: its log likelihoods."""
+        parts = self._factored, startprobs, transmats, sizes
+
+        def scores(x, models):
+            out = np.empty(len(models))
+            score_models(*channels_and_mask(x), *parts, models, out)
+            return out
+
+        return scores
+
+    def pair_scorer(self, startprobs, transmats, sizes):
+        """Return a function of sequences and lists of pairs with models."""
+        parts = self._factored, startprobs, transmats, sizes
+
+        def scores(sequences, pairs):
+            packed = packed_sequences(sequences)
+            return [paired_log_likelihoods(packed, *parts, *pair) for pair in pairs]
+
+        return scores
+
+    # Comparisons of states.
 
     def ground_costs(self):
         """Return what makes the costs between the states of any two of the models."""
@@ -146,88 +196,125 @@ class Gaussian:
         They are handed on to families that begin with it, so that comparing the models
         with few others takes time for those only.
         """
-        family = Gaussian(self.means, self.covars, self.observed)
+        family = self.like(self.means, self.covars, observed=self.observed)
         family.kept_costs = self.ground_costs()
         return family
 
-
-def covar_roots(covars):
-    """Roots L of covariances L L^T, which may be singular."""
-    values, vectors = np.linalg.eigh(covars)
-    # Rounding can push the eigenvalues of a singular matrix below zero.
-    return vectors * np.sqrt(np.maximum(values, 0))[..., None, :]
-
-
-class GaussianCosts:
-    """Squared 2-Wasserstein distances between the states of a stack of models.
-
-    Parameters
-    ----------
-    points : ndarray of shape (n_models, n_components, n_dimensions)
-        Means; for diagonal covariances means, then standard deviations.
-
-    roots : ndarray of shape (n_models, n_components, n_features, n_features), or None
-        Factors of full covariances.
-
-    masks : ndarray of shape (n_models, n_features)
-        One where a model observed a feature, zero elsewhere.
-    """
-
-    def __init__(self, points, roots, masks):
-        self.points = points
-        self.roots = roots
-        self.masks = masks
-        self.same_features = bool(masks.all())
-
-    def __getitem__(self, rows):
-        roots = None if self.roots is None else self.roots[rows]
-        chosen = GaussianCosts(self.points[rows], roots, self.masks[rows])
-        if "_own" in vars(self):
-            chosen._own = self._own[rows]
-        return chosen
-
-    @classmethod
-    def concatenate(cls, parts):
-        """Return the costs of the models of all parts, which are of one kind."""
-        roots = None
-        if parts[0].roots is not None:
-            roots = np.concatenate([part.roots for part in parts])
-        joined = cls(
-            np.concatenate([part.points for part in parts]),
-            roots,
-            np.concatenate([part.masks for part in parts]),
-        )
-        if joined.same_features:
-            joined._own = np.concatenate([part._own for part in parts])
-        return joined
-
     def cross(self, index_a, index_b):
-        """Return costs (n_pairs, n_components, n_components) from states of a to b."""
-        return self._between(index_a, index_b, index_a, index_b)
+        """Return squared distances (n_pairs, n_components, n_components) of a to b."""
+        return self.ground_costs().cross(index_a, index_b)
 
-    def within(self, index_a, index_b):
-        """Return the costs inside the models a, on the features that b observed too."""
-        if self.same_features:
-            return self._own[index_a]
-        return self._inside(index_a, index_b)
+    def divergences(self, index_a, index_b):
+        """Return divergences (n_pairs, n_components, n_components) of states a to b."""
+        values, vectors, roots = self._spectral
+        states = np.array(self.means), roots, values, vectors
+        return gaussian_divergences(*states, index_a, index_b)
 
     @cached_property
-    def _own(self):
-        index = np.arange(len(self.masks))
-        return self._inside(index, index)
+    def _spectral(self):
+        return spectral_parts(self.full_covars())
 
-    def _inside(self, index, index_b):
-        cost = self._between(index, index, index, index_b)
-        states = np.arange(cost.shape[1])
-        cost[:, states, states] = 0.0
-        return cost
+    # Learning.
 
-    def _between(self, left, right, index_a, index_b):
-        n_components = self.points.shape[1]
-        cost = np.zeros((left.size, n_components, n_components))
-        add_squared_gaps(self.points, self.masks, left, right, index_a, index_b, cost)
-        if self.roots is not None:
-            add_squared_spreads(
-                self.roots, self.masks, left, right, index_a, index_b, cost
+    @classmethod
+    def blank(cls, sequences, options):
+        """Return a family of one blank state, and the checked training sequences."""
+        sequences = check_sequences(sequences, caller=type(options).__name__)
+        shape = options.covariance_type, options.reg_covar, sequences[0].shape[1]
+        return cls.learner(*shape), sequences
+
+    def check_gaps(self, sequences, options):
+        """Raise if values are missing that a fit cannot do without."""
+        reason = None
+        if options.covariance_type in {"full", "tied"}:
+            reason = f"covariance_type={options.covariance_type!r}"
+        elif options.engine != "batched":
+            reason = f"engine={options.engine!r}"
+        if reason is None:
+            return
+        if "pooled" in {options.init, options.prior}:
+            check_no_missing(sequences, f"{reason} with a pooled model")
+        else:
+            check_complete(sequences, reason)
+
+    @classmethod
+    def learner(cls, covariance_type, reg_covar, n_features=0):
+        """Return a family of one blank state that learns covariances of some type.
+
+        Parameters
+        ----------
+        covariance_type : {"diag", "spherical", "full", "tied"}
+            The type.
+
+        reg_covar : float
+            Least variance in any direction, in the coordinates of the fit.
+
+        n_features : int, default=0
+            Number of channels.
+        """
+        axes = (n_features,) * (2 if covariance_type in {"full", "tied"} else 1)
+        return cls(
+            np.zeros((1, 1, n_features)),
+            np.zeros((1, 1, *axes)),
+            floor=max(float(reg_covar), LEAST_FLOOR),
+            pooled_covars=covariance_type in {"spherical", "tied"},
+        )
+
+    def expectations(self, data, model, active):
+        """E step of some models."""
+        n_active = len(active)
+        start, moves, counts, *sums = (
+            np.zeros((n_active, *part.shape[1:]))
+            for part in (
+                model.startprob,
+                model.transmat,
+                model.startprob,
+                model.states[0],
+                model.states[0],
+                model.states[1],
             )
-        return cost
+        )
+        values, moments = np.empty(n_active), Moments(*sums)
+        fill_expectations(
+            *data,
+            model[:2],
+            model.states,
+            active,
+            (start, moves, counts),
+            moments,
+            values,
+        )
+        return values, Expected(start, moves, counts, moments)
+
+    def updates(self, expected, rows, model, prior, relevance, active):
+        """M step of some models: change their states in place."""
+        fill_updates(
+            model.states[1],
+            expected.statistics,
+            rows,
+            model.states,
+            prior.states,
+            (float(relevance), self.floor, self.pooled_covars),
+            active,
+        )
+
+    def log_priors(self, model, prior, active):
+        """Return the logs of the prior of the states of some models."""
+        pairs = ((row_of(model.states, m), row_of(prior.states, m)) for m in active)
+        return np.array([log_prior(*states[::-1], other) for states, other in pairs])
+
+    # Exchange with hmmlearn.
+
+    @classmethod
+    def hmmlearn_arrays(cls, models):
+        """Return the arrays of fitted models of any covariance type, by name."""
+        return gaussian_arrays(models)
+
+    def hmmlearn_model(self, i, size):
+        """Return a model of hmmlearn with the states of model i, but no chain yet."""
+        return gaussian_model(self.means[i, :size], self.covars[i, :size])
+
+
+def sampling_roots(covars):
+    """Return factors of covariances, the smallest directions first."""
+    return covariance_roots(covars)[..., ::-1]

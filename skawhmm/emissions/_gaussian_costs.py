@@ -13,9 +13,11 @@ is a Euclidean distance. Features that one of two models did not observe are lef
 of both, and the rest is scaled up by n_features / n_common.
 """
 
+from functools import cached_property
+
 import numpy as np
 
-from skawhmm.emissions._gaussian_costs_kernels import rotated_spreads
+from skawhmm.emissions._gaussian_costs_kernels import add_squared_gaps, rotated_spreads
 
 # Where the difference of traces is below this share of them, half its digits or more
 # are lost, and the distance is taken from the residual of the best rotation instead.
@@ -81,3 +83,117 @@ def _decomposed(roots, masks, left, right, index_a, index_b, spread, traces):
         traces[pair, i, j] = total
         # Rounding can push the term of two equal states below zero.
         spread[pair, i, j] = np.maximum(total - 2 * values.sum(axis=1), 0)
+
+
+def spectral_parts(covars):
+    """Return eigenvalues, eigenvectors and their products with the values' roots.
+
+    Parameters
+    ----------
+    covars : ndarray of shape (..., n_features, n_features)
+        Symmetric positive semidefinite matrices.
+
+    Returns
+    -------
+    values : ndarray of shape (..., n_features)
+        Eigenvalues, the smallest first.
+
+    vectors, roots : ndarray of shape (..., n_features, n_features)
+        Eigenvectors, as columns, and factors of the matrices.
+    """
+    values, vectors = np.linalg.eigh(covars)
+    # Rounding turns the zero eigenvalues of a singular matrix slightly negative.
+    values = np.maximum(values, 0)
+    return values, vectors, vectors * np.sqrt(values)[..., None, :]
+
+
+def covariance_roots(covars):
+    r"""Factors :math:`L` with :math:`\Sigma = L L^\top`, singular matrices included.
+
+    Parameters
+    ----------
+    covars : ndarray of shape (..., n_features, n_features)
+        Symmetric positive semidefinite matrices :math:`\Sigma`.
+
+    Returns
+    -------
+    roots : ndarray of shape (..., n_features, n_features)
+        The factors :math:`L`: eigenvectors scaled by the roots of their eigenvalues,
+        largest first.
+    """
+    return np.ascontiguousarray(spectral_parts(covars)[2][..., ::-1])
+
+
+class GaussianCosts:
+    """Squared 2-Wasserstein distances between the states of a stack of models.
+
+    Parameters
+    ----------
+    points : ndarray of shape (n_models, n_components, n_dimensions)
+        Means; for diagonal covariances means, then standard deviations.
+
+    roots : ndarray of shape (n_models, n_components, n_features, n_features), or None
+        Factors of full covariances.
+
+    masks : ndarray of shape (n_models, n_features)
+        One where a model observed a feature, zero elsewhere.
+    """
+
+    def __init__(self, points, roots, masks):
+        self.points = points
+        self.roots = roots
+        self.masks = masks
+        self.same_features = bool(masks.all())
+
+    def __getitem__(self, rows):
+        roots = None if self.roots is None else self.roots[rows]
+        chosen = GaussianCosts(self.points[rows], roots, self.masks[rows])
+        if "_own" in vars(self):
+            chosen._own = self._own[rows]
+        return chosen
+
+    @classmethod
+    def concatenate(cls, parts):
+        """Return the costs of the models of all parts, which are of one kind."""
+        roots = None
+        if parts[0].roots is not None:
+            roots = np.concatenate([part.roots for part in parts])
+        joined = cls(
+            np.concatenate([part.points for part in parts]),
+            roots,
+            np.concatenate([part.masks for part in parts]),
+        )
+        if joined.same_features:
+            joined._own = np.concatenate([part._own for part in parts])
+        return joined
+
+    def cross(self, index_a, index_b):
+        """Return costs (n_pairs, n_components, n_components) from states of a to b."""
+        return self._between(index_a, index_b, index_a, index_b)
+
+    def within(self, index_a, index_b):
+        """Return the costs inside the models a, on the features that b observed too."""
+        if self.same_features:
+            return self._own[index_a]
+        return self._inside(index_a, index_b)
+
+    @cached_property
+    def _own(self):
+        index = np.arange(len(self.masks))
+        return self._inside(index, index)
+
+    def _inside(self, index, index_b):
+        cost = self._between(index, index, index, index_b)
+        states = np.arange(cost.shape[1])
+        cost[:, states, states] = 0.0
+        return cost
+
+    def _between(self, left, right, index_a, index_b):
+        n_components = self.points.shape[1]
+        cost = np.zeros((left.size, n_components, n_components))
+        add_squared_gaps(self.points, self.masks, left, right, index_a, index_b, cost)
+        if self.roots is not None:
+            add_squared_spreads(
+                self.roots, self.masks, left, right, index_a, index_b, cost
+            )
+        return cost

@@ -1,10 +1,24 @@
 """States that emit counts, compared by transport between Poisson laws."""
 
 import numpy as np
+from numba import njit
 
-from skawhmm.emissions._discrete import Discrete
+from skawhmm.emissions._checks import check_not_negative
+from skawhmm.emissions._discrete import EMPTY_COUNT, Discrete, shared_log
 from skawhmm.emissions._poisson_kernels import rate_divergences, squared_rate_gaps
 from skawhmm.sequences._checks import check_sequences
+from skawhmm.utils._compile import KERNEL
+
+
+@njit(**KERNEL)
+def add_count_sums(frames, post, sums, sizes):
+    """Add the expected counts of each channel in each state, and the frames."""
+    for t in range(frames.shape[0]):
+        for c in range(sums.shape[1]):
+            if not np.isnan(frames[t, c]):
+                for k in range(sums.shape[0]):
+                    sums[k, c] += post[k, t] * frames[t, c]
+                    sizes[k, c] += post[k, t]
 
 
 class Poisson(Discrete):
@@ -17,17 +31,26 @@ class Poisson(Discrete):
     """
 
     name = "poisson"
-    parameter = "rates"
+    parameter_names = ("rates",)
+    hmmlearn_class = "PoissonHMM"
+    hmmlearn_attribute = "lambdas_"
 
     @property
     def n_features(self):
         """Number of channels."""
         return self.states.shape[2]
 
-    @property
-    def traits(self):
-        """What is shown of the family, by name."""
-        return {"emission": self.name, "n_features": self.n_features}
+    @classmethod
+    def from_arrays(cls, arrays, is_state):
+        """Return the family, no rate of it negative."""
+        check_not_negative("rates", arrays["rates"])
+        return super().from_arrays(arrays, is_state)
+
+    @classmethod
+    def blank(cls, sequences, options):
+        """Return a family of one blank state, and the checked training sequences."""
+        sequences = check_counts(sequences, caller=type(options).__name__)
+        return cls(np.zeros((1, 1, sequences[0].shape[1]))), sequences
 
     def checked(self, X, caller):
         """Return sequences of counts that a user gave."""
@@ -45,13 +68,29 @@ class Poisson(Discrete):
         """Return the mean counts, as one state; 0 where nothing was observed."""
         seen = ~np.isnan(frames)
         totals = np.where(seen, frames, 0.0).sum(axis=0)
-        return (totals / np.maximum(seen.sum(axis=0), 1))[None]
+        return ((totals / np.maximum(seen.sum(axis=0), 1))[None],)
 
     def random_states(self, frames, n_states, rng):
         """Return start values: half way from the mean to frames drawn at random."""
-        mean = self.common_states(frames)
+        (mean,) = self.common_states(frames)
         drawn = frames[rng.integers(len(frames), size=n_states)]
-        return 0.5 * (mean + np.where(np.isnan(drawn), mean, drawn))
+        return (0.5 * (mean + np.where(np.isnan(drawn), mean, drawn)),)
+
+    def statistics(self, frames, post, states):
+        """Return the expected counts of each channel in each state, and of frames."""
+        sums, sizes = np.zeros(states[0].shape), np.zeros(states[0].shape)
+        add_count_sums(frames, post, sums, sizes)
+        return sums, sizes
+
+    def update(self, statistics, states, prior, relevance):
+        """Return the rates of the M step."""
+        sums, sizes = statistics[0] + relevance * prior[0], statistics[1] + relevance
+        few = sizes < EMPTY_COUNT
+        return (np.where(few, states[0], sums / np.where(few, 1.0, sizes)),)
+
+    def log_prior(self, states, prior):
+        """Return the logarithm of the prior per frame of relevance."""
+        return sum(map(shared_log, prior[0], states[0])) - states[0].sum()
 
     def varied(self, frames):
         """Tell whether a channel has more than one value."""

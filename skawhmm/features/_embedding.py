@@ -18,20 +18,19 @@ from skawhmm.features._embedding_blocks import (
     Recipe,
     block_names,
     embedded_rows,
-    writable,
 )
 from skawhmm.features._embedding_references import (
     ReferenceOptions,
     fit_references,
     raw_model,
     sampled_pieces,
+    writable_model,
 )
-from skawhmm.fitting._em import Model
 from skawhmm.models._batch import HMMBatch
 from skawhmm.sequences._input import check_input, is_models
 from skawhmm.sequences._preprocessing import Deltas, TimeChannel
 from skawhmm.utils._checks import check_choice, check_integer, check_real
-from skawhmm.utils._parallel import Shared, completed
+from skawhmm.utils._parallel import Shared, completed, writable
 
 # Frames of a task, and the most sequences: enough work to hand out, little memory.
 TASK_FRAMES = 4096
@@ -271,7 +270,7 @@ class HMMEmbedding(TransformerMixin, BaseEstimator):
     def _recipe(self):
         centre, scale = writable((self._coordinates.centre, self._coordinates.scale))
         return Recipe(
-            [Model(*writable(r.model)) for r in self._references],
+            [writable_model(r.model) for r in self._references],
             replace(self._coordinates, centre=centre, scale=scale),
             checked_blocks(self.blocks),
             float(self.relevance),
@@ -282,8 +281,8 @@ class HMMEmbedding(TransformerMixin, BaseEstimator):
         models = [raw_model(r, self._coordinates) for r in self._references]
         return HMMBatch(
             [model.transmat for model in models],
-            [model.means for model in models],
-            [model.covars for model in models],
+            [model.states[0] for model in models],
+            [model.states[1] for model in models],
             weights=[reference.weights for reference in self._references],
             startprobs=[model.startprob for model in models],
         )

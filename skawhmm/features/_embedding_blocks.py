@@ -91,18 +91,10 @@ def add_statistics(frames, seen, model, stats):
     """
     logs = np.empty((model.startprob.shape[0], frames.shape[1]))
     post = np.empty(logs.shape)
-    diag_log_density(frames, seen, model.means, model.covars, logs)
+    diag_log_density(frames, seen, model.states[0], model.states[1], logs)
     forward_backward(logs, model.startprob, model.transmat, post, stats.moves)
     for part in range(N_PARTS):
-        add_part(frames, seen, post, part, model.means, stats)
-
-
-def writable(arrays):
-    """Return a tuple of arrays of which none is read-only.
-
-    Arrays mapped from files are, and kernels would be compiled for them once more.
-    """
-    return [np.require(x, requirements=("C", "W", "E")) for x in arrays]
+        add_part(frames, seen, post, part, model.states[0], stats)
 
 
 def relative_statistics(batch, model):
@@ -116,7 +108,7 @@ def relative_statistics(batch, model):
     model : Model
         The reference.
     """
-    stats = empty_statistics(len(batch), *model.means.shape)
+    stats = empty_statistics(len(batch), *model.states[0].shape)
     for i, (frames, seen) in enumerate(batch):
         add_statistics(frames, seen, model, Statistics(*(x[i] for x in stats)))
     return stats
@@ -124,7 +116,7 @@ def relative_statistics(batch, model):
 
 def adapted_gaps(counts, firsts, model, relevance):
     """Means adapted to the frames less those of the reference, in its deviations."""
-    return firsts / (counts + relevance) / np.sqrt(model.covars)
+    return firsts / (counts + relevance) / np.sqrt(model.states[1])
 
 
 def state_shares(stats):
@@ -143,10 +135,12 @@ def scales_block(stats, model, relevance):
     """Logarithm of the ratio of each state's deviation to the reference's."""
     totals = stats.counts.sum(axis=1) + relevance
     steps = stats.firsts.sum(axis=1) / totals
-    covars = (stats.seconds.sum(axis=1) + relevance * model.covars) / totals - steps**2
+    covars = (
+        stats.seconds.sum(axis=1) + relevance * model.states[1]
+    ) / totals - steps**2
     # The prior's part is exact; the rest is a variance that rounding may push below 0.
-    covars = np.maximum(covars, relevance * model.covars / totals)
-    logs = 0.5 * np.log(covars / model.covars)
+    covars = np.maximum(covars, relevance * model.states[1] / totals)
+    logs = 0.5 * np.log(covars / model.states[1])
     return np.sqrt(state_shares(stats))[..., None] * logs
 
 

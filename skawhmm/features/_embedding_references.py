@@ -4,13 +4,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from skawhmm.features._embedding_blocks import writable
+from skawhmm.emissions._contract import Model
 from skawhmm.fitting._coordinates import Coordinates, pooled_coordinates
-from skawhmm.fitting._each import FitOptions, start_labels, started
-from skawhmm.fitting._em import Model, empty_stats, maximization
-from skawhmm.fitting._pooled import block_expectation, joined, pool_blocks
+from skawhmm.fitting._each import start_models
+from skawhmm.fitting._em_loop import climb, model_at
+from skawhmm.fitting._options import FitOptions
+from skawhmm.fitting._pooled import BlockSteps, joined, pool_blocks
 from skawhmm.fitting._starts import distinct_count
-from skawhmm.utils._parallel import Shared, completed
+from skawhmm.utils._parallel import writable
 
 # Longer sequences are sampled in pieces of this many frames.
 PIECE = 100
@@ -101,86 +102,81 @@ def fit_references(pieces, sizes, options, *, n_jobs=None, verbose=False):
     """
     coordinates = pooled_coordinates(np.concatenate(pieces).T.copy(), "diag")
     blocks = pool_blocks(pieces, coordinates)
-    fit_options = FitOptions(reg_covar=options.reg_covar, seed=options.seed)
-    pool = joined(blocks)
+    fit_options = FitOptions(
+        max_iter=options.max_iter,
+        tol=options.tol,
+        reg_covar=options.reg_covar,
+        seed=options.seed,
+    )
+    pool = joined(blocks, coordinates)
     starts = [reference_start(pool, size, fit_options) for size in sizes]
     del pool
-    references = []
-    for start in starts:
-        climb = reference_climb(
-            blocks, start, fit_options.rule(), options, n_jobs, verbose
+    steps = ReferenceSteps(
+        fit_options.learner,
+        blocks,
+        fit_options.rule,
+        pseudo_count=PSEUDO_COUNT,
+        n_jobs=n_jobs,
+        verbose=verbose,
+        is_chain=options.is_chain,
+    )
+    climbs = [climb(steps, start) for start in starts]
+    references = [
+        Reference(
+            model_at(found.model, 0),
+            found.counts[0] / steps.n_frames[0],
+            float(found.log_likelihood[0]),
+            int(found.n_iter[0]),
         )
-        references.append(climb)
+        for found in climbs
+    ]
     return references, coordinates
 
 
 def reference_start(pool, n_components, options):
-    """Start values by k-means."""
-    z, frames, seen, offsets = pool
-    if len(z) == 0:
-        return Model(np.ones(1), np.ones((1, 1)), np.zeros((1, 0)), np.zeros((1, 0)))
-    n_states, bounds = distinct_count(z, 0, z.shape[1], n_components), offsets[[0, -1]]
-    labels, _ = start_labels(z, offsets, bounds, n_states, 1, options)
-    rule = options.rule()._replace(max_iter=-1)
-    climbs = started(frames, seen, offsets, bounds, labels, n_states, options, rule)
-    return Model(*(part[0] for part in climbs.model))
+    """Start values by k-means, a stack of one."""
+    points = pool.points
+    if len(points) == 0:
+        nothing = np.zeros((1, 1, 0))
+        return Model(np.ones((1, 1)), np.ones((1, 1, 1)), (nothing, nothing))
+    n_states = distinct_count(points, 0, points.shape[1], n_components)
+    return start_models(points, pool.data, n_states, options, n_candidates=1)[0]
 
 
-def reference_climb(blocks, model, rule, options, n_jobs, verbose):
-    """EM from start values; sums over blocks are taken in their order."""
-    n_frames = sum(block[1].shape[1] for block in blocks)
-    previous, n_iter = -np.inf, 0
-    while True:
-        shared = Shared((blocks, model), sum(block[1].nbytes for block in blocks))
-        tasks = [(b,) for b in range(len(blocks))]
-        label = f"EM step of {len(model.startprob)} states"
-        parts = list(
-            completed(
-                expected_part,
-                shared,
-                tasks,
-                n_jobs=n_jobs,
-                verbose=verbose,
-                label=label,
-            )
-        )
-        log_likelihood = float(sum(part[0] for part in parts))
-        weights = sum(part[2] for part in parts) / n_frames
-        converged = log_likelihood - previous <= options.tol * n_frames
-        if converged or n_iter == options.max_iter:
-            return Reference(model, weights, log_likelihood, n_iter)
-        stats = summed_stats(model, parts)
-        model = maximization(model.covars, stats, model, model, rule)
-        if not options.is_chain:
-            model = without_memory(model, weights * n_frames + PSEUDO_COUNT)
-        previous, n_iter = log_likelihood, n_iter + 1
+class ReferenceSteps(BlockSteps):
+    """EM steps of a reference, which may have no memory.
 
+    Parameters
+    ----------
+    *args, **kwargs : object
+        As for `BlockSteps`.
 
-def without_memory(model, counts):
-    """Return the model as a mixture: every row of the chain has the same weights."""
-    weights = counts / counts.sum()
-    rows = np.repeat(weights[None], len(weights), axis=0)
-    return model._replace(startprob=weights, transmat=rows)
+    is_chain : bool, default=True
+        Whether the reference is a chain, else a mixture: every row of its transition
+        matrix then has the same weights.
+    """
 
+    def __init__(self, *args, is_chain=True, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.is_chain = is_chain
 
-def expected_part(shared, b):
-    """E step on one block."""
-    blocks, model = shared.value
-    return block_expectation(writable(blocks[b]), Model(*writable(model)))
-
-
-def summed_stats(model, parts):
-    """Sum of the blocks' statistics, with pseudo-counts of starts and transitions."""
-    stats = empty_stats(model)
-    stats.start[:] = PSEUDO_COUNT / len(stats.start)
-    stats.moves[:] = PSEUDO_COUNT / len(stats.start)
-    for _, part, _ in parts:
-        for total, term in zip(stats, part, strict=True):
-            np.add(total, term, out=total)
-    return stats
+    def maximization(self, expected, rows, model, active):
+        """Change the parameters to those of the M step."""
+        super().maximization(expected, rows, model, active)
+        if not self.is_chain:
+            counts = expected.counts + self.pseudo_count
+            weights = counts / counts.sum(axis=1, keepdims=True)
+            model.startprob[:] = weights
+            model.transmat[:] = weights[:, None]
 
 
 def raw_model(reference: Reference, coordinates: Coordinates):
     """Return the reference's model over all channels, in raw units."""
-    means, covars = coordinates.raw_emissions(reference.model)
-    return reference.model._replace(means=means, covars=covars)
+    states = coordinates.raw_states(reference.model.states)
+    return reference.model._replace(states=states)
+
+
+def writable_model(model):
+    """Return a model whose arrays are writable, for the kernels."""
+    startprob, transmat, *states = writable((*model[:2], *model.states))
+    return Model(startprob, transmat, tuple(states))

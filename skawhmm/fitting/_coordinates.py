@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from skawhmm.fitting._em import Model
+from skawhmm.emissions._contract import Model
 from skawhmm.utils._compile import KERNEL, REORDERED
 
 # A channel whose range is below this share of its size is constant up to rounding.
@@ -93,43 +93,44 @@ class Coordinates:
         bases = self.basis if self.basis.ndim == 3 else self.basis[None]
         return whitened_rows(z, offsets, np.ascontiguousarray(bases.swapaxes(1, 2)))
 
-    def raw_emissions(self, model):
+    def raw_states(self, states):
         """Means and covariances of fitted models over all channels, in raw units."""
+        local_means, local_covars = states
         active, scale = self.active, self.scale[..., None, self.active]
-        shape = (*model.means.shape[:-1], len(active))
+        shape = (*local_means.shape[:-1], len(active))
         means = np.zeros(shape) + self.centre[..., None, :]
         if self.basis is None:
             covars = np.zeros(shape)
-            means[..., active] += scale * model.means
-            covars[..., active] = model.covars * scale**2
+            means[..., active] += scale * local_means
+            covars[..., active] = local_covars * scale**2
         else:
             covars = np.zeros((*shape, len(active)))
             back = self.inverse * scale
-            means[..., active] += model.means @ back
+            means[..., active] += local_means @ back
             back = back[..., None, :, :]
-            block = back.swapaxes(-1, -2) @ model.covars @ back
+            block = back.swapaxes(-1, -2) @ local_covars @ back
             rows, columns = np.ix_(active, active)
             covars[..., rows, columns] = (block + block.swapaxes(-1, -2)) / 2
         return means, covars
 
     def local_model(self, model):
         """Map a model over all channels, in raw units, into these coordinates."""
+        raw_means, raw_covars = model.states
         active, scale = self.active, self.scale[..., None, self.active]
-        means = (model.means[:, active] - self.centre[..., None, active]) / scale
+        means = (raw_means[:, active] - self.centre[..., None, active]) / scale
         if self.basis is None:
-            covars = model.covars[:, active] / scale**2
+            covars = raw_covars[:, active] / scale**2
         else:
-            inside = np.ix_(np.arange(len(model.means)), active, active)
+            inside = np.ix_(np.arange(len(raw_means)), active, active)
             units = scale[..., None] * scale[..., None, :]
             means = means @ self.basis
             basis = self.basis[..., None, :, :]
-            covars = basis.swapaxes(-1, -2) @ (model.covars[inside] / units) @ basis
+            covars = basis.swapaxes(-1, -2) @ (raw_covars[inside] / units) @ basis
         shape = self.scale.shape[:-1]
         return Model(
             np.broadcast_to(model.startprob, shape + model.startprob.shape).copy(),
             np.broadcast_to(model.transmat, shape + model.transmat.shape).copy(),
-            np.ascontiguousarray(means),
-            np.ascontiguousarray(covars),
+            (np.ascontiguousarray(means), np.ascontiguousarray(covars)),
         )
 
 

@@ -1,4 +1,4 @@
-"""Fitting one model a sequence: its own start values, EM, the number of states.
+"""Fitting one model per sequence: its own start values, EM, the number of states.
 
 Sequences that are alike in what decides the shapes of arrays go through the kernels
 together. A sequence is fitted in its own coordinates; what it gets depends on its
@@ -7,13 +7,24 @@ frames and the options, and on nothing else.
 
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
+from skawhmm.emissions._contract import Data, Expected, Model
+from skawhmm.emissions._gaussian_em import Moments, fill_given
 from skawhmm.fitting._coordinates import Coordinates, channel_scales, make_coordinates
-from skawhmm.fitting._em import LEAST_FLOOR, Model, Rule
-from skawhmm.fitting._em_loop import Climbs, climb
+from skawhmm.fitting._em_loop import (
+    Climbs,
+    Steps,
+    best_start,
+    better,
+    climb,
+    model_at,
+    stacked,
+)
+from skawhmm.fitting._options import Fit, allowed_moves, chain_size, criterion_value
 from skawhmm.fitting._starts import (
     content_seeds,
     distinct_counts,
@@ -27,61 +38,8 @@ from skawhmm.numerics._paths import without_empty_states
 CANDIDATE_FRAMES = 600
 CANDIDATES = (2, 6)
 
-
-@dataclass(frozen=True)
-class FitOptions:
-    """What to fit and how; the words are those of `HMMTransformer`.
-
-    Attributes
-    ----------
-    relevance : float
-        Weight of the pooled model as a prior, 0 for maximum likelihood.
-
-    criterion : {None, "aic", "bic"}
-        If not None, `n_components` is the largest number of states tried.
-
-    engine : callable or None
-        Climbs from the start of one sequence, in place of our own kernel.
-    """
-
-    n_components: int = 3
-    covariance_type: str = "diag"
-    topology: str = "ergodic"
-    n_mix: int = 1
-    n_init: int = 1
-    max_iter: int = 100
-    tol: float = 1e-5
-    reg_covar: float = 1e-4
-    relevance: float = 0.0
-    criterion: str | None = None
-    seed: int = 0
-    engine: Any = None
-
-    def rule(self):
-        """Return the constraints and stopping rule of the M step."""
-        return Rule(
-            self.covariance_type in {"spherical", "tied"},
-            self.n_mix,
-            max(float(self.reg_covar), LEAST_FLOOR),
-            float(self.relevance),
-            int(self.max_iter),
-            float(self.tol),
-        )
-
-
-@dataclass(frozen=True)
-class Fit:
-    """A fitted model in raw units, and how the fit went."""
-
-    model: Model
-    weights: np.ndarray
-    observed: np.ndarray
-    n_states: int
-    log_likelihood: float
-    objective: float
-    n_iter: int
-    converged: bool
-    n_timesteps: int
+# Steps of EM after which starts are compared.
+SCREENING_STEPS = 1
 
 
 @dataclass(frozen=True)
@@ -96,20 +54,54 @@ class Group:
     coordinates : Coordinates
         Theirs, or one for all.
 
-    points, frames, seen : ndarray of shape (n_active, n_frames)
-        The sequences one after the other: standardized, in the coordinates of the fit,
-        and the mask (empty if all is observed).
+    points, seen : ndarray of shape (n_active, n_frames)
+        The sequences one after the other, standardized, and the mask (empty if all is
+        observed).
 
-    offsets : ndarray of shape (n_sequences + 1,)
-        Where they begin and end.
+    data : Data
+        The same in the coordinates of the fit, in the form that EM reads.
     """
 
     members: np.ndarray
     coordinates: Coordinates
     points: np.ndarray
-    frames: np.ndarray
     seen: np.ndarray
-    offsets: np.ndarray
+    data: Data
+
+    @property
+    def offsets(self):
+        """Where the sequences begin and end."""
+        return self.data.offsets
+
+
+def gaussian_data(frames, seen, offsets, firsts=None):
+    """Return frames in the form in which Gaussian states read them.
+
+    Parameters
+    ----------
+    frames, seen : ndarray of shape (n_features, n_frames)
+        The sequences one after the other; their mask, empty if all was observed.
+
+    offsets : ndarray of shape (n_sequences + 1,)
+        Where they begin and end.
+
+    firsts : ndarray of int of shape (n_models + 1,), default=None
+        Which of the offsets are the bounds of models; by default all.
+
+    Returns
+    -------
+    data : Data
+        The frames of each model, channel by channel, in one flat array.
+    """
+    firsts = np.arange(len(offsets)) if firsts is None else np.asarray(firsts)
+    bounds = offsets[firsts]
+
+    def flat(rows):
+        if rows.size == 0:
+            return np.empty(0)
+        return np.concatenate([rows[:, i:j].ravel() for i, j in pairwise(bounds)])
+
+    return Data(flat(frames), flat(seen), np.asarray(offsets), firsts)
 
 
 def joined_channels(sequences):
@@ -154,8 +146,8 @@ def make_group(pool, members, coordinates=None, scales=None, covariance_type=Non
         scales = tuple(part[members] for part in scales)
         coordinates = make_coordinates(channels, offsets, scales, covariance_type)
     z, seen = coordinates.standardized(channels, offsets)
-    frames = coordinates.frames(z, offsets)
-    return Group(members, coordinates, z, frames, seen, offsets)
+    data = gaussian_data(coordinates.frames(z, offsets), seen, offsets)
+    return Group(members, coordinates, z, seen, data)
 
 
 def groups_of(pool, chosen, columns, scales, covariance_type):
@@ -181,16 +173,6 @@ def groups_of(pool, chosen, columns, scales, covariance_type):
         )
 
 
-def allowed_moves(topology, n_states):
-    """Masks of allowed starts and allowed transitions, as floats."""
-    if topology == "ergodic":
-        return np.ones(n_states), np.ones((n_states, n_states))
-    moves = np.eye(n_states) + np.eye(n_states, k=1)
-    if topology == "left-to-right":
-        moves = np.triu(np.ones((n_states, n_states)))
-    return np.eye(n_states)[0], moves
-
-
 @lru_cache(maxsize=256)
 def blank_model(n_features, n_states, topology, n_mix, full):
     """Model with uniform chain and the moments of standard coordinates; its mask.
@@ -203,8 +185,10 @@ def blank_model(n_features, n_states, topology, n_mix, full):
     model = Model(
         (start / start.sum())[None],
         (allowed / allowed.sum(axis=1, keepdims=True))[None],
-        np.zeros((1, len(start), n_features)),
-        np.repeat(covar[None], len(start), axis=0)[None],
+        (
+            np.zeros((1, len(start), n_features)),
+            np.repeat(covar[None], len(start), axis=0)[None],
+        ),
     )
     return model, allowed
 
@@ -255,33 +239,100 @@ def start_labels(points, offsets, bounds, n_states, n_candidates, options, run=0
     return labels, seeds[:, 0]
 
 
-def started(frames, seen, offsets, bounds, labels, n_states, options, rule):
-    """Climb, by the rule, from the best of the starts that the labels give."""
+def given_start(data, labels, n_features, n_states, options):
+    """Return start values from the states of the frames.
+
+    Parameters
+    ----------
+    data : Data
+        The frames.
+
+    labels : ndarray of shape (n_frames,)
+        State of every frame.
+
+    n_features, n_states : int
+        Number of channels, and of states.
+
+    options : FitOptions
+        Topology, covariances.
+
+    Returns
+    -------
+    model : Model
+        A stack of one model for each.
+    """
     full = options.covariance_type in {"full", "tied"}
-    shape = (len(frames), n_states, options.topology, options.n_mix, full)
+    shape = (n_features, n_states, options.topology, options.n_mix, full)
     origin, allowed = blank_model(*shape)
-    return climb(frames, seen, offsets, bounds, labels, allowed, origin, origin, rule)
+    n_models = len(data.firsts) - 1
+    means, covars = (part[0] for part in origin.states)
+    start, moves, *moments = (
+        np.zeros((n_models, *part.shape))
+        for part in (origin.startprob[0], origin.transmat[0], means, means, covars)
+    )
+    fill_given(
+        covars,
+        *data[:4],
+        labels,
+        means,
+        (origin.startprob[0], allowed),
+        (start, moves),
+        Moments(*moments),
+    )
+    every, steps = np.arange(n_models), starting_steps(data, options)
+    model = stacked([model_at(origin, 0)] * n_models)
+    expected = Expected(start, moves, start, Moments(*moments))
+    steps.maximization(expected, every, model, every)
+    return model
 
 
-def start_models(points, frames, seen, offsets, bounds, n_states, options, run=0):
+def starting_steps(data, options):
+    """Return the steps by which starts are made and compared, without a prior."""
+    return Steps(options.learner, data, options.rule._replace(relevance=0.0))
+
+
+def start_models(points, data, n_states, options, *, n_candidates=None, run=0):
     """Start values of models, and the seeds they were drawn with.
 
     Parameters
     ----------
-    points, frames, seen : ndarray of shape (n_features, n_frames)
-        Frames in the coordinates of the start and of the fit, and the mask.
+    points : ndarray of shape (n_features, n_frames)
+        Standardized frames, in which distances are taken.
 
-    offsets, bounds, n_states, options, run :
-        As in `start_labels`.
+    data : Data
+        The same in the coordinates of the fit.
+
+    n_states : int
+        Number of states.
+
+    options : FitOptions
+        Topology, covariances, seed.
+
+    n_candidates : int, default=None
+        How many starts to compare; by default as many as the shortest model can do.
+
+    run : int, default=0
+        Number of the restart.
+
+    Returns
+    -------
+    model : Model
+        A stack of one model for each.
+
+    seeds : ndarray of shape (n_models,)
+        Their seeds.
     """
-    n_frames = int(np.diff(bounds).min())
-    n_candidates = int(n_starts(n_states * options.n_mix, n_frames))
+    bounds = data.bounds
+    if n_candidates is None:
+        n_frames = int(np.diff(bounds).min())
+        n_candidates = int(n_starts(n_states * options.n_mix, n_frames))
     labels, seeds = start_labels(
-        points, offsets, bounds, n_states, n_candidates, options, run
+        points, data.offsets, bounds, n_states, n_candidates, options, run
     )
-    rule = options.rule()._replace(max_iter=-1)
-    climbs = started(frames, seen, offsets, bounds, labels, n_states, options, rule)
-    return climbs.model, seeds
+    starts = [given_start(data, row, len(points), n_states, options) for row in labels]
+    steps = starting_steps(data, options)
+    model = best_start(steps, starts, n_steps=SCREENING_STEPS, tol=-np.inf)
+    return model, seeds
 
 
 def independent_fits(sequences, options):
@@ -307,9 +358,7 @@ def independent_fits(sequences, options):
     most = distinct_counts(channels, offsets, options.n_components)
     fits = still_fits(lengths, scales, options)
     best = np.full(len(sequences), np.inf)
-    sizes = [options.n_components]
-    if options.criterion is not None:
-        sizes = list(range(1, options.n_components + 1))
+    sizes = options.sizes
     for size in sizes:
         n_states = np.minimum(most, size)
         n_candidates = n_starts(n_states * options.n_mix, lengths)
@@ -318,7 +367,8 @@ def independent_fits(sequences, options):
             first = group.members[0]
             found = group_fits(group, n_states[first], n_candidates[first], options)
             for i, fit in zip(group.members, found, strict=True):
-                value = criterion_value(fit, active[i].sum(), options)
+                n_free = n_parameters(fit.n_states, int(active[i].sum()), options)
+                value = criterion_value(fit, n_free, options)
                 if value < best[i]:
                     fits[i], best[i] = fit, value
     return fits
@@ -326,63 +376,60 @@ def independent_fits(sequences, options):
 
 def group_fits(group, n_states, n_candidates, options):
     """Fit the sequences of a group with one number of states: the best restart."""
-    bounds = group.offsets
     best: Any = None
     for run in range(options.n_init):
-        labels, seeds = start_labels(
-            group.points, group.offsets, bounds, n_states, n_candidates, options, run
+        starts, seeds = start_models(
+            group.points,
+            group.data,
+            n_states,
+            options,
+            n_candidates=n_candidates,
+            run=run,
         )
-        rule = options.rule()
-        if options.engine is not None:
-            rule = rule._replace(max_iter=-1)
-        climbs = started(
-            group.frames, group.seen, bounds, bounds, labels, n_states, options, rule
-        )
-        if options.engine is not None:
-            climbs = engine_climbs(group, climbs.model, seeds, options)
+        climbs = climbs_from(group, starts, options, seeds)
         best = climbs if best is None else better(best, climbs)
     return finished_fits(best, group, options)
 
 
-def climbs_from(group, starts, options):
-    """Climb from given starts, one for each sequence of a group or one for all.
+def climbs_from(group, starts, options, seeds=None):
+    """Climb from given starts, one for each sequence of a group.
 
-    They are the prior, too, where the relevance is not 0.
+    Parameters
+    ----------
+    group : Group
+        The sequences.
+
+    starts : Model
+        A stack of start values, which are also the prior.
+
+    options : FitOptions
+        How far, and by which engine.
+
+    seeds : ndarray of shape (n_sequences,), default=None
+        What other engines draw from.
+
+    Returns
+    -------
+    climbs : Climbs
+        One row per sequence.
     """
-    if options.engine is not None:
-        return engine_climbs(group, starts, np.zeros(len(group.members), int), options)
-    none = np.empty((0, group.frames.shape[1]), np.int64)
-    allowed, rule = starts.transmat[0], options.rule()
-    bounds = group.offsets
-    return climb(
-        group.frames, group.seen, bounds, bounds, none, allowed, starts, starts, rule
-    )
-
-
-def engine_climbs(group, starts, seeds, options):
-    """Let another engine climb, sequence by sequence."""
+    if options.engine is None:
+        return climb(Steps(options.learner, group.data, options.rule, starts), starts)
+    seeds = np.zeros(len(group.members), int) if seeds is None else seeds
     climbs = []
-    for i, (first, last) in enumerate(
-        zip(group.offsets[:-1], group.offsets[1:], strict=True)
-    ):
-        frames = np.ascontiguousarray(group.frames[:, first:last])
-        start = Model(*(part[i] for part in starts))
-        climbs.append(options.engine(frames, start, options.rule(), int(seeds[i])))
-    model = Model(
-        *(np.stack(parts) for parts in zip(*(c.model for c in climbs), strict=True))
-    )
+    for i, (first, last) in enumerate(pairwise(group.offsets)):
+        n_features = len(group.points)
+        flat = group.data.frames[first * n_features : last * n_features]
+        climbs.append(
+            options.engine(
+                flat.reshape(n_features, -1),
+                model_at(starts, i),
+                options,
+                int(seeds[i]),
+            )
+        )
     rest = [np.stack(parts) for parts in zip(*(c[1:] for c in climbs), strict=True)]
-    return Climbs(model, *rest)
-
-
-def better(a, b):
-    """Of two climbs of the same sequences, those that ended higher."""
-    wins = b.objective > a.objective
-    chosen = [
-        np.where(wins.reshape(-1, *(1,) * (left.ndim - 1)), right, left)
-        for left, right in zip((*a.model, *a[1:]), (*b.model, *b[1:]), strict=True)
-    ]
-    return Climbs(Model(*chosen[:4]), *chosen[4:])
+    return Climbs(stacked([c.model for c in climbs]), *rest)
 
 
 def finished_fits(climbs, group, options):
@@ -390,7 +437,7 @@ def finished_fits(climbs, group, options):
     model, coordinates = climbs.model, group.coordinates
     if options.relevance == 0:
         model = without_empty_states(model, climbs.counts)
-    means, covars = coordinates.raw_emissions(model)
+    means, covars = coordinates.raw_states(model.states)
     entered = model.startprob + model.transmat.sum(axis=1) > 0
     weights = np.where(entered, climbs.counts, 0.0)
     weights /= weights.sum(axis=1, keepdims=True)
@@ -399,7 +446,7 @@ def finished_fits(climbs, group, options):
     observed = np.broadcast_to(~coordinates.missing, (len(lengths), means.shape[-1]))
     return [
         Fit(
-            Model(model.startprob[i], model.transmat[i], means[i], covars[i]),
+            Model(model.startprob[i], model.transmat[i], (means[i], covars[i])),
             weights[i],
             observed[i],
             weights.shape[1] // options.n_mix,
@@ -418,7 +465,7 @@ def still_fit(n_timesteps, centre, missing, options):
     covars = np.zeros((1, len(centre)))
     if options.covariance_type in {"full", "tied"}:
         covars = np.zeros((1, len(centre), len(centre)))
-    model = Model(np.ones(1), np.ones((1, 1)), centre[None], covars)
+    model = Model(np.ones(1), np.ones((1, 1)), (centre[None], covars))
     return Fit(model, np.ones(1), ~missing, 1, 0.0, 0.0, 0, True, int(n_timesteps))
 
 
@@ -433,8 +480,7 @@ def still_fits(lengths, scales, options):
 
 def n_parameters(n_states, n_features, options):
     """Free parameters of a model: starts, transitions, mixtures, means, covariances."""
-    start, allowed = allowed_moves(options.topology, n_states)
-    chain = start.sum() - 1 + (allowed.sum(axis=1) - 1).sum()
+    chain = chain_size(options.topology, n_states)
     n_components = n_states * options.n_mix
     covars = {
         "diag": n_components * n_features,
@@ -443,12 +489,3 @@ def n_parameters(n_states, n_features, options):
         "tied": n_features * (n_features + 1) / 2,
     }[options.covariance_type]
     return chain + n_components - n_states + n_components * n_features + covars
-
-
-def criterion_value(fit, n_features, options):
-    """Value of the selection criterion, less is better; 0 if there is none."""
-    if options.criterion is None:
-        return 0.0
-    price = {"aic": 2.0, "bic": np.log(fit.n_timesteps)}[options.criterion]
-    n_free = n_parameters(fit.n_states, int(n_features), options)
-    return price * n_free - 2 * fit.log_likelihood

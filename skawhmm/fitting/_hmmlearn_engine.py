@@ -1,7 +1,7 @@
 """Engines that climb from a start in place of ours: hmmlearn's and its estimators.
 
-An engine takes the frames of one sequence in the coordinates of the fit, a start, a
-rule and a seed, and returns a row of `Climbs`.
+An engine takes the frames of one sequence in the coordinates of the fit, a start, the
+options and a seed, and returns a row of `Climbs`.
 """
 
 from functools import partial
@@ -9,9 +9,11 @@ from functools import partial
 import numpy as np
 from sklearn.base import clone
 
-from skawhmm.fitting._em import Model, empty_stats, expectation, lifted
-from skawhmm.fitting._em_loop import Climbs
-from skawhmm.models._hmmlearn import arrays_from_hmmlearn
+from skawhmm.emissions._contract import Model
+from skawhmm.emissions._gaussian_em import lifted
+from skawhmm.emissions._gaussian_hmmlearn import gaussian_arrays
+from skawhmm.fitting._each import gaussian_data
+from skawhmm.fitting._em_loop import Climbs, stacked
 
 
 def resolve_engine(engine, covariance_type):
@@ -32,23 +34,24 @@ def resolve_engine(engine, covariance_type):
     return partial(hmmlearn_engine, covariance_type)
 
 
-def hmmlearn_engine(covariance_type, frames, start, rule, seed):
+def hmmlearn_engine(covariance_type, frames, start, options, seed):
     """Climb by `hmmlearn.hmm.GaussianHMM` from our start values."""
     from hmmlearn.hmm import GaussianHMM
 
     model = GaussianHMM(
-        n_components=len(start.means),
+        n_components=len(start.startprob),
         covariance_type=covariance_type,
-        n_iter=rule.max_iter,
-        tol=rule.tol * frames.shape[1],
-        min_covar=rule.floor,
+        n_iter=options.max_iter,
+        tol=options.tol * frames.shape[1],
+        min_covar=options.learner.floor,
         init_params="",
         random_state=seed % 2**32,
     )
     model.startprob_, model.transmat_ = start.startprob, start.transmat
-    model.means_ = start.means
-    model.covars_ = hmmlearn_covars(start.covars, covariance_type)
-    return fitted_result(model, frames, rule)
+    means, covars = start.states
+    model.means_ = means
+    model.covars_ = hmmlearn_covars(covars, covariance_type)
+    return fitted_result(model, frames, options)
 
 
 def hmmlearn_covars(covars, covariance_type):
@@ -58,25 +61,25 @@ def hmmlearn_covars(covars, covariance_type):
     return covars[0] if covariance_type == "tied" else covars
 
 
-def estimator_engine(estimator, covariance_type, frames, start, rule, seed):
+def estimator_engine(estimator, covariance_type, frames, start, options, seed):
     """Fit a clone of an hmmlearn estimator, with its own start and stopping rule."""
     model = clone(estimator)
     model.set_params(
-        n_components=len(start.means),
+        n_components=len(start.startprob),
         covariance_type=covariance_type,
         random_state=seed % 2**32,
     )
-    return fitted_result(model, frames, rule)
+    return fitted_result(model, frames, options)
 
 
-def fitted_result(model, frames, rule):
+def fitted_result(model, frames, options):
     """Fit an hmmlearn model; return its parameters and what they say of the frames."""
     try:
         with np.errstate(all="ignore"):
             model.fit(np.ascontiguousarray(frames.T))
     except (ValueError, np.linalg.LinAlgError) as error:
         raise ValueError(f"{type(model).__name__} failed with: {error}") from error
-    arrays = {name: parts[0] for name, parts in arrays_from_hmmlearn([model]).items()}
+    arrays = {name: parts[0] for name, parts in gaussian_arrays([model]).items()}
     transmat = np.array(arrays["transmats"], float)
     # hmmlearn leaves a row of 0 where a state was never left; it stays where it is.
     empty = transmat.sum(axis=1) == 0
@@ -84,23 +87,23 @@ def fitted_result(model, frames, rule):
     # A fitted spherical model of hmmlearn repeats each state once per feature.
     covars = np.array(arrays["covars"], float)
     covars = covars[:: len(covars) // len(transmat)].copy()
+    floor = options.learner.floor
     if covars.ndim == 2:
-        covars = np.maximum(covars, rule.floor)
+        covars = np.maximum(covars, floor)
     else:
-        covars = np.stack([lifted(covar, rule.floor) for covar in covars])
+        covars = np.stack([lifted(covar, floor) for covar in covars])
     startprob = np.array(arrays["startprobs"], float)
     fitted = Model(
         startprob / startprob.sum(),
         transmat / transmat.sum(axis=1, keepdims=True),
-        np.array(arrays["means"], float),
-        covars,
+        (np.array(arrays["means"], float), covars),
     )
-    if not all(np.isfinite(part).all() for part in fitted):
+    if not all(np.isfinite(part).all() for part in (*fitted[:2], *fitted.states)):
         raise ValueError(f"{type(model).__name__} ended in parameters that are NaN")
-    post = np.empty((len(transmat), frames.shape[1]))
-    offsets, seen = np.array([0, frames.shape[1]]), np.empty((0, 0))
-    stats = empty_stats(fitted)
-    value = expectation(fitted.covars, frames, seen, offsets, fitted, stats, post)
+    data = gaussian_data(frames, np.empty(0), np.array([0, frames.shape[1]]))
+    (value,), expected = options.learner.expectations(
+        data, stacked([fitted]), np.arange(1)
+    )
     monitor = model.monitor_
     steps, converged = np.array(monitor.iter), np.array(bool(monitor.converged))
-    return Climbs(fitted, post.sum(axis=1), value, value, steps, converged)
+    return Climbs(fitted, expected.counts[0], value, value, steps, converged)

@@ -1,75 +1,17 @@
-"""Fitting: one model a sequence, many sequences at a time."""
-
-from typing import Any
+"""Fits of many sequences, in parallel, and the batch that they make."""
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
-from tqdm.auto import tqdm
 
-from skawhmm.fitting._each import Fit, independent_fits
-from skawhmm.fitting._pooled import adapted_fits, pooled_start_fits
+from skawhmm.fitting._each import independent_fits
+from skawhmm.fitting._general import general_fits, general_pooled_fit
+from skawhmm.fitting._pooled import adapted_fits, pooled_fit, pooled_start_fits
 from skawhmm.models._batch import HMMBatch
+from skawhmm.utils._parallel import Shared, completed, even_ranges
 
 # Blocks per worker in a batch of fits, which evens out their lengths ...
 BLOCKS_PER_JOB = 8
 # ... or more: a block of about this many values stays in the cache.
 BLOCK_VALUES = 2**17
-
-
-def fit_models(
-    sequences, options, *, pooled=None, fit=None, n_jobs=None, verbose=False
-):
-    """Fit one model a sequence.
-
-    Parameters
-    ----------
-    sequences : list of ndarray of shape (n_timesteps, n_features)
-        Checked sequences.
-
-    options : FitOptions
-        How.
-
-    pooled : PooledModel or None
-        Prior or start.
-
-    fit : callable or None
-        Fits a list of sequences, given the options and `pooled`; `gaussian_fits` if
-        None.
-
-    n_jobs : int or None
-        Jobs; the result does not depend on them.
-
-    verbose : bool
-        Whether to show progress.
-
-    Returns
-    -------
-    fits : list of Fit
-        In the order of the sequences.
-    """
-    blocks = even_blocks(sequences, n_jobs)
-    fit = fit or gaussian_fits
-    tasks = (delayed(fit_block)(sequences, b, options, pooled, fit) for b in blocks)
-    parallel = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
-    fits: list[Fit] = []
-    with tqdm(total=len(sequences), disable=not verbose, desc="fits") as bar:
-        for part in parallel(tasks):
-            fits.extend(part)
-            bar.update(len(part))
-    return fits
-
-
-def fit_block(sequences, block, options, pooled, fit):
-    """Fit the sequences of a range; an error names the one it is about."""
-    try:
-        return fit([sequences[i] for i in block], options, pooled)
-    except ValueError as error:
-        if len(block) == 1:
-            text = f"X[{block[0]}] could not be fitted: {error}."
-            raise ValueError(text) from error
-    singles = (block[i : i + 1] for i in range(len(block)))
-    parts = [fit_block(sequences, one, options, pooled, fit) for one in singles]
-    return [part[0] for part in parts]
 
 
 def gaussian_fits(sequences, options, pooled=None):
@@ -80,25 +22,102 @@ def gaussian_fits(sequences, options, pooled=None):
     return lean(sequences, options, pooled)
 
 
-def even_blocks(sequences, n_jobs):
-    """Ranges of sequences of about equal total length, a few for each job."""
-    ends = np.cumsum([np.size(x) for x in sequences])
-    n_blocks = max(BLOCKS_PER_JOB * effective_n_jobs(n_jobs), ends[-1] // BLOCK_VALUES)
-    n_blocks = min(n_blocks, len(sequences))
-    parts = np.minimum((ends - 1) * n_blocks // ends[-1], n_blocks - 1)
-    cuts = np.flatnonzero(np.diff(parts)) + 1
-    return [
-        range(*pair) for pair in zip([0, *cuts], [*cuts, len(sequences)], strict=True)
-    ]
+# Families that are fitted in a way of their own: one model per sequence, and one of all
+# sequences. The others follow `_general`.
+FITS = {"gaussian": gaussian_fits}
+POOLED_FITS = {"gaussian": pooled_fit}
 
 
-def make_batch(fits, *, weights="occupancy", mask_missing=False, sequences=None):
+def fit_pool(sequences, options, n_jobs=None):
+    """Fit one model to all sequences together.
+
+    Parameters
+    ----------
+    sequences : list of ndarray of shape (n_timesteps, n_features)
+        Checked sequences.
+
+    options : FitOptions
+        What to fit and how.
+
+    n_jobs : int or None
+        Number of joblib workers.
+
+    Returns
+    -------
+    pooled : object
+        What `fit_models` takes.
+
+    fit : Fit
+        The model itself.
+    """
+    fit = POOLED_FITS.get(options.learner.name, general_pooled_fit)
+    return fit(sequences, options, n_jobs)
+
+
+def fit_models(sequences, options, *, pooled=None, n_jobs=None, verbose=False):
+    """Fit one model per sequence.
+
+    Parameters
+    ----------
+    sequences : list of ndarray of shape (n_timesteps, n_features)
+        Checked sequences.
+
+    options : FitOptions
+        What to fit and how.
+
+    pooled : object or None
+        What `fit_pool` returned: prior or start.
+
+    n_jobs : int or None
+        Number of joblib workers; the result does not depend on it.
+
+    verbose : bool
+        Whether to show progress.
+
+    Returns
+    -------
+    fits : list of Fit
+        In the order of the sequences.
+    """
+    sizes = [x.size for x in sequences]
+    tasks = even_ranges(sizes, n_jobs, per_job=BLOCKS_PER_JOB, most=BLOCK_VALUES)
+    parts = completed(
+        fit_block,
+        Shared((sequences, options, pooled), sum(x.nbytes for x in sequences)),
+        tasks,
+        n_jobs=n_jobs,
+        verbose=verbose,
+        label="fits",
+        amounts=[last - first for first, last in tasks],
+    )
+    return [fit for part in parts for fit in part]
+
+
+def fit_block(shared, first, last):
+    """Fit the sequences of a range; an error names the one it is about."""
+    sequences, options, pooled = shared.value
+    fits = FITS.get(options.learner.name, general_fits)
+    try:
+        return fits(sequences[first:last], options, pooled)
+    except ValueError as error:
+        if last - first == 1:
+            text = f"X[{first}] could not be fitted: {error}."
+            raise ValueError(text) from error
+    return [fit for i in range(first, last) for fit in fit_block(shared, i, i + 1)]
+
+
+def make_batch(
+    fits, family, *, weights="occupancy", mask_missing=False, sequences=None
+):
     """Stack fits of unequal state counts into a batch.
 
     Parameters
     ----------
     fits : list of Fit
         At least one.
+
+    family : Emission
+        What their states are.
 
     weights : {"occupancy", "stationary", "uniform"}
         State probabilities; see `state_weights`.
@@ -108,21 +127,33 @@ def make_batch(fits, *, weights="occupancy", mask_missing=False, sequences=None)
 
     sequences : list of ndarray, or None
         The sequences, if the models are to carry them.
+
+    Returns
+    -------
+    models : HMMBatch
+        The models; how the fits went is in its info columns.
     """
-    arrays: dict[str, Any] = {
-        "transmats": [fit.model.transmat for fit in fits],
-        "means": [fit.model.means for fit in fits],
-        "covars": [fit.model.covars for fit in fits],
-        "startprobs": [fit.model.startprob for fit in fits],
-    }
     shares = state_weights([fit.weights for fit in fits], weights)
-    if shares is not None:
-        arrays["weights"] = shares
-    if len({len(fit.weights) for fit in fits}) == 1:
-        arrays = {name: np.stack(parts) for name, parts in arrays.items()}
-    observed = np.stack([fit.observed for fit in fits]) if mask_missing else None
-    info = fit_info(fits)
-    return HMMBatch(**arrays, observed=observed, info=info, sequences=sequences)
+    observed = None
+    if mask_missing and fits[0].observed is not None:
+        observed = np.stack([fit.observed for fit in fits])
+    # One array is checked faster than many.
+    joined = np.stack if len({len(fit.weights) for fit in fits}) == 1 else list
+    states = {
+        name: joined([fit.model.states[k] for fit in fits])
+        for k, name in enumerate(family.parameter_names)
+    }
+    models = HMMBatch._of(
+        type(family),
+        joined([fit.model.transmat for fit in fits]),
+        states,
+        shared=family.extras,
+        weights=None if shares is None else joined(shares),
+        startprobs=joined([fit.model.startprob for fit in fits]),
+        observed=observed,
+        info=fit_info(fits),
+    )
+    return models._changed(sequences=sequences)
 
 
 def state_weights(occupancies, weights):
@@ -150,40 +181,6 @@ def state_weights(occupancies, weights):
 
 
 def fit_info(fits):
-    """Return how the fits went, as columns with one entry a model."""
+    """Return how the fits went, as columns with one entry per model."""
     names = ["converged", "n_iter", "log_likelihood", "n_timesteps"]
     return {name: np.array([getattr(fit, name) for fit in fits]) for name in names}
-
-
-def make_discrete_batch(fits, family, *, weights="occupancy", sequences=None):
-    """Stack fits of states that emit symbols or counts.
-
-    Parameters
-    ----------
-    fits : list of DiscreteFit
-        At least one.
-
-    family : Discrete
-        The family of the states.
-
-    weights, sequences : str and list of ndarray, or None
-        As in `make_batch`.
-    """
-    size = max(len(fit.weights) for fit in fits)
-    states = np.zeros((len(fits), size, fits[0].model.states.shape[1]))
-    for n, fit in enumerate(fits):
-        states[n, : len(fit.weights)] = fit.model.states
-    bare, _ = HMMBatch._bare(
-        [fit.model.transmat for fit in fits],
-        state_weights([fit.weights for fit in fits], weights),
-        [fit.model.startprob for fit in fits],
-        fit_info(fits),
-    )
-    return HMMBatch._from_parts(
-        family.like(states),
-        bare.transmats,
-        bare.weights,
-        bare.startprobs,
-        bare._info,
-        sequences,
-    )

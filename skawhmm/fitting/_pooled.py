@@ -4,25 +4,30 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 
+from skawhmm.emissions._contract import Data, Expected, Model
+from skawhmm.emissions._gaussian_em import lifted
 from skawhmm.fitting._coordinates import Coordinates, channel_scales, pooled_coordinates
 from skawhmm.fitting._each import (
     alike,
     climbs_from,
-    criterion_value,
     finished_fits,
+    gaussian_data,
     groups_of,
     joined_channels,
     make_group,
+    n_parameters,
     start_models,
     still_fit,
     still_fits,
 )
-from skawhmm.fitting._em import Model, empty_stats, expectation, lifted, maximization
-from skawhmm.fitting._em_loop import stacked
+from skawhmm.fitting._em_loop import Steps, climb, model_at, stacked
+from skawhmm.fitting._options import Fit, criterion_value
 from skawhmm.fitting._starts import distinct_count
+from skawhmm.models._batch import HMMBatch
+from skawhmm.models._inference import posteriors
 from skawhmm.numerics._paths import without_empty_states
+from skawhmm.utils._parallel import Shared, completed, writable
 
 # Frames per block of the pooled fit; fixed, so that sums do not depend on n_jobs.
 POOL_BLOCK = 16384
@@ -68,101 +73,196 @@ def fit_pooled(sequences, options, n_jobs=None):
         return PooledModel(fit.model, coordinates, 1, fit.n_timesteps, 0.0, 0, True)
     del pool
     blocks = pool_blocks(sequences, coordinates)
-    counts: list[int] = [options.n_components]
-    if options.criterion is not None:
-        counts = list(range(1, options.n_components + 1))
-    fits = [pooled_runs(blocks, coordinates, n, options, n_jobs) for n in counts]
-    return min(fits, key=lambda fit: criterion_value(fit, n_active, options))
+    fits = [pooled_runs(blocks, coordinates, n, options, n_jobs) for n in options.sizes]
+
+    def value(fit):
+        n_free = n_parameters(fit.n_states, n_active, options)
+        return criterion_value(fit, n_free, options)
+
+    return min(fits, key=value)
+
+
+@dataclass(frozen=True)
+class Block:
+    """Some of the sequences of one model: standardized frames, mask, what EM reads."""
+
+    points: np.ndarray
+    seen: np.ndarray
+    data: Data
+
+
+def make_block(points, seen, offsets, coordinates):
+    """Return sequences, one after the other and standardized, as a block."""
+    ends = [0, len(offsets) - 1]
+    data = gaussian_data(coordinates.frames(points), seen, offsets, ends)
+    return Block(points, seen, data)
+
+
+def pooled_fit(sequences, options, n_jobs=None):
+    """Fit one model to all sequences together, for others to lean on.
+
+    The parameters are those of `fit_pooled`.
+
+    Returns
+    -------
+    pooled : PooledModel
+        What other fits lean on.
+
+    fit : Fit
+        The model itself.
+    """
+    pooled = fit_pooled(sequences, options, n_jobs)
+    model = pooled.model
+    means, covars = (part[None] for part in model.states)
+    batch = HMMBatch(
+        model.transmat[None], means, covars, startprobs=model.startprob[None]
+    )
+    shares = np.concatenate(posteriors(batch, sequences)).mean(axis=0)
+    return pooled, Fit(
+        model,
+        shares,
+        ~pooled.coordinates.missing,
+        pooled.n_states,
+        pooled.log_likelihood,
+        pooled.log_likelihood,
+        pooled.n_iter,
+        pooled.converged,
+        pooled.n_timesteps,
+    )
 
 
 def pool_blocks(sequences, coordinates):
-    """Sequences in blocks of fixed size: standardized frames, frames, mask, offsets."""
+    """Sequences in blocks of fixed size."""
     lengths = np.array([len(x) for x in sequences])
     groups = (np.cumsum(lengths) - 1) // POOL_BLOCK
     blocks = []
     for group in np.unique(groups):
         members = np.flatnonzero(groups == group)
         part = np.concatenate([sequences[i] for i in members])
-        z, seen = coordinates.standardized(part.T.copy())
+        points, seen = coordinates.standardized(part.T.copy())
         offsets = np.concatenate([[0], np.cumsum(lengths[members])])
-        blocks.append((z, coordinates.frames(z), seen, offsets))
+        blocks.append(make_block(points, seen, offsets, coordinates))
     return blocks
 
 
-def joined(blocks):
+def joined(blocks, coordinates):
     """One block made of several."""
     if len(blocks) == 1:
         return blocks[0]
-    z, frames = (np.concatenate([block[i] for block in blocks], 1) for i in (0, 1))
+    points = np.concatenate([block.points for block in blocks], axis=1)
     seen = NO_MASK
-    if any(block[2].size for block in blocks):
+    if any(block.seen.size for block in blocks):
         masks = [
-            block[2] if block[2].size else np.ones_like(block[0]) for block in blocks
+            block.seen if block.seen.size else np.ones_like(block.points)
+            for block in blocks
         ]
         seen = np.concatenate(masks, axis=1)
-    sizes = np.concatenate([np.diff(block[3]) for block in blocks])
-    return z, frames, seen, np.concatenate([[0], np.cumsum(sizes)])
+    sizes = np.concatenate([np.diff(block.data.offsets) for block in blocks])
+    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    return make_block(points, seen, offsets, coordinates)
 
 
 def pooled_runs(blocks, coordinates, n_states, options, n_jobs):
     """Best of `n_init` fits of one number of states to all blocks."""
     best: Any = None
+    steps = BlockSteps(options.learner, blocks, options.rule, n_jobs=n_jobs)
     for run in range(options.n_init):
-        z, frames, seen, offsets = joined(blocks)
-        n_used = distinct_count(z, 0, z.shape[1], n_states)
-        bounds = offsets[[0, -1]]
-        starts, _ = start_models(z, frames, seen, offsets, bounds, n_used, options, run)
-        start = Model(*(part[0] for part in starts))
-        del z, frames, seen
-        result = em_over_blocks(blocks, start, options.rule(), n_jobs)
-        if best is None or result[2] > best[2]:
-            best = result
-    model, counts, log_likelihood, n_iter, converged = best
-    model = without_empty_states(model, counts)
-    means, covars = coordinates.raw_emissions(model)
+        pool = joined(blocks, coordinates)
+        n_used = distinct_count(pool.points, 0, pool.points.shape[1], n_states)
+        start, _ = start_models(pool.points, pool.data, n_used, options, run=run)
+        del pool
+        climbs = climb(steps, start)
+        if best is None or climbs.objective[0] > best.objective[0]:
+            best = climbs
+    model = without_empty_states(best.model, best.counts)
     excess = sum(
-        coordinates.excess(frames.shape[1], seen) for _, frames, seen, _ in blocks
+        coordinates.excess(block.points.shape[1], block.seen) for block in blocks
     )
     return PooledModel(
-        model._replace(means=means, covars=covars),
+        model_at(model._replace(states=coordinates.raw_states(model.states)), 0),
         coordinates,
         n_states,
-        sum(frames.shape[1] for _, frames, _, _ in blocks),
-        float(log_likelihood - excess),
-        n_iter,
-        converged,
+        int(steps.n_frames[0]),
+        float(best.log_likelihood[0] - excess),
+        int(best.n_iter[0]),
+        bool(best.converged[0]),
     )
 
 
-def block_expectation(block, model):
-    """E step on one block: log likelihood, statistics, expected frames per state."""
-    _, frames, seen, offsets = block
-    stats = empty_stats(model)
-    post = np.empty((len(model.startprob), frames.shape[1]))
-    value = expectation(model.covars, frames, seen, offsets, model, stats, post)
-    return value, stats, post.sum(axis=1)
+class BlockSteps(Steps):
+    """EM steps of one model whose sequences come in blocks, handed out to workers.
+
+    Sums are taken in the order of the blocks, so that they do not depend on `n_jobs`.
+
+    Parameters
+    ----------
+    family : Emission
+        What the states are.
+
+    blocks : list of Block
+        The sequences.
+
+    rule : Rule
+        What the M step keeps to; without a prior.
+
+    pseudo_count : float, default=0.0
+        Starts, and transitions of each state, added to the expected ones and spread
+        over all.
+
+    n_jobs, verbose : int
+        Number of workers, and whether they show a progress bar.
+    """
+
+    def __init__(
+        self, family, blocks, rule, *, pseudo_count=0.0, n_jobs=None, verbose=0
+    ):
+        self.family = family
+        self.blocks = blocks
+        self.rule = rule
+        self.prior = None
+        self.pseudo_count = pseudo_count
+        self.n_frames = np.array([sum(block.points.shape[1] for block in blocks)])
+        self.n_jobs = n_jobs if self.n_frames[0] >= PARALLEL_FRAMES else 1
+        self.verbose = verbose
+
+    def expectation(self, model, active):
+        """Return the log likelihood and the expected statistics of the model."""
+        n_bytes = sum(block.data.frames.nbytes for block in self.blocks)
+        shared = Shared((self.family, self.blocks, model, active), n_bytes)
+        n_states = model.startprob.shape[1]
+        parts = list(
+            completed(
+                block_expectation,
+                shared,
+                [(b,) for b in range(len(self.blocks))],
+                n_jobs=self.n_jobs,
+                verbose=self.verbose,
+                label=f"EM step of {n_states} states",
+            )
+        )
+        start, moves = (
+            np.full(part.shape, self.pseudo_count / n_states) for part in model[:2]
+        )
+        statistics = tuple(np.zeros_like(part) for part in parts[0][1].statistics)
+        total = Expected(start, moves, np.zeros_like(start), statistics)
+        for _, found in parts:
+            for one, other in zip(
+                (*total[:3], *total.statistics),
+                (*found[:3], *found.statistics),
+                strict=True,
+            ):
+                np.add(one, other, out=one)
+        moments = type(parts[0][1].statistics)(*statistics)
+        return sum(part[0] for part in parts), total._replace(statistics=moments)
 
 
-def em_over_blocks(blocks, model, rule, n_jobs):
-    """EM whose E steps run over blocks of sequences; sums are taken in their order."""
-    n_frames = sum(block[1].shape[1] for block in blocks)
-    previous, n_iter = -np.inf, 0
-    if n_frames < PARALLEL_FRAMES:
-        n_jobs = 1
-    with Parallel(n_jobs=n_jobs, prefer="threads") as parallel:
-        while True:
-            parts = parallel(delayed(block_expectation)(b, model) for b in blocks)
-            log_likelihood = sum(part[0] for part in parts)
-            counts = sum(part[2] for part in parts)
-            converged = log_likelihood - previous <= rule.tol * n_frames
-            if converged or n_iter == rule.max_iter:
-                return model, counts, float(log_likelihood), n_iter, bool(converged)
-            stats = empty_stats(model)
-            for _, part, _ in parts:
-                for total, term in zip(stats, part, strict=True):
-                    np.add(total, term, out=total)
-            model = maximization(model.covars, stats, model, model, rule)
-            previous, n_iter = log_likelihood, n_iter + 1
+def block_expectation(shared, b):
+    """E step on one block."""
+    family, blocks, model, active = shared.value
+    data = Data(*writable(blocks[b].data))
+    startprob, transmat, *states = writable((*model[:2], *model.states))
+    model = Model(startprob, transmat, tuple(states))
+    return family.expectations(data, model, active)
 
 
 def pooled_start_fits(sequences, options, pooled):
@@ -174,7 +274,9 @@ def pooled_start_fits(sequences, options, pooled):
     everything = np.ones(len(sequences), bool)
     for group in groups_of(pool, everything, [], scales, kind):
         starts = group.coordinates.local_model(pooled.model)
-        starts = starts._replace(covars=floored(starts.covars, options.rule().floor))
+        means, covars = starts.states
+        covars = floored(covars, options.learner.floor)
+        starts = starts._replace(states=(means, covars))
         found = finished_fits(climbs_from(group, starts, options), group, options)
         for i, fit in zip(group.members, found, strict=True):
             fits[i] = fit
@@ -192,11 +294,12 @@ def floored(covars, floor):
 def adapted_fits(sequences, options, pooled):
     """Fit every sequence a posteriori with the pooled model as conjugate prior."""
     coordinates, pool = pooled.coordinates, joined_channels(sequences)
-    prior = stacked(coordinates.local_model(pooled.model))
+    local = coordinates.local_model(pooled.model)
     gappy = [[np.isnan(x[:, coordinates.active]).any()] for x in sequences]
     fits: list[Any] = [None] * len(sequences)
     for members in alike(np.array(gappy)):
         group = make_group(pool, members, coordinates=coordinates)
+        prior = stacked([local] * len(members))
         found = finished_fits(climbs_from(group, prior, options), group, options)
         for i, fit in zip(members, found, strict=True):
             fits[i] = completed_fit(fit, sequences[i], coordinates, options)
@@ -206,7 +309,7 @@ def adapted_fits(sequences, options, pooled):
 def completed_fit(fit, x, coordinates, options):
     """Return an adapted fit with the channels that the states say nothing of."""
     missing = np.isnan(x).all(axis=0)
-    means, covars = fit.model.means, fit.model.covars
+    means, covars = fit.model.states
     for c in np.flatnonzero(~coordinates.active | missing):
         mean, variance = still_moments(x[:, c], coordinates, c, options.relevance)
         means[:, c] = mean

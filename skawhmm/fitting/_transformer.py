@@ -1,7 +1,6 @@
 """Sequences in, models out."""
 
 import warnings
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,32 +9,28 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from skawhmm.emissions._categorical import make_categorical
-from skawhmm.emissions._custom import check_table
-from skawhmm.emissions._poisson import Poisson, check_counts
-from skawhmm.fitting._discrete import DiscreteOptions, discrete_fits, fit_all
-from skawhmm.fitting._each import FitOptions, allowed_moves
+from skawhmm.emissions._registry import FAMILIES
 from skawhmm.fitting._hmmlearn_engine import resolve_engine
-from skawhmm.fitting._parallel_fit import (
-    fit_models,
-    make_batch,
-    make_discrete_batch,
-    state_weights,
-)
-from skawhmm.fitting._pooled import fit_pooled
+from skawhmm.fitting._options import FitOptions
+from skawhmm.fitting._parallel_fit import fit_models, fit_pool, make_batch
 from skawhmm.models._batch import HMMBatch
-from skawhmm.models._inference import posteriors
-from skawhmm.sequences._checks import check_complete, check_no_missing, check_sequences
-from skawhmm.sequences._symbols import check_symbols, learned_symbols, symbol_sequences
 from skawhmm.utils._checks import check_choice, check_integer, check_real
 
 OPTIONS = {
-    "emission": ("gaussian", "categorical", "poisson"),
+    "emission": FAMILIES,
     "covariance_type": ("diag", "full", "spherical", "tied"),
     "init": ("kmeans", "pooled"),
     "topology": ("ergodic", "left-to-right", "linear"),
     "weights": ("occupancy", "stationary", "uniform"),
     "missing": ("zero", "common"),
+}
+
+# What parameters must be unless the family of states can do with them.
+ONLY_SOME_FAMILIES: dict[str, Any] = {
+    "symbols": None,
+    "symbol_costs": None,
+    "n_mix": 1,
+    "engine": "batched",
 }
 
 
@@ -238,21 +233,18 @@ class HMMTransformer(TransformerMixin, BaseEstimator):
             The fitted transformer.
         """
         self._check_parameters()
-        sequences = self._learned_sequences(X)
+        self._family, sequences = FAMILIES[self.emission].blank(X, self)
         self.n_features_in_ = sequences[0].shape[1]
+        for name, value in self._family.extras.items():
+            setattr(self, f"{name}_", value)
         largest = np.iinfo(np.int32).max
         self._seed = int(check_random_state(self.random_state).randint(largest))
         self._pooled: Any = None
         self.pooled_model_ = None
         if "pooled" in {self.init, self.prior}:
-            self._check_gaps(sequences)
-            if self.emission == "gaussian":
-                self._pooled = fit_pooled(sequences, self._options(), self.n_jobs)
-                self.pooled_model_ = self._pooled_batch(sequences)
-            else:
-                pooled = fit_all(sequences, self._discrete_options())
-                self._pooled = pooled.model
-                self.pooled_model_ = self._discrete_batch([pooled])
+            self._family.check_gaps(sequences, self)
+            self._pooled, fit = fit_pool(sequences, self._options(), self.n_jobs)
+            self.pooled_model_ = make_batch([fit], self._family, weights=self.weights)
         return self
 
     def transform(self, X: Any) -> HMMBatch:
@@ -270,12 +262,8 @@ class HMMTransformer(TransformerMixin, BaseEstimator):
             ``converged``, ``n_iter``, ``log_likelihood`` and ``n_timesteps``.
         """
         check_is_fitted(self)
-        if self.emission != "gaussian":
-            return self._discrete_models(self._family.checked(X, type(self).__name__))
-        sequences = check_sequences(
-            X, n_features=self.n_features_in_, caller=type(self).__name__
-        )
-        self._check_gaps(sequences)
+        sequences = self._family.checked(X, type(self).__name__)
+        self._family.check_gaps(sequences, self)
         fits = fit_models(
             sequences,
             self._options(),
@@ -286,6 +274,7 @@ class HMMTransformer(TransformerMixin, BaseEstimator):
         self._warn_of_few_states(fits)
         return make_batch(
             fits,
+            self._family,
             weights=self.weights,
             mask_missing=self.missing == "common",
             sequences=sequences if self.keep_sequences else None,
@@ -330,15 +319,12 @@ class HMMTransformer(TransformerMixin, BaseEstimator):
         self._check_engine()
 
     def _check_emission(self):
-        needs: dict[str, Any] = {}
-        if self.emission != "categorical":
-            needs = {"symbols": None, "symbol_costs": None}
-        if self.emission != "gaussian":
-            needs |= {"n_mix": 1, "engine": "batched"}
-        for name, value in needs.items():
+        usable = FAMILIES[self.emission].fit_options
+        for name, value in ONLY_SOME_FAMILIES.items():
             given = getattr(self, name)
             # An array has no truth value to compare with None.
-            if (given is not None) if value is None else (given != value):
+            other = given is not None if value is None else given != value
+            if name not in usable and other:
                 raise ValueError(
                     f"{name} must be {value!r} with emission={self.emission!r}, got "
                     f"{given!r}."
@@ -368,79 +354,6 @@ class HMMTransformer(TransformerMixin, BaseEstimator):
                     f"{getattr(self, name)!r}."
                 )
 
-    def _learned_sequences(self, X):
-        """Return the training sequences, checked; learn what the states are made of."""
-        self._family: Any = None
-        if self.emission == "gaussian":
-            return check_sequences(X, caller=type(self).__name__)
-        if self.emission == "poisson":
-            sequences = check_counts(X, caller=type(self).__name__)
-            self._family = Poisson(np.empty((0, 0, sequences[0].shape[1])))
-            return sequences
-        symbols = self.symbols
-        if symbols is not None:
-            symbols = check_symbols(symbols)
-        elif self.symbol_costs is not None:
-            symbols = np.arange(
-                len(check_table("symbol_costs", "symbol", self.symbol_costs))
-            )
-        else:
-            symbols = learned_symbols(symbol_sequences(X))
-        empty = np.empty((0, 0, len(symbols)))
-        self._family = make_categorical(empty, symbols, self.symbol_costs)
-        self.symbols_ = symbols
-        return self._family.checked(X, type(self).__name__)
-
-    def _discrete_options(self):
-        criterion, n_components = self._sizes()
-        return DiscreteOptions(
-            family=self._family,
-            allowed=partial(allowed_moves, self.topology),
-            n_components=n_components,
-            ordered=self.topology != "ergodic",
-            n_init=self.n_init,
-            max_iter=self.max_iter,
-            tol=self.tol,
-            relevance=self.relevance if self.prior == "pooled" else 0.0,
-            criterion=criterion,
-            seed=self._seed,
-        )
-
-    def _discrete_models(self, sequences):
-        fits = fit_models(
-            sequences,
-            self._discrete_options(),
-            pooled=self._pooled,
-            fit=discrete_fits,
-            n_jobs=self.n_jobs,
-            verbose=self.verbose,
-        )
-        self._warn_of_few_states(fits)
-        return self._discrete_batch(fits, sequences if self.keep_sequences else None)
-
-    def _discrete_batch(self, fits, sequences=None):
-        return make_discrete_batch(
-            fits,
-            self._family,
-            weights=self.weights,
-            sequences=sequences,
-        )
-
-    def _check_gaps(self, sequences):
-        reason = None
-        if self.emission != "gaussian":
-            return
-        if self.covariance_type in {"full", "tied"}:
-            reason = f"covariance_type={self.covariance_type!r}"
-        elif self.engine != "batched":
-            reason = f"engine={self.engine!r}"
-        if reason is None:
-            return
-        if "pooled" in {self.init, self.prior}:
-            check_no_missing(sequences, f"{reason} with a pooled model")
-        else:
-            check_complete(sequences, reason)
-
     def _sizes(self):
         """Return how the number of states is chosen, and the number or the largest."""
         if isinstance(self.n_components, str):
@@ -462,17 +375,8 @@ class HMMTransformer(TransformerMixin, BaseEstimator):
             criterion=criterion,
             seed=self._seed,
             engine=resolve_engine(self.engine, self.covariance_type),
+            family=self._family,
         )
-
-    def _pooled_batch(self, sequences):
-        model = self._pooled.model
-        parts = model.transmat[None], model.means[None], model.covars[None]
-        batch = HMMBatch(*parts, startprobs=model.startprob[None])
-        if self.weights == "stationary":
-            return batch
-        shares = np.concatenate(posteriors(batch, sequences)).mean(axis=0)
-        weights = state_weights([shares], self.weights)
-        return HMMBatch(*parts, startprobs=model.startprob[None], weights=weights)
 
     def _warn_of_few_states(self, fits):
         if isinstance(self.n_components, str) or self._pooled is not None:

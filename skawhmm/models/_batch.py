@@ -1,6 +1,7 @@
 """The container of models: a stack of hidden Markov models as arrays."""
 
 import hashlib
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from os import PathLike
@@ -10,30 +11,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skawhmm.emissions._categorical import make_categorical
+from skawhmm.emissions._checks import check_finite, check_probabilities
 from skawhmm.emissions._custom import check_state_costs
-from skawhmm.emissions._discrete import Discrete
-from skawhmm.emissions._gaussian import Gaussian
-from skawhmm.emissions._poisson import Poisson
+from skawhmm.emissions._registry import FAMILIES, family_of_hmmlearn
 from skawhmm.models._archive import load_arrays, save_arrays
 from skawhmm.models._checks import (
     as_arrays,
     check_carried,
     check_concatenable,
-    check_covariances,
-    check_emission_rows,
-    check_finite,
     check_info,
     check_model_shapes,
-    check_not_negative,
     check_observed,
-    check_probabilities,
-)
-from skawhmm.models._hmmlearn import (
-    arrays_from_hmmlearn,
-    discrete_for_hmmlearn,
-    discrete_from_hmmlearn,
-    model_for_hmmlearn,
 )
 from skawhmm.models._inference import (
     best_paths,
@@ -47,8 +35,8 @@ from skawhmm.utils._checks import check_integer, check_paired, check_seed
 FILE_KIND = "skawhmm.HMMBatch"
 FILE_VERSION = 1
 
-# What builds the models of a file, by the kind of their states.
-CONSTRUCTORS = {"categorical": "from_emissionprobs", "poisson": "from_rates"}
+# What a batch is made of; all else follows from it.
+PARTS = ("emission", "transmats", "weights", "startprobs", "_info", "sequences")
 
 
 class HMMBatch:
@@ -136,36 +124,65 @@ class HMMBatch:
         info: Mapping[str, ArrayLike] | None = None,
         sequences: Sequence[ArrayLike] | None = None,
     ) -> None:
-        given = {
-            "transmats": as_arrays("transmats", transmats, (2,)),
-            "means": as_arrays("means", means, (2,)),
-            "covars": as_arrays("covars", covars, (2, 3)),
-        }
-        if weights is not None:
-            given["weights"] = as_arrays("weights", weights, (1,))
-        if startprobs is not None:
-            given["startprobs"] = as_arrays("startprobs", startprobs, (1,))
-        counts = check_model_shapes(given)
-        stacks = {name: _stack(name, given[name], counts) for name in given}
-        for name, stack in stacks.items():
-            check_finite(name, stack)
-        for name in {"transmats", "weights", "startprobs"} & stacks.keys():
-            stacks[name] = check_probabilities(name, stacks[name])
-        stacks["covars"] = check_covariances(stacks["covars"])
-        if observed is not None:
-            observed = check_observed(observed, *stacks["means"].shape[::2])
-        emission = Gaussian(stacks["means"], stacks["covars"], observed)
-        if "weights" not in stacks:
-            start = stacks.get("startprobs", _equal_shares(counts))
-            stacks["weights"] = stationary_law(stacks["transmats"], start)
-        self._set(
-            emission,
-            stacks["transmats"],
-            stacks["weights"],
-            stacks.get("startprobs", stacks["weights"]),
-            check_info(info or {}, len(counts)),
-            check_carried(sequences, len(counts), emission.n_features),
+        self._build(
+            FAMILIES["gaussian"],
+            transmats,
+            {"means": means, "covars": covars},
+            weights=weights,
+            startprobs=startprobs,
+            observed=observed,
+            info=info,
+            sequences=sequences,
         )
+
+    def _build(
+        self,
+        family,
+        transmats,
+        states,
+        *,
+        shared=None,
+        weights=None,
+        startprobs=None,
+        observed=None,
+        info=None,
+        sequences=None,
+    ):
+        """Check what makes models, and set it.
+
+        Parameters
+        ----------
+        family : type
+            What the states are, a subclass of `Emission`.
+
+        states : dict of array-like
+            Its parameters, by name.
+
+        shared : dict, default=None
+            What all models share, by name; parts that are None are left out.
+
+        transmats, weights, startprobs, observed, info, sequences : object
+            As in the constructor.
+        """
+        stacks, _ = _checked_stacks(transmats, states, weights, startprobs, family)
+        chain = stacks["transmats"], stacks["weights"], stacks["startprobs"]
+        extras = {name: v for name, v in (shared or {}).items() if v is not None}
+        is_state = (chain[1] > 0) | (chain[2] > 0)
+        emission = family.from_arrays({**stacks, **extras}, is_state)
+        n_models = len(chain[0])
+        if observed is not None:
+            emission.observed = check_observed(observed, n_models, emission.n_features)
+        if sequences is not None and not emission.keeps_sequences:
+            sequences = emission.checked(sequences, "HMMBatch")
+        carried = check_carried(sequences, n_models, emission.n_features)
+        self._set(emission, *chain, check_info(info or {}, n_models), carried)
+
+    @classmethod
+    def _of(cls, family, transmats, states, **parts):
+        """Return models of some family; the parameters are those of `_build`."""
+        batch = cls.__new__(cls)
+        batch._build(family, transmats, states, **parts)
+        return batch
 
     def _set(self, emission, transmats, weights, startprobs, info, sequences):
         arrays = [transmats, weights, startprobs, *emission.parameters.values()]
@@ -173,34 +190,21 @@ class HMMBatch:
             arrays.append(emission.observed)
         for array in [*arrays, *info.values()]:
             _read_only(array)
-        vars(self).update(
-            emission=emission,
-            transmats=transmats,
-            weights=weights,
-            startprobs=startprobs,
-            sequences=sequences,
-            _info=info,
-        )
+        parts = emission, transmats, weights, startprobs, info, sequences
+        vars(self).update(zip(PARTS, parts, strict=True))
 
-    @classmethod
-    def _from_parts(
-        cls, emission, transmats, weights, startprobs, info, sequences=None
-    ):
-        """Build a batch from arrays that are known to be valid."""
-        batch = cls.__new__(cls)
-        batch._set(emission, transmats, weights, startprobs, info, sequences)
+    def _changed(self, **parts):
+        """Return a copy with some of its `PARTS`, known to be valid, replaced."""
+        batch = type(self).__new__(type(self))
+        batch._set(*({**self.__getstate__(), **parts}.values()))
         return batch
 
+    def _bare(self):
+        """Return the models without info columns and sequences."""
+        return self._changed(_info={}, sequences=None)
+
     def __getstate__(self) -> dict[str, Any]:
-        names = (
-            "emission",
-            "transmats",
-            "weights",
-            "startprobs",
-            "_info",
-            "sequences",
-        )
-        return {name: vars(self)[name] for name in names}
+        return {name: vars(self)[name] for name in PARTS}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self._set(*state.values())
@@ -210,13 +214,13 @@ class HMMBatch:
 
     @property
     def means(self) -> NDArray[np.float64]:
-        """Means of the states."""
-        return self.emission.means
+        """Means of the states, of models with Gaussian states."""
+        return self._parameter("means")
 
     @property
     def covars(self) -> NDArray[np.float64]:
-        """Variances or covariance matrices of the states."""
-        return self.emission.covars
+        """Variances or covariance matrices, of models with Gaussian states."""
+        return self._parameter("covars")
 
     @property
     def emissionprobs(self) -> NDArray[np.float64]:
@@ -234,7 +238,7 @@ class HMMBatch:
         return self._parameter("symbols")
 
     def _parameter(self, name):
-        known = {**self.emission.parameters, **getattr(self.emission, "extras", {})}
+        known = {**self.emission.parameters, **self.emission.extras}
         if name not in known:
             raise AttributeError(
                 f"Models with states of kind {self.emission.name!r} have no {name}."
@@ -253,8 +257,8 @@ class HMMBatch:
 
     @property
     def covariance_type(self) -> str:
-        """Either "diag" or "full"."""
-        return self.emission.covariance_type
+        """Either "diag" or "full", of models with Gaussian states."""
+        return self.emission.gaussian("covariance_type needs").covariance_type
 
     @property
     def n_features(self) -> int:
@@ -320,13 +324,13 @@ class HMMBatch:
             rows = np.atleast_1d(np.arange(len(self))[index])
         if rows.ndim > 1:
             raise IndexError(f"HMMBatch has one axis, the models; got {key!r}.")
-        return self._from_parts(
-            self.emission[rows],
-            self.transmats[rows],
-            self.weights[rows],
-            self.startprobs[rows],
-            {name: column[rows] for name, column in self._info.items()},
-            None if self.sequences is None else [self.sequences[n] for n in rows],
+        return self._changed(
+            emission=self.emission[rows],
+            transmats=self.transmats[rows],
+            weights=self.weights[rows],
+            startprobs=self.startprobs[rows],
+            _info={name: column[rows] for name, column in self._info.items()},
+            sequences=self.sequences and [self.sequences[n] for n in rows],
         )
 
     def __iter__(self) -> "Iterator[HMMBatch]":
@@ -378,18 +382,15 @@ class HMMBatch:
         }
 
     def _padded(self, size):
-        """Return the batch with `size` states a model."""
-        counts = np.full(len(self), self.transmats.shape[1])
+        """Return the batch with `size` states per model."""
         if size == self.transmats.shape[1]:
             return self
-        return self._from_parts(
-            self.emission.padded(size),
-            _padded("transmats", self.transmats, counts, size),
-            _padded("weights", self.weights, counts, size),
-            _padded("startprobs", self.startprobs, counts, size),
-            self._info,
-            self.sequences,
-        )
+        counts = np.full(len(self), self.transmats.shape[1])
+        chain = {
+            name: _padded(name, getattr(self, name), counts, size)
+            for name in ("transmats", "weights", "startprobs")
+        }
+        return self._changed(emission=self.emission.padded(size), **chain)
 
     @classmethod
     def concatenate(cls, batches: "Sequence[HMMBatch]") -> "HMMBatch":
@@ -418,18 +419,22 @@ class HMMBatch:
             return batches[0]
         size = max(batch.transmats.shape[1] for batch in batches)
         padded = [batch._padded(size) for batch in batches]
-        return cls._from_parts(
-            family.concatenate([batch.emission for batch in padded]),
-            np.concatenate([batch.transmats for batch in padded]),
-            np.concatenate([batch.weights for batch in padded]),
-            np.concatenate([batch.startprobs for batch in padded]),
-            {
-                name: np.concatenate([batch._info[name] for batch in padded])
-                for name in padded[0]._info
-            },
-            None
-            if any(batch.sequences is None for batch in padded)
-            else [sequence for batch in padded for sequence in batch.sequences],
+        chain = {
+            name: np.concatenate([getattr(batch, name) for batch in padded])
+            for name in ("transmats", "weights", "startprobs")
+        }
+        columns = {
+            name: np.concatenate([batch._info[name] for batch in padded])
+            for name in padded[0]._info
+        }
+        sequences = None
+        if all(batch.sequences is not None for batch in padded):
+            sequences = [sequence for batch in padded for sequence in batch.sequences]
+        return batches[0]._changed(
+            emission=family.concatenate([batch.emission for batch in padded]),
+            **chain,
+            _info=columns,
+            sequences=sequences,
         )
 
     def save(self, path: str | PathLike[str]) -> None:
@@ -440,7 +445,7 @@ class HMMBatch:
         path : str or path-like
             The file, usually named ``*.npz``; it is replaced if it exists.
         """
-        if not isinstance(self.emission, Gaussian | Discrete):
+        if not self.emission.is_stored:
             raise TypeError(
                 "Only models with Gaussian states, symbols or counts can be saved, got "
                 f"states of kind {self.emission.name!r}."
@@ -477,9 +482,16 @@ class HMMBatch:
         }
         if not header["masked"]:
             del arrays["observed"]
-        if header["emission"] in CONSTRUCTORS:
-            return getattr(cls, CONSTRUCTORS[header["emission"]])(**arrays, info=info)
-        return cls(**arrays, info=info)
+        family = FAMILIES.get(header["emission"])
+        if family is None:
+            raise ValueError(
+                f"{os.fspath(path)!r} must hold states of a known kind, one of "
+                f"{list(FAMILIES)}, got {header['emission']!r}."
+            )
+        states = {name: arrays.pop(name) for name in family.parameter_names}
+        shared = {n: arrays.pop(n) for n in family.shared_names if n in arrays}
+        chain = arrays.pop("transmats")
+        return cls._of(family, chain, states, shared=shared, info=info, **arrays)
 
     @classmethod
     def from_state_costs(
@@ -541,8 +553,12 @@ class HMMBatch:
         array([[0.   , 0.707],
                [0.707, 0.   ]])
         """
-        bare, sizes = cls._bare(transmats, weights, startprobs, info)
-        return bare._with_emission(check_state_costs(cost, states, sizes))
+        stacks, sizes = _checked_stacks(transmats, {}, weights, startprobs)
+        chain = stacks["transmats"], stacks["weights"], stacks["startprobs"]
+        batch = cls.__new__(cls)
+        family = check_state_costs(cost, states, sizes)
+        batch._set(family, *chain, check_info(info or {}, len(sizes)), None)
+        return batch
 
     @classmethod
     def from_emissionprobs(
@@ -610,10 +626,16 @@ class HMMBatch:
         >>> models.score(["aab"]).shape
         (1, 2)
         """
-        bare, sizes = cls._bare(transmats, weights, startprobs, info)
-        states = bare._state_rows("emissionprobs", emissionprobs, sizes)
-        family = make_categorical(states, symbols, symbol_costs)
-        return bare._with_emission(family, sequences)
+        return cls._of(
+            FAMILIES["categorical"],
+            transmats,
+            {"emissionprobs": emissionprobs},
+            shared={"symbols": symbols, "symbol_costs": symbol_costs},
+            weights=weights,
+            startprobs=startprobs,
+            info=info,
+            sequences=sequences,
+        )
 
     @classmethod
     def from_rates(
@@ -661,46 +683,14 @@ class HMMBatch:
         >>> hmm_distance(quiet, busy, alpha=0)
         1.0
         """
-        bare, sizes = cls._bare(transmats, weights, startprobs, info)
-        states = bare._state_rows("rates", rates, sizes)
-        return bare._with_emission(Poisson(states), sequences)
-
-    @classmethod
-    def _bare(cls, transmats, weights, startprobs, info):
-        """Return chains whose states mean nothing yet, and their numbers of states."""
-        chains = as_arrays("transmats", transmats, (2,))
-        blank = [np.zeros((len(chain), 1)) for chain in chains]
-        bare = cls(
-            chains, blank, blank, weights=weights, startprobs=startprobs, info=info
-        )
-        return bare, np.array([len(chain) for chain in chains])
-
-    def _state_rows(self, name, values, sizes):
-        """Return the checked parameters of the states of bare chains."""
-        rows = as_arrays(name, values, (2,))
-        check_emission_rows(name, rows, sizes)
-        stack = _stack(name, rows, sizes)
-        check_finite(name, stack)
-        padding = (self.weights == 0) & (self.startprobs == 0) & ~stack.any(axis=2)
-        if name == "emissionprobs":
-            stack = np.where(padding[..., None], 1 / stack.shape[2], stack)
-            stack = check_probabilities(name, stack)
-            return np.where(padding[..., None], 0.0, stack)
-        check_not_negative(name, stack)
-        return stack
-
-    def _with_emission(self, emission, sequences=None):
-        """Return bare chains with states of some family."""
-        if sequences is not None:
-            sequences = emission.checked(sequences, "HMMBatch")
-            sequences = check_carried(sequences, len(self), emission.n_features)
-        return self._from_parts(
-            emission,
-            self.transmats,
-            self.weights,
-            self.startprobs,
-            self._info,
-            sequences,
+        return cls._of(
+            FAMILIES["poisson"],
+            transmats,
+            {"rates": rates},
+            weights=weights,
+            startprobs=startprobs,
+            info=info,
+            sequences=sequences,
         )
 
     @classmethod
@@ -723,10 +713,11 @@ class HMMBatch:
             The models.
         """
         models = models if isinstance(models, Sequence | np.ndarray) else [models]
-        constructor, arrays = discrete_from_hmmlearn(models)
-        if constructor is not None:
-            return getattr(cls, constructor)(**arrays, weights=weights)
-        return cls(**arrays_from_hmmlearn(models), weights=weights)
+        family = family_of_hmmlearn(models)
+        arrays = family.hmmlearn_arrays(models)
+        states = {name: arrays[name] for name in family.parameter_names}
+        chain, starts = arrays["transmats"], arrays["startprobs"]
+        return cls._of(family, chain, states, weights=weights, startprobs=starts)
 
     def to_hmmlearn(self, index: int = 0) -> Any:
         """Return one model as a fitted model of hmmlearn.
@@ -743,19 +734,10 @@ class HMMBatch:
             from 0), a ``PoissonHMM`` if it emits counts.
         """
         size = self.n_components[index]
-        if isinstance(self.emission, Discrete):
-            return discrete_for_hmmlearn(
-                self.transmats[index, :size, :size],
-                self.emission.parameter,
-                self.emission.states[index, :size],
-                self.startprobs[index, :size],
-            )
-        return model_for_hmmlearn(
-            self.transmats[index, :size, :size],
-            self.means[index, :size],
-            self.covars[index, :size],
-            self.startprobs[index, :size],
-        )
+        model = self.emission.hmmlearn_model(index, size)
+        model.startprob_ = self.startprobs[index, :size].copy()
+        model.transmat_ = self.transmats[index, :size, :size].copy()
+        return model
 
     def score(self, X: Any, *, n_jobs: int | None = None) -> NDArray[np.float64]:
         """Return the log likelihood of every sequence under every model.
@@ -846,6 +828,27 @@ class HMMBatch:
 def _read_only(array):
     array.flags.writeable = False
     return array
+
+
+def _checked_stacks(transmats, states, weights, startprobs, family=None):
+    """Return chains and parameters, checked and padded, and numbers of states."""
+    given = {"transmats": as_arrays("transmats", transmats, (2,))}
+    for name, values in states.items():
+        given[name] = as_arrays(name, values, family.parameter_axes.get(name, (2,)))
+    for name, values in (("weights", weights), ("startprobs", startprobs)):
+        if values is not None:
+            given[name] = as_arrays(name, values, (1,))
+    counts = check_model_shapes(given, tuple(states))
+    stacks = {name: _stack(name, given[name], counts) for name in given}
+    for name, stack in stacks.items():
+        check_finite(name, stack)
+    for name in {"transmats", "weights", "startprobs"} & stacks.keys():
+        stacks[name] = check_probabilities(name, stacks[name])
+    if weights is None:
+        start = stacks.get("startprobs", _equal_shares(counts))
+        stacks["weights"] = stationary_law(stacks["transmats"], start)
+    stacks.setdefault("startprobs", stacks["weights"])
+    return stacks, counts
 
 
 def _stack(name, arrays, counts):

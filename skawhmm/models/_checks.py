@@ -4,13 +4,6 @@ from typing import Any
 
 import numpy as np
 
-# Probabilities given in single precision sum to one within this.
-SUM_TOLERANCE = 1e-6
-# Sums closer to one than this are left as they are; others are divided out.
-SUM_ROUNDING = 1e-12
-# A covariance may miss symmetry or positivity by this share of its largest entry.
-COVARIANCE_TOLERANCE = 1e-8
-
 
 def as_arrays(name, values, n_axes):
     """Return one float array a model, of one of the given numbers of axes.
@@ -54,13 +47,16 @@ def as_arrays(name, values, n_axes):
     return arrays
 
 
-def check_model_shapes(arrays):
+def check_model_shapes(arrays, states):
     """Check that the arrays of each model agree in states and features.
 
     Parameters
     ----------
     arrays : dict of list of ndarray
-        Arguments by name, one entry a model; "transmats", "means" and "covars" first.
+        Arguments by name, one entry per model.
+
+    states : tuple of str
+        Which of them are parameters of states.
 
     Returns
     -------
@@ -69,166 +65,35 @@ def check_model_shapes(arrays):
     """
     counts = {name: len(entries) for name, entries in arrays.items()}
     if len(set(counts.values())) > 1:
-        raise ValueError(f"All arguments must have one entry a model, got {counts}.")
+        raise ValueError(f"All arguments must have one entry per model, got {counts}.")
     if counts["transmats"] == 0:
         raise ValueError("transmats must hold at least one model, got none.")
-    n_features = arrays["means"][0].shape[1]
-    if n_features == 0:
-        raise ValueError("means must have at least one feature, got none.")
+    n_features = arrays[states[0]][0].shape[1] if states else 0
+    if states and n_features == 0:
+        raise ValueError(f"{states[0]} must have at least one feature, got none.")
     n_components = np.array([len(transmat) for transmat in arrays["transmats"]])
     if n_components.min() == 0:
         n = int(np.argmin(n_components))
         raise ValueError(f"Each model must have a state, got none in model {n}.")
-    n_axes = [entry.ndim for entry in arrays["covars"]]
-    if min(n_axes) != max(n_axes):
-        n, other = n_axes.index(2), n_axes.index(3)
-        raise ValueError(
-            "covars must be variances in all models or matrices in all, got variances "
-            f"in model {n} and matrices in model {other}."
-        )
+    for name in states:
+        n_axes = [entry.ndim for entry in arrays[name]]
+        if min(n_axes) != max(n_axes):
+            n, other = n_axes.index(2), n_axes.index(3)
+            raise ValueError(
+                f"{name} must be variances in all models or matrices in all, got "
+                f"variances in model {n} and matrices in model {other}."
+            )
     sizes = n_components.tolist()
     for name, entries in arrays.items():
         for n, (entry, size) in enumerate(zip(entries, sizes, strict=True)):
-            last = {"transmats": size, "means": n_features, "covars": n_features}
-            axes = (last[name],) * (entry.ndim - 1) if name in last else ()
+            width = {"transmats": size, **dict.fromkeys(states, n_features)}.get(name)
+            axes = () if width is None else (width,) * (entry.ndim - 1)
             if entry.shape != (size, *axes):
                 raise ValueError(
-                    f"{name} of model {n} must have shape {(size, *axes)} "
-                    f"({size} states, {n_features} features), got {entry.shape}."
+                    f"{name} of model {n} must have shape {(size, *axes)} ({size} "
+                    f"states, {n_features} features), got {entry.shape}."
                 )
     return n_components
-
-
-def check_finite(name, stack):
-    """Check that a stack of models has neither NaN nor infinity.
-
-    Parameters
-    ----------
-    name : str
-        The argument as the caller knows it.
-
-    stack : ndarray of shape (n_models, n_components, ...)
-        The values.
-    """
-    bad = np.argwhere(~np.isfinite(stack))
-    if len(bad):
-        value, (n, state) = stack[tuple(bad[0])], bad[0][:2]
-        raise ValueError(
-            f"{name} must be finite, got {value} in model {n}, state {state}."
-        )
-
-
-def check_probabilities(name, stack):
-    """Check that the last axis holds probabilities, and divide their rounding out.
-
-    Parameters
-    ----------
-    name : str
-        The argument as the caller knows it.
-
-    stack : ndarray of shape (n_models, n_components[, n_components])
-        The laws.
-
-    Returns
-    -------
-    stack : ndarray of the same shape
-        Laws that sum to one.
-    """
-    totals = stack.sum(axis=-1)
-    for wrong, wanted, values in (
-        (stack.min(axis=-1) < 0, "not be negative", stack.min(axis=-1)),
-        (np.abs(totals - 1) > SUM_TOLERANCE, "sum to one", totals),
-    ):
-        if wrong.any():
-            n, *state = np.argwhere(wrong)[0]
-            where = f"model {n}" + (f", state {state[0]}" if state else "")
-            raise ValueError(
-                f"{name} must {wanted}, got {values[(n, *state)]} in {where}."
-            )
-    off = np.abs(totals - 1) > SUM_ROUNDING
-    return np.where(off[..., None], stack / totals[..., None], stack)
-
-
-def check_covariances(covars):
-    """Check that covariances are symmetric and positive semidefinite.
-
-    Parameters
-    ----------
-    covars : ndarray of shape (n_models, n_components, n_features[, n_features])
-        The covariances.
-
-    Returns
-    -------
-    covars : ndarray of the same shape
-        Covariances that are symmetric to the last bit.
-    """
-    if covars.ndim == 3:
-        least = covars.min(axis=-1)
-        _raise_at(least < 0, "covars must not be negative, got", least)
-        return covars
-    turned = covars.swapaxes(2, 3)
-    slack = COVARIANCE_TOLERANCE * np.abs(covars).max(axis=(2, 3))
-    gap = np.abs(covars - turned).max(axis=(2, 3))
-    _raise_at(gap > slack, "covars must be symmetric, got entries that differ by", gap)
-    covars = (covars + turned) / 2
-    least = np.linalg.eigvalsh(covars)[..., 0]
-    _raise_at(
-        least < -slack,
-        "covars must be positive semidefinite, got the eigenvalue",
-        least,
-    )
-    return covars
-
-
-def _raise_at(wrong, message, values):
-    if wrong.any():
-        n, state = np.argwhere(wrong)[0]
-        raise ValueError(f"{message} {values[n, state]} in model {n}, state {state}.")
-
-
-def check_emission_rows(name, rows, sizes):
-    """Check that parameters have one row for each state of each model.
-
-    Parameters
-    ----------
-    name : str
-        The argument as the caller knows it.
-
-    rows : list of ndarray of two axes
-        One entry a model.
-
-    sizes : ndarray of shape (n_models,)
-        Number of states of each model.
-    """
-    if len(rows) != len(sizes):
-        raise ValueError(
-            f"{name} must have one entry for each of {len(sizes)} models, got "
-            f"{len(rows)}."
-        )
-    width = rows[0].shape[1]
-    if width == 0:
-        raise ValueError(f"{name} must have at least one column, got none.")
-    for n, (entry, size) in enumerate(zip(rows, sizes.tolist(), strict=True)):
-        if entry.shape != (size, width):
-            raise ValueError(
-                f"{name} of model {n} must have shape {(size, width)} ({size} states), "
-                f"got {entry.shape}."
-            )
-
-
-def check_not_negative(name, stack):
-    """Check that the parameters of all states are not negative.
-
-    Parameters
-    ----------
-    name : str
-        The argument as the caller knows it.
-
-    stack : ndarray of shape (n_models, n_components, n_values)
-        The values.
-    """
-    least = stack.min(axis=-1)
-    _raise_at(least < 0, f"{name} must not be negative, got", least)
 
 
 def check_observed(observed, n_models, n_features):

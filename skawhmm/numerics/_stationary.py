@@ -29,23 +29,3 @@ def stationary_law(transmats, startprobs):
     return stationary_laws(
         np.ascontiguousarray(transmats), np.ascontiguousarray(startprobs)
     )
-
-
-def covariance_roots(covars):
-    r"""Factors :math:`L` with :math:`\Sigma = L L^\top`, singular matrices included.
-
-    Parameters
-    ----------
-    covars : ndarray of shape (..., n_features, n_features)
-        Symmetric positive semidefinite matrices :math:`\Sigma`.
-
-    Returns
-    -------
-    roots : ndarray of shape (..., n_features, n_features)
-        The factors :math:`L`: eigenvectors scaled by the roots of their eigenvalues,
-        largest first.
-    """
-    values, vectors = np.linalg.eigh(covars)
-    # Rounding turns the zero eigenvalues of a singular matrix slightly negative.
-    roots = vectors * np.sqrt(np.maximum(values, 0))[..., None, :]
-    return np.ascontiguousarray(roots[..., ::-1])

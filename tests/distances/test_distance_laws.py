@@ -47,9 +47,7 @@ def models(request, make_batch):
     sizes[7] = 12
     batch = make_batch(20, sizes, 3, kind, seed=2, observed=observed)
     sequences, _ = sample_sequences(batch, 15, range(20))
-    return HMMBatch._from_parts(
-        batch.emission, batch.transmats, batch.weights, batch.startprobs, {}, sequences
-    )
+    return batch._changed(sequences=sequences)
 
 
 @pytest.fixture

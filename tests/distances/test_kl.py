@@ -3,13 +3,13 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from skawhmm import KL, HMMBatch, hmm_distance, pairwise_hmm_distances
-from skawhmm.distances._kl import (
-    divergence_rates,
-    models_on,
+from skawhmm.distances._kl import divergence_rates, models_on
+from skawhmm.emissions._gaussian_scores import (
+    make_densities,
     packed_sequences,
     paired_log_likelihoods,
 )
-from skawhmm.models._inference import chains, make_emissions, sample_sequences
+from skawhmm.models._inference import chains, sample_sequences
 
 METHODS = ["monte_carlo", "variational", "data"]
 
@@ -26,7 +26,7 @@ def scores(models, sequences, rows, columns):
     _, transmats, sizes = chains(models, None)
     return paired_log_likelihoods(
         packed_sequences(sequences),
-        make_emissions(models),
+        make_densities(models.emission),
         np.array(models.weights),
         transmats,
         sizes,

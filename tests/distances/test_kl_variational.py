@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from skawhmm import KL, HMMBatch, hmm_distance, pairwise_hmm_distances
-from skawhmm.distances._kl_variational import state_divergences
+from skawhmm.emissions._gaussian_divergences import state_divergences
 
 BOUND = KL(method="variational", symmetric=False)
 

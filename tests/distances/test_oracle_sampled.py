@@ -9,11 +9,7 @@ from numpy.testing import assert_allclose
 
 from skawhmm import HMMBatch
 from skawhmm.distances._components import marginal_components, transition_components
-from skawhmm.distances._kl import (
-    divergence_rates,
-    packed_sequences,
-    paired_log_likelihoods,
-)
+from skawhmm.distances._kl import divergence_rates
 from skawhmm.distances._registration import power_cost
 from skawhmm.distances._sampled_registration import (
     mixture_posteriors,
@@ -21,7 +17,12 @@ from skawhmm.distances._sampled_registration import (
 from skawhmm.distances._sampled_registration_kernels import (
     sampled_registrations,
 )
-from skawhmm.models._inference import chains, make_emissions
+from skawhmm.emissions._gaussian_scores import (
+    make_densities,
+    packed_sequences,
+    paired_log_likelihoods,
+)
+from skawhmm.models._inference import chains
 
 N_CASES = 100
 POWERS = (0.5, 1.0, 1.5, 2.0)
@@ -109,7 +110,7 @@ def test_kl_matches_the_oracle(case):
     _, transmats, sizes = chains(models, None)
     scores, ranks = paired_log_likelihoods(
         packed,
-        make_emissions(models),
+        make_densities(models.emission),
         np.array(models.weights),
         transmats,
         sizes,

@@ -325,8 +325,11 @@ def test_other_alphabets_and_costs_do_not_mix(rng):
         ({"emissionprobs": [[[1.5, -0.5]]]}, "emissionprobs must not be negative"),
         ({"emissionprobs": [[[np.nan, 1.0]]]}, "emissionprobs must be finite"),
         ({"emissionprobs": [[[1.0]] * 2]}, r"model 0 must have shape \(1, 1\)"),
-        ({"emissionprobs": [[[1.0]]] * 2}, "entry for each of 1 models, got 2"),
-        ({"emissionprobs": [np.empty((1, 0))]}, "at least one column, got none"),
+        (
+            {"emissionprobs": [[[1.0]]] * 2},
+            "one entry per model, got {'transmats': 1, 'emissionprobs': 2}",
+        ),
+        ({"emissionprobs": [np.empty((1, 0))]}, "at least one feature, got none"),
         ({"symbols": "abc"}, "must name the 2 symbols of emissionprobs, got 3"),
         ({"symbols": "aa"}, "symbols must be distinct, got 'a' twice"),
         ({"symbols": [0.5, 1]}, "symbols must list the strings or integers"),

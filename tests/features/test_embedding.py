@@ -30,9 +30,10 @@ def small():
 
 def path_statistics(x, model):
     """Statistics by the sum over all paths of states, weighted by their probability."""
-    n_components = len(model.means)
-    densities = np.exp(-0.5 * (x[:, None] - model.means) ** 2 / model.covars) / np.sqrt(
-        2 * np.pi * model.covars
+    means, covars = model.states
+    n_components = len(means)
+    densities = np.exp(-0.5 * (x[:, None] - means) ** 2 / covars) / np.sqrt(
+        2 * np.pi * covars
     )
     emit = densities.prod(axis=2)
     post = np.zeros((len(x), n_components))
@@ -64,7 +65,7 @@ def test_statistics_are_sums_over_paths(n_timesteps, sequences, small, rng):
     stats = relative_statistics([(x.T.copy(), np.empty((0, 0)))], model)
     post, moves = path_statistics(x, model)
     weights = time_shares(n_timesteps)[:, :, None] * post
-    gaps = x[:, None] - model.means
+    gaps = x[:, None] - model.states[0]
     assert_allclose(stats.occupancies[0], weights.sum(axis=1), rtol=1e-10)
     assert_allclose(stats.moves[0], moves, rtol=1e-10, atol=1e-14)
     firsts = np.einsum("ptk,tkc->pkc", weights, gaps)

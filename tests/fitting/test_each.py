@@ -1,5 +1,6 @@
 import itertools
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -8,9 +9,9 @@ from hmmlearn.hmm import GMMHMM, GaussianHMM
 from numpy.testing import assert_allclose, assert_array_equal
 
 from skawhmm.fitting._coordinates import pooled_coordinates
-from skawhmm.fitting._each import FitOptions, n_parameters, start_models
-from skawhmm.fitting._em import Model, Rule
-from skawhmm.fitting._em_loop import em
+from skawhmm.fitting._each import gaussian_data, n_parameters, start_models
+from skawhmm.fitting._em_loop import Rule, Steps, climb, model_at
+from skawhmm.fitting._options import FitOptions
 from skawhmm.fitting._parallel_fit import (
     fit_models,
     gaussian_fits,
@@ -42,43 +43,49 @@ def draws(rng, n, **kwargs):
     return [draw(rng, **kwargs)[0] for _ in range(n)]
 
 
+def batch_of(fits, **kwargs):
+    """The batch that fits of Gaussian states make."""
+    return make_batch(fits, FitOptions().learner, **kwargs)
+
+
+def arrays_of(fit):
+    """All parameters of a fitted model."""
+    return (*fit.model[:2], *fit.model.states)
+
+
 def fit_sequence(x, options, pooled=None):
     """The fit of one sequence."""
     return gaussian_fits([x], options, pooled)[0]
 
 
 def problem(x, options, n_states=3):
-    """Frames, mask, offsets and start values of a sequence."""
+    """Frames, data and start values of a sequence."""
     channels = x.T.copy()
     coordinates = pooled_coordinates(channels, options.covariance_type)
     z, seen = coordinates.standardized(channels)
-    frames, offsets = coordinates.frames(z), np.array([0, len(x)])
-    starts, _ = start_models(z, frames, seen, offsets, offsets, n_states, options)
-    return frames, seen, offsets, first_of(starts)
+    frames = coordinates.frames(z)
+    data = gaussian_data(frames, seen, np.array([0, len(x)]))
+    start, _ = start_models(z, data, n_states, options)
+    return frames, data, start
 
 
-def first_of(models):
-    """The first model of a stack."""
-    return Model(*(part[0] for part in models))
-
-
-def objectives(frames, seen, offsets, start, prior, rule, n_steps):
+def objectives(options, data, start, prior, n_steps):
     """Objective at the start and after each of some steps of EM."""
     values, model = [], start
+    steps = Steps(options.learner, data, options.rule, prior)
     for max_iter in [0] + n_steps * [1]:
-        climbs = em(
-            frames, seen, offsets, model, prior, rule._replace(max_iter=max_iter)
-        )
+        climbs = climb(steps, model, max_iter=max_iter, tol=-np.inf)
         assert climbs.n_iter[0] == max_iter
-        model = first_of(climbs.model)
+        model = climbs.model
         values.append(climbs.objective[0])
     return np.array(values)
 
 
 def hmmlearn_from(start, frames, covariance_type, n_iter):
     """hmmlearn's fit from the same start, without its priors."""
+    means, covars = start.states
     model = GaussianHMM(
-        len(start.means),
+        len(means),
         covariance_type,
         n_iter=n_iter,
         tol=-np.inf,
@@ -88,14 +95,13 @@ def hmmlearn_from(start, frames, covariance_type, n_iter):
         min_covar=0,
     )
     model.startprob_, model.transmat_ = start.startprob, start.transmat
-    model.means_ = start.means
-    covars = {
-        "diag": start.covars,
-        "full": start.covars,
-        "spherical": start.covars[:, 0],
-        "tied": start.covars[0],
-    }
-    model.covars_ = covars[covariance_type]
+    model.means_ = means
+    model.covars_ = {
+        "diag": covars,
+        "full": covars,
+        "spherical": covars[:, 0],
+        "tied": covars[0],
+    }[covariance_type]
     return model.fit(frames.T)
 
 
@@ -103,17 +109,17 @@ def hmmlearn_from(start, frames, covariance_type, n_iter):
 def test_same_start_and_steps_give_hmmlearns_model(rng, covariance_type):
     options = FitOptions(covariance_type=covariance_type, reg_covar=0, tol=0)
     for x in draws(rng, 3, gap=1.0):
-        frames, seen, offsets, start = problem(x, options)
+        frames, data, start = problem(x, options)
         for n_iter in (1, 7):
-            rule = options.rule()._replace(max_iter=n_iter)
-            climbs = em(frames, seen, offsets, start, start, rule)
-            model = first_of(climbs.model)
-            judge = hmmlearn_from(start, frames, covariance_type, n_iter)
+            steps = Steps(options.learner, data, options.rule)
+            climbs = climb(steps, start, max_iter=n_iter)
+            model = model_at(climbs.model, 0)
+            judge = hmmlearn_from(model_at(start, 0), frames, covariance_type, n_iter)
             assert climbs.n_iter[0] == n_iter
             value = climbs.log_likelihood[0]
             assert_allclose(value, judge.score(frames.T), rtol=1e-9)
             assert_allclose(model.transmat, judge.transmat_, rtol=1e-6, atol=1e-12)
-            assert_allclose(model.means, judge.means_, rtol=1e-6, atol=1e-9)
+            assert_allclose(model.states[0], judge.means_, rtol=1e-6, atol=1e-9)
 
 
 @pytest.mark.parametrize("covariance_type", COVARIANCE_TYPES)
@@ -123,7 +129,7 @@ def test_log_likelihood_of_raw_frames(rng, covariance_type):
     if covariance_type == "spherical":
         x = x / [1e-3, 1.0, 1e4]
     fit = fit_sequence(x, options)
-    models = make_batch([fit])
+    models = batch_of([fit])
     assert_allclose(log_likelihood(models, [x])[0, 0], fit.log_likelihood, rtol=1e-9)
     judge = models.to_hmmlearn(0) if hasattr(models, "to_hmmlearn") else None
     if judge is not None:
@@ -139,10 +145,11 @@ def test_objective_never_falls(rng, covariance_type, relevance, n_mix):
         covariance_type=covariance_type, reg_covar=0.1, n_mix=n_mix, tol=0
     )
     for x in draws(rng, 4, n_timesteps=60, gap=0.5):
-        frames, seen, offsets, start = problem(x, options)
-        prior = start._replace(means=start.means + 0.3)
-        rule = options.rule()._replace(relevance=relevance, tol=-np.inf)
-        history = objectives(frames, seen, offsets, start, prior, rule, 60)
+        _, data, start = problem(x, options)
+        means, covars = start.states
+        prior = start._replace(states=(means + 0.3, covars))
+        options = replace(options, relevance=relevance)
+        history = objectives(options, data, start, prior, 60)
         assert np.diff(history).min() > -1e-9 * abs(history[-1])
         assert history[-1] > history[0]
 
@@ -154,10 +161,10 @@ def test_known_models_are_recovered(rng, covariance_type):
         scales = np.ones_like(scales)
         x = means[path] + rng.normal(size=x.shape)
     fit = fit_sequence(x, FitOptions(covariance_type=covariance_type))
-    match = [np.abs(fit.model.means - m).sum(axis=1).argmin() for m in means]
+    match = [np.abs(fit.model.states[0] - m).sum(axis=1).argmin() for m in means]
     assert sorted(match) == [0, 1, 2]
-    assert_allclose(fit.model.means[match], means, atol=0.15)
-    covars = fit.model.covars[match]
+    assert_allclose(fit.model.states[0][match], means, atol=0.15)
+    covars = fit.model.states[1][match]
     if covars.ndim == 3:
         covars = np.diagonal(covars, axis1=1, axis2=2)
     assert_allclose(covars, scales**2, rtol=0.15)
@@ -171,11 +178,13 @@ def test_full_covariances_are_recovered_in_badly_scaled_units(rng):
     x, _, means, scales = draw(rng, 6000)
     fit = fit_sequence(x @ mix.T + 1e6, FitOptions(covariance_type="full"))
     match = [
-        np.abs(np.linalg.solve(mix, (fit.model.means - 1e6).T).T - m).sum(1).argmin()
+        np.abs(np.linalg.solve(mix, (fit.model.states[0] - 1e6).T).T - m)
+        .sum(1)
+        .argmin()
         for m in means
     ]
     inverse = np.linalg.inv(mix)
-    covars = inverse @ fit.model.covars[match] @ inverse.T
+    covars = inverse @ fit.model.states[1][match] @ inverse.T
     assert_allclose(covars, scales[..., None] ** 2 * np.eye(3), atol=0.25)
 
 
@@ -183,17 +192,17 @@ def test_full_covariances_are_recovered_in_badly_scaled_units(rng):
 def test_a_fit_depends_on_its_sequence_alone(rng, covariance_type):
     X = [draw(rng, n_timesteps=n, gap=1.0)[0] for n in (50, 3, 80, 200, 51, 90)]
     options = FitOptions(covariance_type=covariance_type, seed=3)
-    batch = make_batch(fit_models(X, options))
+    batch = batch_of(fit_models(X, options))
     order = [4, 0, 5, 1, 3, 2]
     for other in (
-        make_batch(fit_models([X[i] for i in order], options)),
-        make_batch(fit_models([X[i] for i in order], options, n_jobs=2)),
+        batch_of(fit_models([X[i] for i in order], options)),
+        batch_of(fit_models([X[i] for i in order], options, n_jobs=2)),
     ):
         for name in ("transmats", "means", "covars", "weights", "startprobs"):
             assert_array_equal(getattr(other, name), getattr(batch, name)[order])
         for name, column in batch.info.items():
             assert_array_equal(other.info[name], column[order])
-    alone = make_batch([fit_sequence(X[3], options)])
+    alone = batch_of([fit_sequence(X[3], options)])
     assert_array_equal(alone.means, batch.means[[3]])
 
 
@@ -250,8 +259,8 @@ def test_mixture_has_the_likelihood_of_hmmlearns_mixture(rng):
     judge.startprob_ = fit.model.startprob.reshape(2, 2).sum(axis=1)
     judge.transmat_ = transmat[:, 0].sum(axis=2)
     judge.weights_ = shares[0]
-    judge.means_ = fit.model.means.reshape(2, 2, 3)
-    judge.covars_ = fit.model.covars.reshape(2, 2, 3)
+    judge.means_ = fit.model.states[0].reshape(2, 2, 3)
+    judge.covars_ = fit.model.states[1].reshape(2, 2, 3)
     assert_allclose(judge.score(x), fit.log_likelihood)
 
 
@@ -264,7 +273,7 @@ def test_criteria_match_hmmlearns(rng, criterion, covariance_type):
     fits = {n: fit_sequence(x, FitOptions(n, covariance_type)) for n in range(1, 5)}
     values = {}
     for n, other in fits.items():
-        judge = make_batch([other]).to_hmmlearn(0)
+        judge = batch_of([other]).to_hmmlearn(0)
         if covariance_type in {"diag", "full"}:
             wanted = sum(GaussianHMM._get_n_fit_scalars_per_param(judge).values())
             assert n_parameters(n, 3, options) == wanted
@@ -277,7 +286,7 @@ def test_bic_finds_the_number_of_states(rng):
     X = [draw(rng, 400, n_components=n, gap=5.0)[0] for n in (1, 2, 3, 4)]
     fits = fit_models(X, FitOptions(6, criterion="bic"))
     assert [fit.n_states for fit in fits] == [1, 2, 3, 4]
-    batch = make_batch(fits)
+    batch = batch_of(fits)
     assert_array_equal(batch.n_components, [1, 2, 3, 4])
     assert_allclose(np.diag(log_likelihood(batch, X)), batch.info["log_likelihood"])
 
@@ -289,20 +298,20 @@ def test_pooled_fit_is_a_fixed_point_of_hmmlearns_steps(rng):
     pooled = fit_pooled(X, FitOptions(3, tol=1e-9, max_iter=500))
     judge = GaussianHMM(3, n_iter=20, tol=-np.inf, init_params="", covars_prior=0)
     judge.startprob_, judge.transmat_ = pooled.model.startprob, pooled.model.transmat
-    judge.means_, judge.covars_ = pooled.model.means, pooled.model.covars
+    judge.means_, judge.covars_ = pooled.model.states[0], pooled.model.states[1]
     assert_allclose(pooled.log_likelihood, judge.score(x, lengths))
     judge.fit(x, lengths)
     assert_allclose(pooled.log_likelihood, judge.score(x, lengths), rtol=1e-6)
-    assert_allclose(pooled.model.means, judge.means_, atol=1e-2)
+    assert_allclose(pooled.model.states[0], judge.means_, atol=1e-2)
 
 
 def test_pooled_fit_does_not_depend_on_jobs(rng, monkeypatch):
     monkeypatch.setattr("skawhmm.fitting._pooled.POOL_BLOCK", 100)
     X = draws(rng, 8, n_timesteps=70)
     one, two = (fit_pooled(X, FitOptions(3), n_jobs=n) for n in (1, 2))
-    assert_array_equal(one.model.means, two.model.means)
+    assert_array_equal(one.model.states[0], two.model.states[0])
     monkeypatch.setattr("skawhmm.fitting._pooled.POOL_BLOCK", 10_000)
-    assert_allclose(fit_pooled(X, FitOptions(3)).model.means, one.model.means)
+    assert_allclose(fit_pooled(X, FitOptions(3)).model.states[0], one.model.states[0])
 
 
 @pytest.mark.parametrize("covariance_type", COVARIANCE_TYPES)
@@ -312,7 +321,7 @@ def test_relevance_goes_from_the_sequence_to_the_pool(rng, covariance_type):
     pooled = fit_pooled(X, options)
     x = X[2]
     strong = fit_sequence(x, FitOptions(3, covariance_type, relevance=1e9), pooled)
-    for got, wanted in zip(strong.model, pooled.model, strict=True):
+    for got, wanted in zip(arrays_of(strong), arrays_of(pooled), strict=True):
         assert_allclose(got, wanted, rtol=1e-4, atol=1e-4)
     weak = FitOptions(3, covariance_type, relevance=1e-9, tol=1e-9, max_iter=300)
     free = fit_sequence(x, options, pooled)
@@ -329,12 +338,12 @@ def test_adaptation_is_the_conjugate_update(rng):
     pooled = fit_pooled(X, options)
     x = rng.normal(size=(12, 3)) + 2
     fit = fit_sequence(x, options, pooled)
-    mean, covar = pooled.model.means[0], pooled.model.covars[0]
+    mean, covar = pooled.model.states[0][0], pooled.model.states[1][0]
     wanted = (5 * mean + x.sum(axis=0)) / 17
     scatter = (x - wanted).T @ (x - wanted)
     scatter += 5 * (covar + np.outer(mean - wanted, mean - wanted))
-    assert_allclose(fit.model.means[0], wanted)
-    assert_allclose(fit.model.covars[0], scatter / 17, rtol=1e-8)
+    assert_allclose(fit.model.states[0][0], wanted)
+    assert_allclose(fit.model.states[1][0], scatter / 17, rtol=1e-8)
 
 
 def test_pooled_start_makes_states_correspond(rng):
@@ -347,7 +356,7 @@ def test_pooled_start_makes_states_correspond(rng):
     pooled = fit_pooled(X, options)
     fits = fit_models(X, options, pooled=pooled)
     for fit in fits:
-        assert_allclose(fit.model.means, pooled.model.means, atol=1.0)
+        assert_allclose(fit.model.states[0], pooled.model.states[0], atol=1.0)
 
 
 def test_kmeans_finds_clusters_and_empty_ones_are_filled(rng):
@@ -375,11 +384,11 @@ def test_segments_are_the_best_cuts(rng):
 
 def check_valid(fit, n_features):
     model = fit.model
-    assert all(np.isfinite(part).all() for part in model)
+    assert all(np.isfinite(part).all() for part in arrays_of(fit))
     assert_allclose(model.transmat.sum(axis=1), 1)
     assert_allclose(model.startprob.sum(), 1)
     assert_allclose(fit.weights.sum(), 1)
-    assert model.means.shape[1] == n_features
+    assert model.states[0].shape[1] == n_features
     assert np.isfinite(fit.log_likelihood)
 
 
@@ -390,15 +399,15 @@ def test_constant_channels_keep_variance_zero(rng, covariance_type):
     padded = np.insert(x, 1, value, axis=1)
     fit = fit_sequence(padded, FitOptions(covariance_type=covariance_type))
     check_valid(fit, 4)
-    covars = fit.model.covars
+    covars = fit.model.states[1]
     if covars.ndim == 3:
         assert_array_equal(covars[:, 1], 0)
         assert_array_equal(covars[:, :, 1], 0)
     assert_array_equal(covars[:, 1], 0)
-    assert_array_equal(fit.model.means[:, 1], value)
+    assert_array_equal(fit.model.states[0][:, 1], value)
     plain = fit_sequence(x, FitOptions(covariance_type=covariance_type))
-    assert_array_equal(np.delete(fit.model.means, 1, axis=1), plain.model.means)
-    assert_allclose(log_likelihood(make_batch([fit]), [padded]), fit.log_likelihood)
+    assert_array_equal(np.delete(fit.model.states[0], 1, axis=1), plain.model.states[0])
+    assert_allclose(log_likelihood(batch_of([fit]), [padded]), fit.log_likelihood)
 
 
 @pytest.mark.parametrize("covariance_type", ["full", "tied"])
@@ -407,11 +416,11 @@ def test_collinear_channels(rng, covariance_type):
     x = np.column_stack([x, x[:, 0] - 2 * x[:, 1], x[:, 0].astype(np.float32)])
     fit = fit_sequence(x, FitOptions(covariance_type=covariance_type))
     check_valid(fit, 5)
-    for covar in fit.model.covars:
+    for covar in fit.model.states[1]:
         values = np.linalg.eigvalsh(covar)
         assert values[0] > -1e-12 * values[-1]
         assert values[1] < 1e-5 * values[-1]
-    score = log_likelihood(make_batch([fit]), [x])
+    score = log_likelihood(batch_of([fit]), [x])
     assert_allclose(score, fit.log_likelihood, rtol=1e-3)
 
 
@@ -439,14 +448,14 @@ def test_hostile_sequences(rng, covariance_type):
         fit = fit_sequence(case, FitOptions(covariance_type=covariance_type))
         check_valid(fit, case.shape[1])
         spread = np.ptp(case, axis=0).max()
-        assert fit.model.covars.max() <= max(spread**2, 1e-300), name
+        assert fit.model.states[1].max() <= max(spread**2, 1e-300), name
         assert fit.n_states == min(3, len(np.unique(case, axis=0))), name
 
 
 def test_sequences_of_one_frame_are_points():
     fit = fit_sequence(np.array([[1.0, 2.0]]), FitOptions(3, "full"))
-    assert_array_equal(fit.model.means, [[1, 2]])
-    assert_array_equal(fit.model.covars, 0)
+    assert_array_equal(fit.model.states[0], [[1, 2]])
+    assert_array_equal(fit.model.states[1], 0)
     assert_array_equal(fit.weights, [1])
 
 
@@ -454,13 +463,13 @@ def test_empty_states_get_weight_zero_and_are_never_entered(rng):
     x = draw(rng, n_components=2, gap=5.0)[0]
     options = FitOptions(3)
     pooled = fit_pooled([x], options)
-    pooled.model.means[1] = 1e6
+    pooled.model.states[0][1] = 1e6
     fit = fit_sequence(x, options, pooled)
     assert fit.weights[1] == 0
     assert_array_equal(fit.model.transmat[[0, 2], 1], 0)
     assert fit.model.startprob[1] == 0
     assert_allclose(fit.model.transmat.sum(axis=1), 1)
-    assert fit.model.covars.max() < 10 * x.var(axis=0).max()
+    assert fit.model.states[1].max() < 10 * x.var(axis=0).max()
 
 
 def test_uniform_weights_leave_empty_states_at_zero():
@@ -479,12 +488,14 @@ def test_missing_channels(rng):
         options = FitOptions(covariance_type=covariance_type)
         fit, plain = fit_sequence(gap, options), fit_sequence(x, options)
         assert_array_equal(fit.observed, [True, False, True, True])
-        assert_array_equal(fit.model.means[:, 1], 0)
-        assert_array_equal(fit.model.covars[:, 1], 0)
-        assert_array_equal(np.delete(fit.model.means, 1, axis=1), plain.model.means)
-    batch = make_batch([fit], mask_missing=True)
+        assert_array_equal(fit.model.states[0][:, 1], 0)
+        assert_array_equal(fit.model.states[1][:, 1], 0)
+        assert_array_equal(
+            np.delete(fit.model.states[0], 1, axis=1), plain.model.states[0]
+        )
+    batch = batch_of([fit], mask_missing=True)
     assert_array_equal(batch.observed, [[True, False, True, True]])
-    assert make_batch([fit]).observed is None
+    assert batch_of([fit]).observed is None
 
 
 @pytest.mark.parametrize("covariance_type", ["diag", "spherical"])
@@ -495,12 +506,11 @@ def test_scattered_missing_values(rng, covariance_type):
     holes[100:103] = np.nan
     options = FitOptions(covariance_type=covariance_type, n_init=4)
     fit = fit_sequence(holes, options)
-    match = [np.abs(fit.model.means - m).sum(axis=1).argmin() for m in means]
-    assert_allclose(fit.model.means[match], means, atol=0.2)
-    assert_allclose(log_likelihood(make_batch([fit]), [holes]), fit.log_likelihood)
-    frames, seen, offsets, start = problem(holes, options)
-    rule = options.rule()._replace(tol=-np.inf)
-    history = objectives(frames, seen, offsets, start, start, rule, 40)
+    match = [np.abs(fit.model.states[0] - m).sum(axis=1).argmin() for m in means]
+    assert_allclose(fit.model.states[0][match], means, atol=0.2)
+    assert_allclose(log_likelihood(batch_of([fit]), [holes]), fit.log_likelihood)
+    _, data, start = problem(holes, options)
+    history = objectives(options, data, start, start, 40)
     assert np.diff(history).min() > -1e-9 * abs(history[-1])
 
 
@@ -516,7 +526,7 @@ def test_pooled_model_meets_channels_it_has_not_seen(rng):
         check_valid(adapted, 4)
         check_valid(free, 4)
         wanted = (4 * 2.0 + new[:, 1].sum()) / 204
-        assert_allclose(adapted.model.means[:, 1], wanted)
+        assert_allclose(adapted.model.states[0][:, 1], wanted)
 
 
 def test_long_and_wide_sequences_do_not_underflow(rng):
@@ -553,11 +563,12 @@ def test_real_data(name, covariance_type, columns):
         check_valid(fit, x.shape[1])
         still = np.ptp(x, axis=0) == 0
         if covariance_type == "diag":
-            assert_array_equal(fit.model.covars[:, still], 0)
-            assert (fit.model.covars[:, ~still] > 0).all()
+            assert_array_equal(fit.model.states[1][:, still], 0)
+            assert (fit.model.states[1][:, ~still] > 0).all()
 
 
 def test_rule_fields_are_in_order():
-    assert FitOptions(covariance_type="tied").rule() == Rule(
-        True, 1, 1e-4, 0.0, 100, 1e-5
-    )
+    options = FitOptions(covariance_type="tied")
+    assert options.rule == Rule(1, 0.0, 100, 1e-5)
+    assert options.learner.pooled_covars
+    assert options.learner.floor == 1e-4

@@ -4,8 +4,10 @@ from hmmlearn.hmm import GMMHMM
 from numpy.testing import assert_allclose
 
 from skawhmm import HMMBatch
-from skawhmm.fitting._em import Model, Rule
-from skawhmm.fitting._em_loop import em
+from skawhmm.emissions._contract import Model
+from skawhmm.fitting._each import gaussian_data
+from skawhmm.fitting._em_loop import Rule, Steps, climb, model_at, stacked
+from skawhmm.fitting._options import FitOptions
 
 N_STATES, N_MIX, N_FEATURES = 2, 2, 2
 
@@ -28,12 +30,12 @@ def mixture(rng, covariance_type, x):
 def climbed(theirs, x, max_iter, tol):
     """Our fit from the same start, each Gaussian a state of its own."""
     split = HMMBatch.from_hmmlearn(theirs)
-    names = ("startprobs", "transmats", "means", "covars")
-    start = Model(*(np.array(getattr(split, name)[0]) for name in names))
-    rule = Rule(False, N_MIX, 1e-12, 0.0, max_iter, tol)
-    offsets = np.array([0, len(x)])
-    climbs = em(x.T.copy(), np.empty((0, 0)), offsets, start, start, rule)
-    return Model(*(part[0] for part in climbs.model)), climbs.log_likelihood[0]
+    states = split.means[0], split.covars[0]
+    start = stacked([Model(split.startprobs[0], split.transmats[0], states)])
+    data = gaussian_data(x.T.copy(), np.empty(0), np.array([0, len(x)]))
+    learner = FitOptions(covariance_type=split.covariance_type, reg_covar=0.0).learner
+    climbs = climb(Steps(learner, data, Rule(N_MIX, 0.0, max_iter, tol)), start)
+    return model_at(climbs.model, 0), climbs.log_likelihood[0]
 
 
 @pytest.fixture
@@ -54,14 +56,14 @@ def test_a_step_is_that_of_hmmlearns_mixture(rng, sequence, covariance_type):
     stepped = HMMBatch.from_hmmlearn(theirs.fit(sequence))
     assert_allclose(ours.startprob, stepped.startprobs[0], atol=1e-12)
     assert_allclose(ours.transmat, stepped.transmats[0], atol=1e-12)
-    assert_allclose(ours.means, stepped.means[0], atol=1e-12)
+    assert_allclose(ours.states[0], stepped.means[0], atol=1e-12)
     # hmmlearn takes second moments about the means before the step.
-    shift = ours.means - before
+    shift = ours.states[0] - before
     if covariance_type == "diag":
         excess = shift**2
     else:
         excess = shift[:, :, None] * shift[:, None, :]
-    assert_allclose(ours.covars + excess, stepped.covars[0], atol=1e-10)
+    assert_allclose(ours.states[1] + excess, stepped.covars[0], atol=1e-10)
 
 
 @pytest.mark.parametrize("covariance_type", ["diag", "full"])
@@ -72,5 +74,5 @@ def test_a_fit_ends_where_hmmlearns_mixture_does(rng, sequence, covariance_type)
     fitted = HMMBatch.from_hmmlearn(theirs.fit(sequence))
     assert_allclose(log_likelihood, theirs.score(sequence), rtol=1e-8)
     assert_allclose(ours.transmat, fitted.transmats[0], atol=1e-5)
-    assert_allclose(ours.means, fitted.means[0], atol=1e-5)
-    assert_allclose(ours.covars, fitted.covars[0], atol=1e-5)
+    assert_allclose(ours.states[0], fitted.means[0], atol=1e-5)
+    assert_allclose(ours.states[1], fitted.covars[0], atol=1e-5)

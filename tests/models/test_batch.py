@@ -167,7 +167,7 @@ def test_sums_of_single_precision_are_divided_out(rng):
             {"weights": [[1.0, 0.0], [1.0]]},
             r"weights of model 1 must have shape \(2,\).*got \(1,\)",
         ),
-        ({"means": MEANS[:1]}, "must have one entry a model, got .*'means': 1"),
+        ({"means": MEANS[:1]}, "must have one entry per model, got .*'means': 1"),
         (
             {"means": MEANS[0]},
             r"means must have 2 axes a model, got shape \(2,\).*list",

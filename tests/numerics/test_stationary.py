@@ -4,7 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from skawhmm.numerics._stationary import covariance_roots, stationary_law
+from skawhmm.emissions._gaussian_costs import covariance_roots
+from skawhmm.numerics._stationary import stationary_law
 
 
 def law(transmat, start=None):

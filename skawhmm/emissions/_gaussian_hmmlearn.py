@@ -1,17 +1,11 @@
-"""Models from and for hmmlearn."""
+"""Gaussian states from and for hmmlearn."""
 
 from copy import copy
 
 import numpy as np
 
-# Class and attribute of hmmlearn; method of HMMBatch and its argument.
-DISCRETE = (
-    ("CategoricalHMM", "from_emissionprobs", "emissionprob_", "emissionprobs"),
-    ("PoissonHMM", "from_rates", "lambdas_", "rates"),
-)
 
-
-def arrays_from_hmmlearn(models):
+def gaussian_arrays(models):
     """Return the arguments of `HMMBatch` for fitted hmmlearn models.
 
     Parameters
@@ -34,66 +28,6 @@ def arrays_from_hmmlearn(models):
             for covar in arrays["covars"]
         ]
     return arrays
-
-
-def discrete_from_hmmlearn(models):
-    """Return the arguments of a constructor for models of symbols or counts.
-
-    Parameters
-    ----------
-    models : list of hmmlearn models
-        Models of any kind.
-
-    Returns
-    -------
-    name : str or None
-        The constructor, a method of `HMMBatch`; None if the first model is of another
-        kind.
-
-    arrays : dict of list of ndarray
-        Its arguments.
-    """
-    for kind, name, attribute, argument in DISCRETE:
-        if len(models) and hasattr(models[0], attribute):
-            for n, model in enumerate(models):
-                if not hasattr(model, attribute):
-                    raise TypeError(
-                        f"models must all be fitted {kind} models, as the first, got "
-                        f"{type(model).__name__} at {n}."
-                    )
-            return name, {
-                "transmats": [model.transmat_ for model in models],
-                argument: [getattr(model, attribute) for model in models],
-                "startprobs": [model.startprob_ for model in models],
-            }
-    return None, {}
-
-
-def discrete_for_hmmlearn(transmat, argument, states, startprob):
-    """Return a fitted model of hmmlearn with these parameters.
-
-    Parameters
-    ----------
-    transmat, states, startprob : ndarray
-        Parameters of one model.
-
-    argument : {"emissionprobs", "rates"}
-        What `states` are.
-
-    Returns
-    -------
-    model : hmmlearn.hmm.CategoricalHMM or hmmlearn.hmm.PoissonHMM
-        The model.
-    """
-    from hmmlearn import hmm
-
-    kind, _, attribute, _ = next(row for row in DISCRETE if row[3] == argument)
-    model = getattr(hmm, kind)(len(transmat))
-    model.n_features = states.shape[1]
-    model.startprob_ = startprob.copy()
-    model.transmat_ = transmat.copy()
-    setattr(model, attribute, states.copy())
-    return model
 
 
 def _parts(n, model):
@@ -137,18 +71,16 @@ def _covariances(covars, covariance_type, shape):
     return np.broadcast_to(covars.reshape(shape[0], -1), shape)
 
 
-def model_for_hmmlearn(transmat, means, covars, startprob):
-    """Return a fitted `hmmlearn.hmm.GaussianHMM` with these parameters.
+def gaussian_model(means, covars):
+    """Return a `hmmlearn.hmm.GaussianHMM` with these states, but no chain yet.
 
     Parameters
     ----------
-    transmat, means, covars, startprob : ndarray
-        Parameters of one model.
+    means : ndarray of shape (n_components, n_features)
+        Means.
 
-    Returns
-    -------
-    model : hmmlearn.hmm.GaussianHMM
-        The model.
+    covars : ndarray of shape (n_components, n_features[, n_features])
+        Variances or covariance matrices.
     """
     from hmmlearn.hmm import GaussianHMM
 
@@ -159,10 +91,8 @@ def model_for_hmmlearn(transmat, means, covars, startprob):
             "hmmlearn needs positive definite covariances, got one with the least "
             f"eigenvalue {least}."
         )
-    model = GaussianHMM(len(transmat), covariance_type=kind)
+    model = GaussianHMM(len(means), covariance_type=kind)
     model.n_features = means.shape[1]
-    model.startprob_ = startprob.copy()
-    model.transmat_ = transmat.copy()
     model.means_ = means.copy()
     model.covars_ = covars.copy()
     return model

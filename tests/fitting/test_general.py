@@ -6,7 +6,9 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from skawhmm import HMMBatch, HMMTransformer
-from skawhmm.fitting._discrete import DiscreteModel, climb
+from skawhmm.emissions._contract import Data, Model
+from skawhmm.emissions._registry import FAMILIES
+from skawhmm.fitting._em_loop import Rule, Steps, climb, model_at, stacked
 
 CHAIN = np.array([[0.9, 0.1, 0.0], [0.1, 0.7, 0.2], [0.0, 0.2, 0.8]])
 PROBS = np.array([[0.7, 0.1, 0.1, 0.1], [0.1, 0.7, 0.1, 0.1], [0.0, 0.1, 0.4, 0.5]])
@@ -31,9 +33,25 @@ def random_start(rng, kind):
     states = rng.dirichlet(np.ones(4), 3)
     if kind == "poisson":
         states = rng.uniform(0.5, 10, (3, 2))
-    return DiscreteModel(
-        rng.dirichlet(np.ones(3)), rng.dirichlet(3 * np.ones(3), 3), states
-    )
+    return Model(rng.dirichlet(np.ones(3)), rng.dirichlet(3 * np.ones(3), 3), (states,))
+
+
+def steps_of(kind, frames, offsets, prior=None, relevance=0.0):
+    shared = () if kind == "poisson" else (np.arange(4),)
+    family = FAMILIES[kind](np.empty((0, 0, 2 if kind == "poisson" else 4)), *shared)
+    data = Data(frames, None, offsets, np.array([0, len(offsets) - 1]))
+    prior = None if prior is None else stacked([prior])
+    return Steps(family, data, Rule(relevance=relevance), prior)
+
+
+def history_of(steps, start, n_iter):
+    """Objective at the start and after each step, and how the climb ended."""
+    climbs = climb(steps, stacked([start]), max_iter=0)
+    values = [climbs.objective[0]]
+    for _ in range(n_iter):
+        climbs = climb(steps, climbs.model, max_iter=1, tol=-np.inf)
+        values.append(climbs.objective[0])
+    return np.array(values), climbs
 
 
 @pytest.mark.parametrize("kind", ["categorical", "poisson"])
@@ -46,23 +64,24 @@ def test_fit_is_hmmlearns_from_the_same_start(rng, kind, n_iter):
     )
     theirs.startprob_, theirs.transmat_ = start.startprob, start.transmat
     if kind == "poisson":
-        theirs.lambdas_ = start.states
+        theirs.lambdas_ = start.states[0]
     else:
-        theirs.emissionprob_ = start.states
+        theirs.emissionprob_ = start.states[0]
     theirs.fit(np.concatenate(X), [200] * 3)
     frames = np.concatenate([frames_of(x, kind) for x in X])
     offsets = np.array([0, 200, 400, 600])
-    ours, post, history, log_likelihood, _ = climb(
-        frames, offsets, start, start, 0.0, n_iter, -np.inf
-    )
-    assert len(history) == n_iter + 1
+    steps = steps_of(kind, frames, offsets)
+    climbs = climb(steps, stacked([start]), max_iter=n_iter, tol=-np.inf)
+    ours = model_at(climbs.model, 0)
+    assert climbs.n_iter[0] == n_iter
+    history, _ = history_of(steps, start, n_iter)
     assert_allclose(history[:-1], theirs.monitor_.history, rtol=1e-9)
     expected = theirs.score(np.concatenate(X), [200] * 3)
-    assert_allclose(log_likelihood, expected, rtol=1e-9)
+    assert_allclose(climbs.log_likelihood[0], expected, rtol=1e-9)
     assert_allclose(ours.transmat, theirs.transmat_, atol=1e-7)
     states = theirs.lambdas_ if kind == "poisson" else theirs.emissionprob_
-    assert_allclose(ours.states, states, atol=1e-6)
-    assert_allclose(post.sum(axis=0), 1)
+    assert_allclose(ours.states[0], states, atol=1e-6)
+    assert_allclose(climbs.counts.sum(), len(frames))
 
 
 @pytest.mark.parametrize("kind", ["categorical", "poisson"])
@@ -72,7 +91,7 @@ def test_objective_never_falls(kind, seed, relevance):
     x = frames_of(drawn(kind, 40, seed=seed)[0], kind)
     start, prior = random_start(rng, kind), random_start(rng, kind)
     offsets = np.array([0, 15, 40])
-    _, _, history, _, _ = climb(x, offsets, start, prior, relevance, 20, 0.0)
+    history, _ = history_of(steps_of(kind, x, offsets, prior, relevance), start, 20)
     assert (np.diff(history) >= -1e-9 * np.abs(history[:-1])).all()
 
 
