@@ -24,11 +24,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from skawhmm.distances._components import carried_chain, conditional_plans
+from skawhmm.distances._jit_components import carried_chain, conditional_plans
 from skawhmm.distances._registration import optimal_registrations
 from skawhmm.emissions._gaussian_costs import GaussianCosts
 from skawhmm.models._batch import HMMBatch
-from skawhmm.numerics._transport import PRICE, make_workspace, solve_transport
+from skawhmm.numerics._jit_transport import PRICE, make_workspace, solve_transport
 from skawhmm.utils._compile import KERNEL
 
 # Factors turned at once, to bound the memory of their products.

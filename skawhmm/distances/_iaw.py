@@ -11,10 +11,12 @@ from skawhmm.distances._registration import power_cost
 from skawhmm.distances._sampled_registration import (
     independent_draws,
     mixture_posteriors,
-    project_registrations,
-    sampled_registrations,
     smoothed_registrations,
     stratified_draws,
+)
+from skawhmm.distances._sampled_registration_kernels import (
+    project_registrations,
+    sampled_registrations,
 )
 from skawhmm.emissions._gaussian_costs import covariance_roots
 from skawhmm.models._batch import HMMBatch

@@ -11,21 +11,19 @@ from numba import njit
 from scipy.special import ndtri
 from scipy.stats import qmc
 
+from skawhmm.distances._sampled_registration_kernels import (
+    coupled_posteriors,
+    sample_costs,
+)
 from skawhmm.emissions._gaussian_scores import (
     chain_densities,
     make_densities,
     one_model,
 )
-from skawhmm.numerics._assignment import solve_assignment
 from skawhmm.utils._compile import KERNEL
 
 # Uniform points are kept this far from 0 and 1, where normal quantiles are infinite.
 LEAST_UNIFORM = 1e-16
-
-# Margins of a projected plan are exact to this; scaling converges linearly, and what
-# is left after the last round is spread over the plan.
-MARGIN_ROUNDING = 1e-15
-MAX_SCALINGS = 1000
 
 # Iterations of the entropic coupling, as in the paper.
 SINKHORN_ITERATIONS = 300
@@ -172,87 +170,6 @@ def fill_posteriors(points, emissions, weights, sizes, posteriors):
                 posteriors[n, t, k] /= total
 
 
-@njit(**KERNEL)
-def sample_costs(x, y, mask, p, cost):
-    """Fill `cost` with the p-th powers of the distances between points x and y.
-
-    Parameters
-    ----------
-    x, y : ndarray of shape (n_samples, n_features)
-        The points.
-
-    mask : ndarray of shape (n_features,)
-        Factors of the squared differences.
-
-    p : float
-        The power.
-
-    cost : ndarray of shape (n_samples, n_samples)
-        Filled with the powers.
-    """
-    channels = np.ascontiguousarray(y.T)
-    for i in range(x.shape[0]):
-        row = cost[i]
-        row[:] = 0.0
-        for k in range(mask.size):
-            # Over points, not features: sums keep their order and still fill registers.
-            value, factor = x[i, k], mask[k]
-            for j in range(row.size):
-                row[j] += (value - channels[k, j]) ** 2 * factor
-        for j in range(row.size):
-            row[j] = np.sqrt(row[j]) if p == 1 else row[j] ** (0.5 * p)
-
-
-@njit(**KERNEL)
-def sampled_registrations(points, posteriors, masks, index_a, index_b, p):
-    """Registrations of model pairs by an exact coupling of their samples.
-
-    Parameters
-    ----------
-    points : ndarray of shape (n_models, n_samples, n_features)
-        A sample of each model.
-
-    posteriors : ndarray of shape (n_models, n_samples, n_components)
-        Probabilities of the states of its model at each point.
-
-    masks : ndarray of shape (n_models, n_features)
-        One where a model observed a feature, zero elsewhere.
-
-    index_a, index_b : ndarray of shape (n_pairs,)
-        The models of each pair.
-
-    p : float
-        Points are compared by the p-th power of their distance.
-
-    Returns
-    -------
-    plans : ndarray of shape (n_pairs, n_components, n_components)
-        The registrations; their margins are the mean posteriors.
-    """
-    _, n_samples, n_features = points.shape
-    size = posteriors.shape[2]
-    plans = np.zeros((index_a.size, size, size))
-    on_line = n_features == 1 and p >= 1
-    n_costs = 0 if on_line else n_samples
-    cost = np.empty((n_costs, n_costs))
-    matches = np.empty(n_samples, np.int64)
-    for n in range(index_a.size):
-        a, b = index_a[n], index_b[n]
-        mask = masks[a] * masks[b]
-        if on_line:
-            # On a line the sorted coupling is optimal for every convex cost.
-            order = np.argsort(points[b, :, 0], kind="mergesort")
-            matches[np.argsort(points[a, :, 0], kind="mergesort")] = order
-        else:
-            sample_costs(points[a], points[b], mask, p, cost)
-            solve_assignment(cost, matches)
-        for k in range(n_samples):
-            for i in range(size):
-                for j in range(size):
-                    plans[n, i, j] += posteriors[a, k, i] * posteriors[b, matches[k], j]
-    return plans / n_samples
-
-
 def smoothed_registrations(points, posteriors, masks, index_a, index_b, p, reg):
     """Registrations by POT's entropic coupling, in the log domain.
 
@@ -287,71 +204,3 @@ def smoothed_registrations(points, posteriors, masks, index_a, index_b, p, reg):
         )
         plans.append(coupled_posteriors(coupling, posteriors[a], posteriors[b]))
     return np.array(plans)
-
-
-@njit(**KERNEL)
-def coupled_posteriors(coupling, posterior_a, posterior_b):
-    """Return the registration that a coupling of two samples makes.
-
-    The sums are written out, because the rounding of a matrix product depends on how
-    many states the other models of the batch have.
-    """
-    n_samples, size = posterior_a.shape
-    plan = np.zeros((size, size))
-    for s in range(n_samples):
-        for j in range(size):
-            ahead = 0.0
-            for t in range(n_samples):
-                ahead += coupling[s, t] * posterior_b[t, j]
-            for i in range(size):
-                plan[i, j] += posterior_a[s, i] * ahead
-    return plan
-
-
-@njit(**KERNEL)
-def project_registrations(plans, weights, index_a, index_b):
-    """Scale plans, in place, so that their margins are the weights of the models.
-
-    Rows and columns are scaled in turn. For a plan with zeros there may be no scaling
-    with these margins; the missing probability is then spread evenly over the rows and
-    columns that lack it.
-
-    Parameters
-    ----------
-    plans : ndarray of shape (n_pairs, n_components, n_components)
-        Registrations, changed in place.
-
-    weights : ndarray of shape (n_models, n_components)
-        State probabilities.
-
-    index_a, index_b : ndarray of shape (n_pairs,)
-        The models of each pair.
-    """
-    for n in range(plans.shape[0]):
-        plan = plans[n]
-        for _ in range(MAX_SCALINGS):
-            off = _scale_rows(plan, weights[index_a[n]], False)
-            _scale_rows(plan.T, weights[index_b[n]], False)
-            if off <= MARGIN_ROUNDING:
-                break
-        _scale_rows(plan, weights[index_a[n]], True)
-        _scale_rows(plan.T, weights[index_b[n]], True)
-        short_a = weights[index_a[n]] - plan.sum(axis=1)
-        short_b = weights[index_b[n]] - plan.sum(axis=0)
-        missing = short_a.sum()
-        if missing > 0:
-            for i in range(plan.shape[0]):
-                for j in range(plan.shape[1]):
-                    plan[i, j] += max(short_a[i], 0.0) * max(short_b[j], 0.0) / missing
-
-
-@njit(**KERNEL)
-def _scale_rows(plan, sums, only_down):
-    """Scale each row to its sum (or down to it); return how far the worst one was."""
-    off = 0.0
-    for i in range(plan.shape[0]):
-        total = plan[i].sum()
-        off = max(off, abs(total - sums[i]))
-        if total > sums[i] or (total > 0 and not only_down):
-            plan[i] *= sums[i] / total
-    return off

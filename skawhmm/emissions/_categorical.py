@@ -6,9 +6,13 @@ from functools import cached_property
 import numpy as np
 from numba import njit
 
+from skawhmm.emissions._categorical_kernels import (
+    squared_transports,
+    squared_variations,
+    state_divergences,
+)
 from skawhmm.emissions._custom import check_table
 from skawhmm.emissions._discrete import Discrete, normalized, shared_log
-from skawhmm.numerics._transport import make_workspace, solve_transport
 from skawhmm.sequences._symbols import (
     check_symbols,
     encoded,
@@ -20,128 +24,6 @@ from skawhmm.utils._compile import KERNEL
 
 # A way around that is shorter by less than this share of the largest cost is not.
 TRIANGLE_ROUNDING = 1e-14
-
-
-@njit(**KERNEL)
-def squared_variations(states, index_a, index_b):
-    """Squared total variation between the states of model pairs.
-
-    It is the least mass that has to move: transport where all symbols are equally far.
-
-    Parameters
-    ----------
-    states : ndarray of shape (n_models, n_components, n_symbols)
-        Probabilities of the symbols; a row of zeros is padding.
-
-    index_a, index_b : ndarray of int of shape (n_pairs,)
-        The models of each pair.
-
-    Returns
-    -------
-    cost : ndarray of shape (n_pairs, n_components, n_components)
-        Squares; 0 where a state is padding.
-    """
-    _, size, n_symbols = states.shape
-    cost = np.zeros((index_a.size, size, size))
-    for n in range(index_a.size):
-        for i in range(size):
-            row = states[index_a[n], i]
-            if row.sum() == 0:
-                continue
-            for j in range(size):
-                other = states[index_b[n], j]
-                if other.sum() == 0:
-                    continue
-                total = 0.0
-                for s in range(n_symbols):
-                    total += abs(row[s] - other[s])
-                cost[n, i, j] = (0.5 * total) ** 2
-    return cost
-
-
-@njit(**KERNEL)
-def least_cost(supply, demand, symbol_costs, numbers, nodes):
-    """Cost of transport between the masses that are not 0."""
-    sources, sinks = np.flatnonzero(supply > 0), np.flatnonzero(demand > 0)
-    if sources.size == 0 or sinks.size == 0:
-        return 0.0
-    cost = np.empty((sources.size, sinks.size))
-    for i in range(sources.size):
-        for j in range(sinks.size):
-            cost[i, j] = symbol_costs[sources[i], sinks[j]]
-    plan = np.empty(cost.shape)
-    return solve_transport(supply[sources], demand[sinks], cost, plan, numbers, nodes)
-
-
-@njit(**KERNEL)
-def squared_transports(states, symbol_costs, is_metric, index_a, index_b):
-    """Squared transport costs between the states of model pairs.
-
-    Parameters
-    ----------
-    states : ndarray of shape (n_models, n_components, n_symbols)
-        Probabilities of the symbols; a row of zeros is padding.
-
-    symbol_costs : ndarray of shape (n_symbols, n_symbols)
-        Distances between symbols.
-
-    is_metric : bool
-        Whether no way around is shorter: what two states have in common then stays.
-
-    index_a, index_b : ndarray of int of shape (n_pairs,)
-        The models of each pair.
-
-    Returns
-    -------
-    cost : ndarray of shape (n_pairs, n_components, n_components)
-        Squares; 0 where a state is padding.
-    """
-    _, size, n_symbols = states.shape
-    cost = np.zeros((index_a.size, size, size))
-    common = np.zeros(n_symbols)
-    numbers, nodes = make_workspace(n_symbols, n_symbols)
-    for n in range(index_a.size):
-        for i in range(size):
-            row = states[index_a[n], i]
-            if row.sum() == 0:
-                continue
-            for j in range(size):
-                other = states[index_b[n], j]
-                if other.sum() == 0:
-                    continue
-                if is_metric:
-                    common = np.minimum(row, other)
-                total = least_cost(
-                    row - common, other - common, symbol_costs, numbers, nodes
-                )
-                cost[n, i, j] = total**2
-    return cost
-
-
-@njit(**KERNEL)
-def state_divergences(states, index_a, index_b):
-    """Kullback-Leibler divergences between the states of model pairs.
-
-    The parameters are those of `squared_variations`.
-
-    Returns
-    -------
-    divergences : ndarray of shape (n_pairs, n_components, n_components)
-        Infinite where a state of a emits a symbol that one of b never does.
-    """
-    _, size, n_symbols = states.shape
-    divergences = np.empty((index_a.size, size, size))
-    for n in range(index_a.size):
-        for i in range(size):
-            for j in range(size):
-                total = 0.0
-                for s in range(n_symbols):
-                    share = states[index_a[n], i, s]
-                    if share > 0:
-                        total += share * np.log(share / states[index_b[n], j, s])
-                # Rounding can push the divergence of equal states below zero.
-                divergences[n, i, j] = max(total, 0.0)
-    return divergences
 
 
 @njit(**KERNEL)

@@ -16,9 +16,8 @@ of both, and the rest is scaled up by n_features / n_common.
 from functools import cached_property
 
 import numpy as np
-from numba import njit
 
-from skawhmm.utils._compile import KERNEL, REORDERED
+from skawhmm.emissions._gaussian_costs_kernels import add_squared_gaps, rotated_spreads
 
 # Where the difference of traces is below this share of them, half its digits or more
 # are lost, and the distance is taken from the residual of the best rotation instead.
@@ -27,67 +26,11 @@ REFINED_SHARE = 1e-6
 # A residual below this share of the factors' norms is rounding of the rotation.
 ROTATION_ROUNDING = 1e-13
 
-# Columns with a smaller cosine count as orthogonal: the sum of their norms is then
-# exact to the square of it.
-ORTHOGONAL_COSINE = 1e-8
-
-# Jacobi sweeps converge quadratically; more than ten are never seen.
-MAX_SWEEPS = 40
-
-# Compiled functions that call each other may not relax the rules of arithmetic here: a
-# function is optimised once more inside each of its callers, and the bits would depend
-# on which copy runs. Only a function that stands alone reorders its sums.
-
-# Matrices rotated side by side, so that the compiler fills the vector registers.
-LANES = 64
-
 # Past this size LAPACK's singular values are faster than Jacobi rotations.
 MAX_ROTATED_FEATURES = 24
 
 # Matrices given to LAPACK at once, to bound the memory of their products.
 LAPACK_BATCH = 512
-
-
-@njit(**REORDERED)
-def add_squared_gaps(points, masks, left, right, index_a, index_b, cost):
-    """Add squared Euclidean distances between the states of model pairs to `cost`.
-
-    Parameters
-    ----------
-    points : ndarray of shape (n_models, n_components, n_parts * n_features)
-        A vector for each state, of one or more parts of n_features each.
-
-    masks : ndarray of shape (n_models, n_features)
-        One where a model observed a feature, zero elsewhere.
-
-    left, right : ndarray of shape (n_pairs,)
-        The models whose states are compared.
-
-    index_a, index_b : ndarray of shape (n_pairs,)
-        The models whose masks apply.
-
-    cost : ndarray of shape (n_pairs, n_components, n_components)
-        Changed in place.
-    """
-    n_components, size = points.shape[1:]
-    n_features = masks.shape[1]
-    factors = np.empty(size)
-    for n in range(left.size):
-        common = 0.0
-        for k in range(n_features):
-            factors[k] = masks[index_a[n], k] * masks[index_b[n], k]
-            common += factors[k]
-        for k in range(n_features):
-            factors[k] *= n_features / common
-        for k in range(n_features, size):
-            factors[k] = factors[k - n_features]
-        a, b = points[left[n]], points[right[n]]
-        for i in range(n_components):
-            for j in range(n_components):
-                total = 0.0
-                for k in range(size):
-                    total += (a[i, k] - b[j, k]) ** 2 * factors[k]
-                cost[n, i, j] += total
 
 
 def add_squared_spreads(roots, masks, left, right, index_a, index_b, cost):
@@ -103,7 +46,8 @@ def add_squared_spreads(roots, masks, left, right, index_a, index_b, cost):
     """
     spread = np.empty(cost.shape)
     traces = np.empty(cost.shape)
-    fill = _rotated if roots.shape[-1] <= MAX_ROTATED_FEATURES else _decomposed
+    rotated = roots.shape[-1] <= MAX_ROTATED_FEATURES
+    fill = rotated_spreads if rotated else _decomposed
     fill(roots, masks, left, right, index_a, index_b, spread, traces)
     close = np.argwhere(spread <= REFINED_SHARE * traces)
     for first in range(0, len(close), LAPACK_BATCH):
@@ -139,120 +83,6 @@ def _decomposed(roots, masks, left, right, index_a, index_b, spread, traces):
         traces[pair, i, j] = total
         # Rounding can push the term of two equal states below zero.
         spread[pair, i, j] = np.maximum(total - 2 * values.sum(axis=1), 0)
-
-
-@njit(**KERNEL)
-def _rotated(roots, masks, left, right, index_a, index_b, spread, traces):
-    """Fill the covariance terms and the sums of traces, by Jacobi rotations."""
-    n_components, n_features = roots.shape[1], roots.shape[2]
-    n_cells = n_components * n_components
-    n_tasks = left.size * n_cells
-    stack = np.zeros((n_features, n_features, LANES))
-    scratch = np.empty((n_features, n_features))
-    norms = np.empty((n_features, LANES))
-    nuclear = np.empty(LANES)
-    for first in range(0, n_tasks, LANES):
-        stack[:] = 0.0
-        for lane in range(min(LANES, n_tasks - first)):
-            n, cell = divmod(first + lane, n_cells)
-            i, j = divmod(cell, n_components)
-            mask_a, mask_b = masks[index_a[n]], masks[index_b[n]]
-            traces[n, i, j] = _cross_product(
-                roots[left[n], i], roots[right[n], j], mask_a, mask_b, scratch
-            )
-            # Fourth powers follow: without the scale, tiny variances underflow.
-            scale = 1 / traces[n, i, j] if traces[n, i, j] > 0 else 0.0
-            for p in range(n_features):
-                for k in range(n_features):
-                    stack[p, k, lane] = scratch[p, k] * scale
-        _nuclear_norms(stack, norms, nuclear)
-        for lane in range(min(LANES, n_tasks - first)):
-            n, cell = divmod(first + lane, n_cells)
-            i, j = divmod(cell, n_components)
-            # Rounding can push the term of two equal states below zero.
-            spread[n, i, j] = traces[n, i, j] * max(1 - 2 * nuclear[lane], 0.0)
-
-
-@njit(**KERNEL)
-def _cross_product(root_a, root_b, mask_a, mask_b, product):
-    """Write the product of two factors on common features; return both traces' sum."""
-    n_features = root_a.shape[0]
-    product[:] = 0.0
-    traces = 0.0
-    for f in range(n_features):
-        common = mask_a[f] * mask_b[f]
-        if common == 0:
-            continue
-        for p in range(n_features):
-            traces += root_a[f, p] ** 2 + root_b[f, p] ** 2
-            for k in range(n_features):
-                product[p, k] += root_a[f, p] * root_b[f, k]
-    return traces
-
-
-@njit(**KERNEL)
-def _nuclear_norms(stack, norms, nuclear):
-    """Sum of the singular values of each matrix stack[:, :, lane], by Jacobi rotations.
-
-    One-sided rotations keep the small values of singular matrices to full accuracy,
-    and with a matrix in each lane they are faster than a LAPACK call for each matrix. A
-    lane's arithmetic does not depend on its neighbours.
-    """
-    size = stack.shape[0]
-    sine, cosine, dot = np.empty(LANES), np.empty(LANES), np.empty(LANES)
-    for _ in range(MAX_SWEEPS):
-        _squared_norms(stack, norms)
-        rotated = False
-        for p in range(size - 1):
-            for q in range(p + 1, size):
-                x, y = stack[p], stack[q]
-                for lane in range(LANES):
-                    dot[lane] = 0.0
-                for k in range(size):
-                    for lane in range(LANES):
-                        dot[lane] += x[k, lane] * y[k, lane]
-                if _rotations(dot, norms[p], norms[q], sine, cosine):
-                    rotated = True
-                    for k in range(size):
-                        for lane in range(LANES):
-                            one, two = x[k, lane], y[k, lane]
-                            x[k, lane] = cosine[lane] * one - sine[lane] * two
-                            y[k, lane] = sine[lane] * one + cosine[lane] * two
-        if not rotated:
-            break
-    _squared_norms(stack, norms)
-    nuclear[:] = 0.0
-    for p in range(size):
-        for lane in range(LANES):
-            nuclear[lane] += np.sqrt(norms[p, lane])
-
-
-@njit(**KERNEL)
-def _squared_norms(stack, norms):
-    norms[:] = 0.0
-    for p in range(stack.shape[0]):
-        for k in range(stack.shape[1]):
-            for lane in range(LANES):
-                norms[p, lane] += stack[p, k, lane] ** 2
-
-
-@njit(**KERNEL)
-def _rotations(dot, norm_x, norm_y, sine, cosine):
-    """Set the rotation that makes two vectors orthogonal, lane by lane."""
-    any_rotation = False
-    for lane in range(LANES):
-        square = dot[lane] * dot[lane]
-        needed = square > ORTHOGONAL_COSINE**2 * (norm_x[lane] * norm_y[lane])
-        any_rotation |= needed
-        half = 0.5 * (norm_y[lane] - norm_x[lane])
-        root = np.sqrt(half * half + square)
-        below = half + root if half >= 0 else half - root
-        tangent = dot[lane] / below if needed else 0.0
-        cosine[lane] = 1.0 / np.sqrt(1.0 + tangent * tangent)
-        sine[lane] = cosine[lane] * tangent
-        norm_x[lane] -= tangent * dot[lane]
-        norm_y[lane] += tangent * dot[lane]
-    return any_rotation
 
 
 def spectral_parts(covars):

@@ -4,70 +4,10 @@ import numpy as np
 from numba import njit
 
 from skawhmm.emissions._discrete import EMPTY_COUNT, Discrete, shared_log
+from skawhmm.emissions._poisson_kernels import rate_divergences, squared_rate_gaps
 from skawhmm.sequences._checks import check_sequences
 from skawhmm.utils._checks import check_not_negative
 from skawhmm.utils._compile import KERNEL
-
-
-@njit(**KERNEL)
-def squared_rate_gaps(states, index_a, index_b):
-    r"""Squared 1-Wasserstein distances between the states of model pairs.
-
-    The larger of two Poisson variables is the smaller plus an independent one, so that
-    no coupling moves mass both ways and :math:`W_1 = |\lambda - \lambda'|`. Channels
-    are independent and counts are compared by the sum of their differences, hence the
-    distances of the channels add up. This is exact.
-
-    Parameters
-    ----------
-    states : ndarray of shape (n_models, n_components, n_channels)
-        Rates.
-
-    index_a, index_b : ndarray of int of shape (n_pairs,)
-        The models of each pair.
-
-    Returns
-    -------
-    cost : ndarray of shape (n_pairs, n_components, n_components)
-        Squares.
-    """
-    _, size, n_channels = states.shape
-    cost = np.empty((index_a.size, size, size))
-    for n in range(index_a.size):
-        for i in range(size):
-            for j in range(size):
-                total = 0.0
-                for c in range(n_channels):
-                    total += abs(states[index_a[n], i, c] - states[index_b[n], j, c])
-                cost[n, i, j] = total**2
-    return cost
-
-
-@njit(**KERNEL)
-def rate_divergences(states, index_a, index_b):
-    """Kullback-Leibler divergences between the states of model pairs.
-
-    The parameters are those of `squared_rate_gaps`.
-
-    Returns
-    -------
-    divergences : ndarray of shape (n_pairs, n_components, n_components)
-        Infinite where a rate is 0 in b only.
-    """
-    _, size, n_channels = states.shape
-    divergences = np.empty((index_a.size, size, size))
-    for n in range(index_a.size):
-        for i in range(size):
-            for j in range(size):
-                total = 0.0
-                for c in range(n_channels):
-                    rate, other = states[index_a[n], i, c], states[index_b[n], j, c]
-                    total += other - rate
-                    if rate > 0:
-                        total += rate * np.log(rate / other)
-                # Rounding can push the divergence of equal states below zero.
-                divergences[n, i, j] = max(total, 0.0)
-    return divergences
 
 
 @njit(**KERNEL)

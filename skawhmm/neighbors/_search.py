@@ -18,10 +18,10 @@ from skawhmm.distances._pairwise import bare_models, oriented
 from skawhmm.distances._prepared import PreparedModels
 from skawhmm.distances._registration import optimal_registrations, power_cost
 from skawhmm.models._batch import HMMBatch
-from skawhmm.neighbors._bounds import (
+from skawhmm.neighbors._bounds import state_vectors
+from skawhmm.neighbors._bounds_kernels import (
     centroid_bounds,
     relaxed_bounds,
-    state_vectors,
     transition_bounds,
 )
 from skawhmm.utils._parallel import Shared, completed

@@ -15,8 +15,7 @@ from skawhmm import (
     pairwise_hmm_components,
     pairwise_hmm_distances,
 )
-from skawhmm.distances._coupling import _eliminate, _sweep, coupling_value
-from skawhmm.numerics._transport import make_workspace
+from skawhmm.distances._coupling_kernels import coupling_value, policy_value
 
 GAMMAS = [0, 0.3, 0.9, 0.99]
 
@@ -24,15 +23,6 @@ GAMMAS = [0, 0.3, 0.9, 0.99]
 def random_problem(rng, n_rows, n_columns):
     chains = [rng.dirichlet(np.ones(m), m) for m in (n_rows, n_columns)]
     return (*chains, rng.random((n_rows, n_columns)))
-
-
-def value_of(chain_a, chain_b, cost, gamma):
-    n_rows, n_columns = cost.shape
-    value = np.empty(cost.shape)
-    policy = np.empty((cost.size, n_rows, n_columns))
-    workspace = make_workspace(max(n_rows, n_columns), max(n_rows, n_columns))
-    coupling_value(chain_a, chain_b, cost, gamma, value, policy, *workspace)
-    return value, policy
 
 
 def linear_programme(chain_a, chain_b, cost, gamma):
@@ -84,7 +74,7 @@ def value_iteration(chain_a, chain_b, cost, gamma, tolerance=1e-12):
 def test_value_solves_the_linear_programme(sizes, gamma, rng):
     for _ in range(4):
         problem = random_problem(rng, *sizes)
-        value, _ = value_of(*problem, gamma)
+        value, _ = coupling_value(*problem, gamma)
         assert_allclose(value, linear_programme(*problem, gamma), atol=1e-8)
 
 
@@ -92,7 +82,7 @@ def test_value_solves_the_linear_programme(sizes, gamma, rng):
 @pytest.mark.parametrize("gamma", [0.3, 0.8])
 def test_value_is_the_limit_of_value_iteration(sizes, gamma, rng):
     problem = random_problem(rng, *sizes)
-    value, _ = value_of(*problem, gamma)
+    value, _ = coupling_value(*problem, gamma)
     assert_allclose(value, value_iteration(*problem, gamma), atol=1e-10)
 
 
@@ -100,7 +90,7 @@ def test_value_is_the_limit_of_value_iteration(sizes, gamma, rng):
 def test_value_is_a_fixed_point_for_many_states(gamma, rng):
     # From twelve states on, sweeps take the place of elimination at small gamma.
     chain_a, chain_b, cost = random_problem(rng, 14, 12)
-    value, policy = value_of(chain_a, chain_b, cost, gamma)
+    value, policy = coupling_value(chain_a, chain_b, cost, gamma)
     ahead = [[ot.emd2(a, b, value) for b in chain_b] for a in chain_a]
     expected = (1 - gamma) * cost + gamma * np.array(ahead)
     assert_allclose(value, expected, atol=1e-11)
@@ -114,15 +104,13 @@ def test_value_is_a_fixed_point_for_many_states(gamma, rng):
 @pytest.mark.parametrize("gamma", [0, 0.5, 0.9, 0.99])
 def test_sweeps_and_elimination_agree(sizes, gamma, rng):
     chain_a, chain_b, cost = random_problem(rng, *sizes)
-    _, policy = value_of(chain_a, chain_b, cost, gamma)
-    values = np.empty((2, *cost.shape))
-    values[1] = cost
-    _eliminate(policy, cost, gamma, values[0])
-    _sweep(policy, cost, gamma, values[1])
-    assert_allclose(values[0], values[1], atol=1e-12)
+    _, policy = coupling_value(chain_a, chain_b, cost, gamma)
+    value = policy_value(policy, cost, gamma, swept=False)
+    swept = policy_value(policy, cost, gamma, swept=True)
+    assert_allclose(value, swept, atol=1e-12)
     matrix = np.eye(cost.size) - gamma * policy.reshape(cost.size, cost.size)
     expected = np.linalg.solve(matrix, (1 - gamma) * cost.ravel())
-    assert_allclose(values[0].ravel(), expected, atol=1e-12)
+    assert_allclose(value.ravel(), expected, atol=1e-12)
 
 
 # The distance

@@ -10,6 +10,8 @@ from skawhmm.distances._kl import divergence_rates
 from skawhmm.distances._registration import power_cost
 from skawhmm.distances._sampled_registration import (
     mixture_posteriors,
+)
+from skawhmm.distances._sampled_registration_kernels import (
     sampled_registrations,
 )
 from skawhmm.emissions._gaussian_scores import (

@@ -11,12 +11,14 @@ from skawhmm import HMMBatch
 from skawhmm.distances._sampled_registration import (
     independent_draws,
     mixture_posteriors,
-    project_registrations,
-    sample_costs,
-    sampled_registrations,
     smoothed_registrations,
     stratified_counts,
     stratified_draws,
+)
+from skawhmm.distances._sampled_registration_kernels import (
+    project_registrations,
+    sample_costs,
+    sampled_registrations,
 )
 
 ONE, TWO = np.array([0]), np.array([1])

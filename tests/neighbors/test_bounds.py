@@ -9,10 +9,10 @@ from numpy.testing import assert_allclose
 from skawhmm import HMMBatch, pairwise_hmm_components
 from skawhmm.distances._prepared import prepare_models
 from skawhmm.distances._registration import optimal_registrations, power_cost
-from skawhmm.neighbors._bounds import (
+from skawhmm.neighbors._bounds import state_vectors
+from skawhmm.neighbors._bounds_kernels import (
     centroid_bounds,
     relaxed_bounds,
-    state_vectors,
     transition_bounds,
 )
 

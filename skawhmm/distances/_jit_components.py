@@ -3,7 +3,11 @@ r"""The two components of an aggregated distance, given a registration :math:`W`
 import numpy as np
 from numba import njit
 
-from skawhmm.numerics._transport import MASS_ROUNDING, make_workspace, solve_transport
+from skawhmm.numerics._jit_transport import (
+    MASS_ROUNDING,
+    make_workspace,
+    solve_transport,
+)
 from skawhmm.utils._compile import KERNEL
 
 

@@ -1,0 +1,14 @@
+"""Chains carried over to other states, for kernels that compare or average them."""
+
+cdef void conditionals(
+    const double* plan, int size, double* forth, double* back
+) noexcept nogil
+
+cdef void carry_chain(
+    const double* forth,
+    const double* transmat,
+    const double* back,
+    int size,
+    double* half,
+    double* moved,
+) noexcept nogil

@@ -1,0 +1,330 @@
+r"""The two parts of an aggregated distance, given a registration :math:`W`."""
+
+import numpy as np
+
+from libc.math cimport fabs, pow
+
+from skawhmm.numerics._transport cimport MASS_ROUNDING, Tree, least_cost, tree_of
+
+from skawhmm.numerics._transport import make_workspace
+
+
+def marginal_components(
+    const double[:, :, ::1] plans,
+    const double[:, :, ::1] cost,
+    double p,
+    const double[::1] bias,
+):
+    r"""Distance between the marginal mixtures, :math:`(\sum_{ij} w_{ij} c_{ij})^{1/p}`.
+
+    Parameters
+    ----------
+    plans : ndarray of shape (n_pairs, n_components, n_components)
+        Registrations :math:`W`.
+
+    cost : ndarray of shape (n_pairs, n_components, n_components)
+        Cost :math:`c = W_2^p` between states.
+
+    p : float
+        Order of the distance.
+
+    bias : ndarray of shape (n_pairs,)
+        What to take off the sums before the root.
+
+    Returns
+    -------
+    marginal : ndarray of shape (n_pairs,)
+        The distances :math:`R`.
+    """
+    cdef Py_ssize_t n, i, j
+    cdef double total
+    cdef double[::1] marginal = np.empty(plans.shape[0])
+    with nogil:
+        for n in range(plans.shape[0]):
+            total = 0.0
+            for i in range(plans.shape[1]):
+                for j in range(plans.shape[2]):
+                    total += plans[n, i, j] * cost[n, i, j]
+            marginal[n] = pow(max(total - bias[n], 0.0), 1 / p)
+    return np.asarray(marginal)
+
+
+def transition_components(
+    weights,
+    transmats,
+    chains,
+    const Py_ssize_t[::1] index_a,
+    const Py_ssize_t[::1] index_b,
+    const double[:, :, ::1] plans,
+    const double[:, :, ::1] within_a,
+    const double[:, :, ::1] within_b,
+    double p,
+):
+    r"""Distance between the transition matrices after registration.
+
+    Each chain is carried over to the states of the other and compared with it row by
+    row, by the transport of next states under the cost *within* the model:
+
+    .. math::
+        D^p = \sum_i \pi_a[i] \, OT_{C_{aa}}(T_a[i], \tilde T_b[i])
+            + \sum_j \pi_b[j] \, OT_{C_{bb}}(T_b[j], \tilde T_a[j])
+
+    Parameters
+    ----------
+    weights : ndarray of shape (n_models, n_components)
+        State probabilities :math:`\pi`.
+
+    transmats : ndarray of shape (n_models, n_components, n_components)
+        Transition matrices :math:`T`, to be carried over.
+
+    chains : ndarray of shape (n_models, n_components, n_components)
+        What they are compared with: as above, the transition matrices.
+
+    index_a, index_b : ndarray of shape (n_pairs,)
+        The models of each pair.
+
+    plans : ndarray of shape (n_pairs, n_components, n_components)
+        Registrations.
+
+    within_a, within_b : ndarray of shape (n_pairs, n_components, n_components)
+        Costs :math:`W_2^p` between the states of one model.
+
+    p : float
+        Order of the distance.
+
+    Returns
+    -------
+    transition : ndarray of shape (n_pairs,)
+        The distances :math:`D`.
+    """
+    cdef const double[:, ::1] laws = np.ascontiguousarray(weights)
+    cdef const double[:, :, ::1] steps = np.ascontiguousarray(transmats)
+    cdef const double[:, :, ::1] own = np.ascontiguousarray(chains)
+    cdef int size = <int>laws.shape[1], n_cells = size * size
+    cdef Py_ssize_t n, a, b
+    cdef double total
+    numbers, nodes = make_workspace(size, size)
+    cdef double[::1] matrices = np.empty(6 * n_cells)
+    cdef double[::1] masses = np.empty(2 * size)
+    cdef int[::1] states = np.empty(2 * size, np.intc)
+    cdef double[::1] transition = np.empty(index_a.shape[0])
+    cdef double* forth = &matrices[0]
+    cdef double* back = forth + n_cells
+    cdef double* half = back + n_cells
+    cdef double* moved = half + n_cells
+    cdef Rows rows
+    rows.cost, rows.plan = moved + n_cells, moved + 2 * n_cells
+    rows.surplus, rows.deficit = &masses[0], &masses[size]
+    rows.sources, rows.sinks = &states[0], &states[size]
+    rows.tree = tree_of(numbers, nodes)
+    with nogil:
+        for n in range(index_a.shape[0]):
+            a, b = index_a[n], index_b[n]
+            conditionals(&plans[n, 0, 0], size, forth, back)
+            carry_chain(forth, &steps[b, 0, 0], back, size, half, moved)
+            total = rows_cost(
+                &laws[a, 0], &own[a, 0, 0], moved, &within_a[n, 0, 0], size, p,
+                &rows,
+            )
+            carry_chain(back, &steps[a, 0, 0], forth, size, half, moved)
+            total += rows_cost(
+                &laws[b, 0], &own[b, 0, 0], moved, &within_b[n, 0, 0], size, p,
+                &rows,
+            )
+            transition[n] = pow(total, 1 / p)
+    return np.asarray(transition)
+
+
+def carried_chains(transmats, const double[:, :, ::1] plans):
+    """Carry the chain of each model over to its own states by a plan of its own.
+
+    Parameters
+    ----------
+    transmats : ndarray of shape (n_models, n_components, n_components)
+        Transition matrices.
+
+    plans : ndarray of shape (n_models, n_components, n_components)
+        Registrations of each model with itself.
+
+    Returns
+    -------
+    chains : ndarray of shape (n_models, n_components, n_components)
+        The chains, blurred as a registration blurs them.
+    """
+    cdef const double[:, :, ::1] steps = np.ascontiguousarray(transmats)
+    cdef int size = <int>steps.shape[1], n_cells = size * size
+    cdef Py_ssize_t n
+    cdef double[::1] scratch = np.empty(3 * n_cells)
+    cdef double* forth = &scratch[0]
+    cdef double* back = forth + n_cells
+    cdef double* half = back + n_cells
+    cdef double[:, :, ::1] chains = np.empty((steps.shape[0], size, size))
+    with nogil:
+        for n in range(steps.shape[0]):
+            conditionals(&plans[n, 0, 0], size, forth, back)
+            carry_chain(forth, &steps[n, 0, 0], back, size, half, &chains[n, 0, 0])
+    return np.asarray(chains)
+
+
+def conditional_plans(
+    const double[:, ::1] plan, double[:, ::1] forth, double[:, ::1] back
+):
+    """Normalise a plan by its own margins, 0 / 0 being 0.
+
+    `forth[i]` is the law of the state of b given state i of a, `back[j]` that of the
+    state of a given state j of b.
+    """
+    conditionals(&plan[0, 0], <int>plan.shape[0], &forth[0, 0], &back[0, 0])
+
+
+def carried_chain(
+    const double[:, ::1] forth,
+    const double[:, ::1] transmat,
+    const double[:, ::1] back,
+    double[:, ::1] half,
+    double[:, ::1] moved,
+):
+    """Write the chain of the other model on the states of this one into `moved`.
+
+    Rows are scaled to one: they lose mass only where the other model steps to states
+    to which it gives no weight.
+    """
+    carry_chain(
+        &forth[0, 0], &transmat[0, 0], &back[0, 0], <int>forth.shape[0], &half[0, 0],
+        &moved[0, 0],
+    )
+
+
+cdef void conditionals(
+    const double* plan, int size, double* forth, double* back
+) noexcept nogil:
+    """Normalise a plan by its own margins; see `conditional_plans`."""
+    cdef int i, j
+    cdef double total
+    for i in range(size):
+        total = 0.0
+        for j in range(size):
+            total += plan[i * size + j]
+        for j in range(size):
+            forth[i * size + j] = plan[i * size + j] / total if total > 0 else 0.0
+    for j in range(size):
+        total = 0.0
+        for i in range(size):
+            total += plan[i * size + j]
+        for i in range(size):
+            back[j * size + i] = plan[i * size + j] / total if total > 0 else 0.0
+
+
+cdef void carry_chain(
+    const double* forth,
+    const double* transmat,
+    const double* back,
+    int size,
+    double* half,
+    double* moved,
+) noexcept nogil:
+    """Write the chain of the other model into `moved`; see `carried_chain`."""
+    cdef int i, k
+    cdef double total
+    multiply(forth, transmat, size, half)
+    multiply(half, back, size, moved)
+    for i in range(size):
+        total = 0.0
+        for k in range(size):
+            total += moved[i * size + k]
+        if total > 0 and fabs(total - 1) > MASS_ROUNDING:
+            for k in range(size):
+                moved[i * size + k] /= total
+
+
+cdef inline void multiply(
+    const double* left, const double* right, int size, double* out
+) noexcept nogil:
+    cdef int i, j, k
+    cdef double share
+    for i in range(size):
+        for k in range(size):
+            out[i * size + k] = 0.0
+        for j in range(size):
+            share = left[i * size + j]
+            # Plans are sparse, and an exact zero adds nothing.
+            if share != 0:
+                for k in range(size):
+                    out[i * size + k] += share * right[j * size + k]
+
+
+cdef struct Rows:
+    # Scratch for transport between two rows: costs and a plan, what the one row has
+    # more than the other and less, and in which states.
+    double* cost
+    double* plan
+    double* surplus
+    double* deficit
+    int* sources
+    int* sinks
+    Tree tree
+
+
+cdef double rows_cost(
+    const double* weights,
+    const double* chain,
+    const double* other,
+    const double* within,
+    int size,
+    double p,
+    const Rows* rows,
+) noexcept nogil:
+    """Mean cost of moving the rows of one chain to those of the other."""
+    cdef double total = 0.0
+    cdef int i
+    for i in range(size):
+        if weights[i] > 0:
+            total += weights[i] * row_cost(
+                chain + i * size, other + i * size, within, size, p, rows
+            )
+    return total
+
+
+cdef inline double row_cost(
+    const double* row,
+    const double* other,
+    const double* within,
+    int size,
+    double p,
+    const Rows* rows,
+) noexcept nogil:
+    """Cost of moving a row of one chain to that of the other, within one model.
+
+    For p <= 1 the cost is a metric, and mass that both rows share stays where it is:
+    only the differences are moved, which at least halves the problem.
+    """
+    cdef int i, j, k, n_sources = 0, n_sinks = 0
+    cdef double gap, total = 0.0
+    for k in range(size):
+        gap = row[k] - other[k]
+        if gap > MASS_ROUNDING:
+            rows.surplus[n_sources], rows.sources[n_sources] = gap, k
+            n_sources += 1
+        elif gap < -MASS_ROUNDING:
+            rows.deficit[n_sinks], rows.sinks[n_sinks] = -gap, k
+            n_sinks += 1
+    if n_sources == 0 or n_sinks == 0:
+        return 0.0
+    if p > 1:
+        return least_cost(row, other, within, size, size, rows.plan, &rows.tree)
+    if n_sources == 1 or n_sinks == 1:
+        # One source, or one sink, leaves a single plan.
+        for i in range(n_sources):
+            for j in range(n_sinks):
+                total += (
+                    min(rows.surplus[i], rows.deficit[j])
+                    * within[rows.sources[i] * size + rows.sinks[j]]
+                )
+        return total
+    for i in range(n_sources):
+        for j in range(n_sinks):
+            rows.cost[i * n_sinks + j] = within[rows.sources[i] * size + rows.sinks[j]]
+    return least_cost(
+        rows.surplus, rows.deficit, rows.cost, n_sources, n_sinks, rows.plan,
+        &rows.tree,
+    )

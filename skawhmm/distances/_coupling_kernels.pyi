@@ -1,0 +1,17 @@
+from numpy import ndarray
+
+def coupling_distances(
+    weights: ndarray,
+    transmats: ndarray,
+    index_a: ndarray,
+    index_b: ndarray,
+    cost: ndarray,
+    gamma: float,
+    p: float,
+) -> ndarray: ...
+def coupling_value(
+    chain_a: ndarray, chain_b: ndarray, cost: ndarray, gamma: float
+) -> tuple[ndarray, ndarray]: ...
+def policy_value(
+    policy: ndarray, cost: ndarray, gamma: float, swept: bool
+) -> ndarray: ...

@@ -1,0 +1,139 @@
+r"""Which state of one model corresponds to which state of another.
+
+A registration is a plan :math:`W` with margins :math:`\pi_a` and :math:`\pi_b`.
+"""
+
+import numpy as np
+
+from libc.math cimport INFINITY, pow
+
+from skawhmm.numerics._transport cimport (
+    Tree, improve, largest_cost, least_cost, price_tree, tree_of
+)
+
+from skawhmm.numerics._transport import make_workspace
+
+cdef extern from *:
+    """
+    /* A cell whose reduced cost is below this share of the largest cost may carry mass
+       in another optimal plan. Costs of equal states differ by about 1e-15 of scale. */
+    #define TIE_TOLERANCE 1e-13
+    """
+    const double TIE_TOLERANCE
+
+
+def power_cost(squared, double p):
+    r"""Return :math:`W_2^p` for an array of :math:`W_2^2`, in place."""
+    if p == 1:
+        return np.sqrt(squared, out=squared)
+    cdef double[::1] flat = squared.reshape(-1)
+    cdef Py_ssize_t k
+    if p != 2:
+        with nogil:
+            for k in range(flat.shape[0]):
+                flat[k] = pow(flat[k], 0.5 * p)
+    return squared
+
+
+def optimal_registrations(
+    weights,
+    transmats,
+    const Py_ssize_t[::1] index_a,
+    const Py_ssize_t[::1] index_b,
+    const double[:, :, ::1] cost,
+):
+    r"""Optimal plans between the states of model pairs, ties broken by the next step.
+
+    Where several plans have the least cost, the one is taken that makes the *next*
+    states closest too: the least :math:`\sum_{ij} w_{ij} \, OT(T_a[i], T_b[j])`. Two
+    states with equal emissions and different rows are told apart by this alone.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (n_models, n_components)
+        State probabilities.
+
+    transmats : ndarray of shape (n_models, n_components, n_components)
+        Transition matrices.
+
+    index_a, index_b : ndarray of shape (n_pairs,)
+        The models of each pair.
+
+    cost : ndarray of shape (n_pairs, n_components, n_components)
+        Cost between states of a and b.
+
+    Returns
+    -------
+    plans : ndarray of shape (n_pairs, n_components, n_components)
+        The plans.
+    """
+    cdef const double[:, ::1] laws = np.ascontiguousarray(weights)
+    cdef const double[:, :, ::1] chains = np.ascontiguousarray(transmats)
+    cdef int size = <int>laws.shape[1]
+    cdef Py_ssize_t n, a, b
+    numbers, nodes = make_workspace(size, size)
+    inner_numbers, inner_nodes = make_workspace(size, size)
+    cdef Tree tree = tree_of(numbers, nodes)
+    cdef Tree inner = tree_of(inner_numbers, inner_nodes)
+    cdef double[:, :, ::1] plans = np.empty((index_a.shape[0], size, size))
+    cdef double[:, ::1] ahead = np.empty((size, size))
+    cdef double[:, ::1] scratch = np.empty((size, size))
+    with nogil:
+        for n in range(index_a.shape[0]):
+            a, b = index_a[n], index_b[n]
+            least_cost(
+                &laws[a, 0], &laws[b, 0], &cost[n, 0, 0], size, size,
+                &plans[n, 0, 0], &tree,
+            )
+            if mark_ties(&cost[n, 0, 0], size, &tree, &ahead[0, 0]):
+                look_ahead(
+                    &chains[a, 0, 0], &chains[b, 0, 0], &cost[n, 0, 0], size,
+                    &ahead[0, 0], &scratch[0, 0], &inner,
+                )
+                price_tree(&ahead[0, 0], size, size, &tree)
+                improve(&ahead[0, 0], size, size, &plans[n, 0, 0], &tree)
+    return np.asarray(plans)
+
+
+cdef bint mark_ties(
+    const double* cost, int size, const Tree* tree, double* ahead
+) noexcept nogil:
+    """Mark by 0 the cells that optimal plans may use, by infinity all others.
+
+    Returns whether a cell outside of the tree is among them.
+    """
+    cdef double slack = TIE_TOLERANCE * largest_cost(cost, size, size, tree)
+    cdef bint tied = False
+    cdef int i, j, sink, cell
+    for i in range(size):
+        for j in range(size):
+            sink, cell = size + j, i * size + j
+            ahead[cell] = INFINITY
+            if tree.depth[i] < 0 or tree.depth[sink] < 0:
+                continue
+            if tree.parent[i] == sink or tree.parent[sink] == i:
+                ahead[cell] = 0.0
+            elif cost[cell] - tree.price[i] - tree.price[sink] <= slack:
+                ahead[cell] = 0.0
+                tied = True
+    return tied
+
+
+cdef void look_ahead(
+    const double* transmat_a,
+    const double* transmat_b,
+    const double* cost,
+    int size,
+    double* ahead,
+    double* scratch,
+    const Tree* tree,
+) noexcept nogil:
+    """Fill the marked cells with the cost of moving one next state to the other."""
+    cdef int i, j
+    for i in range(size):
+        for j in range(size):
+            if ahead[i * size + j] == 0:
+                ahead[i * size + j] = least_cost(
+                    transmat_a + i * size, transmat_b + j * size, cost, size, size,
+                    scratch, tree,
+                )

@@ -1,0 +1,19 @@
+from numpy import ndarray
+
+def sample_costs(
+    x: ndarray, y: ndarray, mask: ndarray, p: float, cost: ndarray
+) -> None: ...
+def sampled_registrations(
+    points: ndarray,
+    posteriors: ndarray,
+    masks: ndarray,
+    index_a: ndarray,
+    index_b: ndarray,
+    p: float,
+) -> ndarray: ...
+def coupled_posteriors(
+    coupling: ndarray, posterior_a: ndarray, posterior_b: ndarray
+) -> ndarray: ...
+def project_registrations(
+    plans: ndarray, weights: ndarray, index_a: ndarray, index_b: ndarray
+) -> None: ...

@@ -1,0 +1,283 @@
+"""Couplings of samples for many pairs in one loop; see `_sampled_registration`."""
+
+import numpy as np
+
+from libc.math cimport fabs, pow
+
+from skawhmm.numerics._assignment cimport Matching, assign, matching_of
+
+from skawhmm.numerics._assignment import make_matching
+
+cdef extern from "distances/_sampled_registration_kernels.h" nogil:
+    """
+    /* Margins of a projected plan are exact to this; scaling converges linearly, and
+       what is left after the last round is spread over the plan. */
+    #define MARGIN_ROUNDING 1e-15
+    #define MAX_SCALINGS 1000
+    """
+    const double MARGIN_ROUNDING
+    const int MAX_SCALINGS
+    void squared_distances(
+        const double* x,
+        const double* channels,
+        const double* mask,
+        Py_ssize_t n_features,
+        Py_ssize_t n_samples,
+        int rooted,
+        double* row,
+    )
+
+
+def sample_costs(
+    const double[:, ::1] x,
+    const double[:, ::1] y,
+    const double[::1] mask,
+    double p,
+    double[:, ::1] cost,
+):
+    """Fill `cost` with the p-th powers of the distances between points x and y.
+
+    Parameters
+    ----------
+    x, y : ndarray of shape (n_samples, n_features)
+        The points.
+
+    mask : ndarray of shape (n_features,)
+        Factors of the squared differences.
+
+    p : float
+        The power.
+
+    cost : ndarray of shape (n_samples, n_samples)
+        Filled with the powers.
+    """
+    cdef double[:, ::1] channels = np.empty((x.shape[1], y.shape[0]))
+    with nogil:
+        fill_costs(x, y, &mask[0], p, channels, cost)
+
+
+cdef void fill_costs(
+    const double[:, ::1] x,
+    const double[:, ::1] y,
+    const double* mask,
+    double p,
+    double[:, ::1] channels,
+    double[:, ::1] cost,
+) noexcept nogil:
+    """Fill `cost`, given scratch for the transposed points; see `sample_costs`."""
+    cdef Py_ssize_t i, j, k
+    for j in range(y.shape[0]):
+        for k in range(y.shape[1]):
+            channels[k, j] = y[j, k]
+    for i in range(x.shape[0]):
+        squared_distances(
+            &x[i, 0], &channels[0, 0], mask, x.shape[1], y.shape[0], p == 1, &cost[i, 0]
+        )
+        if p != 1 and p != 2:
+            for j in range(y.shape[0]):
+                cost[i, j] = pow(cost[i, j], 0.5 * p)
+
+
+def sampled_registrations(
+    const double[:, :, ::1] points,
+    const double[:, :, ::1] posteriors,
+    masks,
+    const Py_ssize_t[::1] index_a,
+    const Py_ssize_t[::1] index_b,
+    double p,
+):
+    """Registrations of model pairs by an exact coupling of their samples.
+
+    Parameters
+    ----------
+    points : ndarray of shape (n_models, n_samples, n_features)
+        A sample of each model.
+
+    posteriors : ndarray of shape (n_models, n_samples, n_components)
+        Probabilities of the states of its model at each point.
+
+    masks : ndarray of shape (n_models, n_features)
+        One where a model observed a feature, zero elsewhere.
+
+    index_a, index_b : ndarray of shape (n_pairs,)
+        The models of each pair.
+
+    p : float
+        Points are compared by the p-th power of their distance.
+
+    Returns
+    -------
+    plans : ndarray of shape (n_pairs, n_components, n_components)
+        The registrations; their margins are the mean posteriors.
+    """
+    cdef const double[:, ::1] seen = np.ascontiguousarray(masks)
+    cdef Py_ssize_t n_samples = points.shape[1], n_features = points.shape[2]
+    cdef Py_ssize_t size = posteriors.shape[2], n, a, b, k
+    # On a line the sorted coupling is optimal for every convex cost.
+    cdef bint on_line = n_features == 1 and p >= 1
+    cdef Py_ssize_t n_ranked = points.shape[0] if on_line else 0
+    cdef Py_ssize_t n_costs = 0 if on_line else n_samples
+    cdef const Py_ssize_t[:, ::1] order = np.argsort(
+        np.asarray(points)[:n_ranked, :, 0], axis=1, kind="stable"
+    )
+    cdef double[:, ::1] cost = np.empty((n_costs, n_costs))
+    cdef double[:, ::1] channels = np.empty((n_features, n_samples))
+    cdef double[::1] mask = np.empty(n_features)
+    cdef Py_ssize_t[::1] matches = np.empty(n_samples, np.intp)
+    numbers, places = make_matching(n_samples)
+    cdef Matching state = matching_of(numbers, places)
+    cdef double[:, :, ::1] plans = np.zeros((index_a.shape[0], size, size))
+    with nogil:
+        for n in range(index_a.shape[0]):
+            a, b = index_a[n], index_b[n]
+            if on_line:
+                for k in range(n_samples):
+                    matches[order[a, k]] = order[b, k]
+            else:
+                for k in range(n_features):
+                    mask[k] = seen[a, k] * seen[b, k]
+                fill_costs(points[a], points[b], &mask[0], p, channels, cost)
+                assign(&cost[0, 0], n_samples, &matches[0], &state)
+            add_matches(posteriors[a], posteriors[b], matches, plans[n])
+    return np.asarray(plans) / n_samples
+
+
+cdef void add_matches(
+    const double[:, ::1] posterior_a,
+    const double[:, ::1] posterior_b,
+    const Py_ssize_t[::1] matches,
+    double[:, ::1] plan,
+) noexcept nogil:
+    """Add what matched points have in common to the plan of their states."""
+    cdef Py_ssize_t size = plan.shape[0], i, j, k
+    cdef const double* other
+    for k in range(matches.shape[0]):
+        other = &posterior_b[matches[k], 0]
+        for i in range(size):
+            for j in range(size):
+                plan[i, j] += posterior_a[k, i] * other[j]
+
+
+def coupled_posteriors(
+    const double[:, ::1] coupling,
+    const double[:, ::1] posterior_a,
+    const double[:, ::1] posterior_b,
+):
+    """Return the registration that a coupling of two samples makes.
+
+    Written out, as the rounding of a matrix product depends on how many states the
+    other models of the batch have.
+    """
+    cdef Py_ssize_t n_samples = posterior_a.shape[0], size = posterior_a.shape[1]
+    cdef Py_ssize_t i, j, s, t
+    cdef double ahead
+    cdef double[:, ::1] plan = np.zeros((size, size))
+    with nogil:
+        for s in range(n_samples):
+            for j in range(size):
+                ahead = 0.0
+                for t in range(n_samples):
+                    ahead += coupling[s, t] * posterior_b[t, j]
+                for i in range(size):
+                    plan[i, j] += posterior_a[s, i] * ahead
+    return np.asarray(plan)
+
+
+def project_registrations(
+    double[:, :, ::1] plans,
+    weights,
+    const Py_ssize_t[::1] index_a,
+    const Py_ssize_t[::1] index_b,
+):
+    """Scale plans, in place, so that their margins are the weights of the models.
+
+    Rows and columns are scaled in turn. A plan with zeros may have no scaling with
+    these margins; what is then left to place is spread evenly over what is short.
+
+    Parameters
+    ----------
+    plans : ndarray of shape (n_pairs, n_components, n_components)
+        Registrations, changed in place.
+
+    weights : ndarray of shape (n_models, n_components)
+        State probabilities.
+
+    index_a, index_b : ndarray of shape (n_pairs,)
+        The models of each pair.
+    """
+    cdef const double[:, ::1] laws = np.ascontiguousarray(weights)
+    cdef Py_ssize_t size = laws.shape[1], n
+    cdef double[:, ::1] short = np.empty((2, size))
+    with nogil:
+        for n in range(plans.shape[0]):
+            project(
+                &plans[n, 0, 0], &laws[index_a[n], 0], &laws[index_b[n], 0], size,
+                &short[0, 0], &short[1, 0],
+            )
+
+
+cdef void project(
+    double* plan,
+    const double* weights_a,
+    const double* weights_b,
+    Py_ssize_t size,
+    double* short_a,
+    double* short_b,
+) noexcept nogil:
+    """Scale one plan to its margins; see `project_registrations`."""
+    cdef Py_ssize_t i, j
+    cdef double off, missing = 0.0
+    cdef int scalings
+    for scalings in range(MAX_SCALINGS):
+        off = scale_lines(plan, size, size, 1, weights_a, False)
+        scale_lines(plan, size, 1, size, weights_b, False)
+        if off <= MARGIN_ROUNDING:
+            break
+    scale_lines(plan, size, size, 1, weights_a, True)
+    scale_lines(plan, size, 1, size, weights_b, True)
+    for i in range(size):
+        short_a[i] = weights_a[i] - line_sum(plan + i * size, size, 1)
+        short_b[i] = weights_b[i] - line_sum(plan + i, size, size)
+    for i in range(size):
+        missing += short_a[i]
+    if missing > 0:
+        for i in range(size):
+            for j in range(size):
+                plan[i * size + j] += (
+                    max(short_a[i], 0.0) * max(short_b[j], 0.0) / missing
+                )
+
+
+cdef double scale_lines(
+    double* plan,
+    Py_ssize_t size,
+    Py_ssize_t line,
+    Py_ssize_t step,
+    const double* sums,
+    bint only_down,
+) noexcept nogil:
+    """Scale each line to its sum (or down to it); return how far the worst one was.
+
+    Lines are rows or columns: `line` and `step` are the distances in memory from one
+    to the next, and from entry to entry.
+    """
+    cdef Py_ssize_t i, j
+    cdef double total, factor, off = 0.0
+    for i in range(size):
+        total = line_sum(plan + i * line, size, step)
+        off = max(off, fabs(total - sums[i]))
+        if total > sums[i] or (total > 0 and not only_down):
+            factor = sums[i] / total
+            for j in range(size):
+                plan[i * line + j * step] *= factor
+    return off
+
+
+cdef inline double line_sum(
+    const double* line, Py_ssize_t size, Py_ssize_t step
+) noexcept nogil:
+    cdef double total = 0.0
+    cdef Py_ssize_t j
+    for j in range(size):
+        total += line[j * step]
+    return total

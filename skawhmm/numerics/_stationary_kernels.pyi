@@ -1,0 +1,3 @@
+from numpy import ndarray
+
+def stationary_laws(transmats: ndarray, startprobs: ndarray) -> ndarray: ...

@@ -1,0 +1,389 @@
+"""Exact optimal transport for batches of small problems.
+
+The only module that knows how a plan is found. It sees masses and costs, never models.
+
+States are few, so one problem is tiny and calling a solver costs more than solving:
+batches are solved inside one compiled loop. The method is the network simplex on the
+spanning tree of a transportation problem: a greedy start on reduced costs, row-wise
+pricing, and Cunningham's rule (trees stay strongly feasible), so that degenerate
+problems cannot cycle. Nodes are the sources, then the sinks.
+
+Other kernels call `least_cost` and its companions (see the `.pxd`); the functions that
+Python sees take the same arrays.
+"""
+
+import numpy as np
+
+from libc.math cimport INFINITY
+
+cdef extern from *:
+    """
+    /* Prices are sums of up to two costs per state, exact to about this share of the
+       largest cost: a cell cheaper by less is not worth a pivot. */
+    #define PRICE_ROUNDING 1e-14
+
+    /* Pivots per node; a few are seen. The bound only guards against rounding. */
+    #define MAX_PIVOTS 10000
+    """
+    const double PRICE_ROUNDING
+    const int MAX_PIVOTS
+
+# Rows of the scratch array of numbers, and of nodes.
+PRICE = 1
+DEPTH = 1
+
+
+def make_workspace(n_sources, n_sinks):
+    """Return the scratch arrays of the solver, to be reused from problem to problem."""
+    n_nodes = n_sources + n_sinks
+    numbers = np.empty((2, n_nodes))
+    nodes = np.empty((4 + max(n_sources, n_sinks), n_nodes), np.intc)
+    return numbers, nodes
+
+
+cdef Tree tree_of(double[:, ::1] numbers, int[:, ::1] nodes) noexcept nogil:
+    """The arrays of `make_workspace` as the solver reads them."""
+    cdef Tree tree
+    tree.open, tree.price = &numbers[0, 0], &numbers[1, 0]
+    tree.parent, tree.depth = &nodes[0, 0], &nodes[1, 0]
+    tree.degree, tree.stack = &nodes[2, 0], &nodes[3, 0]
+    tree.neighbours = &nodes[4, 0]
+    tree.width = <int>nodes.shape[0] - 4
+    return tree
+
+
+def solve_transport(
+    const double[::1] supply,
+    const double[::1] demand,
+    const double[:, ::1] cost,
+    double[:, ::1] plan,
+    double[:, ::1] numbers,
+    int[:, ::1] nodes,
+):
+    """Write an optimal plan of one problem into `plan` and its tree into the scratch.
+
+    Parameters
+    ----------
+    supply : ndarray of shape (n_sources,)
+        Masses to move; zeros are allowed.
+
+    demand : ndarray of shape (n_sinks,)
+        Masses to receive, of the same sum up to rounding.
+
+    cost : ndarray of shape (n_sources, n_sinks)
+        Cost of moving a unit of mass.
+
+    plan : ndarray of shape (n_sources, n_sinks)
+        Filled with the plan.
+
+    numbers, nodes : ndarray
+        Scratch from `make_workspace`, at least of this size.
+
+    Returns
+    -------
+    total : float
+        Cost of the plan.
+    """
+    cdef Tree tree = tree_of(numbers, nodes)
+    cdef int n_sources = <int>cost.shape[0], n_sinks = <int>cost.shape[1]
+    return least_cost(
+        &supply[0], &demand[0], &cost[0, 0], n_sources, n_sinks, &plan[0, 0], &tree
+    )
+
+
+def reprice(const double[:, ::1] cost, double[:, ::1] numbers, int[:, ::1] nodes):
+    """Set the prices of the tree anew, for another cost."""
+    cdef Tree tree = tree_of(numbers, nodes)
+    price_tree(&cost[0, 0], <int>cost.shape[0], <int>cost.shape[1], &tree)
+
+
+def improve_plan(
+    const double[:, ::1] cost,
+    double[:, ::1] plan,
+    double[:, ::1] numbers,
+    int[:, ::1] nodes,
+):
+    """Pivot until no cell can lower the cost of `plan`, whose tree is in the scratch.
+
+    Cells of infinite cost never enter the plan.
+    """
+    cdef Tree tree = tree_of(numbers, nodes)
+    cdef int n_sources = <int>cost.shape[0], n_sinks = <int>cost.shape[1]
+    improve(&cost[0, 0], n_sources, n_sinks, &plan[0, 0], &tree)
+
+
+cdef double least_cost(
+    const double* supply,
+    const double* demand,
+    const double* cost,
+    int n_sources,
+    int n_sinks,
+    double* plan,
+    const Tree* tree,
+) noexcept nogil:
+    """Cost of an optimal plan, which is written into `plan`; see `solve_transport`."""
+    cdef double total = 0.0
+    cdef int cell
+    start(supply, demand, cost, n_sources, n_sinks, plan, tree)
+    build_tree(supply, demand, cost, n_sources, n_sinks, tree)
+    improve(cost, n_sources, n_sinks, plan, tree)
+    for cell in range(n_sources * n_sinks):
+        total += plan[cell] * cost[cell]
+    return total
+
+
+cdef inline void start(
+    const double* supply,
+    const double* demand,
+    const double* cost,
+    int n_sources,
+    int n_sinks,
+    double* plan,
+    const Tree* tree,
+) noexcept nogil:
+    """Fill a plan row by row, cheapest cell first by costs less their column minima."""
+    cdef double* price = tree.price + n_sources
+    cdef double* open = tree.open + n_sources
+    cdef const double* row
+    cdef double left, mass, gap, least
+    cdef int i, j, step, sink
+    for j in range(n_sinks):
+        open[j] = demand[j]
+        price[j] = INFINITY
+    for i in range(n_sources):
+        # A source without mass must not matter: it may be padding.
+        if supply[i] > 0:
+            row = cost + i * n_sinks
+            for j in range(n_sinks):
+                if row[j] < price[j]:
+                    price[j] = row[j]
+    for i in range(n_sources + n_sinks):
+        tree.degree[i] = 0
+    for i in range(n_sources):
+        left = supply[i]
+        row = cost + i * n_sinks
+        for j in range(n_sinks):
+            plan[i * n_sinks + j] = 0.0
+        # A step places the rest of the source or closes a sink.
+        for step in range(n_sinks):
+            if not left > 0:
+                break
+            least, sink = INFINITY, -1
+            for j in range(n_sinks):
+                gap = row[j] - price[j]
+                if gap < least and open[j] > 0:
+                    least, sink = gap, j
+            if sink < 0:
+                break
+            mass = left if left < open[sink] else open[sink]
+            plan[i * n_sinks + sink] = mass
+            join(i, n_sources + sink, tree)
+            left -= mass
+            open[sink] -= mass
+            if left <= MASS_ROUNDING * supply[i]:
+                left = 0.0
+            if open[sink] <= MASS_ROUNDING * demand[sink]:
+                open[sink] = 0.0
+
+
+cdef inline void join(int one, int other, const Tree* tree) noexcept nogil:
+    tree.neighbours[one * tree.width + tree.degree[one]] = other
+    tree.neighbours[other * tree.width + tree.degree[other]] = one
+    tree.degree[one] += 1
+    tree.degree[other] += 1
+
+
+cdef inline void part(int node, int gone, const Tree* tree) noexcept nogil:
+    """Take `gone` off the neighbours of `node`."""
+    cdef int* neighbours = tree.neighbours + node * tree.width
+    cdef int k
+    tree.degree[node] -= 1
+    for k in range(tree.degree[node]):
+        if neighbours[k] == gone:
+            neighbours[k] = neighbours[tree.degree[node]]
+            break
+
+
+cdef inline void build_tree(
+    const double* supply,
+    const double* demand,
+    const double* cost,
+    int n_sources,
+    int n_sinks,
+    const Tree* tree,
+) noexcept nogil:
+    """Hang the pieces of the start below each other by cells that carry no mass.
+
+    A piece is hung by one of its sources, so that an empty cell always points towards
+    the root: this is what makes the tree strongly feasible.
+    """
+    cdef int i, j, sink, root = -1
+    cdef double gap, least
+    for i in range(n_sources + n_sinks):
+        tree.depth[i] = -1
+    for i in range(n_sources):
+        if not supply[i] > 0 or tree.depth[i] >= 0:
+            continue
+        if root < 0:
+            root = i
+            tree.price[i] = 0.0
+            hang(i, -1, cost, n_sources, n_sinks, tree)
+            continue
+        least, sink = INFINITY, -1
+        for j in range(n_sinks):
+            gap = cost[i * n_sinks + j] - tree.price[n_sources + j]
+            if tree.depth[n_sources + j] >= 0 and gap < least:
+                least, sink = gap, n_sources + j
+        # Without a finite cost the source cannot take part.
+        if sink >= 0:
+            join(i, sink, tree)
+            hang(i, sink, cost, n_sources, n_sinks, tree)
+    for j in range(n_sinks):
+        # A demand lost in the rounding of the sums: it hangs below any source.
+        if demand[j] > 0 and tree.depth[n_sources + j] < 0 and root >= 0:
+            join(root, n_sources + j, tree)
+            hang(n_sources + j, root, cost, n_sources, n_sinks, tree)
+
+
+cdef inline void hang(
+    int top, int above, const double* cost, int n_sources, int n_sinks, const Tree* tree
+) noexcept nogil:
+    """Put node `top` below `above`: set parent, depth and price of it and all under."""
+    cdef int size = 1, node, below, k
+    cdef const int* neighbours
+    cdef double length
+    tree.parent[top] = above
+    tree.stack[0] = top
+    while size > 0:
+        size -= 1
+        node = tree.stack[size]
+        above = tree.parent[node]
+        if above < 0:
+            tree.depth[node] = 0
+        else:
+            tree.depth[node] = tree.depth[above] + 1
+            if node < n_sources:
+                length = cost[node * n_sinks + above - n_sources]
+            else:
+                length = cost[above * n_sinks + node - n_sources]
+            tree.price[node] = length - tree.price[above]
+        neighbours = tree.neighbours + node * tree.width
+        for k in range(tree.degree[node]):
+            below = neighbours[k]
+            if below != above:
+                tree.parent[below] = node
+                tree.stack[size] = below
+                size += 1
+
+
+cdef void price_tree(
+    const double* cost, int n_sources, int n_sinks, const Tree* tree
+) noexcept nogil:
+    """Set the prices of the tree anew, for another cost."""
+    cdef int node
+    for node in range(n_sources):
+        if tree.depth[node] == 0:
+            hang(node, -1, cost, n_sources, n_sinks, tree)
+
+
+cdef void improve(
+    const double* cost, int n_sources, int n_sinks, double* plan, const Tree* tree
+) noexcept nogil:
+    """Pivot until no cell can lower the cost of `plan`; see `improve_plan`."""
+    cdef double slack = PRICE_ROUNDING * largest_cost(cost, n_sources, n_sinks, tree)
+    cdef double gap, least
+    cdef int unchanged = 0, i = 0, j, sink
+    cdef Py_ssize_t left = <Py_ssize_t>MAX_PIVOTS * (n_sources + n_sinks)
+    while unchanged < n_sources and left > 0:
+        least, sink = -slack, -1
+        if tree.depth[i] >= 0:
+            for j in range(n_sinks):
+                gap = cost[i * n_sinks + j] - tree.price[i] - tree.price[n_sources + j]
+                if gap < least and tree.depth[n_sources + j] >= 0:
+                    least, sink = gap, j
+        if sink >= 0:
+            pivot(i, sink, cost, n_sources, n_sinks, plan, tree)
+            unchanged = 0
+            left -= 1
+        else:
+            unchanged += 1
+            i = i + 1 if i + 1 < n_sources else 0
+
+
+cdef double largest_cost(
+    const double* cost, int n_sources, int n_sinks, const Tree* tree
+) noexcept nogil:
+    """The largest finite cost between nodes that carry mass."""
+    cdef double largest = 0.0
+    cdef const double* row
+    cdef int i, j
+    for i in range(n_sources):
+        if tree.depth[i] >= 0:
+            row = cost + i * n_sinks
+            for j in range(n_sinks):
+                if largest < row[j] < INFINITY and tree.depth[n_sources + j] >= 0:
+                    largest = row[j]
+    return largest
+
+
+cdef inline void pivot(
+    int source,
+    int sink,
+    const double* cost,
+    int n_sources,
+    int n_sinks,
+    double* plan,
+    const Tree* tree,
+) noexcept nogil:
+    """Bring the cell (source, sink) into the tree and drop the cell it empties."""
+    cdef int low_a = source, low_b = n_sources + sink
+    cdef int out_a = -1, out_b = -1, a = low_a, b = low_b
+    cdef int above, out, low, gone
+    cdef double mass_a = INFINITY, mass_b = INFINITY, mass
+    # Flow falls on the cells above sinks on the sink's side and above sources on the
+    # source's. Of equal falls, the last one met from the apex along the cycle leaves.
+    while a != b:
+        if tree.depth[a] >= tree.depth[b]:
+            above = tree.parent[a]
+            if a < n_sources and plan[a * n_sinks + above - n_sources] < mass_a:
+                mass_a, out_a = plan[a * n_sinks + above - n_sources], a
+            a = above
+        else:
+            above = tree.parent[b]
+            if b >= n_sources and plan[above * n_sinks + b - n_sources] <= mass_b:
+                mass_b, out_b = plan[above * n_sinks + b - n_sources], b
+            b = above
+    if mass_b <= mass_a:
+        mass, out, low, above = mass_b, out_b, low_b, low_a
+    else:
+        mass, out, low, above = mass_a, out_a, low_a, low_b
+    if out < 0:
+        # Only where masses are no numbers: nothing can leave.
+        return
+    shift(low_a, a, -mass, n_sources, n_sinks, plan, tree)
+    shift(low_b, a, mass, n_sources, n_sinks, plan, tree)
+    plan[source * n_sinks + sink] += mass
+    gone = tree.parent[out]
+    if out < n_sources:
+        plan[out * n_sinks + gone - n_sources] = 0.0
+    else:
+        plan[gone * n_sinks + out - n_sources] = 0.0
+    part(out, gone, tree)
+    part(gone, out, tree)
+    join(low, above, tree)
+    hang(low, above, cost, n_sources, n_sinks, tree)
+
+
+cdef inline void shift(
+    int low, int apex, double mass, int n_sources, int n_sinks, double* plan,
+    const Tree* tree,
+) noexcept nogil:
+    """Change the flows from node `low` up to `apex`: sources by mass, sinks against."""
+    cdef int above
+    while low != apex:
+        above = tree.parent[low]
+        if low < n_sources:
+            plan[low * n_sinks + above - n_sources] += mass
+        else:
+            plan[above * n_sinks + low - n_sources] -= mass
+        low = above

@@ -1,0 +1,11 @@
+#!/usr/bin/env python3
+"""Print the version that the package states in its `__init__.py`."""
+
+import ast
+from pathlib import Path
+
+SOURCE = Path(__file__).parents[1] / "skawhmm" / "__init__.py"
+
+for node in ast.parse(SOURCE.read_text(encoding="utf-8")).body:
+    if isinstance(node, ast.Assign) and node.targets[0].id == "__version__":
+        print(ast.literal_eval(node.value))
