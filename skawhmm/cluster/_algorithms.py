@@ -3,8 +3,8 @@
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from skawhmm.cluster._algorithms_kernels import greedy_medoids, swap_medoids
 from skawhmm.cluster._averaging import (
     moved_centers,
     registered,
@@ -13,7 +13,6 @@ from skawhmm.cluster._averaging import (
     trimmed,
 )
 from skawhmm.models._batch import HMMBatch
-from skawhmm.utils._compile import KERNEL
 
 # Models per cluster in the sample whose medoids are the seeds: enough to miss no
 # cluster, few enough that their distances take no longer than a round of k-means.
@@ -21,10 +20,6 @@ SAMPLE_PER_CLUSTER = 20
 
 # Rounds of swaps that find the seeds; they need not be optimal.
 SEED_ROUNDS = 10
-
-# A swap must lower the loss by more than this share of it, so that rounding cannot
-# make two swaps undo each other forever.
-LOSS_ROUNDING = 1e-12
 
 
 class Partition(NamedTuple):
@@ -205,114 +200,3 @@ def medoid_partition(distances, n_clusters, max_iter):
     columns = np.ascontiguousarray(np.minimum(distances, far).T)
     medoids = greedy_medoids(columns, n_clusters)
     return medoids, swap_medoids(columns, medoids, max_iter)
-
-
-@njit(**KERNEL)
-def greedy_medoids(columns, n_clusters):
-    """Return medoids chosen one by one, each to lower the sum of distances the most.
-
-    Parameters
-    ----------
-    columns : ndarray of shape (n_models, n_models)
-        Distances to each candidate, by rows.
-
-    n_clusters : int
-        Number of medoids.
-
-    Returns
-    -------
-    medoids : ndarray of shape (n_clusters,)
-        Different models.
-    """
-    size = columns.shape[0]
-    medoids = np.empty(n_clusters, np.int64)
-    taken = np.zeros(size, np.bool_)
-    nearest = np.full(size, np.inf)
-    for k in range(n_clusters):
-        least, best = np.inf, -1
-        for candidate in range(size):
-            if taken[candidate]:
-                continue
-            total = 0.0
-            for n in range(size):
-                total += min(nearest[n], columns[candidate, n])
-            if total < least:
-                least, best = total, candidate
-        medoids[k], taken[best] = best, True
-        nearest = np.minimum(nearest, columns[best])
-    return medoids
-
-
-@njit(**KERNEL)
-def swap_medoids(columns, medoids, max_iter):
-    """Swap medoids for other models as long as the sum of distances falls, in place.
-
-    FasterPAM (Schubert and Rousseeuw, 2021): for a candidate the gains of swapping it
-    with each of the medoids are found in one pass over the models, and the best swap is
-    made at once if it gains.
-
-    Parameters
-    ----------
-    columns : ndarray of shape (n_models, n_models)
-        Distances to each candidate, by rows.
-
-    medoids : ndarray of shape (n_clusters,)
-        Changed in place.
-
-    max_iter : int
-        Largest number of rounds over all candidates.
-
-    Returns
-    -------
-    n_iter : int
-        Number of rounds, the last one without a swap unless there were `max_iter`.
-    """
-    size, n_clusters = columns.shape[0], medoids.size
-    if n_clusters == 1:
-        # The greedy start is exact.
-        return 1
-    first, second = np.empty(size, np.int64), np.empty(size)
-    losses = _rank_medoids(columns, medoids, first, second)
-    change = np.empty(n_clusters)
-    last, total = 0, 0.0
-    for n in range(size):
-        total += columns[medoids[first[n]], n]
-    for step in range(max_iter * size):
-        candidate = step % size
-        if step - last >= size:
-            break
-        if (medoids == candidate).any():
-            continue
-        shared = 0.0
-        change[:] = losses
-        for n in range(size):
-            own, new = columns[medoids[first[n]], n], columns[candidate, n]
-            if new < own:
-                shared += new - own
-                change[first[n]] += own - second[n]
-            elif new < second[n]:
-                change[first[n]] += new - second[n]
-        worst = np.argmin(change)
-        gain = change[worst] + shared
-        if gain < -LOSS_ROUNDING * total:
-            medoids[worst] = candidate
-            losses = _rank_medoids(columns, medoids, first, second)
-            total += gain
-            last = step
-    return min(step // size + 1, max_iter)
-
-
-@njit(**KERNEL)
-def _rank_medoids(columns, medoids, first, second):
-    """Set the nearest medoid and the distance of the next; return losses by removal."""
-    losses = np.zeros(medoids.size)
-    for n in range(first.size):
-        nearest, second[n] = np.inf, np.inf
-        for k in range(medoids.size):
-            distance = columns[medoids[k], n]
-            if distance < nearest:
-                first[n], nearest, second[n] = k, distance, nearest
-            elif distance < second[n]:
-                second[n] = distance
-        losses[first[n]] += second[n] - nearest
-    return losses

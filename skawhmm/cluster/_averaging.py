@@ -22,14 +22,15 @@ centre `labels[n]` with a share `shares[n]`, and the shares of a centre sum to o
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
-from skawhmm.distances._jit_components import carried_chain, conditional_plans
+from skawhmm.cluster._averaging_kernels import (
+    averaged_chains,
+    priced_weights,
+    summed_points,
+)
 from skawhmm.distances._registration import optimal_registrations
 from skawhmm.emissions._gaussian_costs import GaussianCosts
 from skawhmm.models._batch import HMMBatch
-from skawhmm.numerics._jit_transport import PRICE, make_workspace, solve_transport
-from skawhmm.utils._compile import KERNEL
 
 # Factors turned at once, to bound the memory of their products.
 BATCH_OF_FACTORS = 4096
@@ -222,46 +223,6 @@ def rechained_centers(members, centers, labels, shares, plans):
     return centers._changed(transmats=chains, startprobs=starts)
 
 
-@njit(**KERNEL)
-def summed_points(plans, labels, shares, points, n_centers):
-    """Return the mass of each state of the centres, and the points it stands for.
-
-    Parameters
-    ----------
-    plans : ndarray of shape (n_models, n_components, n_components)
-        Plans from the centre of each model to the model.
-
-    labels, shares : ndarray of shape (n_models,)
-        The centre of each model, and its share in it.
-
-    points : ndarray of shape (n_models, n_components, n_values)
-        A vector for each state of the models.
-
-    n_centers : int
-        Number of centres.
-
-    Returns
-    -------
-    mass : ndarray of shape (n_centers, n_components)
-        Sums of the plans.
-
-    sums : ndarray of shape (n_centers, n_components, n_values)
-        Sums of the vectors, weighted by the plans.
-    """
-    size = plans.shape[1]
-    mass = np.zeros((n_centers, size))
-    sums = np.zeros((n_centers, size, points.shape[2]))
-    for n in range(plans.shape[0]):
-        for i in range(size):
-            for j in range(size):
-                share = shares[n] * plans[n, i, j]
-                if share > 0:
-                    mass[labels[n], i] += share
-                    for k in range(points.shape[2]):
-                        sums[labels[n], i, k] += share * points[n, j, k]
-    return mass, sums
-
-
 def _summed_roots(members, center_roots, labels, shares, plans):
     """Return sums of the factors of the models' states, turned towards the centre's."""
     masks = members.costs.masks[:, None, :, None]
@@ -316,98 +277,3 @@ def reweighted_centers(members, centers, labels, shares, cost):
         weights[better] = trial[better]
         waiting &= ~better
     return centers._changed(weights=weights)
-
-
-@njit(**KERNEL)
-def priced_weights(weights, model_weights, labels, shares, cost):
-    """Return the objective of each centre, and its slope in the weights of the centre.
-
-    Parameters
-    ----------
-    weights : ndarray of shape (n_centers, n_components)
-        Weights of the centres.
-
-    model_weights : ndarray of shape (n_models, n_components)
-        Weights of the models.
-
-    labels, shares : ndarray of shape (n_models,)
-        The centre of each model, and its share in it.
-
-    cost : ndarray of shape (n_models, n_components, n_components)
-        Squared costs from the states of the centre to those of the model.
-
-    Returns
-    -------
-    values : ndarray of shape (n_centers,)
-        Mean costs of optimal plans.
-
-    slopes : ndarray of shape (n_centers, n_components)
-        Mean prices of the states, up to a constant for each centre.
-    """
-    size = weights.shape[1]
-    values, slopes = np.zeros(weights.shape[0]), np.zeros(weights.shape)
-    numbers, nodes = make_workspace(size, size)
-    plan = np.empty((size, size))
-    for n in range(labels.size):
-        center = labels[n]
-        total = solve_transport(
-            weights[center], model_weights[n], cost[n], plan, numbers, nodes
-        )
-        values[center] += shares[n] * total
-        for i in range(size):
-            if weights[center, i] > 0:
-                slopes[center, i] += shares[n] * numbers[PRICE, i]
-    return values, slopes
-
-
-@njit(**KERNEL)
-def averaged_chains(plans, transmats, startprobs, labels, shares, weights):
-    """Return the mean of chains carried over to the states of their centres.
-
-    Parameters
-    ----------
-    plans : ndarray of shape (n_models, n_components, n_components)
-        Plans from the centre of each model to the model.
-
-    transmats : ndarray of shape (n_models, n_components, n_components)
-        Transition matrices of the models.
-
-    startprobs : ndarray of shape (n_models, n_components)
-        Start probabilities of the models.
-
-    labels, shares : ndarray of shape (n_models,)
-        The centre of each model, and its share in it.
-
-    weights : ndarray of shape (n_centers, n_components)
-        Weights of the centres.
-
-    Returns
-    -------
-    chains : ndarray of shape (n_centers, n_components, n_components)
-        Transition matrices of the centres. States without weight loop.
-
-    starts : ndarray of shape (n_centers, n_components)
-        Start probabilities of the centres: the weights, where no model starts in a
-        state that has weight.
-    """
-    n_centers, size = weights.shape
-    chains = np.zeros((n_centers, size, size))
-    starts = np.zeros((n_centers, size))
-    forth, back = np.empty((size, size)), np.empty((size, size))
-    half, moved = np.empty((size, size)), np.empty((size, size))
-    for n in range(plans.shape[0]):
-        conditional_plans(plans[n], forth, back)
-        carried_chain(forth, transmats[n], back, half, moved)
-        chains[labels[n]] += shares[n] * moved
-        for j in range(size):
-            starts[labels[n]] += shares[n] * startprobs[n, j] * back[j]
-    for k in range(n_centers):
-        total = starts[k].sum()
-        starts[k] = starts[k] / total if total > 0 else weights[k]
-        for i in range(size):
-            total = chains[k, i].sum()
-            if total > 0:
-                chains[k, i] /= total
-            else:
-                chains[k, i, i] = 1.0
-    return chains, starts

@@ -15,7 +15,8 @@ from skawhmm import (
     hmm_barycenter,
     pairwise_hmm_distances,
 )
-from skawhmm.cluster._algorithms import greedy_medoids, medoid_partition, spread_seeds
+from skawhmm.cluster._algorithms import medoid_partition, spread_seeds
+from skawhmm.cluster._algorithms_kernels import greedy_medoids
 
 HMM = HMMTransformer(n_components=2, random_state=0)
 

@@ -1,0 +1,20 @@
+from numpy import ndarray
+
+def summed_points(
+    plans: ndarray, labels: ndarray, shares: ndarray, points: ndarray, n_centers: int
+) -> tuple[ndarray, ndarray]: ...
+def priced_weights(
+    weights: ndarray,
+    model_weights: ndarray,
+    labels: ndarray,
+    shares: ndarray,
+    cost: ndarray,
+) -> tuple[ndarray, ndarray]: ...
+def averaged_chains(
+    plans: ndarray,
+    transmats: ndarray,
+    startprobs: ndarray,
+    labels: ndarray,
+    shares: ndarray,
+    weights: ndarray,
+) -> tuple[ndarray, ndarray]: ...

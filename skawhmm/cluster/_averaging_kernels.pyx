@@ -1,0 +1,192 @@
+"""Sums over the models of many centres in one loop; see `_averaging`."""
+
+import numpy as np
+
+from skawhmm.distances._components cimport carry_chain, conditionals
+from skawhmm.numerics._transport cimport Tree, least_cost, tree_of
+
+from skawhmm.numerics._transport import make_workspace
+
+
+def summed_points(
+    const double[:, :, ::1] plans,
+    const Py_ssize_t[::1] labels,
+    const double[::1] shares,
+    points,
+    Py_ssize_t n_centers,
+):
+    """Return the mass of each state of the centres, and the points it stands for.
+
+    Parameters
+    ----------
+    plans : ndarray of shape (n_models, n_components, n_components)
+        Plans from the centre of each model to the model.
+
+    labels, shares : ndarray of shape (n_models,)
+        The centre of each model, and its share in it.
+
+    points : ndarray of shape (n_models, n_components, n_values)
+        A vector for each state of the models.
+
+    n_centers : int
+        Number of centres.
+
+    Returns
+    -------
+    mass : ndarray of shape (n_centers, n_components)
+        Sums of the plans.
+
+    sums : ndarray of shape (n_centers, n_components, n_values)
+        Sums of the vectors, weighted by the plans.
+    """
+    cdef const double[:, :, ::1] vectors = np.ascontiguousarray(points)
+    cdef Py_ssize_t size = plans.shape[1], n, i, j, k, center
+    cdef double share
+    cdef double[:, ::1] mass = np.zeros((n_centers, size))
+    cdef double[:, :, ::1] sums = np.zeros((n_centers, size, vectors.shape[2]))
+    with nogil:
+        for n in range(plans.shape[0]):
+            center = labels[n]
+            for i in range(size):
+                for j in range(size):
+                    share = shares[n] * plans[n, i, j]
+                    if share > 0:
+                        mass[center, i] += share
+                        for k in range(vectors.shape[2]):
+                            sums[center, i, k] += share * vectors[n, j, k]
+    return np.asarray(mass), np.asarray(sums)
+
+
+def priced_weights(
+    weights,
+    model_weights,
+    const Py_ssize_t[::1] labels,
+    const double[::1] shares,
+    const double[:, :, ::1] cost,
+):
+    """Return the objective of each centre, and its slope in the weights of the centre.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (n_centers, n_components)
+        Weights of the centres.
+
+    model_weights : ndarray of shape (n_models, n_components)
+        Weights of the models.
+
+    labels, shares : ndarray of shape (n_models,)
+        The centre of each model, and its share in it.
+
+    cost : ndarray of shape (n_models, n_components, n_components)
+        Squared costs from the states of the centre to those of the model.
+
+    Returns
+    -------
+    values : ndarray of shape (n_centers,)
+        Mean costs of optimal plans.
+
+    slopes : ndarray of shape (n_centers, n_components)
+        Mean prices of the states, up to a constant for each centre.
+    """
+    cdef const double[:, ::1] laws = np.ascontiguousarray(weights)
+    cdef const double[:, ::1] model_laws = np.ascontiguousarray(model_weights)
+    cdef int size = <int>laws.shape[1], i
+    cdef Py_ssize_t n, center
+    cdef double total
+    numbers, nodes = make_workspace(size, size)
+    cdef Tree tree = tree_of(numbers, nodes)
+    cdef double[:, ::1] plan = np.empty((size, size))
+    cdef double[::1] values = np.zeros(laws.shape[0])
+    cdef double[:, ::1] slopes = np.zeros((laws.shape[0], size))
+    with nogil:
+        for n in range(labels.shape[0]):
+            center = labels[n]
+            total = least_cost(
+                &laws[center, 0], &model_laws[n, 0], &cost[n, 0, 0], size, size,
+                &plan[0, 0], &tree,
+            )
+            values[center] += shares[n] * total
+            for i in range(size):
+                if laws[center, i] > 0:
+                    slopes[center, i] += shares[n] * tree.price[i]
+    return np.asarray(values), np.asarray(slopes)
+
+
+def averaged_chains(
+    const double[:, :, ::1] plans,
+    transmats,
+    startprobs,
+    const Py_ssize_t[::1] labels,
+    const double[::1] shares,
+    weights,
+):
+    """Return the mean of chains carried over to the states of their centres.
+
+    Parameters
+    ----------
+    plans : ndarray of shape (n_models, n_components, n_components)
+        Plans from the centre of each model to the model.
+
+    transmats : ndarray of shape (n_models, n_components, n_components)
+        Transition matrices of the models.
+
+    startprobs : ndarray of shape (n_models, n_components)
+        Start probabilities of the models.
+
+    labels, shares : ndarray of shape (n_models,)
+        The centre of each model, and its share in it.
+
+    weights : ndarray of shape (n_centers, n_components)
+        Weights of the centres.
+
+    Returns
+    -------
+    chains : ndarray of shape (n_centers, n_components, n_components)
+        Transition matrices of the centres. States without weight loop.
+
+    starts : ndarray of shape (n_centers, n_components)
+        Start probabilities of the centres: the weights, where no model starts in a
+        state that has weight.
+    """
+    cdef const double[:, :, ::1] steps = np.ascontiguousarray(transmats)
+    cdef const double[:, ::1] first = np.ascontiguousarray(startprobs)
+    cdef const double[:, ::1] laws = np.ascontiguousarray(weights)
+    cdef int size = <int>laws.shape[1]
+    cdef Py_ssize_t n_centers = laws.shape[0], n, i, j, k
+    cdef double[:, :, ::1] matrices = np.empty((4, size, size))
+    cdef double[:, ::1] back = matrices[1], moved = matrices[3]
+    cdef double[:, :, ::1] chains = np.zeros((n_centers, size, size))
+    cdef double[:, ::1] starts = np.zeros((n_centers, size))
+    with nogil:
+        for n in range(plans.shape[0]):
+            k = labels[n]
+            conditionals(&plans[n, 0, 0], size, &matrices[0, 0, 0], &back[0, 0])
+            carry_chain(
+                &matrices[0, 0, 0], &steps[n, 0, 0], &back[0, 0], size,
+                &matrices[2, 0, 0], &moved[0, 0],
+            )
+            for i in range(size):
+                for j in range(size):
+                    chains[k, i, j] += shares[n] * moved[i, j]
+            for j in range(size):
+                for i in range(size):
+                    starts[k, i] += shares[n] * first[n, j] * back[j, i]
+        for k in range(n_centers):
+            if not normalise(starts[k]):
+                starts[k] = laws[k]
+            for i in range(size):
+                if not normalise(chains[k, i]):
+                    chains[k, i, i] = 1.0
+    return np.asarray(chains), np.asarray(starts)
+
+
+cdef bint normalise(double[::1] row) noexcept nogil:
+    """Scale a row to sum to one; return whether its sum is positive, as it must be."""
+    cdef double total = 0.0
+    cdef Py_ssize_t i
+    for i in range(row.shape[0]):
+        total += row[i]
+    if total > 0:
+        for i in range(row.shape[0]):
+            row[i] /= total
+    return total > 0
