@@ -5,12 +5,20 @@ OLDEST := $(addprefix tests/,test_common.py test_workflow.py sequences \
   fitting/test_transformer.py features neighbors cluster \
   $(addprefix plot/test_,curves.py map.py matrix.py registration.py))
 
-.PHONY: demo test oldest lint docs linkcheck bench paper clean
+.PHONY: demo test boundscheck oldest lint docs linkcheck bench paper clean
+
+# What builds the package stays installed, so that an edited kernel is compiled again at
+# the next import.
+define install
+test -x $(1)/bin/python || $(PYTHON) -m venv $(1)
+$(1)/bin/python -c "import tomllib; print(*tomllib.load(open('pyproject.toml', 'rb'))['build-system']['requires'], 'ninja', sep='\n')" \
+  | xargs $(1)/bin/python -m pip install --quiet --disable-pip-version-check
+PATH="$(abspath $(1)/bin):$$PATH" $(1)/bin/python -m pip install --quiet --disable-pip-version-check --no-build-isolation $(2)
+endef
 
 # Each stamp names the extras it holds; it is made anew when the dependencies change.
 $(VENV)/.installed-%: pyproject.toml
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[$*]"
+	$(call install,$(VENV),-e ".[$*]")
 	touch $@
 
 demo: $(VENV)/.installed-plot
@@ -19,10 +27,14 @@ demo: $(VENV)/.installed-plot
 test: $(VENV)/.installed-test lint
 	$(BIN)/python -m pytest -n auto
 
+# The kernels with every index of an array checked, in a place of their own.
+boundscheck:
+	$(call install,$(VENV)-boundscheck,-C setup-args=-Dboundscheck=true -C build-dir=build/boundscheck -e ".[test]")
+	$(VENV)-boundscheck/bin/python -m pytest -n auto
+
 # The estimators with the oldest scikit-learn that is supported, in a place of its own.
 oldest:
-	$(PYTHON) -m venv $(VENV)-oldest
-	$(VENV)-oldest/bin/python -m pip install --quiet --disable-pip-version-check -e ".[test]" "scikit-learn==1.6.*"
+	$(call install,$(VENV)-oldest,-C build-dir=build/oldest -e ".[test]" "scikit-learn==1.6.*")
 	$(VENV)-oldest/bin/python -m pytest -n auto $(OLDEST)
 
 lint: $(VENV)/.installed-test

@@ -1,4 +1,5 @@
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,7 @@ STAGE_OF = {
 }
 HOME = Path(skawhmm.__file__).parent
 FILES = sorted({*HOME.rglob("*.py")} - {HOME / "__init__.py"})
+KERNELS = sorted({*HOME.rglob("*.pyx"), *HOME.rglob("*.pxd")})
 
 
 def imported_folders(path):
@@ -37,8 +39,15 @@ def imported_folders(path):
         yield from (n.split(".")[1] for n in names if n.startswith("skawhmm."))
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(HOME)))
+def folders_of_a_kernel(path):
+    text = path.read_text(encoding="utf-8")
+    assert not re.search(r"^\s*from \.|^\s*c?import skawhmm", text, re.MULTILINE)
+    return re.findall(r"^\s*from skawhmm\.(\w+)[\w.]* c?import", text, re.MULTILINE)
+
+
+@pytest.mark.parametrize("path", FILES + KERNELS, ids=lambda p: str(p.relative_to(HOME)))
 def test_imports_come_from_earlier_folders(path):
     folder = path.relative_to(HOME).with_suffix("").parts[0]
-    for other in set(imported_folders(path)) - {folder}:
+    imported = imported_folders if path.suffix == ".py" else folders_of_a_kernel
+    for other in set(imported(path)) - {folder}:
         assert STAGE_OF[other] < STAGE_OF[folder], f"{folder} imports {other}"
