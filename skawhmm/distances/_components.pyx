@@ -123,12 +123,12 @@ def transition_components(
             conditionals(&plans[n, 0, 0], size, forth, back)
             carry_chain(forth, &steps[b, 0, 0], back, size, half, moved)
             total = rows_cost(
-                &laws[a, 0], &own[a, 0, 0], moved, &within_a[n, 0, 0], size, p,
+                0.0, &laws[a, 0], &own[a, 0, 0], moved, &within_a[n, 0, 0], size, p,
                 &rows,
             )
             carry_chain(back, &steps[a, 0, 0], forth, size, half, moved)
-            total += rows_cost(
-                &laws[b, 0], &own[b, 0, 0], moved, &within_b[n, 0, 0], size, p,
+            total = rows_cost(
+                total, &laws[b, 0], &own[b, 0, 0], moved, &within_b[n, 0, 0], size, p,
                 &rows,
             )
             transition[n] = pow(total, 1 / p)
@@ -266,6 +266,7 @@ cdef struct Rows:
 
 
 cdef double rows_cost(
+    double total,
     const double* weights,
     const double* chain,
     const double* other,
@@ -274,8 +275,7 @@ cdef double rows_cost(
     double p,
     const Rows* rows,
 ) noexcept nogil:
-    """Mean cost of moving the rows of one chain to those of the other."""
-    cdef double total = 0.0
+    """`total` and the mean cost of moving the rows of one chain to the other's."""
     cdef int i
     for i in range(size):
         if weights[i] > 0:
