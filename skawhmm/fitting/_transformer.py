@@ -103,7 +103,7 @@ class HMMTransformer(TransformerMixin, BaseEstimator):
         Largest number of EM steps.
 
     tol : float, default=1e-5
-        EM stops if a step gains less log likelihood per frame than this.
+        EM stops if a step gains at most this much log likelihood per frame.
 
     reg_covar : float, default=1e-4
         Least variance of a Gaussian state in any direction, as a share of the variance

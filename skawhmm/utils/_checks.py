@@ -7,11 +7,12 @@ from numbers import Integral, Real
 import numpy as np
 from sklearn.utils import check_random_state
 
-# Probabilities given in single precision sum to one within this.
+# Probabilities given in single precision sum to one up to this.
 SUM_TOLERANCE = 1e-6
 # Sums closer to one than this are left as they are; others are divided out.
 SUM_ROUNDING = 1e-12
-# A covariance may miss symmetry or positivity by this share of its largest entry.
+# A covariance may be asymmetric or have negative eigenvalues by this share of its
+# largest entry.
 COVARIANCE_TOLERANCE = 1e-8
 
 
@@ -27,7 +28,7 @@ def check_real(name, value, low, high, *, include_low=True):
         What was given.
 
     low, high : float
-        Ends of the interval; the upper one belongs to it unless it is infinite.
+        Ends of the interval; the upper end belongs to it unless it is infinite.
 
     include_low : bool, default=True
         Whether the lower end belongs to the interval.
@@ -86,12 +87,12 @@ def check_choice(name, value, choices):
         What was given.
 
     choices : iterable of str
-        What is allowed.
+        The allowed values.
 
     Returns
     -------
     value : str
-        The choice.
+        The value.
     """
     if not isinstance(value, str) or value not in choices:
         listed = ", ".join(repr(choice) for choice in choices)
@@ -121,7 +122,7 @@ def check_boolean(name, value):
 
 
 def check_numbers(name, values, check):
-    """Return one number or several as a list of checked numbers, else raise.
+    """Return a number, or several, as a list of checked numbers, else raise.
 
     Parameters
     ----------
@@ -146,7 +147,7 @@ def check_numbers(name, values, check):
 
 
 def check_counts(name, values):
-    """Return one count or several as a list of integers of at least 1, else raise.
+    """Return a count, or several, as a list of integers of at least 1, else raise.
 
     Parameters
     ----------
@@ -239,7 +240,7 @@ def check_random(name, value):
 
 
 def check_parameters(values, checks):
-    """Check parameters, each by its own check.
+    """Raise if a parameter is wrong, according to its own check.
 
     Parameters
     ----------
@@ -247,8 +248,8 @@ def check_parameters(values, checks):
         The parameters by name, in the order in which they are checked.
 
     checks : dict of callable
-        By name, what takes a name and a value, and raises if the value is wrong.
-        Parameters without a check are left to the caller.
+        Functions by the name of the parameter. Each takes a name and a value, and
+        raises if the value is wrong. Parameters without a function are not checked.
     """
     for name, value in values.items():
         if name in checks:
@@ -256,12 +257,12 @@ def check_parameters(values, checks):
 
 
 def check_distances(name, distances):
-    """Return distances if none of them is NaN, else raise; infinity is legal.
+    """Return distances if none of them is NaN, else raise; infinity is allowed.
 
     Parameters
     ----------
     name : str
-        What gave them, as the caller knows it.
+        The argument that computed them, as the caller knows it.
 
     distances : ndarray of shape (n_rows, n_columns[, 2])
         The values.
@@ -275,14 +276,14 @@ def check_distances(name, distances):
     if bad.any():
         row, column = (int(k) for k in np.argwhere(bad)[0][:2])
         raise ValueError(
-            f"{name} must give a number for each pair, got NaN in row {row}, column "
+            f"{name} must give one number per pair, got NaN in row {row}, column "
             f"{column}. (Infinite distances are allowed.)"
         )
     return distances
 
 
 def check_seed(random_state):
-    """Return an integer that stands for a random state in scikit-learn's sense.
+    """Return the seed of a random state in scikit-learn's sense.
 
     Parameters
     ----------
@@ -292,7 +293,7 @@ def check_seed(random_state):
     Returns
     -------
     seed : int
-        The integer itself, or one drawn.
+        The integer that was given, or one drawn from the random state.
     """
     if isinstance(random_state, Integral):
         return check_integer("random_state", random_state, 0)
@@ -300,7 +301,7 @@ def check_seed(random_state):
 
 
 def check_finite(name, stack):
-    """Check that a stack of models has neither NaN nor infinity.
+    """Raise if an array of models holds NaN or infinity.
 
     Parameters
     ----------
@@ -319,7 +320,7 @@ def check_finite(name, stack):
 
 
 def check_probabilities(name, stack):
-    """Check that the last axis holds probabilities, and divide their rounding out.
+    """Return probabilities that sum to one, or raise unless they do up to rounding.
 
     Parameters
     ----------
@@ -327,12 +328,12 @@ def check_probabilities(name, stack):
         The argument as the caller knows it.
 
     stack : ndarray of shape (n_models, n_components[, n_components])
-        The laws.
+        The probabilities.
 
     Returns
     -------
     stack : ndarray of the same shape
-        Laws that sum to one.
+        Probabilities that sum to one along the last axis.
     """
     totals = stack.sum(axis=-1)
     for wrong, wanted, values in (
@@ -350,7 +351,7 @@ def check_probabilities(name, stack):
 
 
 def check_covariances(covars):
-    """Check that covariances are symmetric and positive semidefinite.
+    """Return symmetric covariances, or raise unless they are positive semidefinite.
 
     Parameters
     ----------
@@ -360,7 +361,7 @@ def check_covariances(covars):
     Returns
     -------
     covars : ndarray of the same shape
-        Covariances that are symmetric to the last bit.
+        The covariances, exactly symmetric.
     """
     if covars.ndim == 3:
         least = covars.min(axis=-1)
@@ -381,7 +382,7 @@ def check_covariances(covars):
 
 
 def check_not_negative(name, stack):
-    """Check that the parameters of all states are not negative.
+    """Raise if a parameter of a state is negative.
 
     Parameters
     ----------
