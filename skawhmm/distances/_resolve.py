@@ -74,13 +74,13 @@ def check_metric_params(name, value):
         The argument as the caller knows it.
 
     value : object
-        What was given.
+        The value to check.
     """
     if value is not None and not isinstance(value, Mapping):
         raise TypeError(f"{name} must be a dict or None, got {type(value).__name__}.")
 
 
-# Checks of the parameters that estimators and functions take beside `metric`.
+# Checks of the parameters that estimators and functions take besides `metric`.
 METRIC_CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "alpha": partial(check_real, low=0, high=1),
     "p": partial(check_real, low=0, high=2, include_low=False),
@@ -136,7 +136,7 @@ def check_metric(metric):
     Parameters
     ----------
     metric : object
-        What was given.
+        The value to check.
 
     Returns
     -------

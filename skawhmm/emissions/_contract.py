@@ -518,7 +518,7 @@ class PlainEmission(Emission):
     the parameters of one model, in the order of `parameter_names`; so are `prior` and
     all states that a member returns.
 
-    **To define, beside what `Emission` asks of every family, and `blank`**
+    **To define, besides `blank` and what `Emission` asks of every family**
 
     ``log_densities(frames, states)``
         Log densities (n_components, n_timesteps).

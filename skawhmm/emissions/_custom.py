@@ -202,7 +202,7 @@ def check_table(name, item, table):
         The argument as the caller knows it, and what its rows stand for.
 
     table : array-like of shape (n_items, n_items)
-        What was given.
+        The value to check.
 
     Returns
     -------

@@ -56,7 +56,7 @@ def check_blocks(name, value):
         The argument as the caller knows it.
 
     value : object
-        What was given: a name or a sequence of names.
+        The value to check: a name or a sequence of names.
 
     Returns
     -------
@@ -80,7 +80,7 @@ def check_dtype(name, value):
         The argument as the caller knows it.
 
     value : object
-        What was given.
+        The value to check.
     """
     wanted = f"{name} must be numpy.float32 or numpy.float64, got {value!r}."
     try:

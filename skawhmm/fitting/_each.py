@@ -172,7 +172,7 @@ def groups_of(pool, chosen, columns, scales, covariance_type):
         Which sequences to take. Those without a channel that varies are left out.
 
     columns : list of ndarray of shape (n_sequences,)
-        What the members of a group have in common, beside the channels that vary and
+        What the members of a group have in common, besides the channels that vary and
         whether values are missing.
 
     Yields

@@ -136,7 +136,7 @@ def check_info(info, n_models):
         Columns by name.
 
     n_models : int
-        Their length.
+        Number of models.
 
     Returns
     -------
@@ -229,7 +229,7 @@ def check_models(name, models):
         The argument as the caller knows it.
 
     models : object
-        What was given.
+        The value to check.
 
     Returns
     -------
@@ -255,7 +255,7 @@ def check_single_model(name, models):
         The argument as the caller knows it.
 
     models : object
-        What was given.
+        The value to check.
 
     Returns
     -------

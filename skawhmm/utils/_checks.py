@@ -25,7 +25,7 @@ def check_real(name, value, low, high, *, include_low=True):
         The argument as the caller knows it.
 
     value : object
-        What was given.
+        The value to check.
 
     low, high : float
         Ends of the interval; the upper end belongs to it unless it is infinite.
@@ -58,7 +58,7 @@ def check_integer(name, value, low):
         The argument as the caller knows it.
 
     value : object
-        What was given.
+        The value to check.
 
     low : int
         The least value allowed.
@@ -84,7 +84,7 @@ def check_choice(name, value, choices):
         The argument as the caller knows it.
 
     value : object
-        What was given.
+        The value to check.
 
     choices : iterable of str
         The allowed values.
@@ -109,7 +109,7 @@ def check_boolean(name, value):
         The argument as the caller knows it.
 
     value : object
-        What was given.
+        The value to check.
 
     Returns
     -------
@@ -130,7 +130,7 @@ def check_numbers(name, values, check):
         The argument as the caller knows it.
 
     values : object
-        What was given: a number or a sequence of numbers.
+        The value to check: a number or a sequence of numbers.
 
     check : callable
         Takes the name and a number, and returns the number or raises.
@@ -155,7 +155,7 @@ def check_counts(name, values):
         The argument as the caller knows it.
 
     values : object
-        What was given: an integer or a sequence of integers.
+        The value to check: an integer or a sequence of integers.
 
     Returns
     -------
@@ -174,7 +174,7 @@ def check_n_jobs(name, value):
         The argument as the caller knows it.
 
     value : object
-        What was given: an integer other than 0, or None.
+        The value to check: an integer other than 0, or None.
     """
     wanted = f"{name} must be an integer other than 0, or None, got {value!r}."
     if value is None:
@@ -194,7 +194,7 @@ def check_verbose(name, value):
         The argument as the caller knows it.
 
     value : object
-        What was given: an integer of at least 0, True or False.
+        The value to check: an integer of at least 0, True or False.
     """
     if not isinstance(value, bool | np.bool_):
         check_integer(name, value, 0)
@@ -209,7 +209,7 @@ def check_memory_place(name, value):
         The argument as the caller knows it.
 
     value : object
-        What was given: a folder, an object like `joblib.Memory`, or None.
+        The value to check: a folder, an object like `joblib.Memory`, or None.
     """
     is_place = value is None or isinstance(value, str | os.PathLike)
     if not is_place and (isinstance(value, type) or not hasattr(value, "cache")):
@@ -228,7 +228,7 @@ def check_random(name, value):
         The argument as the caller knows it.
 
     value : object
-        What was given: an integer, a RandomState or None.
+        The value to check: an integer, a RandomState or None.
     """
     try:
         check_random_state(value)
@@ -288,7 +288,7 @@ def check_seed(random_state):
     Parameters
     ----------
     random_state : int, RandomState instance or None
-        What was given.
+        The value to check.
 
     Returns
     -------

@@ -136,7 +136,7 @@ def writable(arrays):
 
 
 def content_hash(value):
-    """Return a text that is the same for equal content, whatever object holds it."""
+    """Return a hash that is the same for objects with equal content."""
     return joblib.hash(value)
 
 
