@@ -15,8 +15,8 @@ of the squared marginal components. Three moves, none of which raises it, take t
 Transitions follow: :math:`T = \sum_n \lambda_n W_{r,n} T_n W_{c,n}^\top`, for which
 :math:`a T = a` if the weights of all models are stationary.
 
-The functions work on many centres at once: model n belongs to the
-centre `labels[n]` with a share `shares[n]`, and the shares of a centre sum to one.
+The functions work on many centres at once: model n belongs to centre `labels[n]` with
+share `shares[n]`, and the shares of the models of each centre sum to one.
 """
 
 from typing import Any, NamedTuple
@@ -32,7 +32,7 @@ from skawhmm.distances._registration import optimal_registrations
 from skawhmm.emissions._gaussian_costs import GaussianCosts
 from skawhmm.models._batch import HMMBatch
 
-# Factors turned at once, to bound the memory of their products.
+# Number of factors turned at once, which limits the memory of their products.
 BATCH_OF_FACTORS = 4096
 
 # Steps of the weights, as changes of the logarithm of the most mispriced state; the
@@ -41,7 +41,7 @@ WEIGHT_STEPS = 4.0 ** -np.arange(9)
 
 
 class Members(NamedTuple):
-    """Models to be averaged, and what is needed of them again and again."""
+    """Models to be averaged, and the costs between their states."""
 
     models: HMMBatch
     costs: Any
@@ -56,12 +56,12 @@ def make_members(models, size=1):
         The models.
 
     size : int, default=1
-        The least number of states to make room for.
+        Least number of states per model; models with fewer are padded.
 
     Returns
     -------
     members : Members
-        For the other functions.
+        What the other functions take.
     """
     models.emission.gaussian("Averages need")
     masks = models.emission.masks()
@@ -97,7 +97,7 @@ def squared_costs(members, centers, labels):
         The models.
 
     centers : HMMBatch
-        The centres, of as many states.
+        The centres, with as many states as the models.
 
     labels : ndarray of shape (n_models,)
         The centre of each model.
@@ -135,7 +135,7 @@ def registered(members, centers, labels, cost):
         Plans from centre to model.
 
     totals : ndarray of shape (n_models,)
-        What they cost.
+        Costs of the plans.
     """
     models = members.models
     plans = optimal_registrations(
@@ -168,7 +168,7 @@ def moved_centers(members, centers, labels, shares, plans):
     Returns
     -------
     centers : HMMBatch
-        The new centres, of the same weights.
+        The new centres, with the same weights.
     """
     old = centers.emission.ground_costs()
     points = old.points.copy()
@@ -210,7 +210,7 @@ def rechained_centers(members, centers, labels, shares, plans):
     Returns
     -------
     centers : HMMBatch
-        The centres with new transition matrices and start probabilities.
+        The centres, with new transition matrices and start probabilities.
     """
     chains, starts = averaged_chains(
         plans,
@@ -239,7 +239,7 @@ def _summed_roots(members, center_roots, labels, shares, plans):
 
 
 def reweighted_centers(members, centers, labels, shares, cost):
-    """Return centres whose weights took a step that lowers the objective, if any does.
+    """Return centres with weights after one step, if a step lowers the objective.
 
     Parameters
     ----------
@@ -258,7 +258,7 @@ def reweighted_centers(members, centers, labels, shares, cost):
     Returns
     -------
     centers : HMMBatch
-        The centres with new weights.
+        The centres, with new weights.
     """
     problem = members.models.weights, labels, shares, cost
     weights = np.array(centers.weights)

@@ -20,7 +20,7 @@ from skawhmm.models._batch import HMMBatch
 from skawhmm.models._checks import check_models
 from skawhmm.utils._checks import check_integer, check_real
 
-# Models tried as the start of an average.
+# Largest number of models tried as the start of an average.
 MAX_STARTS = 10
 
 
@@ -34,7 +34,7 @@ def hmm_barycenter(
     tol: float = 1e-6,
     random_state: Any = None,
 ) -> tuple[HMMBatch, NDArray[np.float64]]:
-    """Average of models: the model with the least mean squared distance to all.
+    """Return the average of models, which has the least mean squared distance to all.
 
     Parameters
     ----------
@@ -42,24 +42,24 @@ def hmm_barycenter(
         The models. They must have observed the same features.
 
     sample_weight : array-like of shape (n_models,), default=None
-        Shares of the models in the average, scaled to sum to one. By default equal.
+        Shares of the models in the average, scaled to sum to one; by default equal.
 
     n_components : int, default=None
-        Number of states of the average, by default that of the largest model.
+        Number of states of the average; by default that of the largest model.
 
     update_weights : bool, default=True
-        Whether to optimise the state probabilities too. Otherwise they stay those of
+        Whether to optimise the state probabilities too. Otherwise they remain those of
         the model that the search starts from.
 
     max_iter : int, default=100
         Largest number of steps.
 
     tol : float, default=1e-6
-        The search stops when a step lowers the objective by less than this share.
+        The search stops if a step lowers the objective by at most this share.
 
     random_state : int, RandomState instance or None, default=None
-        Decides where the search starts: the best of ten models drawn, or if none has
-        `n_components` states, clusters of all their states.
+        Seed of the start of the search: the best of ten models drawn at random or, if
+        no model has `n_components` states, clusters of the states of all models.
 
     Returns
     -------
@@ -68,7 +68,7 @@ def hmm_barycenter(
 
     objective : ndarray of shape (n_steps + 1,)
         Weighted mean of the squared marginal components (``p=2``) between the average
-        and the models, from the start to the result. It never rises.
+        and the models, at the start and after each step. It never rises.
 
     See Also
     --------
@@ -76,10 +76,10 @@ def hmm_barycenter(
 
     Notes
     -----
-    The search finds a local minimum; with `update_weights` the order of the states may
-    decide between several. Transition matrices are averaged through the
-    registrations of the states; if the weights of the models are their stationary laws,
-    so are those of the average.
+    The search finds a local minimum. With `update_weights`, which one it finds may
+    depend on the order of the states. Transition matrices are averaged through the
+    registrations of the states. If the weights of the models are their stationary laws,
+    so are the weights of the average.
 
     Examples
     --------
@@ -119,7 +119,7 @@ def hmm_barycenter(
             moved = reweighted_centers(members, moved, labels, shares, cost)
         moved_plans, totals = registered(members, moved, labels, cost)
         value = shares @ totals
-        # Nothing rises but by rounding, which means there is nothing left to gain.
+        # The value only rises by rounding, and then there is nothing left to gain.
         if value > trace[-1]:
             break
         center, plans = moved, moved_plans
@@ -136,7 +136,7 @@ def _check_shares(sample_weight, n_models):
     shares = np.array(sample_weight, dtype=float)
     if shares.shape != (n_models,):
         raise ValueError(
-            f"sample_weight must have one entry for each of {n_models} models, got "
+            f"sample_weight must have one entry per model ({n_models} models), got "
             f"shape {shares.shape}."
         )
     if not (np.isfinite(shares).all() and shares.min() >= 0 and shares.sum() > 0):
@@ -148,7 +148,7 @@ def _check_shares(sample_weight, n_models):
 
 
 def _start(members, size, shares, random_state):
-    """Return the best of some models, or a model of pooled states."""
+    """Return the model to start from: the best of some, or one of clustered states."""
     models = members.models
     usable = np.flatnonzero((models.n_components == size) & (shares > 0))
     if len(usable) == 0:
@@ -164,7 +164,7 @@ def _start(members, size, shares, random_state):
 
 
 def _pooled_start(members, size, shares, random_state):
-    """Return a model whose states are averages of clusters of the models' states."""
+    """Return a model whose states are averages of clusters of all states."""
     models = members.models
     n, j = np.nonzero(models.weights * shares[:, None] > 0)
     variances = np.diagonal(models.emission.full_covars()[n, j], axis1=1, axis2=2)
@@ -183,7 +183,7 @@ def _pooled_start(members, size, shares, random_state):
     weights = np.zeros((1, plans.shape[1]))
     np.add.at(weights[0], clusters, mass)
     weights /= weights.sum()
-    # The unit factor turns all others to the symmetric root, whatever their own was.
+    # With unit factors the first move turns all factors to symmetric roots.
     covars = np.repeat((weights > 0)[..., None], models.n_features, axis=2).astype(
         float
     )

@@ -1,4 +1,4 @@
-"""Distances between all models of two batches: tiles, symmetry, jobs and progress."""
+"""Distances between all models of two batches: symmetry, tiles, workers, progress."""
 
 import hashlib
 from collections.abc import Iterator, Mapping
@@ -20,14 +20,15 @@ from skawhmm.models._checks import (
 from skawhmm.utils._checks import check_real
 from skawhmm.utils._parallel import Shared, completed
 
-# Memory that the costs and plans of one tile of pairs may take.
+# Largest memory of the costs and plans of one tile of pairs, in bytes.
 TILE_BYTES = 32_000_000
 
-# A tile is done in about a second at most, so that progress shows and Ctrl-C works.
+# Largest number of models per side of a tile. A tile then takes about a second at
+# most, so that progress shows and Ctrl-C works.
 MAX_TILE = 128
 
-# Small matrices are cut into about this many tiles a side to keep workers busy, but
-# not below the size at which handing out a tile costs more than computing it.
+# Small matrices are cut into about this many tiles per side to keep workers busy, but
+# not into tiles so small that handing them out takes longer than computing them.
 TILES_A_SIDE = 12
 MIN_TILE = 16
 
@@ -45,7 +46,7 @@ def pairwise_hmm_distances(
     out: str | PathLike[str] | NDArray[Any] | None = None,
     dtype: Any = np.float64,
 ) -> NDArray[Any]:
-    """All distances between the models of `X` and those of `Y`.
+    """Return all distances between the models of `X` and those of `Y`.
 
     Parameters
     ----------
@@ -75,18 +76,18 @@ def pairwise_hmm_distances(
         Whether to show a progress bar.
 
     out : str, path-like or ndarray of shape (n_models_X, n_models_Y), default=None
-        Where to put the distances. A name makes a ``.npy`` file on disk that need not
-        fit into memory; if the work is interrupted, the same call takes it up where
-        it stopped. A call with other models or parameters is refused.
+        Where to put the distances. A name makes a ``.npy`` file on disk, which may be
+        larger than memory. If the work is interrupted, the same call continues where it
+        stopped; a call with other models or parameters raises an error.
 
     dtype : dtype, default=float64
-        Type of the numbers that are kept; they are computed in double precision.
+        Type of the distances returned. They are computed in double precision.
 
     Returns
     -------
     distances : ndarray of shape (n_models_X, n_models_Y)
-        The distances; `out` if it is given. The value for a pair is the same, to the
-        last bit, whatever else is in the batches and however the work is split.
+        The distances; `out` if it is an array. The distance of a pair is the same to
+        the last bit whatever else is in the batches, and with any number of workers.
 
     Examples
     --------
@@ -145,7 +146,7 @@ def pairwise_hmm_distances_chunked(
         Whether to show a progress bar.
 
     max_memory : float, default=256.0
-        Size of a chunk in megabytes, at most; a chunk has at least one row.
+        Largest size of a chunk in megabytes; a chunk has at least one row.
 
     Yields
     ------
@@ -157,12 +158,17 @@ def pairwise_hmm_distances_chunked(
 
     Examples
     --------
+    The nearest other model of each of five, with two rows of distances in memory; the
+    nearest of all is the model itself:
+
     >>> from skawhmm import HMMBatch, pairwise_hmm_distances_chunked
     >>> from skawhmm.datasets import make_seed_models
     >>> models = HMMBatch(**make_seed_models(n_models=5, random_state=0))
-    >>> chunks = pairwise_hmm_distances_chunked(models, max_memory=8e-5)
-    >>> [distances.shape for rows, distances in chunks]
-    [(2, 5), (2, 5), (1, 5)]
+    >>> for rows, distances in pairwise_hmm_distances_chunked(models, max_memory=8e-5):
+    ...     print(rows, distances.argsort(axis=1)[:, 1])
+    slice(0, 2, None) [3 3]
+    slice(2, 4, None) [3 0]
+    slice(4, 5, None) [2]
     """
     check_models("X", X)
     others = X if Y is None else check_models("Y", Y)
@@ -185,7 +191,7 @@ def pairwise_hmm_components(
     n_jobs: int | None = None,
     verbose: int = 0,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Marginal and transition components of all pairs of models.
+    """Return the marginal and transition components of all pairs of models.
 
     The distance for any `alpha` is ``(1 - alpha) * marginal + alpha * transition``.
 
@@ -198,7 +204,7 @@ def pairwise_hmm_components(
         The models to compare with; by default those of `X`, each pair computed once.
 
     metric : {"maw", "iaw"} or object, default="maw"
-        Distance between two models; it must have components.
+        Distance between two models, which must have components.
 
     p : float in (0, 2], default=1
         Order of the distance.
@@ -215,10 +221,10 @@ def pairwise_hmm_components(
     Returns
     -------
     marginal : ndarray of shape (n_models_X, n_models_Y)
-        How far the states are apart.
+        Distances between the states of the models.
 
     transition : ndarray of shape (n_models_X, n_models_Y)
-        How far the transition matrices are apart, once states are registered.
+        Distances between the transition matrices, after states have been registered.
 
     Examples
     --------
@@ -247,7 +253,7 @@ def hmm_distance(
     p: float = 1,
     metric_params: Mapping[str, Any] | None = None,
 ) -> float:
-    """Distance between two models.
+    """Return the distance between two models.
 
     Parameters
     ----------
@@ -297,7 +303,7 @@ def register_states(
     p: float = 1,
     metric_params: Mapping[str, Any] | None = None,
 ) -> NDArray[np.float64]:
-    """Which state of one model corresponds to which state of another.
+    """Return which state of one model corresponds to which state of another.
 
     Parameters
     ----------
@@ -305,7 +311,7 @@ def register_states(
         Batches of one model each, such as ``models[0]``.
 
     metric : {"maw", "iaw"} or object, default="maw"
-        Distance whose registration is wanted.
+        Distance that registers the states.
 
     p : float in (0, 2], default=1
         Order of the distance.
@@ -316,8 +322,8 @@ def register_states(
     Returns
     -------
     plan : ndarray of shape (n_components_a, n_components_b)
-        Share of probability that each state of `a` has in common with each of `b`.
-        Rows sum to the weights of `a`, columns to those of `b`.
+        Probability that each state of `a` shares with each state of `b`. Rows sum to
+        the weights of `a`, columns to those of `b`.
 
     Examples
     --------
@@ -358,7 +364,8 @@ def registrations(models, metric, index_a, index_b):
     Returns
     -------
     plans : ndarray of shape (n_pairs, n_components, n_components)
-        Shares of probability; that of (b, a) is the transpose of that of (a, b).
+        Probability that states share. The plan of (b, a) is the transpose of that of
+        (a, b).
     """
     first, second = oriented(models.keys, index_a, index_b)
     plans = metric.registrations(metric.prepare(models), first, second)
@@ -373,7 +380,7 @@ def bare_models(models):
 
 
 def _pairwise(X, Y, metric, method, tail, n_jobs, verbose, out=None, dtype=np.float64):
-    """Call a method of a prepared metric for all pairs, a tile of pairs at a time."""
+    """Return what a method of a distance gives for all pairs, tile by tile."""
     check_models("X", X)
     same = Y is None
     check_same_features(X, X if same else check_models("Y", Y))
@@ -428,7 +435,7 @@ def _description(metric):
 
 
 def _tiles(n_rows, n_columns, n_components, limit, mirrored):
-    """Yield the row and column slices that cover the matrix, or half of it."""
+    """Yield row and column slices that cover the matrix, or half of it if mirrored."""
     edge = int((TILE_BYTES / (5 * 8 * n_components**2)) ** 0.5)
     edge = min(edge, limit, max(-(-max(n_rows, n_columns) // TILES_A_SIDE), MIN_TILE))
     edge = max(edge, 1)
@@ -441,7 +448,7 @@ def _tiles(n_rows, n_columns, n_components, limit, mirrored):
 
 
 def _tile(shared, row, column):
-    """Compute one tile of the matrix: the rows and columns of two slices."""
+    """Return one tile of the matrix, given its rows and columns."""
     metric, method, prepared, keys, offset = shared.value
     rows = np.arange(row.start, row.stop)
     columns = offset + np.arange(column.start, column.stop)
@@ -467,6 +474,6 @@ def _tile(shared, row, column):
 
 
 def oriented(keys, index_a, index_b):
-    """Order each pair by content, so that d(a, b) and d(b, a) are one computation."""
+    """Return pairs ordered by content: d(a, b) and d(b, a) are then one computation."""
     swap = keys[index_a] > keys[index_b]
     return np.where(swap, index_b, index_a), np.where(swap, index_a, index_b)

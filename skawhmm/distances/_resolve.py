@@ -1,24 +1,54 @@
-"""Distances between models by name.
+"""Distances between models by name, and what an object must have to be one.
 
-A distance is any object with these three members; `MAW` is one:
+A distance is any object with three members. `MAW` is one; its docstring has a distance
+of a user.
 
 ``symmetric``
-    Whether the order of the two models does not matter.
+    Whether the order of the two models does not matter. If so, each pair is computed
+    once, ordered by the content of its models, and only half of a matrix is computed.
 
 ``prepare(models)``
-    Called once with an `HMMBatch`; returns whatever the next method needs of each
-    model, so that nothing is computed per pair that can be computed per model.
+    Called once with an `HMMBatch`. Returns what the other methods need of each model,
+    so that work per model is not repeated per pair.
 
 ``distances(prepared, index_a, index_b)``
-    Returns one number per pair ``models[index_a[k]], models[index_b[k]]``. The number
-    must not depend on the other pairs.
+    Returns one number per pair ``models[index_a[k]], models[index_b[k]]``. It must not
+    depend on the other pairs. It may be infinite but not NaN.
 
-It may also have ``max_tile``: pairs are asked for in blocks of at most that many rows
-and columns.
+Its parameters are its attributes: matrices on disk and remembered results are told
+apart by them. Further members are optional, and each makes more possible:
 
-A distance of the form ``(1 - alpha) * marginal + alpha * transition`` also has
-``components(prepared, index_a, index_b)``, of shape (n_pairs, 2), and
-``registrations(prepared, index_a, index_b)``; `Aggregated` then makes ``distances``.
+``max_tile``
+    Largest number of rows and columns of a block of pairs. Without it a block has at
+    most 128; a distance that needs much memory or time per pair has less.
+
+``components(prepared, index_a, index_b)``
+    Returns the marginal and the transition component of each pair, of shape
+    (n_pairs, 2), for `pairwise_hmm_components`.
+
+``alpha``
+    Share of the transition component. A distance with `components` and `alpha` promises
+    ``(1 - alpha) * marginal + alpha * transition``, so that components are computed
+    once and serve every alpha.
+
+``registrations(prepared, index_a, index_b)``
+    Returns the probability that each state of a shares with each state of b, of shape
+    (n_pairs, n_components, n_components), for `register_states` (which asks for
+    `components` as well) and the explorer.
+
+``p``, ``marginal_share``, ``transition_share``
+    A lower bound, for searches that skip models. Let R and D be the marginal and the
+    transition component of `MAW` of order `p`, both under its optimal registration.
+    The distance of two models with Gaussian states promises to be at least
+    ``marginal_share * R + transition_share * D``. The search is used if `p` is at least
+    1, `marginal_share` is positive and all features are observed. It also needs
+    `symmetric` to be true, and `prepare` to return `PreparedModels`, as
+    `prepare_models` does. `transition_share` must be 0 if the distance registers states
+    in another way. `skawhmm.neighbors._bounds` bounds R and D in turn by what is
+    cheaper to compute.
+
+`Aggregated` has all of them but `max_tile`, for distances that mix two components: a
+subclass only says how states are registered.
 """
 
 from collections.abc import Callable, Mapping
@@ -36,7 +66,7 @@ METRICS = {"maw": MAW, "iaw": IAW, "kl": KL, "coupling": TransitionCoupling}
 
 
 def check_metric_params(name, value):
-    """Raise unless `value` holds further parameters of a distance, or is None.
+    """Raise unless `value` is a mapping of further parameters, or None.
 
     Parameters
     ----------
@@ -44,13 +74,13 @@ def check_metric_params(name, value):
         The argument as the caller knows it.
 
     value : object
-        What was given.
+        The value to check.
     """
     if value is not None and not isinstance(value, Mapping):
         raise TypeError(f"{name} must be a dict or None, got {type(value).__name__}.")
 
 
-# Checks of what is said about a distance beside its name.
+# Checks of the parameters that estimators and functions take besides `metric`.
 METRIC_CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "alpha": partial(check_real, low=0, high=1),
     "p": partial(check_real, low=0, high=2, include_low=False),
@@ -64,11 +94,11 @@ def resolve_metric(metric, *, alpha, p, metric_params=None):
     Parameters
     ----------
     metric : str or object
-        A name, or a distance, which is returned as it is.
+        A name, or a distance, which is returned unchanged.
 
     alpha, p : float
-        Share of the transition component and order. They are always checked, and given
-        to the distances that have them.
+        Share of the transition component, and order of the distance. They are always
+        checked, and passed to the distances that take them.
 
     metric_params : dict, default=None
         Further parameters of the distance.
@@ -83,8 +113,8 @@ def resolve_metric(metric, *, alpha, p, metric_params=None):
     if not isinstance(metric, str):
         if metric_params:
             raise ValueError(
-                "metric_params go with the name of a metric, got them with "
-                f"{metric!r}, which has its own."
+                "metric_params must be None unless metric is a name, got them with "
+                f"{metric!r}, which has its own parameters."
             )
         return check_metric(metric)
     chosen = METRICS[check_choice("metric", metric, METRICS)]
@@ -106,7 +136,7 @@ def check_metric(metric):
     Parameters
     ----------
     metric : object
-        What was given.
+        The value to check.
 
     Returns
     -------
@@ -136,5 +166,5 @@ def check_aggregated(metric, given):
     if not hasattr(metric, "components"):
         raise TypeError(
             f"metric must have a marginal and a transition component, got {given!r}, "
-            "which is a single number."
+            "which has no components."
         )

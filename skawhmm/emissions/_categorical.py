@@ -46,8 +46,8 @@ class Categorical(Discrete):
     symbols : ndarray of shape (n_symbols,)
         The alphabet, strings or integers.
 
-    symbol_costs : ndarray of shape (n_symbols, n_symbols), or None
-        Distances between symbols; None if any two different ones are at distance 1.
+    symbol_costs : ndarray of shape (n_symbols, n_symbols), default=None
+        Distances between symbols; by default any two different symbols have distance 1.
     """
 
     name = "categorical"
@@ -65,12 +65,12 @@ class Categorical(Discrete):
 
     @property
     def traits(self):
-        """What is shown of the family, by name."""
+        """What `repr` shows of the family, by name."""
         return {"emission": self.name, "n_symbols": len(self.symbols)}
 
     @property
     def fingerprint(self):
-        """What tells two families with equal parameters apart."""
+        """Bytes that tell families with equal parameters apart."""
         digest = hashlib.blake2b(repr(self.symbols.tolist()).encode())
         if self.symbol_costs is not None:
             digest.update(self.symbol_costs.tobytes())
@@ -78,7 +78,7 @@ class Categorical(Discrete):
 
     @classmethod
     def concatenate(cls, families):
-        """Return one family that holds the models of all, of equal state counts."""
+        """Return one family with the models of all, which have equally many states."""
         first = families[0]
         for n, family in enumerate(families):
             if not np.array_equal(family.symbols, first.symbols):
@@ -95,7 +95,7 @@ class Categorical(Discrete):
         return super().concatenate(families)
 
     def checked(self, X, caller):
-        """Return sequences that a user gave, as codes of shape (n_timesteps, 1)."""
+        """Return the sequences of a user as codes of shape (n_timesteps, 1)."""
         return encoded(symbol_sequences(X), self.symbols)
 
     def frames(self, x):
@@ -117,7 +117,7 @@ class Categorical(Discrete):
 
     @classmethod
     def from_arrays(cls, arrays, is_state):
-        """Return the family, its probabilities summing to one."""
+        """Return the family, or raise unless its probabilities sum to one."""
         rows = arrays["emissionprobs"]
         padding = ~is_state & ~rows.any(axis=2)
         filled = np.where(padding[..., None], 1 / rows.shape[2], rows)
@@ -129,7 +129,7 @@ class Categorical(Discrete):
 
     @classmethod
     def blank(cls, sequences, options):
-        """Return a family of one blank state, and the checked training sequences."""
+        """Return the family with one blank state, and checked training sequences."""
         symbols = options.symbols
         if symbols is not None:
             symbols = check_symbols(symbols)
@@ -175,7 +175,7 @@ class Categorical(Discrete):
         return frames.max() > frames[frames >= 0].min()
 
     def n_free(self, frames):
-        """Return the number of free parameters of a state, given what was observed."""
+        """Return the number of free parameters per state, given the frames."""
         return len(np.unique(frames[frames >= 0])) - 1
 
     def divergences(self, index_a, index_b):
@@ -198,7 +198,7 @@ class Categorical(Discrete):
 
 
 def make_categorical(states, symbols, symbol_costs):
-    """Return a family, what the user gave for it checked.
+    """Return a family after checking what the user gave for it.
 
     Parameters
     ----------
@@ -228,7 +228,7 @@ def make_categorical(states, symbols, symbol_costs):
     costs = check_table("symbol_costs", "symbol", symbol_costs)
     if len(costs) != n_symbols:
         raise ValueError(
-            f"symbol_costs must have shape {(n_symbols, n_symbols)}, one row a symbol, "
-            f"got {costs.shape}."
+            f"symbol_costs must have shape {(n_symbols, n_symbols)}, one row per "
+            f"symbol, got {costs.shape}."
         )
     return Categorical(states, alphabet, costs)

@@ -1,4 +1,4 @@
-"""What a family of states must know: the one contract that all families fulfil."""
+"""The contract of families of states: what each of them must define."""
 
 from abc import ABC, abstractmethod
 from functools import cached_property
@@ -23,9 +23,9 @@ class Model(NamedTuple):
 class Data(NamedTuple):
     """Sequences of several models in the form that EM reads.
 
-    `frames` is what the family's `frames` returned (with `seen`, if it keeps a mask),
-    `offsets` says where sequences begin and end, and `firsts` which of the offsets are
-    the bounds of models.
+    `frames` holds the frames of all sequences in the family's own form, and `seen` the
+    mask of observed values if the family keeps one. `offsets` says where sequences
+    begin and end, `firsts` which of the offsets are the bounds of models.
     """
 
     frames: Any
@@ -40,9 +40,10 @@ class Data(NamedTuple):
 
 
 class Expected(NamedTuple):
-    """Expected statistics of several models, arrays with one row per model.
+    """Expected statistics of several models: arrays with one row per model.
 
-    Starts, moves and frames per state, and the family's own statistics.
+    They are the starts, transitions and frames per state, and the statistics of the
+    family.
     """
 
     start: np.ndarray
@@ -52,29 +53,36 @@ class Expected(NamedTuple):
 
 
 class Emission(ABC):
-    """What the states of a stack of models emit.
+    """Base of the families of states: what the states of a stack of models emit.
 
-    A family owns the parameters of all states of all models, as arrays with one row
-    per model and one column per state, and knows all that depends on them. A new family
-    is a subclass and a line in `skawhmm.emissions._registry`; nothing else changes.
-    Most families are easier to write as a `PlainEmission`, which asks for less.
+    A family holds the parameters of all states of all models, as arrays with one row
+    per model and one column per state, and defines everything that depends on what
+    states emit. A new family is a subclass and a line in
+    `skawhmm.emissions._registry`; nothing else changes. Most families are easier to
+    write as a `PlainEmission`, which asks for less.
 
-    **Always defined**
+    **Every family defines**
 
     ``name``, ``parameter_names``
-        The word for ``HMMTransformer(emission=...)`` and files, and the names of the
-        arrays of parameters, in the order in which the constructor takes them.
-    ``n_features``, ``traits``
-        Number of channels of a frame; what `repr` shows.
-    ``checked(X, caller)``, ``shown(x)``
-        A user's sequences as arrays (n_timesteps, n_features), and a drawn one as a
-        user sees it.
-    ``from_arrays(arrays, is_state)``
-        The family that arrays of a user or of a file make, or a clear error.
+        The name for ``HMMTransformer(emission=...)`` and for files, and the names of
+        the arrays of parameters, in the order in which the constructor takes them.
+    ``n_features``
+        Number of channels of a frame.
+    ``checked(X, caller)``
+        Sequences of a user as arrays (n_timesteps, n_features), or an error that names
+        the caller.
     ``cross(index_a, index_b)``
         Ground cost: squared distances between the states of pairs of models.
 
-    **Defined unless the states have no density**
+    **If it has something to add**
+
+    ``traits``, ``shown(x)``
+        What `repr` shows of the family; a drawn sequence as a user sees it.
+    ``from_arrays(arrays, is_state)``
+        The family made from arrays of a user or of a file, or an error that says what
+        is wrong with them.
+
+    **If states have a density**
 
     ``densities(i, x, start, transmat)``
         Log densities (n_components, n_timesteps) of a sequence under model i.
@@ -83,28 +91,32 @@ class Emission(ABC):
     ``drawn(i, path, rng)``
         A sequence drawn from model i, given its path of states.
 
-    **Defined if models can be fitted**
+    **If models can be fitted**
 
     ``blank(sequences, options)``
-        A family of one blank state, as a user's training sequences ask for.
+        The family with one blank state that fits start from, and the checked training
+        sequences.
     ``check_gaps(sequences, options)``
-        Whether values may be missing.
+        An error if values are missing that a fit needs.
     ``data(sequences, firsts)``
         Checked sequences in the form that EM reads.
     ``expectations``, ``updates``, ``log_priors``
-        The family's part of EM: sufficient statistics, states, prior.
+        The family's part of EM: sufficient statistics, new states, log prior.
     ``random_states``, ``common_states``, ``varied``, ``n_free``
-        Start values; whether there is anything to tell states apart by; free
-        parameters of a state. (Gaussian states have start values of their own, in
-        `skawhmm.fitting._each`.)
+        Start values, whether frames differ at all, and the number of free parameters
+        per state. (Gaussian states do without: `skawhmm.fitting._each` makes their
+        start values.)
 
-    **Defined if hmmlearn has such models**
+    **If hmmlearn has such models**
 
-    ``hmmlearn_arrays(models)``, ``hmmlearn_model(i, size)``
-        Parameters of fitted models by name, and a model that has those of model i.
+    ``hmmlearn_class``, ``hmmlearn_attribute``
+        Class in `hmmlearn.hmm`, and the attribute that holds the parameters. They are
+        enough for a family with one array of parameters; others define
+        ``hmmlearn_arrays(models)`` and ``hmmlearn_model(i, size)``.
 
-    What is left has an implementation here, which a family may replace by a faster
-    one: how to slice, pad, join and store the arrays, to score and to compare.
+    All other members have an implementation here, which a family may replace by a
+    faster one: they slice, pad, join and store the arrays, score sequences and compare
+    states.
 
     Parameters
     ----------
@@ -115,17 +127,17 @@ class Emission(ABC):
     name: str
     parameter_names: tuple[str, ...]
 
-    # Numbers of axes that a parameter may have per model, if not 2.
+    # Numbers of axes that the array of one model may have, by parameter; 2 by default.
     parameter_axes: ClassVar[dict[str, tuple[int, ...]]] = {}
 
-    # Whether sequences that models carry are kept as they were given, not encoded.
+    # Whether models carry sequences as given; otherwise `checked` encodes them.
     keeps_sequences: ClassVar[bool] = False
 
     # Arguments of the constructor that all models share, by name. Arrays among them are
     # stored in files.
     shared_names: ClassVar[tuple[str, ...]] = ()
 
-    # Parameters of `HMMTransformer` that this family, unlike others, can do with.
+    # Parameters of `HMMTransformer` that this family supports and others may not.
     fit_options: ClassVar[frozenset[str]] = frozenset()
 
     # Which features each model observed; None if all of them.
@@ -142,7 +154,7 @@ class Emission(ABC):
 
     @property
     def traits(self) -> dict[str, Any]:
-        """What is shown of the family, by name."""
+        """What `repr` shows of the family, by name."""
         return {"emission": self.name, "n_features": self.n_features}
 
     @property
@@ -152,23 +164,23 @@ class Emission(ABC):
 
     @property
     def extras(self) -> dict[str, np.ndarray]:
-        """Arrays that all models share, by name, which are stored with them."""
+        """Arrays that all models share and that are stored with them, by name."""
         shared = {name: getattr(self, name) for name in self.shared_names}
         return {name: v for name, v in shared.items() if isinstance(v, np.ndarray)}
 
     @property
     def fingerprint(self) -> bytes:
-        """What tells two families with equal parameters apart."""
+        """Bytes that tell families with equal parameters apart."""
         return b""
 
     def __getstate__(self) -> dict[str, Any]:
-        # What is computed once is computed again from the parameters.
+        # Results kept under private names follow from the parameters.
         return {name: v for name, v in vars(self).items() if not name.startswith("_")}
 
     # The stack.
 
     def like(self, *parameters: np.ndarray, observed: np.ndarray | None = None) -> Any:
-        """Return a family of the same kind with other parameters."""
+        """Return a family of the same class with other parameters."""
         shared = {name: getattr(self, name) for name in self.shared_names}
         family = type(self)(*parameters, **shared)
         family.observed = observed
@@ -189,7 +201,7 @@ class Emission(ABC):
 
     @classmethod
     def concatenate(cls, families):
-        """Return one family that holds the models of all, of equal state counts."""
+        """Return one family with the models of all, which have equally many states."""
         observed = None
         if any(family.observed is not None for family in families):
             observed = np.concatenate([family.masks() for family in families]) > 0
@@ -197,7 +209,7 @@ class Emission(ABC):
         return families[0].like(*map(np.concatenate, parts), observed=observed)
 
     def masks(self):
-        """Return one where a model observed a feature and zero elsewhere."""
+        """Return the observed features of each model, as ones and zeros."""
         if self.observed is None:
             n_models = len(getattr(self, self.parameter_names[0]))
             return np.ones((n_models, self.n_features))
@@ -205,42 +217,42 @@ class Emission(ABC):
 
     @classmethod
     def from_arrays(cls, arrays, is_state):
-        """Return the family that given arrays make.
+        """Return the family made from given arrays, or raise if they are wrong.
 
         Parameters
         ----------
         arrays : dict of object
-            The parameters, finite and padded to the largest number of states, and what
-            all models share, as a user or a file gave it.
+            The parameters by name, finite and padded to the largest number of states,
+            and what all models share, as a user or a file gave it.
 
         is_state : ndarray of bool of shape (n_models, n_components)
-            Which states are no padding.
+            True for states, False for padding.
 
         Returns
         -------
         family : Emission
-            The family; what is wrong with its parameters raises an error.
+            The family.
         """
         shared = {name: arrays[name] for name in cls.shared_names if name in arrays}
         return cls(*(arrays[name] for name in cls.parameter_names), **shared)
 
     @property
     def is_stored(self) -> bool:
-        """Whether the arrays say all there is to say, so that a file can hold them."""
+        """Whether the arrays define the family, so that a file can hold it."""
         return True
 
     # Sequences.
 
     @abstractmethod
     def checked(self, X, caller):
-        """Return sequences that a user gave, as arrays (n_timesteps, n_features)."""
+        """Return the sequences of a user as arrays (n_timesteps, n_features)."""
 
     def shown(self, x):
         """Return a drawn sequence as users see it."""
         return x
 
-    def check_scorable(self, sequences):  # noqa: B027 (most can do with any)
-        """Raise if values are missing that a density cannot do without.
+    def check_scorable(self, sequences):  # noqa: B027 (most accept any)
+        """Raise if values are missing that a density needs.
 
         Parameters
         ----------
@@ -257,7 +269,7 @@ class Emission(ABC):
         raise self._lacking("a density")
 
     def scorer(self, startprobs, transmats, sizes):
-        """Return a function of a checked sequence and models: its log likelihoods.
+        """Return a function that scores a checked sequence under some models.
 
         Parameters
         ----------
@@ -265,12 +277,13 @@ class Emission(ABC):
             The chains.
 
         sizes : ndarray of int of shape (n_models,)
-            Numbers of states, padding left out.
+            Number of states of each model, without padding.
 
         Returns
         -------
         scores : callable
-            Takes a sequence and an array of model numbers.
+            Takes a sequence and an array of model numbers, and returns one log
+            likelihood per model.
         """
 
         def scores(x, models):
@@ -285,7 +298,7 @@ class Emission(ABC):
         return scores
 
     def pair_scorer(self, startprobs, transmats, sizes):
-        """Return a function of sequences and lists of pairs with models.
+        """Return a function that scores sequences under chosen models.
 
         The parameters are those of `scorer`.
 
@@ -293,8 +306,9 @@ class Emission(ABC):
         -------
         scores : callable
             Takes a list of sequences and a list of pairs of index arrays (sequence,
-            model). For each it returns log likelihoods, and the dimension of the
-            support that each sequence was scored on (0 where there is only one kind).
+            model). It returns one tuple per pair of arrays: log likelihoods, and the
+            dimensions of the supports on which the sequences were scored (0 if the
+            family has only one kind of support).
         """
         scorer = self.scorer(startprobs, transmats, sizes)
 
@@ -314,10 +328,10 @@ class Emission(ABC):
 
     @abstractmethod
     def cross(self, index_a, index_b):
-        """Return squared distances (n_pairs, n_components, n_components) of a to b."""
+        """Return squared distances (n_pairs, n_components, n_components) of states."""
 
     def within(self, index_a, index_b):
-        """Return the squared distances inside the models a, on what b observed too."""
+        """Return squared distances within models a, on features that b observed too."""
         return self._own[index_a]
 
     @cached_property
@@ -327,12 +341,12 @@ class Emission(ABC):
         return upper + upper.swapaxes(1, 2)
 
     def ground_costs(self):
-        """Return an object with `cross` and `within`, kept for many comparisons."""
+        """Return an object with `cross` and `within` that serves many comparisons."""
         # Read-only arrays are another type to the compiler.
         return self.like(*map(np.array, self.parameters.values()))
 
     def divergences(self, index_a, index_b):
-        """Return divergences (n_pairs, n_components, n_components) of states a to b."""
+        """Return divergences (n_pairs, n_components, n_components) from a to b."""
         raise self._lacking("a density")
 
     def gaussian(self, purpose):
@@ -341,31 +355,39 @@ class Emission(ABC):
         Parameters
         ----------
         purpose : str
-            What needs Gaussian states, and the verb: the beginning of the message.
+            Beginning of the message: what needs Gaussian states, and the verb.
         """
         raise TypeError(
             f"{purpose} models with Gaussian states, got states of kind {self.name!r}. "
             "HMMKMedoids and the metrics 'maw' and 'coupling' take models of any kind."
         )
 
-    # Learning: what cannot be fitted keeps these.
+    # Fitting. Families that cannot be fitted keep these.
 
     @classmethod
     def blank(cls, sequences, options):
-        """Return a family of one blank state, and the checked training sequences.
+        """Return the family with one blank state, and the checked training sequences.
 
         Parameters
         ----------
         sequences : object
-            What a user gave to `fit`.
+            The training sequences as a user gave them.
 
         options : HMMTransformer
-            Its parameters.
+            The transformer, whose parameters may matter to the family.
+
+        Returns
+        -------
+        family : Emission
+            Knows what all models share, such as the number of channels.
+
+        sequences : list of ndarray of shape (n_timesteps, n_features)
+            Checked sequences.
         """
         raise TypeError(f"Models with states of kind {cls.name!r} cannot be fitted.")
 
-    def check_gaps(self, sequences, options):  # noqa: B027 (most can do with any)
-        """Raise if values are missing that a fit cannot do without.
+    def check_gaps(self, sequences, options):  # noqa: B027 (most accept any)
+        """Raise if values are missing that a fit needs.
 
         Parameters
         ----------
@@ -373,7 +395,7 @@ class Emission(ABC):
             Checked sequences.
 
         options : HMMTransformer
-            Its parameters.
+            The transformer, whose parameters may matter to the family.
         """
 
     def data(self, sequences, firsts=None):
@@ -385,29 +407,34 @@ class Emission(ABC):
             The sequences of all models, one model after the other.
 
         firsts : array-like of int, default=None
-            Which sequence is the first of each model, and how many there are; by
-            default each has one.
+            Number of the first sequence of each model, and at the end the number of
+            sequences. By default each model has one sequence.
+
+        Returns
+        -------
+        data : Data
+            The sequences.
         """
         raise self._lacking("a way to be fitted")
 
     def expectations(self, data, model, active):
-        """E step of some models.
+        """Return log likelihoods and expected statistics of some models: the E step.
 
         Parameters
         ----------
         data : Data
-            Their sequences.
+            The sequences of all models.
 
         model : Model
-            Present parameters, a stack.
+            Present parameters of all models, a stack.
 
         active : ndarray of int of shape (n_active,)
-            Which models.
+            Numbers of the models.
 
         Returns
         -------
         log_likelihoods : ndarray of shape (n_active,)
-            One per model.
+            One per active model.
 
         expected : Expected
             Their statistics, in the order of `active`.
@@ -415,18 +442,19 @@ class Emission(ABC):
         raise self._lacking("a way to be fitted")
 
     def updates(self, expected, rows, model, prior, relevance, active):
-        """M step of some models: change their states in place.
+        """Change the states of some models in place: the M step.
 
         Parameters
         ----------
         expected : Expected
-            Statistics.
+            Expected statistics.
 
         rows, active : ndarray of int of shape (n_active,)
-            Which rows of the statistics belong to which models.
+            Rows of the statistics, and the numbers of the models they belong to.
 
         model, prior : Model
-            Present parameters, a stack; what they shrink to, one for each or for all.
+            Stack of the present parameters, and of the priors (one per model, or one
+            for all).
 
         relevance : float
             Weight of the prior, in frames per state.
@@ -434,22 +462,22 @@ class Emission(ABC):
         raise self._lacking("a way to be fitted")
 
     def log_priors(self, model, prior, active):
-        """Return the logs of the prior of the states of some models.
+        """Return the log priors of the states of some models.
 
-        Per frame of relevance, and up to a constant; the parameters are those of
-        `updates`.
+        They are those of one frame of relevance, up to a constant. The parameters are
+        those of `updates`.
         """
         raise self._lacking("a way to be fitted")
 
     # Exchange with hmmlearn.
 
-    # Class in `hmmlearn.hmm`, and the attribute that tells its models from others'.
+    # Class in `hmmlearn.hmm`, and the attribute by which its models are recognised.
     hmmlearn_class: ClassVar[str | None] = None
     hmmlearn_attribute: ClassVar[str | None] = None
 
     @classmethod
     def hmmlearn_arrays(cls, models):
-        """Return transmats, startprobs and the parameters of fitted models, by name."""
+        """Return chains and parameters of fitted models of hmmlearn, by name."""
         for n, model in enumerate(models):
             if not hasattr(model, str(cls.hmmlearn_attribute)):
                 raise TypeError(
@@ -465,9 +493,9 @@ class Emission(ABC):
         }
 
     def hmmlearn_model(self, i, size):
-        """Return a model of hmmlearn with the states of model i, but no chain yet."""
+        """Return a model of hmmlearn with the states of model i, without its chain."""
         if self.hmmlearn_class is None:
-            raise self._lacking("a twin in hmmlearn")
+            raise self._lacking("a counterpart in hmmlearn")
         from hmmlearn import hmm
 
         (states,) = (array[i, :size].copy() for array in self.parameters.values())
@@ -484,30 +512,31 @@ class Emission(ABC):
 
 
 class PlainEmission(Emission):
-    """A family defined by what holds for one model at a time.
+    """Base of families that define their part of EM for one model at a time.
 
-    Frames are those of `frames(x)`, with time on the first axis; `states` is the tuple
-    of the parameters of one model, in the order of `parameter_names`.
+    Frames are those of `frames(x)`, with time on the first axis. `states` is a tuple of
+    the parameters of one model, in the order of `parameter_names`; so are `prior` and
+    all states that a member returns.
 
-    **To define, beside what `Emission` asks of every family**
+    **To define, besides `blank` and what `Emission` asks of every family**
 
     ``log_densities(frames, states)``
         Log densities (n_components, n_timesteps).
     ``statistics(frames, post, states)``
-        Sufficient statistics, given state probabilities (n_components, n_timesteps): a
-        tuple of arrays with one row per state.
+        Sufficient statistics, a tuple of arrays with one row per state. `post` holds
+        the probabilities (n_components, n_timesteps) of the states in each frame.
     ``update(statistics, states, prior, relevance)``
-        The states of the M step; the prior counts as `relevance` frames per state.
+        The states after an M step. The prior counts as `relevance` frames per state.
     ``log_prior(states, prior)``
-        Logarithm of the prior per frame of relevance, up to a constant.
+        Log prior of one frame of relevance, up to a constant.
     ``random_states(frames, n_states, rng)``, ``common_states(frames)``
-        Start values: random states, and one state for all frames.
+        Start values: states drawn at random, and one state for all frames.
     ``varied(frames)``, ``n_free(frames)``
-        Whether the frames differ; the number of free parameters of a state.
+        Whether the frames differ at all, and the number of free parameters per state.
     """
 
     def frames(self, x):
-        """Return a checked sequence in the form that the other members read."""
+        """Return a checked sequence in the form that the other members take."""
         return x
 
     @abstractmethod
@@ -520,11 +549,11 @@ class PlainEmission(Emission):
 
     @abstractmethod
     def update(self, statistics, states, prior, relevance):
-        """Return the states of the M step."""
+        """Return the states after an M step."""
 
     @abstractmethod
     def log_prior(self, states, prior):
-        """Return the logarithm of the prior per frame of relevance."""
+        """Return the log prior of one frame of relevance, up to a constant."""
 
     @abstractmethod
     def random_states(self, frames, n_states, rng):
@@ -536,11 +565,11 @@ class PlainEmission(Emission):
 
     @abstractmethod
     def varied(self, frames):
-        """Tell whether the frames differ."""
+        """Tell whether the frames differ at all."""
 
     @abstractmethod
     def n_free(self, frames):
-        """Return the number of free parameters of a state, given what was observed."""
+        """Return the number of free parameters per state, given the frames."""
 
     def densities(self, i, x, start, transmat):
         """Return log densities of a checked sequence, given the chain of model i."""
@@ -555,7 +584,7 @@ class PlainEmission(Emission):
         return Data(frames, None, offsets, firsts)
 
     def expectations(self, data, model, active):
-        """E step of some models."""
+        """Return log likelihoods and expected statistics of some models: the E step."""
         values, found = np.empty(len(active)), []
         start, moves, counts = (
             np.zeros((len(active), *part.shape[1:]))
@@ -575,7 +604,7 @@ class PlainEmission(Emission):
         return values, Expected(start, moves, counts, statistics)
 
     def updates(self, expected, rows, model, prior, relevance, active):
-        """M step of some models: change their states in place."""
+        """Change the states of some models in place: the M step."""
         for n, m in zip(rows, active, strict=True):
             found, states = row_of(expected.statistics, n), row_of(model.states, m)
             fresh = self.update(found, states, row_of(prior.states, m), relevance)
@@ -583,11 +612,11 @@ class PlainEmission(Emission):
                 old[...] = new
 
     def log_priors(self, model, prior, active):
-        """Return the logs of the prior of the states of some models."""
+        """Return the log priors of the states of some models."""
         pairs = ((row_of(model.states, m), row_of(prior.states, m)) for m in active)
         return np.array([self.log_prior(*pair) for pair in pairs])
 
 
 def row_of(arrays, m):
-    """Return row m of each array, or the only row if there is one for all."""
+    """Return row m of each array, or the only row of arrays that serve all models."""
     return tuple(array[min(m, len(array) - 1)] for array in arrays)

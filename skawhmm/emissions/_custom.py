@@ -1,4 +1,4 @@
-"""States of any kind: all that is known of them is how far two of them are apart."""
+"""States of any kind, given only the distances between them."""
 
 import hashlib
 
@@ -6,23 +6,23 @@ import numpy as np
 
 from skawhmm.emissions._contract import Emission
 
-# A table of distances may miss symmetry by this share of its largest entry.
+# A table of distances may be asymmetric by this share of its largest entry.
 SYMMETRY_TOLERANCE = 1e-8
 
 
 class StateCosts(Emission):
-    """States with a distance of the user's own, in place of Gaussian ones.
+    """States that are compared by a distance of the user.
 
     Parameters
     ----------
     states : ndarray of shape (n_models, n_components, ...)
-        What `cost` is told of each state.
+        What `cost` takes for each state.
 
     sizes : ndarray of shape (n_models,)
-        Number of states of each model; those after are padding, never compared.
+        Number of states of each model. Later states are padding and never compared.
 
     cost : callable
-        Takes two stacks of states of equal length and returns their distances.
+        Takes two stacks of equally many states and returns one distance per pair.
     """
 
     name = "custom"
@@ -37,17 +37,17 @@ class StateCosts(Emission):
 
     @property
     def n_features(self):
-        """Number of values that tell a state."""
+        """Number of values that describe a state."""
         return int(np.prod(self.states.shape[2:]))
 
     @property
     def traits(self):
-        """What is shown of the family, by name."""
+        """What `repr` shows of the family, by name."""
         return {"n_features": self.n_features, "states": self.name}
 
     @property
     def fingerprint(self):
-        """What tells two families with equal parameters apart."""
+        """Bytes that tell families with equal parameters apart."""
         if isinstance(self.cost, CostTable):
             return hashlib.blake2b(self.cost.table.tobytes()).digest()
         name = getattr(self.cost, "__qualname__", type(self.cost).__qualname__)
@@ -57,7 +57,7 @@ class StateCosts(Emission):
         return StateCosts(self.states[index], self.sizes[index], self.cost)
 
     def checked(self, X, caller):
-        """Raise: of these states only the distances are known."""
+        """Raise, because only the distances between states are known."""
         raise self._lacking("a density")
 
     def padded(self, size):
@@ -68,7 +68,7 @@ class StateCosts(Emission):
 
     @classmethod
     def concatenate(cls, families):
-        """Return one family that holds the models of all, of equal state counts."""
+        """Return one family with the models of all, which have equally many states."""
         first = families[0]
         for n, family in enumerate(families):
             if family.cost is not first.cost and family.cost != first.cost:
@@ -81,11 +81,11 @@ class StateCosts(Emission):
         return cls(states, sizes, first.cost)
 
     def ground_costs(self):
-        """Return the family: a cost takes the states as the user gave them."""
+        """Return the family, because a cost takes states as the user gave them."""
         return self
 
     def cross(self, index_a, index_b):
-        """Return squared distances (n_pairs, n_components, n_components) of a to b."""
+        """Return squared distances (n_pairs, n_components, n_components) of states."""
         states = np.arange(self.states.shape[1])
         real_a = states < self.sizes[index_a, None]
         real_b = states < self.sizes[index_b, None]
@@ -96,7 +96,7 @@ class StateCosts(Emission):
         return cost
 
     def within(self, index_a, index_b):
-        """Return the squared distances inside the models a."""
+        """Return the squared distances within models a."""
         cost = self.cross(index_a, index_a)
         states = np.arange(cost.shape[1])
         cost[:, states, states] = 0.0
@@ -125,15 +125,15 @@ class CostTable:
 
 
 def check_state_costs(cost, states, sizes):
-    """Return the family of states that a user's distance between them makes.
+    """Return the family of states with a distance of the user.
 
     Parameters
     ----------
     cost : callable or array-like of shape (n_states, n_states)
-        What was given.
+        The distance, or a table of the distances between numbered states.
 
     states : array-like, list of array-like, or None
-        What tells each state; None numbers them.
+        What describes each state; None numbers the states of all models.
 
     sizes : ndarray of shape (n_models,)
         Number of states of each model.
@@ -147,8 +147,8 @@ def check_state_costs(cost, states, sizes):
     if states is None:
         if not numbered:
             raise ValueError(
-                "states must be given with a callable cost, which is told of two "
-                "states, got None."
+                "states must be given with a callable cost, which takes two of them, "
+                "got None."
             )
         numbers = np.arange(sizes.sum())
         states = np.split(numbers, np.cumsum(sizes)[:-1])
@@ -174,14 +174,14 @@ def _stacked(states, sizes):
     counts = [len(entry) if entry.ndim else 0 for entry in entries]
     if counts != sizes.tolist():
         raise ValueError(
-            "states must hold one entry for each state of each model, as transmats "
-            f"do, got {counts} for models of {sizes.tolist()} states."
+            "states must hold one entry per state of each model, as transmats do, got "
+            f"{counts} for models with {sizes.tolist()} states."
         )
     tails = {entry.shape[1:] for entry in entries}
     if len(tails) > 1 or any(entry.dtype.kind not in "biuf" for entry in entries):
         raise ValueError(
-            "states must be numeric and have one shape, got shapes "
-            f"{sorted(tails)} a state and dtype {entries[0].dtype}."
+            "states must be numeric and all have one shape, got the shapes "
+            f"{sorted(tails)} and dtype {entries[0].dtype}."
         )
     dtype = np.result_type(*entries)
     stack = np.zeros((len(sizes), sizes.max(), *tails.pop()), dtype)
@@ -194,15 +194,15 @@ def _stacked(states, sizes):
 
 
 def check_table(name, item, table):
-    """Return a table of distances, symmetric to the last bit.
+    """Return a table of distances, exactly symmetric, or raise if it is none.
 
     Parameters
     ----------
     name, item : str
-        The argument as the caller knows it, and what the distances are between.
+        The argument as the caller knows it, and what its rows stand for.
 
     table : array-like of shape (n_items, n_items)
-        What was given.
+        The value to check.
 
     Returns
     -------
@@ -230,15 +230,15 @@ def check_table(name, item, table):
 
 
 def check_costs(values, n_pairs, name="cost", item="state"):
-    """Return the distances that a user's cost gave, as an array of finite numbers.
+    """Return the distances that a cost of the user gave, or raise if they are wrong.
 
     Parameters
     ----------
     values : array-like
-        What it returned.
+        What the cost returned.
 
     n_pairs : int
-        How many it was asked for.
+        Number of distances that it was asked for.
 
     name, item : str
         The argument as the caller knows it, and what the distances are between.
@@ -251,7 +251,7 @@ def check_costs(values, n_pairs, name="cost", item="state"):
     values = np.asarray(values, dtype=float)
     if values.shape != (n_pairs,):
         raise ValueError(
-            f"cost must return one distance for each pair of states, of shape "
+            "cost must return one distance per pair of states, an array of shape "
             f"{(n_pairs,)}, got shape {values.shape}."
         )
     wrong = ~(np.isfinite(values) & (values >= 0))

@@ -96,10 +96,10 @@ def shared_log(prior, law):
 
 
 class Discrete(PlainEmission):
-    """What families of states that emit symbols or counts have in common.
+    """Base of the families of states that emit symbols or counts.
 
-    A family adds how states are drawn, learned and compared: see `Poisson`, the smaller
-    one.
+    A subclass defines how states are drawn, fitted and compared. `Poisson` is the
+    shorter example.
 
     Parameters
     ----------

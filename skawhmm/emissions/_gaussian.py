@@ -48,7 +48,7 @@ class Gaussian(Emission):
         Which features each model observed; None if all of them.
 
     floor : float, default=0.0
-        Least variance, in any direction, that the M step leaves.
+        Least variance in any direction after an M step.
 
     pooled_covars : bool, default=False
         Whether the M step pools variances: over channels if covariances are diagonal,
@@ -78,17 +78,17 @@ class Gaussian(Emission):
 
     @property
     def covariance_type(self):
-        """Either "diag" or "full"."""
+        """Form of the covariances, "diag" or "full"."""
         return "diag" if self.covars.ndim == 3 else "full"
 
     @property
     def n_features(self):
-        """Number of features of an observation."""
+        """Number of channels of a frame."""
         return self.means.shape[2]
 
     @property
     def traits(self):
-        """What is shown of the family, by name."""
+        """What `repr` shows of the family, by name."""
         return {
             "n_features": self.n_features,
             "covariance_type": self.covariance_type,
@@ -96,7 +96,7 @@ class Gaussian(Emission):
 
     @classmethod
     def concatenate(cls, families):
-        """Return one family that holds the models of all, of equal state counts."""
+        """Return one family with the models of all, which have equally many states."""
         kept = families[0].kept_costs
         if len({family.covariance_type for family in families}) > 1:
             kept = kept if families[0].covariance_type == "full" else None
@@ -114,27 +114,27 @@ class Gaussian(Emission):
         return both
 
     def with_full_covars(self):
-        """Return the family with covariances as matrices."""
+        """Return the family with full covariance matrices."""
         return self.like(self.means, self.full_covars(), observed=self.observed)
 
     def full_covars(self):
-        """Return the covariances as matrices."""
+        """Return the covariances as full matrices."""
         if self.covariance_type == "full":
             return self.covars
         return self.covars[..., None] * np.eye(self.n_features)
 
     def gaussian(self, purpose):
-        """Return the family: its states are Gaussian."""
+        """Return the family, because its states are Gaussian."""
         return self
 
     @classmethod
     def from_arrays(cls, arrays, is_state):
-        """Return the family, its covariances symmetric and positive semidefinite."""
+        """Return the family, or raise unless covariances are positive semidefinite."""
         checked = {**arrays, "covars": check_covariances(arrays["covars"])}
         return super().from_arrays(checked, is_state)
 
     def checked(self, X, caller):
-        """Return sequences that a user gave, as arrays (n_timesteps, n_features)."""
+        """Return the sequences of a user as arrays (n_timesteps, n_features)."""
         return check_sequences(X, n_features=self.n_features, caller=caller)
 
     def check_scorable(self, sequences):
@@ -163,7 +163,7 @@ class Gaussian(Emission):
         return make_densities(self)
 
     def scorer(self, startprobs, transmats, sizes):
-        """Return a function of a checked sequence and models: its log likelihoods."""
+        """Return a function that scores a checked sequence under some models."""
         parts = self._factored, startprobs, transmats, sizes
 
         def scores(x, models):
@@ -174,7 +174,7 @@ class Gaussian(Emission):
         return scores
 
     def pair_scorer(self, startprobs, transmats, sizes):
-        """Return a function of sequences and lists of pairs with models."""
+        """Return a function that scores sequences under chosen models."""
         parts = self._factored, startprobs, transmats, sizes
 
         def scores(sequences, pairs):
@@ -186,7 +186,7 @@ class Gaussian(Emission):
     # Comparisons of states.
 
     def ground_costs(self):
-        """Return what makes the costs between the states of any two of the models."""
+        """Return the costs between the states of any two of the models."""
         if self.kept_costs is not None:
             return self.kept_costs
         if self.covariance_type == "diag":
@@ -196,21 +196,21 @@ class Gaussian(Emission):
         return GaussianCosts(means, roots, self.masks())
 
     def keeping_costs(self):
-        """Return the family with its costs kept, for models compared again and again.
+        """Return the family with its costs prepared, for models compared repeatedly.
 
-        They are handed on to families that begin with it, so that comparing the models
-        with few others takes time for those only.
+        A family that is concatenated from this one and others takes them over, so that
+        only the costs of the others are prepared.
         """
         family = self.like(self.means, self.covars, observed=self.observed)
         family.kept_costs = self.ground_costs()
         return family
 
     def cross(self, index_a, index_b):
-        """Return squared distances (n_pairs, n_components, n_components) of a to b."""
+        """Return squared distances (n_pairs, n_components, n_components) of states."""
         return self.ground_costs().cross(index_a, index_b)
 
     def divergences(self, index_a, index_b):
-        """Return divergences (n_pairs, n_components, n_components) of states a to b."""
+        """Return divergences (n_pairs, n_components, n_components) from a to b."""
         values, vectors, roots = self._spectral
         states = np.array(self.means), roots, values, vectors
         return gaussian_divergences(*states, index_a, index_b)
@@ -219,17 +219,17 @@ class Gaussian(Emission):
     def _spectral(self):
         return spectral_parts(self.full_covars())
 
-    # Learning.
+    # Fitting.
 
     @classmethod
     def blank(cls, sequences, options):
-        """Return a family of one blank state, and the checked training sequences."""
+        """Return the family with one blank state, and checked training sequences."""
         sequences = check_sequences(sequences, caller=type(options).__name__)
         shape = options.covariance_type, options.reg_covar, sequences[0].shape[1]
         return cls.learner(*shape), sequences
 
     def check_gaps(self, sequences, options):
-        """Raise if values are missing that a fit cannot do without."""
+        """Raise if values are missing that a fit needs."""
         reason = None
         if options.covariance_type in {"full", "tied"}:
             reason = f"covariance_type={options.covariance_type!r}"
@@ -244,18 +244,23 @@ class Gaussian(Emission):
 
     @classmethod
     def learner(cls, covariance_type, reg_covar, n_features=0):
-        """Return a family of one blank state that learns covariances of some type.
+        """Return the family with one blank state that fits covariances of some type.
 
         Parameters
         ----------
         covariance_type : {"diag", "spherical", "full", "tied"}
-            The type.
+            Form of the covariances.
 
         reg_covar : float
             Least variance in any direction, in the coordinates of the fit.
 
         n_features : int, default=0
             Number of channels.
+
+        Returns
+        -------
+        family : Gaussian
+            Holds the constraints of the M step.
         """
         axes = (n_features,) * (2 if covariance_type in {"full", "tied"} else 1)
         return cls(
@@ -266,7 +271,7 @@ class Gaussian(Emission):
         )
 
     def expectations(self, data, model, active):
-        """E step of some models."""
+        """Return log likelihoods and expected statistics of some models: the E step."""
         n_active = len(active)
         start, moves, counts, *sums = (
             np.zeros((n_active, *part.shape[1:]))
@@ -292,7 +297,7 @@ class Gaussian(Emission):
         return values, Expected(start, moves, counts, moments)
 
     def updates(self, expected, rows, model, prior, relevance, active):
-        """M step of some models: change their states in place."""
+        """Change the states of some models in place: the M step."""
         fill_updates(
             model.states[1],
             expected.statistics,
@@ -304,7 +309,7 @@ class Gaussian(Emission):
         )
 
     def log_priors(self, model, prior, active):
-        """Return the logs of the prior of the states of some models."""
+        """Return the log priors of the states of some models."""
         pairs = ((row_of(model.states, m), row_of(prior.states, m)) for m in active)
         return np.array([log_prior(*states[::-1], other) for states, other in pairs])
 
@@ -312,14 +317,14 @@ class Gaussian(Emission):
 
     @classmethod
     def hmmlearn_arrays(cls, models):
-        """Return the arrays of fitted models of any covariance type, by name."""
+        """Return chains and parameters of fitted models of hmmlearn, by name."""
         return gaussian_arrays(models)
 
     def hmmlearn_model(self, i, size):
-        """Return a model of hmmlearn with the states of model i, but no chain yet."""
+        """Return a model of hmmlearn with the states of model i, without its chain."""
         return gaussian_model(self.means[i, :size], self.covars[i, :size])
 
 
 def sampling_roots(covars):
-    """Return factors of covariances, the smallest directions first."""
+    """Return factors of covariances, with the smallest directions first."""
     return covariance_roots(covars)[..., ::-1]

@@ -11,7 +11,7 @@ def gaussian_arrays(models):
     Parameters
     ----------
     models : list of hmmlearn models
-        Gaussian models, with one Gaussian a state or a mixture.
+        Gaussian models, with one Gaussian per state or a mixture.
 
     Returns
     -------

@@ -22,12 +22,12 @@ def add_count_sums(frames, post, sums, sizes):
 
 
 class Poisson(Discrete):
-    """States that emit counts in one or more channels, independent of each other.
+    """States that emit counts in one or more independent channels.
 
     Parameters
     ----------
     states : ndarray of shape (n_models, n_components, n_channels)
-        Rates.
+        Poisson rates: the mean counts.
     """
 
     name = "poisson"
@@ -42,22 +42,22 @@ class Poisson(Discrete):
 
     @classmethod
     def from_arrays(cls, arrays, is_state):
-        """Return the family, no rate of it negative."""
+        """Return the family, or raise if a rate is negative."""
         check_not_negative("rates", arrays["rates"])
         return super().from_arrays(arrays, is_state)
 
     @classmethod
     def blank(cls, sequences, options):
-        """Return a family of one blank state, and the checked training sequences."""
+        """Return the family with one blank state, and checked training sequences."""
         sequences = check_count_sequences(sequences, caller=type(options).__name__)
         return cls(np.zeros((1, 1, sequences[0].shape[1]))), sequences
 
     def checked(self, X, caller):
-        """Return sequences of counts that a user gave."""
+        """Return the sequences of a user, if they hold counts."""
         return check_count_sequences(X, n_features=self.n_features, caller=caller)
 
     def drawn(self, i, path, rng):
-        """Draw a sequence from model i, given its path of states."""
+        """Draw a checked sequence from model i, given its path of states."""
         return rng.poisson(self.states[i][path]).astype(float)
 
     def shown(self, x):
@@ -98,7 +98,7 @@ class Poisson(Discrete):
         return bool((high > low).any())
 
     def n_free(self, frames):
-        """Return the number of free parameters of a state."""
+        """Return the number of free parameters per state."""
         return frames.shape[1]
 
     def divergences(self, index_a, index_b):

@@ -1,4 +1,4 @@
-"""The families of states by name: a new family is a class and a line here."""
+"""The families of states by name. A new family is a class and a line here."""
 
 from skawhmm.emissions._categorical import Categorical
 from skawhmm.emissions._contract import Emission
@@ -21,8 +21,8 @@ def family_of_hmmlearn(models):
     Returns
     -------
     family : type
-        The family. That of Gaussian states if none is recognised, whose words about
-        what is wrong fit best.
+        The family; Gaussian if none is recognised, because its error message fits best
+        then.
     """
     for family in FAMILIES.values():
         attribute = family.hmmlearn_attribute

@@ -40,7 +40,7 @@ from skawhmm.utils._checks import (
 )
 from skawhmm.utils._parallel import Shared, completed, writable
 
-# Frames of a task, and the most sequences: enough work to hand out, little memory.
+# Frames per task, and the largest number of sequences: enough work, little memory.
 TASK_FRAMES = 4096
 TASK_SEQUENCES = 64
 # Penalties tried by the classifier; vectors have length 1.
@@ -56,7 +56,7 @@ def check_blocks(name, value):
         The argument as the caller knows it.
 
     value : object
-        What was given: a name or a sequence of names.
+        The value to check: a name or a sequence of names.
 
     Returns
     -------
@@ -80,7 +80,7 @@ def check_dtype(name, value):
         The argument as the caller knows it.
 
     value : object
-        What was given.
+        The value to check.
     """
     wanted = f"{name} must be numpy.float32 or numpy.float64, got {value!r}."
     try:
@@ -92,18 +92,19 @@ def check_dtype(name, value):
 
 
 class HMMEmbedding(EstimatorMixin, TransformerMixin, BaseEstimator):
-    r"""Turn every sequence into a vector relative to shared reference models.
+    r"""Turn every sequence into a vector, by its statistics under shared models.
 
-    `fit` learns a few hidden Markov models of all training frames. `transform` runs
-    forward-backward on each sequence under each of them, adapts their states to it,
-    and writes down what has changed. States mean the same for all sequences, so vectors
-    can be compared entry by entry: they suit linear classifiers, and indexes of
-    Euclidean neighbours.
+    `fit` learns a few hidden Markov models of all training frames, the references.
+    `transform` runs forward-backward on each sequence under each reference and adapts
+    the states of the reference to the sequence. The vector holds the changes. States
+    mean the same for all sequences, so vectors can be compared entry by entry: they
+    suit linear classifiers and Euclidean nearest-neighbour indexes.
 
-    With reference means :math:`\mu_0`, variances :math:`\sigma_0^2`, expected numbers
-    of frames :math:`n_k` of :math:`T` and relevance :math:`r`, the adapted mean is
-    :math:`\mu_k = (r \mu_{0k} + \sum_t g_{tk} x_t) / (n_k + r)`, the variance
-    likewise, :math:`\pi_k = n_k / T`, and the blocks of each reference are
+    Let a reference have means :math:`\mu_{0k}` and variances :math:`\sigma_{0k}^2`.
+    Of :math:`T` frames :math:`x_t`, state :math:`k` is expected to have
+    :math:`n_k = \sum_t g_{tk}`. With relevance :math:`r` the adapted mean is
+    :math:`\mu_k = (r \mu_{0k} + \sum_t g_{tk} x_t) / (n_k + r)`, and the variance is
+    adapted likewise. With :math:`\pi_k = n_k / T`, the blocks of each reference are
 
     - "means": :math:`\sqrt{\pi_k} (\mu_k - \mu_{0k}) / \sigma_{0k}`;
     - "scales": :math:`\sqrt{\pi_k} \log(\sigma_k / \sigma_{0k})`;
@@ -115,10 +116,11 @@ class HMMEmbedding(EstimatorMixin, TransformerMixin, BaseEstimator):
     Parameters
     ----------
     n_components : int or sequence of int, default=(4, 8, 16, 32)
-        Number of states of each reference. Fewer distinct frames give fewer states.
+        Number of states of each reference. There are fewer states if there are fewer
+        distinct frames.
 
     relevance : float, default=2.0
-        Weight of the reference when it is adapted, in frames per state.
+        Weight of the reference as a prior, in frames per state.
 
     blocks : str or sequence of str, default=("means", "scales", "thirds")
         Blocks of the list above that the vectors hold.
@@ -133,28 +135,31 @@ class HMMEmbedding(EstimatorMixin, TransformerMixin, BaseEstimator):
         "means" and "scales" blocks keep the units of the distance between models.
 
     n_frames : int, default=30000
-        Most training frames from which references are learned, sampled in pieces.
+        Largest number of training frames from which references are learned. If there
+        are more, pieces of sequences are drawn at random.
 
     max_iter : int, default=8
-        Largest number of EM steps.
+        Largest number of EM steps per reference.
 
     tol : float, default=1e-5
-        EM stops when a step gains less log likelihood than this per frame.
+        EM stops if a step gains at most this much log likelihood per frame.
 
     reg_covar : float, default=1e-2
-        Least variance of a reference state in a channel, as a share of the channel's.
+        Least variance of a reference state in a channel, as a share of the variance of
+        the channel.
 
     dtype : {numpy.float64, numpy.float32}, default=numpy.float64
-        Type of the vectors. Work is done in double precision.
+        Type of the vectors. They are computed in double precision.
 
     n_jobs : int, default=None
-        Number of jobs; `None` means 1 unless in a `joblib.parallel_config` context.
+        Number of joblib workers; None means 1 unless in a `joblib.parallel_config`
+        context. It never changes the result.
 
     random_state : int, RandomState instance or None, default=None
-        Seed of the sample of frames and the start values.
+        Seed of the drawn pieces and the start values.
 
     verbose : bool, default=False
-        Whether to show progress.
+        Whether to show a progress bar.
 
     Attributes
     ----------
@@ -162,10 +167,10 @@ class HMMEmbedding(EstimatorMixin, TransformerMixin, BaseEstimator):
         The references, in the units of the data.
 
     n_features_in_ : int
-        Number of features of a frame; of columns if `fit` was given a 2-D array.
+        Number of features of a frame; number of columns if `fit` was given a 2-D array.
 
     n_iter_ : int
-        Most EM steps made for a reference.
+        Largest number of EM steps that a reference took.
 
     See Also
     --------
@@ -174,10 +179,10 @@ class HMMEmbedding(EstimatorMixin, TransformerMixin, BaseEstimator):
 
     Notes
     -----
-    Channels are standardized inside, so their units and offsets change nothing. A
-    channel without variation in the training data has features 0; a channel missing in
-    a sequence has features 0 there. The vector of a sequence depends on it alone, not
-    on its company or `n_jobs`: a large collection can be transformed piece by piece.
+    Channels are standardized inside, so their units and offsets change nothing. The
+    entries of a channel are 0 if it does not vary in the training data, or is missing
+    in the sequence. After `fit`, the vector of a sequence depends on nothing but the
+    sequence, so a large collection can be transformed piece by piece.
 
     Examples
     --------
@@ -274,12 +279,12 @@ class HMMEmbedding(EstimatorMixin, TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Any) -> Any:
-        """Turn each sequence into a vector.
+        """Return one vector per sequence.
 
         Parameters
         ----------
         X : list of array-like of shape (n_timesteps, n_features)
-            Sequences in one of the forms that `fit` takes.
+            Sequences, in any form that `fit` takes.
 
         Returns
         -------
@@ -315,7 +320,8 @@ class HMMEmbedding(EstimatorMixin, TransformerMixin, BaseEstimator):
         Returns
         -------
         names : ndarray of str
-            Such as ``"r0_means_s1_x2"``: reference 0, state 1, channel 2.
+            For example ``"r0_means_s1_x2"``: reference 0, block "means", state 1,
+            channel 2.
         """
         check_is_fitted(self)
         n_channels, form = self._learned_from
@@ -360,7 +366,7 @@ class HMMEmbedding(EstimatorMixin, TransformerMixin, BaseEstimator):
 
 
 def task_ranges(lengths):
-    """Ranges of sequences small enough to be one task."""
+    """Return ranges of sequences that are small enough for one task."""
     cuts, n_frames = [0], 0
     for i, length in enumerate(lengths):
         full = n_frames + length > TASK_FRAMES or i - cuts[-1] == TASK_SEQUENCES
@@ -372,7 +378,7 @@ def task_ranges(lengths):
 
 
 def embedded_task(shared, first, last):
-    """Vectors of a range of sequences."""
+    """Return the vectors of a range of sequences."""
     sequences, recipe = shared.value
     return embedded_rows(sequences[first:last], recipe)
 
@@ -384,21 +390,21 @@ def make_classifier(
     random_state: Any = None,
     memory: Any = None,
 ) -> GridSearchCV:
-    """Make a classifier of sequences: vectors, ridge regression, chosen channels.
+    """Make a classifier of sequences: one vector per sequence, then ridge regression.
 
-    A Pipeline of :class:`Deltas`, :class:`TimeChannel`, :class:`HMMEmbedding` and
-    :class:`sklearn.linear_model.RidgeClassifierCV`, in a search over what is added to
-    the channels: nothing, time derivatives, derivatives over 2, 4 and 8 frames, or
+    It is a Pipeline of :class:`Deltas`, :class:`TimeChannel`, :class:`HMMEmbedding` and
+    :class:`sklearn.linear_model.RidgeClassifierCV`. A grid search chooses what is added
+    to the channels: nothing, time derivatives, derivatives over 2, 4 and 8 frames, or
     derivatives and the position in the sequence.
 
     Parameters
     ----------
     cv : int, splitter or iterable, default=3
-        Folds by which the channels are chosen. With ``GroupKFold()``, `fit` takes the
-        groups (subjects, speakers) that folds keep together.
+        Folds of the grid search. With ``GroupKFold()``, `fit` takes the groups
+        (subjects, speakers) that folds keep together.
 
     n_jobs : int, default=None
-        Number of jobs of the embedding.
+        Number of joblib workers of the embedding.
 
     random_state : int, RandomState instance or None, default=None
         Seed of the embedding.
@@ -409,7 +415,7 @@ def make_classifier(
     Returns
     -------
     search : GridSearchCV
-        The classifier; ``search.best_params_`` tells the channels it chose.
+        The classifier. After `fit`, ``search.best_params_`` holds the chosen channels.
 
     See Also
     --------

@@ -14,8 +14,8 @@ from skawhmm.utils._parallel import writable
 
 # Longer sequences are sampled in pieces of this many frames.
 PIECE = 100
-# Transitions added to the expected ones of each state, spread over all: every move
-# stays possible, and a sequence that makes a new one is no surprise beyond measure.
+# Transitions from each state that are added to the expected ones, in equal shares:
+# every move stays possible, so that no sequence has likelihood 0 for a new one.
 PSEUDO_COUNT = 1.0
 
 
@@ -31,7 +31,7 @@ class Reference:
 
 @dataclass(frozen=True)
 class ReferenceOptions:
-    """What references have in common; the words are those of `HMMEmbedding`."""
+    """How references are fitted; the names are those of `HMMEmbedding`."""
 
     is_chain: bool
     max_iter: int
@@ -41,7 +41,7 @@ class ReferenceOptions:
 
 
 def sampled_pieces(sequences, n_frames, rng):
-    """At most `n_frames` frames of the sequences, in pieces drawn without repetition.
+    """Return at most `n_frames` frames, in pieces drawn without repetition.
 
     Parameters
     ----------
@@ -49,10 +49,10 @@ def sampled_pieces(sequences, n_frames, rng):
         Training sequences.
 
     n_frames : int
-        Number of frames wanted.
+        Largest number of frames.
 
     rng : RandomState
-        Source of the draw; not used if all frames are taken.
+        Source of the draws; not used if all frames are taken.
 
     Returns
     -------
@@ -85,19 +85,22 @@ def fit_references(pieces, sizes, options, *, n_jobs=None, verbose=False):
         Numbers of states.
 
     options : ReferenceOptions
-        How.
+        How the references are fitted.
 
-    n_jobs, verbose : int or None, bool
-        Jobs for the E steps; whether to show progress.
+    n_jobs : int, default=None
+        Number of joblib workers for the E steps.
+
+    verbose : bool, default=False
+        Whether to show a progress bar.
 
     Returns
     -------
     references : list of Reference
-        In the order of the sizes; with fewer states than asked for if there are fewer
+        One per size, in their order. A reference has fewer states if there are fewer
         distinct frames.
 
     coordinates : Coordinates
-        Those of all references.
+        Coordinates of all references.
     """
     coordinates = pooled_coordinates(np.concatenate(pieces).T.copy(), "diag")
     blocks = pool_blocks(pieces, coordinates)
@@ -133,7 +136,7 @@ def fit_references(pieces, sizes, options, *, n_jobs=None, verbose=False):
 
 
 def reference_start(pool, n_components, options):
-    """Start values by k-means, a stack of one."""
+    """Return start values by k-means, a stack of one model."""
     points = pool.points
     if len(points) == 0:
         nothing = np.zeros((1, 1, 0))
@@ -143,7 +146,7 @@ def reference_start(pool, n_components, options):
 
 
 class ReferenceSteps(BlockSteps):
-    """EM steps of a reference, which may have no memory.
+    """EM steps of a reference: a hidden Markov model, or a mixture.
 
     Parameters
     ----------
@@ -151,8 +154,8 @@ class ReferenceSteps(BlockSteps):
         As for `BlockSteps`.
 
     is_chain : bool, default=True
-        Whether the reference is a chain, else a mixture: every row of its transition
-        matrix then has the same weights.
+        Whether the reference is a chain. Otherwise it is a mixture: all rows of its
+        transition matrix are equal.
     """
 
     def __init__(self, *args, is_chain=True, **kwargs):
@@ -160,7 +163,7 @@ class ReferenceSteps(BlockSteps):
         self.is_chain = is_chain
 
     def maximization(self, expected, rows, model, active):
-        """Change the parameters to those of the M step."""
+        """Change the parameters of the model, in place, by an M step."""
         super().maximization(expected, rows, model, active)
         if not self.is_chain:
             counts = expected.counts + self.pseudo_count
@@ -170,7 +173,7 @@ class ReferenceSteps(BlockSteps):
 
 
 def raw_model(reference: Reference, coordinates: Coordinates):
-    """Return the reference's model over all channels, in raw units."""
+    """Return the model of a reference over all channels, in raw units."""
     states = coordinates.raw_states(reference.model.states)
     return reference.model._replace(states=states)
 

@@ -1,8 +1,8 @@
-"""Fitting one model per sequence: its own start values, EM, the number of states.
+"""One model with Gaussian states per sequence: start values, EM, number of states.
 
-Sequences that are alike in what decides the shapes of arrays go through the kernels
-together. A sequence is fitted in its own coordinates; what it gets depends on its
-frames and the options, and on nothing else.
+Sequences whose arrays have the same shapes go through the kernels together. Each is
+fitted in its own coordinates; its model depends on its frames and the options, and on
+nothing else.
 """
 
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ from skawhmm.fitting._starts import (
 )
 from skawhmm.numerics._paths import without_empty_states
 
-# Starts compared before a fit: this many frames' worth, within these bounds.
+# Number of starts compared before a fit: this many frames in all, within these bounds.
 CANDIDATE_FRAMES = 600
 CANDIDATES = (2, 6)
 
@@ -52,17 +52,17 @@ class Group:
     Attributes
     ----------
     members : ndarray of shape (n_sequences,)
-        Their numbers.
+        Numbers of the sequences in the pool.
 
     coordinates : Coordinates
-        Theirs, or one for all.
+        Coordinates of each sequence, or the same for all.
 
     points, seen : ndarray of shape (n_active, n_frames)
-        The sequences one after the other, standardized, and the mask (empty if all is
-        observed).
+        Standardized frames of the sequences, one after the other, and the mask of
+        observed values (empty if all are).
 
     data : Data
-        The same in the coordinates of the fit, in the form that EM reads.
+        The frames in the coordinates of the fit, in the form that EM reads.
     """
 
     members: np.ndarray
@@ -83,10 +83,11 @@ def gaussian_data(frames, seen, offsets, firsts=None):
     Parameters
     ----------
     frames, seen : ndarray of shape (n_features, n_frames)
-        The sequences one after the other; their mask, empty if all was observed.
+        The sequences one after the other, and the mask of observed values (empty if
+        all are).
 
     offsets : ndarray of shape (n_sequences + 1,)
-        Where they begin and end.
+        Where the sequences begin and end.
 
     firsts : ndarray of int of shape (n_models + 1,), default=None
         Which of the offsets are the bounds of models; by default all.
@@ -108,13 +109,13 @@ def gaussian_data(frames, seen, offsets, firsts=None):
 
 
 def joined_channels(sequences):
-    """Sequences as one array (n_features, n_frames), and where they begin and end."""
+    """Return sequences as one array (n_features, n_frames), and their bounds."""
     channels = np.ascontiguousarray(np.concatenate(sequences).T)
     return channels, np.cumsum([0, *(len(x) for x in sequences)])
 
 
 def alike(keys):
-    """Return the numbers of equal rows, an array for each kind of row."""
+    """Return the numbers of equal rows, one array per kind of row."""
     if len(keys) == 0:
         return []
     if (keys == keys[0]).all():
@@ -124,7 +125,7 @@ def alike(keys):
 
 
 def make_group(pool, members, coordinates=None, scales=None, covariance_type=None):
-    """Group of some sequences of a pool, in given coordinates or their own.
+    """Return a group of some sequences of a pool, in given coordinates or their own.
 
     Parameters
     ----------
@@ -132,13 +133,19 @@ def make_group(pool, members, coordinates=None, scales=None, covariance_type=Non
         What `joined_channels` returned.
 
     members : ndarray of shape (n_sequences,)
-        Which of its sequences.
+        Numbers of the sequences in the pool.
 
-    coordinates : Coordinates or None
-        Coordinates for all; or else ...
+    coordinates : Coordinates, default=None
+        Coordinates of all sequences; by default each sequence gets its own.
 
-    scales, covariance_type :
-        ... what `channel_scales` returned for the pool, and for which covariances.
+    scales, covariance_type : tuple of ndarray and str, default=None
+        What `channel_scales` returned for the pool, and the covariance type it was
+        given. Not needed if `coordinates` are given.
+
+    Returns
+    -------
+    group : Group
+        The sequences, standardized.
     """
     channels, offsets = pool
     if len(members) < len(offsets) - 1:
@@ -158,14 +165,20 @@ def groups_of(pool, chosen, columns, scales, covariance_type):
 
     Parameters
     ----------
-    pool, scales, covariance_type :
+    pool, scales, covariance_type : tuple, tuple and str
         As in `make_group`.
 
     chosen : ndarray of bool of shape (n_sequences,)
-        Which sequences to take; those of which no channel moves are left out.
+        Which sequences to take. Those without a channel that varies are left out.
 
     columns : list of ndarray of shape (n_sequences,)
-        What members of a group have in common beside channels that vary and gaps.
+        What the members of a group have in common, besides the channels that vary and
+        whether values are missing.
+
+    Yields
+    ------
+    group : Group
+        Sequences whose arrays have the same shapes.
     """
     active, _, gappy, *_ = scales
     chosen = np.flatnonzero(chosen & active.any(axis=1))
@@ -178,9 +191,10 @@ def groups_of(pool, chosen, columns, scales, covariance_type):
 
 @lru_cache(maxsize=256)
 def blank_model(n_features, n_states, topology, n_mix, full):
-    """Model with uniform chain and the moments of standard coordinates; its mask.
+    """Return a stack of one model with equal probabilities, and its allowed moves.
 
-    It is a stack of one. The arrays are shared between calls and must not be written.
+    States have the moments of standard coordinates. The arrays are shared between calls
+    and must not be changed.
     """
     start, allowed = allowed_moves(topology, n_states)
     start, allowed = np.repeat(start, n_mix), np.kron(allowed, np.ones((n_mix, n_mix)))
@@ -197,13 +211,13 @@ def blank_model(n_features, n_states, topology, n_mix, full):
 
 
 def n_starts(n_components, n_frames):
-    """Return how many starts to compare: more where they cost less."""
+    """Return how many starts to compare: more for short sequences, which cost less."""
     most = np.clip(CANDIDATE_FRAMES // n_frames, *CANDIDATES)
     return np.where(n_components == 1, 1, most)
 
 
 def start_labels(points, offsets, bounds, n_states, n_candidates, options, run=0):
-    """States of the frames in the starts to be compared, and the seeds of the models.
+    """Return the state of each frame in several starts, and the seeds of the models.
 
     Parameters
     ----------
@@ -211,15 +225,15 @@ def start_labels(points, offsets, bounds, n_states, n_candidates, options, run=0
         Standardized frames.
 
     offsets, bounds : ndarray
-        Where sequences, and where the frames of a model, begin and end.
+        Where sequences, and where the frames of each model, begin and end.
 
     n_states, n_candidates : int
-        Number of states, and of starts for each model.
+        Number of states, and of starts per model.
 
     options : FitOptions
-        How.
+        Topology, Gaussians per state, seed.
 
-    run : int
+    run : int, default=0
         Number of the restart.
 
     Returns
@@ -228,7 +242,7 @@ def start_labels(points, offsets, bounds, n_states, n_candidates, options, run=0
         State (and mixture component) of every frame.
 
     seeds : ndarray of shape (n_models,)
-        What they were drawn with.
+        Seeds of the draws.
     """
     seeds = content_seeds(points, bounds, options.seed + 1000003 * run)
     labels = np.empty((n_candidates, points.shape[1]), np.int64)
@@ -262,7 +276,7 @@ def given_start(data, labels, n_features, n_states, options):
     Returns
     -------
     model : Model
-        A stack of one model for each.
+        A stack of start values, one per model.
     """
     full = options.covariance_type in {"full", "tied"}
     shape = (n_features, n_states, options.topology, options.n_mix, full)
@@ -290,20 +304,20 @@ def given_start(data, labels, n_features, n_states, options):
 
 
 def starting_steps(data, options):
-    """Return the steps by which starts are made and compared, without a prior."""
+    """Return the EM steps that make and compare starts, without a prior."""
     return Steps(options.learner, data, options.rule._replace(relevance=0.0))
 
 
 def start_models(points, data, n_states, options, *, n_candidates=None, run=0):
-    """Start values of models, and the seeds they were drawn with.
+    """Return start values of models, and the seeds they were drawn with.
 
     Parameters
     ----------
     points : ndarray of shape (n_features, n_frames)
-        Standardized frames, in which distances are taken.
+        Standardized frames, between which k-means takes distances.
 
     data : Data
-        The same in the coordinates of the fit.
+        The frames in the coordinates of the fit.
 
     n_states : int
         Number of states.
@@ -312,7 +326,8 @@ def start_models(points, data, n_states, options, *, n_candidates=None, run=0):
         Topology, covariances, seed.
 
     n_candidates : int, default=None
-        How many starts to compare; by default as many as the shortest model can do.
+        Number of starts to compare; by default it follows from the model with the
+        fewest frames.
 
     run : int, default=0
         Number of the restart.
@@ -320,10 +335,10 @@ def start_models(points, data, n_states, options, *, n_candidates=None, run=0):
     Returns
     -------
     model : Model
-        A stack of one model for each.
+        A stack of start values, one per model.
 
     seeds : ndarray of shape (n_models,)
-        Their seeds.
+        Seeds of the draws.
     """
     bounds = data.bounds
     if n_candidates is None:
@@ -339,7 +354,7 @@ def start_models(points, data, n_states, options, *, n_candidates=None, run=0):
 
 
 def independent_fits(sequences, options):
-    """Fit every sequence by maximum likelihood from its own start values.
+    """Fit one model per sequence by maximum likelihood, from its own start values.
 
     Parameters
     ----------
@@ -347,7 +362,7 @@ def independent_fits(sequences, options):
         Checked sequences.
 
     options : FitOptions
-        How.
+        What to fit and how.
 
     Returns
     -------
@@ -378,7 +393,7 @@ def independent_fits(sequences, options):
 
 
 def group_fits(group, n_states, n_candidates, options):
-    """Fit the sequences of a group with one number of states: the best restart."""
+    """Fit the sequences of a group with `n_states` states; keep the best restart."""
     best: Any = None
     for run in range(options.n_init):
         starts, seeds = start_models(
@@ -395,7 +410,7 @@ def group_fits(group, n_states, n_candidates, options):
 
 
 def climbs_from(group, starts, options, seeds=None):
-    """Climb from given starts, one for each sequence of a group.
+    """Run EM from given starts, one per sequence of a group.
 
     Parameters
     ----------
@@ -406,10 +421,10 @@ def climbs_from(group, starts, options, seeds=None):
         A stack of start values, which are also the prior.
 
     options : FitOptions
-        How far, and by which engine.
+        Stopping rule, prior and engine.
 
     seeds : ndarray of shape (n_sequences,), default=None
-        What other engines draw from.
+        Seeds of an engine that draws its own start values.
 
     Returns
     -------
@@ -436,7 +451,7 @@ def climbs_from(group, starts, options, seeds=None):
 
 
 def finished_fits(climbs, group, options):
-    """Turn climbs into fits in raw units."""
+    """Return finished climbs as fits in raw units."""
     model, coordinates = climbs.model, group.coordinates
     if options.relevance == 0:
         model = without_empty_states(model, climbs.counts)
@@ -464,7 +479,7 @@ def finished_fits(climbs, group, options):
 
 
 def still_fit(n_timesteps, centre, missing, options):
-    """One state for a sequence of which no channel moves."""
+    """Return the fit of a sequence without a channel that varies: one state."""
     covars = np.zeros((1, len(centre)))
     if options.covariance_type in {"full", "tied"}:
         covars = np.zeros((1, len(centre), len(centre)))
@@ -473,7 +488,7 @@ def still_fit(n_timesteps, centre, missing, options):
 
 
 def still_fits(lengths, scales, options):
-    """Fits of the sequences of which no channel moves, None for the others."""
+    """Return fits of the sequences in which no channel varies, None for the others."""
     active, missing, _, centre, _ = scales
     fits: list[Any] = [None] * len(lengths)
     for i in np.flatnonzero(~active.any(axis=1)):
@@ -482,7 +497,7 @@ def still_fits(lengths, scales, options):
 
 
 def n_parameters(n_states, n_features, options):
-    """Free parameters of a model: starts, transitions, mixtures, means, covariances."""
+    """Return the number of free parameters of a model with Gaussian states."""
     chain = chain_size(options.topology, n_states)
     n_components = n_states * options.n_mix
     covars = {

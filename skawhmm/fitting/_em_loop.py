@@ -1,6 +1,7 @@
-"""EM for all: options, one loop and one stopping rule, whatever states and data.
+"""The EM loop of all fits: its options, its steps and its one stopping rule.
 
-Many models climb side by side, each on its own; one that has arrived drops out.
+A climb is a run of EM from start values. Many models climb at once, each on its own
+sequences; a model that has converged takes no further steps.
 """
 
 from dataclasses import dataclass
@@ -15,10 +16,21 @@ from skawhmm.fitting._em import chain_log_priors, update_chains
 
 
 class Rule(NamedTuple):
-    """What the M step keeps to, and when to stop.
+    """Constraints of the M step, and when to stop.
 
-    Gaussians per state, weight of the prior in frames per state, the largest number of
-    M steps, the least gain per frame.
+    Attributes
+    ----------
+    n_mix : int
+        Number of Gaussians per state.
+
+    relevance : float
+        Weight of the prior, in frames per state; 0 for maximum likelihood.
+
+    max_iter : int
+        Largest number of M steps.
+
+    tol : float
+        Least gain per frame of the log likelihood (plus log prior) for a further step.
     """
 
     n_mix: int = 1
@@ -29,7 +41,9 @@ class Rule(NamedTuple):
 
 @dataclass(frozen=True)
 class FitOptions:
-    """What to fit and how; the words are those of `HMMTransformer`.
+    """What to fit and how.
+
+    Attributes that are not listed have the meaning they have in `HMMTransformer`.
 
     Attributes
     ----------
@@ -37,17 +51,17 @@ class FitOptions:
         Weight of the pooled model as a prior, 0 for maximum likelihood.
 
     criterion : {None, "aic", "bic"}
-        If not None, `n_components` is the largest number of states tried.
+        If not None, it chooses the number of states, up to `n_components`.
 
     seed : int
-        What random draws depend on, beside the frames.
+        Seed of all draws, which depend on the frames as well.
 
     engine : callable or None
-        Climbs from a start in place of our own loop.
+        Runs EM from a start in place of our own loop.
 
     family : Emission or None
-        Family of one blank state that reads, starts and learns; by default Gaussian
-        states, fitted in coordinates of their own.
+        Family with one blank state, as its method `blank` returns; by default Gaussian
+        states in the coordinates of the fit.
     """
 
     n_components: int = 3
@@ -73,7 +87,7 @@ class FitOptions:
 
     @cached_property
     def rule(self):
-        """The constraints and stopping rule of EM."""
+        """The constraints of the M step and the stopping rule."""
         return Rule(
             int(self.n_mix),
             float(self.relevance),
@@ -90,10 +104,10 @@ class FitOptions:
 
 
 class Climbs(NamedTuple):
-    """How several climbs ended, arrays with one row for each.
+    """How several climbs ended: arrays with one row per climb.
 
-    Counts are expected frames per state, the objective is the log likelihood plus the
-    log prior; both belong to the model after `n_iter` M steps.
+    Counts are expected frames per state; the objective is the log likelihood plus the
+    log prior. Both belong to the model after `n_iter` M steps.
     """
 
     model: Model
@@ -105,22 +119,21 @@ class Climbs(NamedTuple):
 
 
 class Steps:
-    """EM steps of several models, each with sequences of its own.
+    """EM steps of several models, each with its own sequences.
 
     Parameters
     ----------
     family : Emission
-        What the states are.
+        Family of the states.
 
     data : Data
         The sequences of each model.
 
     rule : Rule
-        What the M step keeps to.
+        Constraints of the M step and the stopping rule.
 
-    prior : Model or None
-        What to shrink to, a stack of one for each or one for all; not used at relevance
-        0.
+    prior : Model, default=None
+        Stack of priors, one per model or one for all; not used if the relevance is 0.
     """
 
     def __init__(self, family: Any, data: Data, rule: Rule, prior: Model | None = None):
@@ -135,7 +148,7 @@ class Steps:
         return self.family.expectations(self.data, model, active)
 
     def log_priors(self, model, active):
-        """Return the logs of the priors of the active models; 0 without a prior."""
+        """Return the log priors of the active models; 0 if there is no prior."""
         if self.rule.relevance == 0:
             return np.zeros(len(active))
         values = chain_log_priors(model, self.prior, active)
@@ -143,7 +156,7 @@ class Steps:
         return self.rule.relevance * values
 
     def maximization(self, expected, rows, model, active):
-        """Change the parameters of the active models to those of the M step."""
+        """Change the parameters of the active models, in place, by an M step."""
         prior = model if self.prior is None else self.prior
         chains, priors = model[:2], prior[:2]
         rule, parts = self.rule, (expected.start, expected.moves)
@@ -152,23 +165,23 @@ class Steps:
 
 
 def has_converged(gain, tol, n_frames):
-    """Tell whether a step gained too little for another one: the stopping rule."""
+    """Tell whether a step gained too little for a further one: the stopping rule."""
     return gain <= tol * n_frames
 
 
 def climb(steps, start, *, max_iter=None, tol=None):
-    """Climb from start values until the gain per frame is at most the tolerance.
+    """Run EM from start values until the gain per frame is at most the tolerance.
 
     Parameters
     ----------
     steps : Steps
-        What an E step and an M step are.
+        The E step and the M step.
 
     start : Model
-        A stack of start values, one for each model.
+        A stack of start values, one per model.
 
-    max_iter, tol : int and float, or None
-        In place of those of the rule.
+    max_iter, tol : int and float, default=None
+        Replace those of the rule.
 
     Returns
     -------
@@ -188,7 +201,7 @@ def climb(steps, start, *, max_iter=None, tol=None):
         before = objective[active]
         log_likelihood[active], counts[active] = values, expected.counts
         objective[active] = values + steps.log_priors(model, active)
-        # From one impossible sequence to another there is no gain to speak of.
+        # A sequence that stays impossible has no gain: the difference is NaN.
         with np.errstate(invalid="ignore"):
             gain = objective[active] - before
         done = has_converged(gain, tol, steps.n_frames[active])
@@ -202,23 +215,24 @@ def climb(steps, start, *, max_iter=None, tol=None):
 
 
 def best_start(steps, starts, *, n_steps, tol):
-    """Return, for each model, the best of several starts after a few steps of EM.
+    """Return the best of several starts of each model, after a few EM steps.
 
     Parameters
     ----------
     steps : Steps
-        What a step is.
+        The E step and the M step.
 
     starts : list of Model
-        Stacks of start values. A single one is returned as it is.
+        Stacks of start values, one per model. A single stack is returned unchanged.
 
     n_steps, tol : int and float
-        How far they are followed, and the gain per frame below which not.
+        Largest number of M steps from each start, and the least gain per frame for a
+        further one.
 
     Returns
     -------
     model : Model
-        A stack of one model for each.
+        A stack of models after these steps, one per model.
     """
     if len(starts) == 1:
         return starts[0]
@@ -227,7 +241,7 @@ def best_start(steps, starts, *, n_steps, tol):
 
 
 def better(a, b):
-    """Return, of two climbs of the same models, those that ended higher."""
+    """Return the better of two climbs of each model, by their objectives."""
     wins = b.objective > a.objective
 
     def chosen(left, right):
@@ -239,7 +253,7 @@ def better(a, b):
 
 
 def copied(model):
-    """Return a model, or a stack, whose arrays may be changed."""
+    """Return a copy of a model, or of a stack of models."""
     return Model(
         np.array(model.startprob),
         np.array(model.transmat),
@@ -248,14 +262,14 @@ def copied(model):
 
 
 def stacked(models):
-    """Return several models of equal size as a stack."""
+    """Return several models with equally many states as a stack."""
     startprobs, transmats, states = zip(*models, strict=True)
     parts = (np.stack(part) for part in zip(*states, strict=True))
     return Model(np.stack(startprobs), np.stack(transmats), tuple(parts))
 
 
 def model_at(model, i):
-    """Return one of a stack of models."""
+    """Return model i of a stack."""
     return Model(
         model.startprob[i],
         model.transmat[i],
@@ -279,7 +293,7 @@ class Fit:
 
 
 def allowed_moves(topology, n_states):
-    """Masks of allowed starts and allowed transitions, as floats."""
+    """Return masks of the allowed starts and transitions, as floats."""
     if topology == "ergodic":
         return np.ones(n_states), np.ones((n_states, n_states))
     moves = np.eye(n_states) + np.eye(n_states, k=1)
@@ -289,24 +303,29 @@ def allowed_moves(topology, n_states):
 
 
 def chain_size(topology, n_states):
-    """Free parameters of a chain: starts and transitions."""
+    """Return the number of free start and transition probabilities."""
     start, allowed = allowed_moves(topology, n_states)
     return start.sum() - 1 + (allowed.sum(axis=1) - 1).sum()
 
 
 def criterion_value(fit, n_free, options):
-    """Value of the selection criterion, less is better; 0 if there is none.
+    """Return the value of the selection criterion: smaller is better.
 
     Parameters
     ----------
     fit : Fit
-        A fit.
+        The fit.
 
     n_free : float
-        Free parameters of its model.
+        Number of free parameters of its model.
 
     options : FitOptions
         The criterion.
+
+    Returns
+    -------
+    value : float
+        The value; 0 if there is no criterion.
     """
     if options.criterion is None:
         return 0.0

@@ -1,6 +1,6 @@
-"""Fitting states of any family: random starts, EM, the number of states.
+"""Fits of any family of states: random starts, EM, number of states.
 
-What a sequence gets depends on its frames and the options, and on nothing else.
+The model of a sequence depends on its frames and the options, and on nothing else.
 """
 
 from dataclasses import replace
@@ -23,36 +23,37 @@ from skawhmm.fitting._em_loop import (
 )
 from skawhmm.numerics._paths import DEAD_COUNT, without_empty_states
 
-# Starts compared before a fit, and the steps of EM after which they are.
+# Number of starts compared before a fit, and of EM steps after which they are compared.
 CANDIDATES = 4
 SCREENING_STEPS = 5
 
 
 def frames_rng(frames, seed, run):
-    """Return a generator that depends on the frames and the seed only."""
+    """Return a generator that depends on the frames, the seed and the run only."""
     digest = blake2b(frames.tobytes(), digest_size=8).digest()
     return np.random.default_rng([seed, run, int.from_bytes(digest, "little")])
 
 
 def start_model(data, n_states, options, rng, *, first):
-    """Draw start values.
+    """Return start values of one model.
 
     Parameters
     ----------
     data : Data
-        The sequences of one model.
+        The sequences of the model.
 
     n_states : int
         Number of states.
 
     options : FitOptions
-        Family, topology.
+        Family and topology.
 
     rng : numpy.random.Generator
-        What to draw from.
+        Source of the draws.
 
     first : bool
-        Whether states that come in order cut the sequences evenly, else at random.
+        Whether states that come in order divide each sequence into equal parts;
+        otherwise the cuts are drawn at random. Ergodic models do not use it.
 
     Returns
     -------
@@ -85,7 +86,7 @@ def start_model(data, n_states, options, rng, *, first):
 
 
 def screened_start(data, n_states, options, run):
-    """Return the best of several starts after a few steps of EM from each."""
+    """Return the best of several starts after a few EM steps from each."""
     rng = frames_rng(data.frames, options.seed, run)
     starts = [
         start_model(data, n_states, options, rng, first=run == 0 and n == 0)
@@ -108,13 +109,13 @@ def fit_one(data, options, pooled=None):
     options : FitOptions
         What to fit and how.
 
-    pooled : Model or None
-        Start and, if `options.relevance` is not 0, prior.
+    pooled : Model, default=None
+        Start values and, if `options.relevance` is not 0, the prior.
 
     Returns
     -------
     fit : Fit
-        The model; with a criterion, of the number of states it prefers.
+        The model; with a criterion, that with the number of states it prefers.
     """
     if options.criterion is not None and pooled is None:
         return selected_fit(data, options)
@@ -134,7 +135,7 @@ def fit_one(data, options, pooled=None):
 
 
 def finished_fit(climbs, data, options):
-    """Return a climb as a fit, empty states cut off."""
+    """Return a finished climb as a fit, without transitions to empty states."""
     model, counts = model_at(climbs.model, 0), climbs.counts[0]
     if options.relevance == 0:
         model = without_empty_states(model, counts)
@@ -169,7 +170,7 @@ def selected_fit(data, options):
 
 
 def general_fits(sequences, options, pooled=None):
-    """Fit every checked sequence; the parameters are those of `fit_one`."""
+    """Fit one model per checked sequence; the parameters are those of `fit_one`."""
     data = (options.learner.data([x]) for x in sequences)
     return [fit_one(part, options, pooled) for part in data]
 
@@ -185,16 +186,16 @@ def general_pooled_fit(sequences, options, n_jobs=None):  # noqa: ARG001
     options : FitOptions
         What to fit and how; the relevance is not used.
 
-    n_jobs : int or None
+    n_jobs : int, default=None
         Not used: EM goes through all sequences in one call.
 
     Returns
     -------
     model : Model
-        What other fits lean on.
+        The start or prior that `general_fits` takes.
 
     fit : Fit
-        The same, and how the fit went.
+        The same model, and how the fit went.
     """
     data = options.learner.data(sequences, [0, len(sequences)])
     fit = fit_one(data, replace(options, relevance=0.0))

@@ -1,7 +1,7 @@
-"""Engines that climb from a start in place of ours: hmmlearn's and its estimators.
+"""Engines that replace our EM loop: hmmlearn's own, and any estimator of hmmlearn.
 
 An engine takes the frames of one sequence in the coordinates of the fit, a start, the
-options and a seed, and returns a row of `Climbs`.
+options and a seed, and returns one row of `Climbs`.
 """
 
 from functools import partial
@@ -17,15 +17,20 @@ from skawhmm.fitting._em_loop import Climbs, stacked
 
 
 def resolve_engine(engine, covariance_type):
-    """Turn the parameter `engine` into a callable.
+    """Return the engine that the parameter `engine` stands for.
 
     Parameters
     ----------
     engine : "hmmlearn" or estimator
-        Name, or an hmmlearn estimator to clone for every sequence.
+        The name, or an estimator of hmmlearn that is cloned for every sequence.
 
     covariance_type : {"diag", "spherical", "full", "tied"}
         Covariances of the states.
+
+    Returns
+    -------
+    engine : callable
+        Takes frames, a start, options and a seed.
     """
     if not isinstance(engine, str):
         return partial(estimator_engine, engine, covariance_type)
@@ -33,7 +38,7 @@ def resolve_engine(engine, covariance_type):
 
 
 def hmmlearn_engine(covariance_type, frames, start, options, seed):
-    """Climb by `hmmlearn.hmm.GaussianHMM` from our start values."""
+    """Run the EM of `hmmlearn.hmm.GaussianHMM` from our start values."""
     from hmmlearn.hmm import GaussianHMM
 
     model = GaussianHMM(
@@ -53,14 +58,14 @@ def hmmlearn_engine(covariance_type, frames, start, options, seed):
 
 
 def hmmlearn_covars(covars, covariance_type):
-    """Covariances of single Gaussians in hmmlearn's form."""
+    """Return the covariances of single Gaussians in hmmlearn's form."""
     if covariance_type == "spherical":
         return covars.mean(axis=1)
     return covars[0] if covariance_type == "tied" else covars
 
 
 def estimator_engine(estimator, covariance_type, frames, start, options, seed):
-    """Fit a clone of an hmmlearn estimator, with its own start and stopping rule."""
+    """Fit a clone of an estimator of hmmlearn, by its own start and stopping rule."""
     model = clone(estimator)
     model.set_params(
         n_components=len(start.startprob),
@@ -71,7 +76,7 @@ def estimator_engine(estimator, covariance_type, frames, start, options, seed):
 
 
 def fitted_result(model, frames, options):
-    """Fit an hmmlearn model; return its parameters and what they say of the frames."""
+    """Fit a model of hmmlearn; return it as a row of `Climbs`."""
     try:
         with np.errstate(all="ignore"):
             model.fit(np.ascontiguousarray(frames.T))

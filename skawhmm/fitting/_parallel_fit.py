@@ -1,4 +1,4 @@
-"""Fits of many sequences, in parallel, and the batch that they make."""
+"""Fits of many sequences in parallel, and the batch of their models."""
 
 import numpy as np
 
@@ -8,9 +8,10 @@ from skawhmm.fitting._pooled import adapted_fits, pooled_fit, pooled_start_fits
 from skawhmm.models._batch import HMMBatch
 from skawhmm.utils._parallel import Shared, completed, even_ranges
 
-# Blocks per worker in a batch of fits, which evens out their lengths ...
+# Blocks of sequences per worker, so that workers finish at about the same time. There
+# are more blocks if they would be larger than the next number.
 BLOCKS_PER_JOB = 8
-# ... or more: a block of about this many values stays in the cache.
+# A block of about this many values stays in the cache.
 BLOCK_VALUES = 2**17
 
 
@@ -22,8 +23,8 @@ def gaussian_fits(sequences, options, pooled=None):
     return lean(sequences, options, pooled)
 
 
-# Families that are fitted in a way of their own: one model per sequence, and one of all
-# sequences. The others follow `_general`.
+# Families with their own functions for one model per sequence, and for one model of all
+# sequences. All others use `_general`.
 FITS = {"gaussian": gaussian_fits}
 POOLED_FITS = {"gaussian": pooled_fit}
 
@@ -39,16 +40,16 @@ def fit_pool(sequences, options, n_jobs=None):
     options : FitOptions
         What to fit and how.
 
-    n_jobs : int or None
+    n_jobs : int, default=None
         Number of joblib workers.
 
     Returns
     -------
     pooled : object
-        What `fit_models` takes.
+        The start or prior that `fit_models` takes.
 
     fit : Fit
-        The model itself.
+        The same model, and how the fit went.
     """
     fit = POOLED_FITS.get(options.learner.name, general_pooled_fit)
     return fit(sequences, options, n_jobs)
@@ -65,19 +66,19 @@ def fit_models(sequences, options, *, pooled=None, n_jobs=None, verbose=False):
     options : FitOptions
         What to fit and how.
 
-    pooled : object or None
-        What `fit_pool` returned: prior or start.
+    pooled : object, default=None
+        What `fit_pool` returned: the start values, or the prior.
 
-    n_jobs : int or None
+    n_jobs : int, default=None
         Number of joblib workers; the result does not depend on it.
 
-    verbose : bool
-        Whether to show progress.
+    verbose : bool, default=False
+        Whether to show a progress bar.
 
     Returns
     -------
     fits : list of Fit
-        In the order of the sequences.
+        One per sequence, in their order.
     """
     sizes = [x.size for x in sequences]
     tasks = even_ranges(sizes, n_jobs, per_job=BLOCKS_PER_JOB, most=BLOCK_VALUES)
@@ -94,7 +95,7 @@ def fit_models(sequences, options, *, pooled=None, n_jobs=None, verbose=False):
 
 
 def fit_block(shared, first, last):
-    """Fit the sequences of a range; an error names the one it is about."""
+    """Return fits of a range of sequences; an error names the sequence."""
     sequences, options, pooled = shared.value
     fits = FITS.get(options.learner.name, general_fits)
     try:
@@ -109,29 +110,30 @@ def fit_block(shared, first, last):
 def make_batch(
     fits, family, *, weights="occupancy", mask_missing=False, sequences=None
 ):
-    """Stack fits of unequal state counts into a batch.
+    """Return the models of several fits as one batch.
 
     Parameters
     ----------
     fits : list of Fit
-        At least one.
+        At least one fit. The numbers of states may differ.
 
     family : Emission
-        What their states are.
+        Family of the states.
 
-    weights : {"occupancy", "stationary", "uniform"}
-        State probabilities; see `state_weights`.
+    weights : {"occupancy", "stationary", "uniform"}, default="occupancy"
+        State probabilities of the models, as in `state_weights`.
 
-    mask_missing : bool
-        Whether missing channels are left out of comparisons, else they are zeros.
+    mask_missing : bool, default=False
+        Whether missing channels are left out of comparisons; otherwise their means and
+        variances are 0.
 
-    sequences : list of ndarray, or None
+    sequences : list of ndarray, default=None
         The sequences, if the models are to carry them.
 
     Returns
     -------
     models : HMMBatch
-        The models; how the fits went is in its info columns.
+        The models, with info columns that say how the fits went.
     """
     shares = state_weights([fit.weights for fit in fits], weights)
     observed = None
@@ -157,21 +159,21 @@ def make_batch(
 
 
 def state_weights(occupancies, weights):
-    """Return the state probabilities that a user's word means.
+    """Return the state probabilities that `HMMTransformer` was asked for.
 
     Parameters
     ----------
     occupancies : list of ndarray of shape (n_components,)
-        Shares of frames in each state.
+        Share of frames in each state, one array per model.
 
     weights : {"occupancy", "stationary", "uniform"}
-        The word.
+        These shares, the stationary law, or equal probabilities of all states that
+        have frames.
 
     Returns
     -------
     weights : list of ndarray, or None
-        None for the stationary law, which `HMMBatch` finds itself. States without
-        frames have weight 0 in any case.
+        One array per model; None for the stationary law, which `HMMBatch` computes.
     """
     if weights == "stationary":
         return None
@@ -181,6 +183,6 @@ def state_weights(occupancies, weights):
 
 
 def fit_info(fits):
-    """Return how the fits went, as columns with one entry per model."""
+    """Return how the fits went, as info columns with one entry per model."""
     names = ["converged", "n_iter", "log_likelihood", "n_timesteps"]
     return {name: np.array([getattr(fit, name) for fit in fits]) for name in names}

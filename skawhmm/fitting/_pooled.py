@@ -1,4 +1,4 @@
-"""One model of all training sequences, and fits that lean on it."""
+"""One model of all training sequences, and the fits that start from or shrink to it."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -39,7 +39,8 @@ from skawhmm.utils._parallel import Shared, completed, writable
 POOL_BLOCK = 16384
 NO_MASK = np.empty((0, 0))
 
-# joblib looks for results a hundred times a second: on fewer frames a step takes less.
+# joblib looks for results every hundredth of a second; a step on fewer frames is done
+# sooner than that.
 PARALLEL_FRAMES = 200_000
 
 
@@ -65,10 +66,15 @@ def fit_pooled(sequences, options, n_jobs=None):
         Training sequences, NaN where not observed.
 
     options : FitOptions
-        How; the relevance is not used.
+        What to fit and how; the relevance is not used.
 
-    n_jobs : int or None
-        Jobs for the E steps.
+    n_jobs : int, default=None
+        Number of joblib workers for the E steps.
+
+    Returns
+    -------
+    pooled : PooledModel
+        The model; with a criterion, that with the number of states it prefers.
     """
     options = replace(options, relevance=0.0)
     pool = np.concatenate(sequences).T.copy()
@@ -90,7 +96,7 @@ def fit_pooled(sequences, options, n_jobs=None):
 
 @dataclass(frozen=True)
 class Block:
-    """Some of the sequences of one model: standardized frames, mask, what EM reads."""
+    """Some sequences of one model: standardized frames, mask, and what EM reads."""
 
     points: np.ndarray
     seen: np.ndarray
@@ -98,24 +104,24 @@ class Block:
 
 
 def make_block(points, seen, offsets, coordinates):
-    """Return sequences, one after the other and standardized, as a block."""
+    """Return standardized sequences, one after the other, as a block."""
     ends = [0, len(offsets) - 1]
     data = gaussian_data(coordinates.frames(points), seen, offsets, ends)
     return Block(points, seen, data)
 
 
 def pooled_fit(sequences, options, n_jobs=None):
-    """Fit one model to all sequences together, for others to lean on.
+    """Fit one model to all sequences together, as a start or prior of other fits.
 
     The parameters are those of `fit_pooled`.
 
     Returns
     -------
     pooled : PooledModel
-        What other fits lean on.
+        The start or prior that `pooled_start_fits` and `adapted_fits` take.
 
     fit : Fit
-        The model itself.
+        The same model, with the share of frames in each state.
     """
     pooled = fit_pooled(sequences, options, n_jobs)
     model = pooled.model
@@ -138,7 +144,7 @@ def pooled_fit(sequences, options, n_jobs=None):
 
 
 def pool_blocks(sequences, coordinates):
-    """Sequences in blocks of fixed size."""
+    """Return sequences in blocks of about `POOL_BLOCK` frames."""
     lengths = np.array([len(x) for x in sequences])
     groups = (np.cumsum(lengths) - 1) // POOL_BLOCK
     blocks = []
@@ -152,7 +158,7 @@ def pool_blocks(sequences, coordinates):
 
 
 def joined(blocks, coordinates):
-    """One block made of several."""
+    """Return one block made of several."""
     if len(blocks) == 1:
         return blocks[0]
     points = np.concatenate([block.points for block in blocks], axis=1)
@@ -169,7 +175,7 @@ def joined(blocks, coordinates):
 
 
 def pooled_runs(blocks, coordinates, n_states, options, n_jobs):
-    """Best of `n_init` fits of one number of states to all blocks."""
+    """Return the best of `n_init` fits with `n_states` states to all blocks."""
     best: Any = None
     steps = BlockSteps(options.learner, blocks, options.rule, n_jobs=n_jobs)
     for run in range(options.n_init):
@@ -196,27 +202,30 @@ def pooled_runs(blocks, coordinates, n_states, options, n_jobs):
 
 
 class BlockSteps(Steps):
-    """EM steps of one model whose sequences come in blocks, handed out to workers.
+    """EM steps of one model whose sequences come in blocks, one task per block.
 
     Sums are taken in the order of the blocks, so that they do not depend on `n_jobs`.
 
     Parameters
     ----------
     family : Emission
-        What the states are.
+        Family of the states.
 
     blocks : list of Block
         The sequences.
 
     rule : Rule
-        What the M step keeps to; without a prior.
+        Constraints of the M step and the stopping rule; the relevance must be 0.
 
     pseudo_count : float, default=0.0
-        Starts, and transitions of each state, added to the expected ones and spread
-        over all.
+        Number of starts, and of transitions from each state, that are added to the
+        expected ones, in equal shares.
 
-    n_jobs, verbose : int
-        Number of workers, and whether they show a progress bar.
+    n_jobs : int, default=None
+        Number of joblib workers.
+
+    verbose : int, default=0
+        Whether to show a progress bar.
     """
 
     def __init__(
@@ -263,7 +272,7 @@ class BlockSteps(Steps):
 
 
 def block_expectation(shared, b):
-    """E step on one block."""
+    """Return log likelihood and expected statistics of one block."""
     family, blocks, model, active = shared.value
     data = Data(*writable(blocks[b].data))
     startprob, transmat, *states = writable((*model[:2], *model.states))
@@ -272,7 +281,7 @@ def block_expectation(shared, b):
 
 
 def pooled_start_fits(sequences, options, pooled):
-    """Fit every sequence by maximum likelihood, started from the pooled model."""
+    """Fit one model per sequence by maximum likelihood, from the pooled model on."""
     pool = channels, offsets = joined_channels(sequences)
     kind = options.covariance_type
     scales = channel_scales(channels, offsets, kind)
@@ -290,7 +299,7 @@ def pooled_start_fits(sequences, options, pooled):
 
 
 def floored(covars, floor):
-    """Covariances of starts no smaller than the floor."""
+    """Return covariances whose variances are at least the floor in any direction."""
     if covars.ndim == 3:
         return np.maximum(covars, floor)
     lifts = [[lifted(covar, floor) for covar in model] for model in covars]
@@ -298,7 +307,7 @@ def floored(covars, floor):
 
 
 def adapted_fits(sequences, options, pooled):
-    """Fit every sequence a posteriori with the pooled model as conjugate prior."""
+    """Fit one model per sequence with the pooled model as its conjugate prior."""
     coordinates, pool = pooled.coordinates, joined_channels(sequences)
     local = coordinates.local_model(pooled.model)
     gappy = [[np.isnan(x[:, coordinates.active]).any()] for x in sequences]
@@ -313,7 +322,7 @@ def adapted_fits(sequences, options, pooled):
 
 
 def completed_fit(fit, x, coordinates, options):
-    """Return an adapted fit with the channels that the states say nothing of."""
+    """Return an adapted fit with the channels that are missing or did not vary."""
     missing = np.isnan(x).all(axis=0)
     means, covars = fit.model.states
     for c in np.flatnonzero(~coordinates.active | missing):
@@ -327,9 +336,10 @@ def completed_fit(fit, x, coordinates, options):
 
 
 def still_moments(values, coordinates, c, relevance):
-    """Mean and variance of a channel on which the pooled model says nothing of states.
+    """Return mean and variance of a channel in which all states are alike.
 
-    It is missing in the sequence, or the training sequences have one value or none.
+    The channel is missing in the sequence, or has at most one distinct value in the
+    training sequences.
     """
     values = values[~np.isnan(values)]
     if len(values) == 0:

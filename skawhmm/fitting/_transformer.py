@@ -24,7 +24,7 @@ OPTIONS = {
     "missing": ("zero", "common"),
 }
 
-# What parameters must be unless the family of states can do with them.
+# Values that parameters must keep unless the family of states supports others.
 ONLY_SOME_FAMILIES: dict[str, Any] = {
     "symbols": None,
     "symbol_costs": None,
@@ -34,22 +34,33 @@ ONLY_SOME_FAMILIES: dict[str, Any] = {
 
 
 class HMMTransformer(TransformerMixin, BaseEstimator):
-    r"""Fit one hidden Markov model to every sequence.
+    """Fit one hidden Markov model to every sequence.
 
-    All models are fitted in one compiled batch by expectation maximisation. What a
-    sequence gets depends on its own values, `random_state` and (with a pooled model)
-    the training sequences; not on its place or company in the batch, nor on `n_jobs`.
+    All models are fitted in one compiled batch by expectation maximisation (EM). The
+    model of a sequence depends on its values, on `random_state` and, with a pooled
+    model, on the training sequences. It does not depend on the other sequences of the
+    same call, on their order, or on `n_jobs`.
+
+    The parameters, by what they govern:
+
+    - the model: `n_components`, `max_components`, `covariance_type`, `n_mix`,
+      `topology`;
+    - what its states emit: `emission`, `symbols`, `symbol_costs`;
+    - start values and prior: `init`, `prior`, `relevance`, `n_init`;
+    - when EM stops, and the least variance: `max_iter`, `tol`, `reg_covar`;
+    - what the models carry: `weights`, `missing`, `keep_sequences`;
+    - how the work is done: `engine`, `n_jobs`, `random_state`, `verbose`.
 
     Parameters
     ----------
     n_components : int or {"bic", "aic"}, default=3
-        Number of states. With a criterion it is chosen for every sequence between 1
-        and `max_components` (with a pooled model: once, for that). Sequences with
-        fewer distinct frames get fewer states.
+        Number of states per model. A criterion chooses the number between 1 and
+        `max_components` for each sequence; with a pooled model it chooses once, for
+        that model. Sequences with fewer distinct frames get fewer states.
 
     covariance_type : {"diag", "full", "spherical", "tied"}, default="diag"
-        Covariances of Gaussian states. Spherical ones are stored as diagonal, tied
-        ones as full.
+        Form of the covariances of Gaussian states. Spherical covariances are stored as
+        diagonal ones, tied covariances as full ones.
 
     emission : {"gaussian", "categorical", "poisson"}, default="gaussian"
         What states emit: vectors of numbers, symbols, or counts in one or more
@@ -57,79 +68,81 @@ class HMMTransformer(TransformerMixin, BaseEstimator):
 
     symbols : str or array-like of shape (n_symbols,), default=None
         With ``emission="categorical"``, all symbols that may occur: characters, strings
-        or integers. By default those of the training sequences; with `symbol_costs`,
-        the numbers from 0.
+        or integers. By default those of the training sequences, or, with
+        `symbol_costs`, the integers from 0.
 
     symbol_costs : array-like of shape (n_symbols, n_symbols), default=None
         Distances between `symbols`, in their order, by which distances compare states.
-        By default any two symbols are at distance 1.
+        By default any two symbols have distance 1.
 
     n_mix : int, default=1
-        Number of Gaussians a state. A state with several becomes several states that
-        are entered in fixed proportions.
+        Number of Gaussians per state. A state with several Gaussians becomes several
+        states that are entered in fixed proportions.
 
     topology : {"ergodic", "left-to-right", "linear"}, default="ergodic"
-        Allowed transitions: all; to the same and later states; to the same and the
-        next state. The last two start in the first state.
+        Allowed transitions: to all states; to the same and all later states; to the
+        same and the next state. The last two start in the first state.
 
     init : {"kmeans", "pooled"}, default="kmeans"
-        Start values. By default the sequence's own: k-means clusters (segments in
-        time, if the topology is not ergodic) with their covariances and counted
-        transitions. With "pooled", one model fitted to all training sequences, which
-        makes states correspond across models.
+        Start values. By default each sequence has its own: clusters of frames by
+        k-means (segments in time, if the topology is not ergodic) with their
+        covariances and counted transitions. With "pooled", all models start from one
+        model of all training sequences, so that their states correspond.
 
     prior : {None, "pooled"}, default=None
-        With "pooled", every model is the pooled model adapted to the sequence by
-        maximum a posteriori; short sequences then become usable.
+        With "pooled", every model is the pooled model adapted to its sequence by
+        maximum a posteriori. This makes short sequences usable.
 
     relevance : float, default=4.0
-        Weight of the pooled model as prior, in frames a state.
+        Weight of the pooled model as a prior, in frames per state.
 
     n_init : int, default=1
-        Number of fits from different start values, of which the most likely is kept.
+        Number of fits from different start values; the most likely one is kept.
 
     max_iter : int, default=100
         Largest number of EM steps.
 
     tol : float, default=1e-5
-        EM stops when a step gains less log likelihood than this per frame.
+        EM stops if a step gains at most this much log likelihood per frame.
 
     reg_covar : float, default=1e-4
-        Least variance of a Gaussian state along any direction, as a share of the
-        sequence's.
-        Channels that do not vary at all keep variance 0.
+        Least variance of a Gaussian state in any direction, as a share of the variance
+        of the sequence. Channels that do not vary at all keep variance 0.
 
     max_components : int, default=8
-        Largest number of states tried by a criterion.
+        Largest number of states that a criterion may choose.
 
     weights : {"occupancy", "stationary", "uniform"}, default="occupancy"
         State probabilities of the models: the expected share of frames in each state,
-        the stationary law of the transition matrix, or equal ones. Short sequences of
-        slow chains know these shares badly; equal ones then compare the states
-        without that noise.
+        the stationary law of the transition matrix, or equal probabilities. If
+        sequences are short and change state rarely, the first two are noisy, and equal
+        probabilities compare the states without that noise.
 
     missing : {"zero", "common"}, default="zero"
-        Channels without any value in a sequence get mean and variance 0, or are left
-        out when two models are compared. Single missing values (NaN) are accepted by
-        diagonal and spherical models, which do not count them.
+        What becomes of a channel without any value in a sequence: it gets mean and
+        variance 0, or it is left out when the model is compared with others. Single
+        missing values (NaN) are accepted by diagonal and spherical models, which skip
+        them.
 
     engine : {"batched", "hmmlearn"} or hmmlearn estimator, default="batched"
-        What climbs from the start values of Gaussian states. An estimator, such as
-        ``VariationalGaussianHMM()`` or ``GMMHMM(n_mix=2)``, is cloned for every
-        sequence and keeps its own start values, priors and stopping rule.
+        What fits Gaussian states: our own compiled EM, or that of hmmlearn from the
+        same start values. An estimator, such as ``VariationalGaussianHMM()`` or
+        ``GMMHMM(n_mix=2)``, is cloned for every sequence and keeps its own start
+        values, priors and stopping rule.
 
     keep_sequences : bool, default=False
-        Whether the models carry the sequences they were fitted to, which
-        ``KL(method="data")`` needs.
+        Whether the models carry the sequences they were fitted to;
+        ``KL(method="data")`` needs them.
 
     n_jobs : int, default=None
-        Number of jobs; `None` means 1 unless in a `joblib.parallel_config` context.
+        Number of joblib workers; None means 1 unless in a `joblib.parallel_config`
+        context. It never changes the result.
 
     random_state : int, RandomState instance or None, default=None
         Seed of the start values.
 
     verbose : bool, default=False
-        Whether to show progress.
+        Whether to show a progress bar.
 
     Attributes
     ----------
@@ -137,30 +150,46 @@ class HMMTransformer(TransformerMixin, BaseEstimator):
         Number of features of the training sequences.
 
     pooled_model_ : HMMBatch or None
-        The model of all training sequences, if `init` or `prior` asks for one.
+        The model of all training sequences, if `init` or `prior` asks for one. Its
+        `info` has the same columns as that of the models `transform` returns.
 
     symbols_ : ndarray of shape (n_symbols,)
         The alphabet, with ``emission="categorical"``.
 
+    See Also
+    --------
+    HMMBatch : What `transform` returns.
+    HMMEmbedding : One vector per sequence, without a model of its own.
+
     Examples
     --------
+    A sequence that jumps between two levels:
+
     >>> import numpy as np
     >>> from skawhmm import HMMTransformer
     >>> rng = np.random.default_rng(0)
-    >>> X = [rng.normal(size=(n, 2)) for n in (30, 40, 50)]
+    >>> levels = np.repeat([0.0, 5.0, 0.0, 5.0], 50)
+    >>> X = [(levels + rng.normal(size=200))[:, None]]
     >>> models = HMMTransformer(n_components=2, random_state=0).fit_transform(X)
-    >>> models.shape
-    (3,)
-    >>> models.info["n_timesteps"]
-    array([30, 40, 50])
+    >>> models
+    HMMBatch(n_models=1, n_components=2, n_features=1, covariance_type='diag')
+    >>> models.means[0].round(1)
+    array([[0.1],
+           [5. ]])
+    >>> models.transmats[0].round(2)
+    array([[0.98, 0.02],
+           [0.01, 0.99]])
 
-    Every character of a text is a symbol:
+    Every character of a text is a symbol. One state learns the vowel, the other one
+    the consonants:
 
     >>> hmm = HMMTransformer(n_components=2, emission="categorical", random_state=0)
-    >>> hmm.fit_transform(["abracadabra", "abba", "banana"])
-    HMMBatch(n_models=3, n_components=2, emission='categorical', n_symbols=6)
+    >>> models = hmm.fit_transform(["banana"])
     >>> hmm.symbols_.tolist()
-    ['a', 'b', 'c', 'd', 'n', 'r']
+    ['a', 'b', 'n']
+    >>> models.emissionprobs[0].round(2)
+    array([[1.  , 0.  , 0.  ],
+           [0.  , 0.33, 0.67]])
     """
 
     def __init__(
@@ -213,15 +242,15 @@ class HMMTransformer(TransformerMixin, BaseEstimator):
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any = None) -> "HMMTransformer":  # noqa: ARG002
-        """Check the parameters and learn the pooled model, if one is asked for.
+        """Check the parameters and, if one is asked for, learn the pooled model.
 
         Parameters
         ----------
         X : list of array-like of shape (n_timesteps, n_features)
-            Training sequences; or an array of shape (n_sequences, n_timesteps,
-            n_features) with trailing NaN as padding, or of shape (n_sequences,
-            n_timesteps) with univariate sequences. Symbols may also be given as a list
-            of texts, or of sequences of strings or of integers.
+            Training sequences. Also an array of shape (n_sequences, n_timesteps,
+            n_features) with trailing NaN as padding, or one of shape (n_sequences,
+            n_timesteps) whose rows are univariate sequences. Symbols are given as a
+            list of texts, or of sequences of strings or integers.
 
         y : Ignored
             Not used, present for API consistency.
@@ -247,7 +276,7 @@ class HMMTransformer(TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Any) -> HMMBatch:
-        """Fit one model to every sequence.
+        """Return one fitted model per sequence.
 
         Parameters
         ----------
@@ -354,7 +383,7 @@ class HMMTransformer(TransformerMixin, BaseEstimator):
                 )
 
     def _sizes(self):
-        """Return how the number of states is chosen, and the number or the largest."""
+        """Return the criterion or None, and the (largest) number of states."""
         if isinstance(self.n_components, str):
             return self.n_components, self.max_components
         return None, self.n_components
@@ -378,7 +407,7 @@ class HMMTransformer(TransformerMixin, BaseEstimator):
         )
 
     def _resolved_engine(self):
-        """Return what climbs in place of our own loop, None if nothing does."""
+        """Return the engine that replaces our own EM loop, None if there is none."""
         if isinstance(self.engine, str) and self.engine == "batched":
             return None
         from skawhmm.fitting._hmmlearn_engine import resolve_engine

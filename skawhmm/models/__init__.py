@@ -1,1 +1,1 @@
-"""The stack of models, inference by it, its files, exchange with hmmlearn."""
+"""HMMBatch, inference with it, its files, and exchange with hmmlearn."""

@@ -1,4 +1,4 @@
-"""Arrays in a file: an npz archive with a versioned JSON header, never a pickle."""
+"""Arrays in files: npz archives with a versioned JSON header, never a pickle."""
 
 import json
 import os
@@ -12,7 +12,7 @@ import numpy as np
 
 HEADER = "header"
 
-# What the readers of archives raise on damaged bytes, according to where they are hit.
+# What reading a damaged archive may raise, depending on where the damage is.
 READ_ERRORS = (
     zipfile.BadZipFile,
     zlib.error,
@@ -27,7 +27,7 @@ READ_ERRORS = (
 
 
 def save_arrays(path, header, arrays):
-    """Write arrays and a header to `path`, all of it or nothing.
+    """Write arrays and a header to a file, completely or not at all.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ def save_arrays(path, header, arrays):
         The file; it is replaced if it exists.
 
     header : dict
-        What JSON can hold.
+        Values that JSON can hold.
 
     arrays : dict of ndarray
         Arrays by name.
@@ -64,7 +64,7 @@ def load_arrays(path, kind, version):
         The file.
 
     kind : str
-        What the header must call itself.
+        The kind of file that the header must name.
 
     version : int
         The newest version that can be read.

@@ -1,4 +1,4 @@
-"""The container of models: a stack of hidden Markov models as arrays."""
+"""HMMBatch: a stack of hidden Markov models as arrays."""
 
 import hashlib
 import os
@@ -45,19 +45,22 @@ PARTS = ("emission", "transmats", "weights", "startprobs", "_info", "sequences")
 
 
 class HMMBatch:
-    r"""Immutable stack of hidden Markov models with Gaussian states.
+    r"""Immutable stack of hidden Markov models.
 
-    `from_emissionprobs` and `from_rates` make models that emit symbols and counts,
-    `from_state_costs` models of whose states only the distances are known.
+    The constructor makes models with Gaussian states. `from_emissionprobs` and
+    `from_rates` make models that emit symbols and counts; `from_state_costs` makes
+    models from the distances between their states. `HMMTransformer` fits models to
+    sequences.
 
-    Models with fewer states than the largest one are padded by states that no path
-    ever reaches: weight 0, start probability 0, a loop onto themselves.
+    A batch is indexed like an array, and scikit-learn slices it like one. Models with
+    fewer states than the largest one are padded by states that no path reaches: their
+    weight and start probability are 0, and they only move to themselves.
 
     Parameters
     ----------
     transmats : array-like of shape (n_models, n_components, n_components)
-        Transition matrices, rows summing to one. This and the following may also be
-        lists with one array a model, of unequal numbers of states.
+        Transition matrices, whose rows sum to one. This and the following parameters
+        may also be lists with one array per model, if numbers of states differ.
 
     means : array-like of shape (n_models, n_components, n_features)
         Means of the states.
@@ -67,8 +70,8 @@ class HMMBatch:
         a dead sensor has variance 0.
 
     weights : array-like of shape (n_models, n_components), default=None
-        State probabilities :math:`\pi` that the distances use. By default the
-        stationary law of each chain.
+        State probabilities :math:`\pi` that distances use. By default the stationary
+        law of each chain.
 
     startprobs : array-like of shape (n_models, n_components), default=None
         Probabilities of the first state, for sampling and likelihoods. By default the
@@ -76,17 +79,17 @@ class HMMBatch:
         start probabilities (by default equal ones) decide between them.
 
     observed : array-like of bool of shape (n_models, n_features), default=None
-        Which features each model observed. Two models are compared on those that both
-        observed. By default all features are.
+        Which features each model observed. Two models are compared on the features
+        that both observed. By default each model observed all.
 
     info : dict of array-like, default=None
-        Columns with one entry a model that follow indexing and saving, such as
-        ``converged`` or ``log_likelihood``.
+        Columns with one entry per model, such as ``converged`` or ``log_likelihood``.
+        They are indexed and saved with the models.
 
     sequences : sequence of ndarray of shape (n_timesteps, n_features), default=None
-        The data that each model stands for, for what needs it (``KL(method="data")``).
-        They follow indexing and pickling; `save` leaves them out, so that a file of
-        models holds models only.
+        The sequence that each model was fitted to, which ``KL(method="data")`` needs.
+        Sequences are indexed and pickled with the models, but `save` leaves them out:
+        a file of models holds models only.
 
     Attributes
     ----------
@@ -153,18 +156,18 @@ class HMMBatch:
         info=None,
         sequences=None,
     ):
-        """Check what makes models, and set it.
+        """Check the parts of models, and set them.
 
         Parameters
         ----------
         family : type
-            What the states are, a subclass of `Emission`.
+            Family of the states, a subclass of `Emission`.
 
         states : dict of array-like
-            Its parameters, by name.
+            Parameters of the states, by name.
 
         shared : dict, default=None
-            What all models share, by name; parts that are None are left out.
+            What all models share, by name; entries that are None are left out.
 
         transmats, weights, startprobs, observed, info, sequences : object
             As in the constructor.
@@ -199,7 +202,7 @@ class HMMBatch:
         vars(self).update(zip(PARTS, parts, strict=True))
 
     def _changed(self, **parts):
-        """Return a copy with some of its `PARTS`, known to be valid, replaced."""
+        """Return a copy with some of its `PARTS` replaced, without further checks."""
         batch = type(self).__new__(type(self))
         batch._set(*({**self.__getstate__(), **parts}.values()))
         return batch
@@ -252,22 +255,22 @@ class HMMBatch:
 
     @property
     def observed(self) -> NDArray[np.bool_] | None:
-        """Which features each model observed; None if all models did all."""
+        """Which features each model observed; None if each observed all."""
         return self.emission.observed
 
     @property
     def info(self) -> Mapping[str, NDArray[Any]]:
-        """Columns with one entry a model."""
+        """Columns with one entry per model."""
         return MappingProxyType(self._info)
 
     @property
     def covariance_type(self) -> str:
-        """Either "diag" or "full", of models with Gaussian states."""
+        """Form of the covariances of Gaussian states, "diag" or "full"."""
         return self.emission.gaussian("covariance_type needs").covariance_type
 
     @property
     def n_features(self) -> int:
-        """Number of features of an observation."""
+        """Number of features of a frame."""
         return self.emission.n_features
 
     @property
@@ -277,14 +280,14 @@ class HMMBatch:
 
     @property
     def nbytes(self) -> int:
-        """Memory that the arrays of the models take, in bytes."""
+        """Memory of the arrays of the models, in bytes."""
         arrays = [self.transmats, self.weights, self.startprobs]
         arrays += self.emission.parameters.values()
         return sum(array.nbytes for array in arrays)
 
     @cached_property
     def n_components(self) -> NDArray[np.int64]:
-        """Number of states of each model, padding left out."""
+        """Number of states of each model, without padding."""
         size = self.transmats.shape[1]
         loops = np.eye(size)
         used = (self.weights > 0) | (self.startprobs > 0)
@@ -297,13 +300,13 @@ class HMMBatch:
 
     @cached_property
     def keys(self) -> NDArray[np.uint64]:
-        """A number for each model made from its content, the same in every batch."""
+        """One number per model, which depends on its content only."""
         masks = self.emission.masks()
         arrays = [self.weights, *self.emission.parameters.values()]
         keys = np.empty(len(self), np.uint64)
         for n, size in enumerate(self.n_components):
             digest = hashlib.blake2b(digest_size=8)
-            # Adding zero turns -0.0, which is equal to 0.0, into it.
+            # Adding zero turns -0.0 into 0.0, which has other bytes.
             digest.update((self.transmats[n, :size, :size] + 0.0).tobytes())
             for array in arrays:
                 digest.update((array[n, :size] + 0.0).tobytes())
@@ -377,7 +380,7 @@ class HMMBatch:
         )
 
     def _arrays(self):
-        """Return the arrays that make the batch, by name, without the info columns."""
+        """Return the arrays of the batch by name, without the info columns."""
         return {
             "transmats": self.transmats,
             "weights": self.weights,
@@ -399,13 +402,13 @@ class HMMBatch:
 
     @classmethod
     def concatenate(cls, batches: "Sequence[HMMBatch]") -> "HMMBatch":
-        """Return one batch with the models of all.
+        """Return one batch with the models of several.
 
         Parameters
         ----------
         batches : sequence of HMMBatch
-            Batches with the same features and the same info columns. If some have
-            full covariances, all will.
+            Batches with the same kind of states, the same number of features and the
+            same info columns. If some have full covariances, the result has.
 
         Returns
         -------
@@ -443,7 +446,7 @@ class HMMBatch:
         )
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the batch to a file, which is complete or not there at all.
+        """Write the batch to a file, completely or not at all.
 
         Parameters
         ----------
@@ -511,28 +514,28 @@ class HMMBatch:
     ) -> "HMMBatch":
         """Return models with states of any kind, given the distances between them.
 
-        `MAW`, `TransitionCoupling` and all that is built on them use the distances in
-        place of the 2-Wasserstein distance between Gaussian states. What needs the
-        density or an average of states (`KL`, `IAW`, sampling, `hmm_barycenter`,
-        `save`) raises an error.
+        `MAW`, `TransitionCoupling` and everything built on them use the distances in
+        place of the 2-Wasserstein distance between Gaussian states. `KL`, `IAW`,
+        sampling, `hmm_barycenter` and `save` need more than distances and raise an
+        error.
 
         Parameters
         ----------
         transmats : array-like of shape (n_models, n_components, n_components)
-            Transition matrices, or a list of them of unequal sizes.
+            Transition matrices, or a list of them if their sizes differ.
 
         cost : callable or array-like of shape (n_states, n_states)
-            The distance between two states, symmetric and 0 between equal ones: itself,
-            not its square. The distances between models take its p-th power. A callable
-            ``cost(x, y)`` is given two arrays with the entries of `states` of equally
-            many states and returns one distance for each of the pairs
-            ``x[k], y[k]``; ``np.vectorize`` makes one of a function of two states. An
-            array holds the distances between all numbered states.
+            The distance between two states (not its square), symmetric and 0 between
+            equal states. Distances between models take its p-th power. A callable
+            ``cost(x, y)`` takes two arrays with the entries of `states` of equally many
+            states and returns one distance per pair ``x[k], y[k]``; ``np.vectorize``
+            makes it from a function of two states. An array holds the distances
+            between numbered states.
 
         states : array-like of shape (n_models, n_components, ...), default=None
-            What a callable is told of each state, such as its parameters; or, with an
-            array, the number of each state. By default the states are numbered
-            through, those of the first model first.
+            With a callable, what describes each state, such as its parameters. With an
+            array, the number of each state; by default states are numbered in the
+            order of the models.
 
         weights, startprobs, info : array-like or dict, default=None
             As in the constructor.
@@ -582,33 +585,33 @@ class HMMBatch:
 
         Two states are compared by the least cost of turning the symbols of one into
         those of the other, which is optimal transport between their probabilities.
-        `KL`, `MAW`, `TransitionCoupling` and all that is built on them work as with
-        Gaussian states; `IAW` and `hmm_barycenter`, which need points that can be
-        averaged, raise an error.
+        `KL`, `MAW`, `TransitionCoupling` and everything built on them work as with
+        Gaussian states. `IAW` and `hmm_barycenter` need points that can be averaged and
+        raise an error.
 
         Parameters
         ----------
         transmats : array-like of shape (n_models, n_components, n_components)
-            Transition matrices, or a list of them of unequal sizes.
+            Transition matrices, or a list of them if their sizes differ.
 
         emissionprobs : array-like of shape (n_models, n_components, n_symbols)
-            Probabilities of the symbols in each state, or a list with one array a
+            Probabilities of the symbols in each state, or a list with one array per
             model.
 
         symbols : str or array-like of shape (n_symbols,), default=None
             The alphabet: characters, strings or integers, in the order of
-            `emissionprobs`. By default the numbers from 0.
+            `emissionprobs`. By default the integers from 0.
 
         symbol_costs : array-like of shape (n_symbols, n_symbols), default=None
-            Distances between symbols, symmetric and 0 between equal ones. By default
-            any two symbols are at distance 1; the distance of two states is then their
-            total variation, the share of symbols that differ.
+            Distances between symbols, symmetric and 0 between equal symbols. By default
+            any two symbols have distance 1; the distance between two states is then
+            their total variation, the share of symbols that differ.
 
         weights, startprobs, info : array-like or dict, default=None
             As in the constructor.
 
         sequences : list of str or array-like, default=None
-            The data that each model stands for, as in the constructor.
+            The sequence that each model was fitted to, as in the constructor.
 
         Returns
         -------
@@ -628,8 +631,13 @@ class HMMBatch:
         >>> pairwise_hmm_distances(models, alpha=0)
         array([[0. , 0.1],
                [0.1, 0. ]])
-        >>> models.score(["aab"]).shape
-        (1, 2)
+
+        The first text is more likely under the first model, the second one under the
+        second:
+
+        >>> models.score(["aaaa", "abba"]).round(2)
+        array([[-0.76, -1.52],
+               [-3.38, -3.07]])
         """
         return cls._of(
             FAMILIES["categorical"],
@@ -655,24 +663,25 @@ class HMMBatch:
     ) -> "HMMBatch":
         r"""Return models whose states emit counts, by Poisson laws.
 
-        Two states are compared by the 1-Wasserstein distance of their laws, where
-        counts differ by the sum over channels of what they differ by. It is
-        :math:`\sum_c |\lambda_c - \lambda'_c|`, exactly. What works is as for
-        `from_emissionprobs`.
+        Two states are compared by the 1-Wasserstein distance between their laws, where
+        the distance between two vectors of counts is the sum of the differences in each
+        channel. It is exactly :math:`\sum_c |\lambda_c - \lambda'_c|`. The same
+        distances and estimators work as for `from_emissionprobs`.
 
         Parameters
         ----------
         transmats : array-like of shape (n_models, n_components, n_components)
-            Transition matrices, or a list of them of unequal sizes.
+            Transition matrices, or a list of them if their sizes differ.
 
         rates : array-like of shape (n_models, n_components, n_features)
-            Mean counts of the channels in each state, or a list with one array a model.
+            Mean counts of the channels in each state, or a list with one array per
+            model.
 
         weights, startprobs, info : array-like or dict, default=None
             As in the constructor.
 
         sequences : list of array-like of shape (n_timesteps, n_features), default=None
-            The data that each model stands for, as in the constructor.
+            The sequence that each model was fitted to, as in the constructor.
 
         Returns
         -------
@@ -700,14 +709,14 @@ class HMMBatch:
 
     @classmethod
     def from_hmmlearn(cls, models: Any, *, weights: Any = None) -> "HMMBatch":
-        """Return the models of hmmlearn as a batch.
+        """Return fitted models of hmmlearn as a batch.
 
         Parameters
         ----------
         models : hmmlearn model or sequence of them
-            Fitted Gaussian models of any covariance type; or ``CategoricalHMM``, or
-            ``PoissonHMM``. A state of a ``GMMHMM`` with several Gaussians becomes as
-            many states.
+            Fitted ``GaussianHMM`` or ``GMMHMM`` models of any covariance type,
+            ``CategoricalHMM`` models or ``PoissonHMM`` models. A state of a ``GMMHMM``
+            becomes one state per Gaussian.
 
         weights : array-like of shape (n_models, n_components), default=None
             State probabilities, by default the stationary law of each chain.
@@ -730,13 +739,13 @@ class HMMBatch:
         Parameters
         ----------
         index : int, default=0
-            Which model.
+            Number of the model.
 
         Returns
         -------
         model : hmmlearn.hmm.GaussianHMM
-            The model; a ``CategoricalHMM`` if it emits symbols (which hmmlearn numbers
-            from 0), a ``PoissonHMM`` if it emits counts.
+            The model; a ``CategoricalHMM`` if states emit symbols, which hmmlearn
+            numbers from 0, and a ``PoissonHMM`` if they emit counts.
         """
         size = self.n_components[index]
         model = self.emission.hmmlearn_model(index, size)
@@ -768,8 +777,8 @@ class HMMBatch:
         Parameters
         ----------
         X : list of array-like of shape (n_timesteps, n_features)
-            As many sequences as models. A single model goes with every sequence, a
-            single sequence with every model.
+            One sequence per model. A single model goes with every sequence, a single
+            sequence with every model.
 
         Returns
         -------
@@ -777,7 +786,7 @@ class HMMBatch:
             The state of each frame.
 
         scores : ndarray of shape (n_pairs,)
-            Log densities of paths and sequences together.
+            Joint log density of each path and its sequence.
         """
         return best_paths(self, self._checked(X, paired=True))
 
@@ -792,7 +801,7 @@ class HMMBatch:
         Returns
         -------
         probabilities : list of ndarray of shape (n_timesteps, n_components)
-            Rows sum to one.
+            One array per sequence, whose rows sum to one.
         """
         return posteriors(self, self._checked(X, paired=True))
 
@@ -807,15 +816,16 @@ class HMMBatch:
             Length of the sequences.
 
         random_state : int, RandomState instance or None, default=None
-            What the draws depend on, beside the content of the models.
+            Seed of the draws. The sequence of a model depends on the seed and the model
+            only, not on the rest of the batch.
 
         Returns
         -------
         sequences : list of ndarray of shape (n_timesteps, n_features)
-            The observations.
+            The frames, one array per model.
 
         paths : list of ndarray of int of shape (n_timesteps,)
-            The states.
+            The state of each frame.
         """
         check_integer("n_timesteps", n_timesteps, 1)
         seed = check_seed(random_state)
@@ -836,7 +846,7 @@ def _read_only(array):
 
 
 def _checked_stacks(transmats, states, weights, startprobs, family=None):
-    """Return chains and parameters, checked and padded, and numbers of states."""
+    """Return checked and padded chains and parameters, and the numbers of states."""
     given = {"transmats": as_arrays("transmats", transmats, (2,))}
     for name, values in states.items():
         given[name] = as_arrays(name, values, family.parameter_axes.get(name, (2,)))

@@ -6,7 +6,7 @@ import numpy as np
 
 
 def as_arrays(name, values, n_axes):
-    """Return one float array a model, of one of the given numbers of axes.
+    """Return one float array per model, with one of the given numbers of axes.
 
     Parameters
     ----------
@@ -14,10 +14,10 @@ def as_arrays(name, values, n_axes):
         The argument as the caller knows it.
 
     values : array-like or sequence of array-like
-        One entry a model.
+        One entry per model.
 
     n_axes : tuple of int
-        How many axes an entry may have.
+        Numbers of axes that an entry may have.
 
     Returns
     -------
@@ -25,6 +25,7 @@ def as_arrays(name, values, n_axes):
         The entries, copied.
     """
     wanted = " or ".join(str(count) for count in n_axes)
+    wanted += " axis" if n_axes == (1,) else " axes"
     arrays: Any
     try:
         if isinstance(values, np.ndarray) and values.dtype != object:
@@ -35,14 +36,14 @@ def as_arrays(name, values, n_axes):
             shapes = {array.shape: n for n, array in reversed([*enumerate(arrays)])}
     except (TypeError, ValueError) as error:
         raise TypeError(
-            f"{name} must hold a numeric array for each model, got "
+            f"{name} must hold one numeric array per model, got "
             f"{type(values).__name__} ({error})."
         ) from error
     for shape, n in shapes.items():
         if len(shape) not in n_axes:
             raise ValueError(
-                f"{name} must have {wanted} axes a model, got shape {shape} for model "
-                f"{n}. A single model is given as a list of one."
+                f"{name} must have {wanted} per model, got shape {shape} for "
+                f"model {n}. Give a single model as a list of one."
             )
     return arrays
 
@@ -56,7 +57,7 @@ def check_model_shapes(arrays, states):
         Arguments by name, one entry per model.
 
     states : tuple of str
-        Which of them are parameters of states.
+        Names of those that are parameters of states.
 
     Returns
     -------
@@ -127,7 +128,7 @@ def check_observed(observed, n_models, n_features):
 
 
 def check_info(info, n_models):
-    """Return the columns of diagnostics as arrays with one entry a model.
+    """Return info columns as arrays with one entry per model.
 
     Parameters
     ----------
@@ -135,7 +136,7 @@ def check_info(info, n_models):
         Columns by name.
 
     n_models : int
-        Their length.
+        Number of models.
 
     Returns
     -------
@@ -149,8 +150,8 @@ def check_info(info, n_models):
         array = np.array(column)
         if array.shape[:1] != (n_models,) or array.dtype == object:
             raise ValueError(
-                f"info[{name!r}] must hold one number, boolean or string for each of "
-                f"{n_models} models, got {array.dtype} of shape {array.shape}."
+                f"info[{name!r}] must hold one number, boolean or string per model "
+                f"({n_models} models), got {array.dtype} of shape {array.shape}."
             )
         columns[name] = array
     return columns
@@ -192,10 +193,10 @@ def check_carried(sequences, n_models, n_features):
     Parameters
     ----------
     sequences : sequence of array-like, or None
-        One a model.
+        One sequence per model.
 
     n_models, n_features : int
-        How many there must be, and of how many features.
+        Number of models, and of features of each sequence.
 
     Returns
     -------
@@ -207,7 +208,7 @@ def check_carried(sequences, n_models, n_features):
     arrays = [np.asarray(sequence, dtype=float) for sequence in sequences]
     if len(arrays) != n_models:
         raise ValueError(
-            f"sequences must hold one entry for each of {n_models} models, got "
+            f"sequences must hold one entry per model ({n_models} models), got "
             f"{len(arrays)}."
         )
     for n, array in enumerate(arrays):
@@ -228,7 +229,7 @@ def check_models(name, models):
         The argument as the caller knows it.
 
     models : object
-        What was given.
+        The value to check.
 
     Returns
     -------
@@ -254,7 +255,7 @@ def check_single_model(name, models):
         The argument as the caller knows it.
 
     models : object
-        What was given.
+        The value to check.
 
     Returns
     -------
@@ -317,15 +318,15 @@ def check_kept_sequences(models):
 
 
 def check_paired(n_models, n_sequences):
-    """Check that models and sequences go together one by one.
+    """Check that there is one sequence per model, or a single one of either.
 
     Parameters
     ----------
     n_models, n_sequences : int
-        Their numbers.
+        Number of models and of sequences.
     """
     if 1 not in {n_models, n_sequences} and n_models != n_sequences:
         raise ValueError(
-            f"X must hold a sequence for each of {n_models} models (or one for all), "
+            f"X must hold one sequence per model ({n_models} models), or one for all, "
             f"got {n_sequences}."
         )

@@ -6,19 +6,19 @@ from skawhmm.numerics._forward_backward import forward_backward
 from skawhmm.numerics._paths import best_path, random_path
 from skawhmm.utils._parallel import Shared, completed, even_ranges
 
-# Blocks of sequences per worker, which evens out their lengths.
+# Blocks of sequences per worker, so that workers finish at about the same time.
 BLOCKS_PER_JOB = 4
 
 
 def chains(batch, startprobs):
-    """Writable copies of the chains of a batch: starts, transitions, state counts."""
+    """Return copies of the starts, transitions and state counts of a batch."""
     starts = batch.startprobs if startprobs is None else startprobs
     sizes = np.array(batch.n_components, np.int64)
     return np.array(starts, float), np.array(batch.transmats), sizes
 
 
 def log_likelihood(batch, sequences, *, startprobs=None, n_jobs=None):
-    """Log likelihood of every sequence under every model.
+    """Return the log likelihood of every sequence under every model.
 
     Parameters
     ----------
@@ -28,11 +28,11 @@ def log_likelihood(batch, sequences, *, startprobs=None, n_jobs=None):
     sequences : list of ndarray of shape (n_timesteps, n_features)
         Checked sequences; NaN (not observed) only if the models are diagonal.
 
-    startprobs : ndarray of shape (n_models, n_components) or None
-        Initial laws in place of the models' own.
+    startprobs : ndarray of shape (n_models, n_components), default=None
+        Start probabilities; by default those of the models.
 
-    n_jobs : int or None
-        Jobs; the values do not depend on them.
+    n_jobs : int, default=None
+        Number of joblib workers; the values do not depend on it.
 
     Returns
     -------
@@ -57,7 +57,7 @@ def _scored_range(shared, first, last):
 
 
 def paired_densities(batch, sequences, startprobs):
-    """Densities and chains of every model with its sequence, one after the other.
+    """Yield log densities, starts and transitions of each model with its sequence.
 
     A single model goes with every sequence, a single sequence with every model.
     """
@@ -75,7 +75,7 @@ def paired_densities(batch, sequences, startprobs):
 
 
 def posteriors(batch, sequences, *, startprobs=None):
-    """State probabilities of every frame, given its whole sequence.
+    """Return the state probabilities of every frame, given its whole sequence.
 
     Parameters
     ----------
@@ -85,13 +85,13 @@ def posteriors(batch, sequences, *, startprobs=None):
     sequences : list of ndarray of shape (n_timesteps, n_features)
         Checked sequences, as many as models (or one).
 
-    startprobs : ndarray of shape (n_models, n_components) or None
-        Initial laws in place of the models' own.
+    startprobs : ndarray of shape (n_models, n_components), default=None
+        Start probabilities; by default those of the models.
 
     Returns
     -------
     posteriors : list of ndarray of shape (n_timesteps, n_components)
-        One a pair. Frames that a model cannot emit are passed over.
+        One array per pair. Frames that a model cannot emit are skipped.
     """
     result = []
     for logs, start, transmat in paired_densities(batch, sequences, startprobs):
@@ -102,15 +102,15 @@ def posteriors(batch, sequences, *, startprobs=None):
 
 
 def best_paths(batch, sequences, *, startprobs=None):
-    """Most probable paths of states (Viterbi); the parameters are as in `posteriors`.
+    """Return most probable paths (Viterbi); the parameters are those of `posteriors`.
 
     Returns
     -------
     paths : list of ndarray of int of shape (n_timesteps,)
-        One a pair.
+        One path of states per pair.
 
     scores : ndarray of shape (n_pairs,)
-        Log densities of paths and sequences together.
+        Joint log density of each path and its sequence.
     """
     paths, scores = [], []
     for logs, start, transmat in paired_densities(batch, sequences, startprobs):
@@ -132,18 +132,18 @@ def sample_sequences(batch, n_timesteps, seeds, *, startprobs=None):
         Lengths.
 
     seeds : sequence of int of length n_models
-        What each draw depends on, besides its model.
+        One seed per draw.
 
-    startprobs : ndarray of shape (n_models, n_components) or None
-        Initial laws in place of the models' own.
+    startprobs : ndarray of shape (n_models, n_components), default=None
+        Start probabilities; by default those of the models.
 
     Returns
     -------
     sequences : list of ndarray of shape (n_timesteps, n_features)
-        Frames.
+        The frames, one array per model.
 
     paths : list of ndarray of int of shape (n_timesteps,)
-        States.
+        The state of each frame.
     """
     starts, transmats, sizes = chains(batch, startprobs)
     lengths = np.broadcast_to(n_timesteps, len(batch))

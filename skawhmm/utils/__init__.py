@@ -1,1 +1,1 @@
-"""Checks of parameters, tasks in parallel, versions."""
+"""Checks of parameters, parallel tasks, versions."""

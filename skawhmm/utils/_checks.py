@@ -7,11 +7,12 @@ from numbers import Integral, Real
 import numpy as np
 from sklearn.utils import check_random_state
 
-# Probabilities given in single precision sum to one within this.
+# Probabilities given in single precision sum to one up to this.
 SUM_TOLERANCE = 1e-6
 # Sums closer to one than this are left as they are; others are divided out.
 SUM_ROUNDING = 1e-12
-# A covariance may miss symmetry or positivity by this share of its largest entry.
+# A covariance may be asymmetric or have negative eigenvalues by this share of its
+# largest entry.
 COVARIANCE_TOLERANCE = 1e-8
 
 
@@ -24,10 +25,10 @@ def check_real(name, value, low, high, *, include_low=True):
         The argument as the caller knows it.
 
     value : object
-        What was given.
+        The value to check.
 
     low, high : float
-        Ends of the interval; the upper one belongs to it unless it is infinite.
+        Ends of the interval; the upper end belongs to it unless it is infinite.
 
     include_low : bool, default=True
         Whether the lower end belongs to the interval.
@@ -57,7 +58,7 @@ def check_integer(name, value, low):
         The argument as the caller knows it.
 
     value : object
-        What was given.
+        The value to check.
 
     low : int
         The least value allowed.
@@ -83,15 +84,15 @@ def check_choice(name, value, choices):
         The argument as the caller knows it.
 
     value : object
-        What was given.
+        The value to check.
 
     choices : iterable of str
-        What is allowed.
+        The allowed values.
 
     Returns
     -------
     value : str
-        The choice.
+        The value.
     """
     if not isinstance(value, str) or value not in choices:
         listed = ", ".join(repr(choice) for choice in choices)
@@ -108,7 +109,7 @@ def check_boolean(name, value):
         The argument as the caller knows it.
 
     value : object
-        What was given.
+        The value to check.
 
     Returns
     -------
@@ -121,7 +122,7 @@ def check_boolean(name, value):
 
 
 def check_numbers(name, values, check):
-    """Return one number or several as a list of checked numbers, else raise.
+    """Return a number, or several, as a list of checked numbers, else raise.
 
     Parameters
     ----------
@@ -129,7 +130,7 @@ def check_numbers(name, values, check):
         The argument as the caller knows it.
 
     values : object
-        What was given: a number or a sequence of numbers.
+        The value to check: a number or a sequence of numbers.
 
     check : callable
         Takes the name and a number, and returns the number or raises.
@@ -146,7 +147,7 @@ def check_numbers(name, values, check):
 
 
 def check_counts(name, values):
-    """Return one count or several as a list of integers of at least 1, else raise.
+    """Return a count, or several, as a list of integers of at least 1, else raise.
 
     Parameters
     ----------
@@ -154,7 +155,7 @@ def check_counts(name, values):
         The argument as the caller knows it.
 
     values : object
-        What was given: an integer or a sequence of integers.
+        The value to check: an integer or a sequence of integers.
 
     Returns
     -------
@@ -173,7 +174,7 @@ def check_n_jobs(name, value):
         The argument as the caller knows it.
 
     value : object
-        What was given: an integer other than 0, or None.
+        The value to check: an integer other than 0, or None.
     """
     wanted = f"{name} must be an integer other than 0, or None, got {value!r}."
     if value is None:
@@ -193,7 +194,7 @@ def check_verbose(name, value):
         The argument as the caller knows it.
 
     value : object
-        What was given: an integer of at least 0, True or False.
+        The value to check: an integer of at least 0, True or False.
     """
     if not isinstance(value, bool | np.bool_):
         check_integer(name, value, 0)
@@ -208,7 +209,7 @@ def check_memory_place(name, value):
         The argument as the caller knows it.
 
     value : object
-        What was given: a folder, an object like `joblib.Memory`, or None.
+        The value to check: a folder, an object like `joblib.Memory`, or None.
     """
     is_place = value is None or isinstance(value, str | os.PathLike)
     if not is_place and (isinstance(value, type) or not hasattr(value, "cache")):
@@ -227,7 +228,7 @@ def check_random(name, value):
         The argument as the caller knows it.
 
     value : object
-        What was given: an integer, a RandomState or None.
+        The value to check: an integer, a RandomState or None.
     """
     try:
         check_random_state(value)
@@ -239,7 +240,7 @@ def check_random(name, value):
 
 
 def check_parameters(values, checks):
-    """Check parameters, each by its own check.
+    """Raise if a parameter is wrong, according to its own check.
 
     Parameters
     ----------
@@ -247,8 +248,8 @@ def check_parameters(values, checks):
         The parameters by name, in the order in which they are checked.
 
     checks : dict of callable
-        By name, what takes a name and a value, and raises if the value is wrong.
-        Parameters without a check are left to the caller.
+        Functions by the name of the parameter. Each takes a name and a value, and
+        raises if the value is wrong. Parameters without a function are not checked.
     """
     for name, value in values.items():
         if name in checks:
@@ -256,12 +257,12 @@ def check_parameters(values, checks):
 
 
 def check_distances(name, distances):
-    """Return distances if none of them is NaN, else raise; infinity is legal.
+    """Return distances if none of them is NaN, else raise; infinity is allowed.
 
     Parameters
     ----------
     name : str
-        What gave them, as the caller knows it.
+        The argument that computed them, as the caller knows it.
 
     distances : ndarray of shape (n_rows, n_columns[, 2])
         The values.
@@ -275,24 +276,24 @@ def check_distances(name, distances):
     if bad.any():
         row, column = (int(k) for k in np.argwhere(bad)[0][:2])
         raise ValueError(
-            f"{name} must give a number for each pair, got NaN in row {row}, column "
+            f"{name} must give one number per pair, got NaN in row {row}, column "
             f"{column}. (Infinite distances are allowed.)"
         )
     return distances
 
 
 def check_seed(random_state):
-    """Return an integer that stands for a random state in scikit-learn's sense.
+    """Return the seed of a random state in scikit-learn's sense.
 
     Parameters
     ----------
     random_state : int, RandomState instance or None
-        What was given.
+        The value to check.
 
     Returns
     -------
     seed : int
-        The integer itself, or one drawn.
+        The integer that was given, or one drawn from the random state.
     """
     if isinstance(random_state, Integral):
         return check_integer("random_state", random_state, 0)
@@ -300,7 +301,7 @@ def check_seed(random_state):
 
 
 def check_finite(name, stack):
-    """Check that a stack of models has neither NaN nor infinity.
+    """Raise if an array of models holds NaN or infinity.
 
     Parameters
     ----------
@@ -319,7 +320,7 @@ def check_finite(name, stack):
 
 
 def check_probabilities(name, stack):
-    """Check that the last axis holds probabilities, and divide their rounding out.
+    """Return probabilities that sum to one, or raise unless they do up to rounding.
 
     Parameters
     ----------
@@ -327,12 +328,12 @@ def check_probabilities(name, stack):
         The argument as the caller knows it.
 
     stack : ndarray of shape (n_models, n_components[, n_components])
-        The laws.
+        The probabilities.
 
     Returns
     -------
     stack : ndarray of the same shape
-        Laws that sum to one.
+        Probabilities that sum to one along the last axis.
     """
     totals = stack.sum(axis=-1)
     for wrong, wanted, values in (
@@ -350,7 +351,7 @@ def check_probabilities(name, stack):
 
 
 def check_covariances(covars):
-    """Check that covariances are symmetric and positive semidefinite.
+    """Return symmetric covariances, or raise unless they are positive semidefinite.
 
     Parameters
     ----------
@@ -360,7 +361,7 @@ def check_covariances(covars):
     Returns
     -------
     covars : ndarray of the same shape
-        Covariances that are symmetric to the last bit.
+        The covariances, exactly symmetric.
     """
     if covars.ndim == 3:
         least = covars.min(axis=-1)
@@ -381,7 +382,7 @@ def check_covariances(covars):
 
 
 def check_not_negative(name, stack):
-    """Check that the parameters of all states are not negative.
+    """Raise if a parameter of a state is negative.
 
     Parameters
     ----------

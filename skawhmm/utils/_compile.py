@@ -1,4 +1,4 @@
-"""How kernels are compiled: serial, without the GIL, kept on disk."""
+"""Compiler options of kernels: serial, without the GIL, cached on disk."""
 
 from typing import Any
 

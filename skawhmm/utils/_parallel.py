@@ -1,4 +1,4 @@
-"""The one door to joblib: tasks that share what is large, results that are kept."""
+"""The only module that calls joblib: parallel tasks, and results kept in memory."""
 
 import os
 from concurrent.futures import CancelledError
@@ -10,13 +10,13 @@ from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.utils.validation import check_memory
 from tqdm.auto import tqdm
 
-# A worker that dies takes the shared data it held with it; what is missing is then
-# handed out again, this many times.
+# If a worker dies, the shared data it held are lost. Tasks without a result are then
+# started again, at most this many times.
 MAX_RETRIES = 3
 
 
 class Shared:
-    """What all tasks of a call need. It travels to a worker once, not with each task.
+    """What all tasks of a call share, sent to each worker once and not with each task.
 
     Parameters
     ----------
@@ -24,7 +24,7 @@ class Shared:
         What is shared.
 
     n_bytes : int
-        About how large it is, by which back ends decide how to send it.
+        Approximate size, by which back ends decide how to send it.
     """
 
     def __init__(self, value, n_bytes):
@@ -43,31 +43,31 @@ def completed(
     Parameters
     ----------
     function : callable
-        What to do.
+        What runs in the workers.
 
     shared : Shared
-        Its first argument.
+        First argument of the function.
 
     tasks : list of tuple
-        Its other arguments, small ones.
+        Other arguments of the function, one tuple of small objects per task.
 
     n_jobs : int or None
-        Number of joblib workers, threads unless a `joblib.parallel_config` context
-        says otherwise.
+        Number of joblib workers; they are threads unless a `joblib.parallel_config`
+        context says otherwise.
 
     verbose : int, default=0
         Whether to show a progress bar.
 
     label : str, default="tasks"
-        What the progress bar calls the work.
+        Name of the progress bar.
 
     amounts : list of int, default=None
-        What the bar counts each task for, by default one.
+        How far each task moves the progress bar; by default by one.
 
     Yields
     ------
     result : object
-        What the function returned.
+        The result of one task.
     """
     n_done, retries = 0, MAX_RETRIES
     amounts = [1] * len(tasks) if amounts is None else amounts
@@ -87,7 +87,7 @@ def completed(
 
 
 def even_ranges(sizes, n_jobs, *, per_job, most=np.inf):
-    """Return ranges of items of about equal total size, a few for each job.
+    """Return ranges of items with about equal total size, a few per worker.
 
     Parameters
     ----------
@@ -98,15 +98,15 @@ def even_ranges(sizes, n_jobs, *, per_job, most=np.inf):
         Number of joblib workers.
 
     per_job : int
-        How many ranges each of them gets, which evens out what they take.
+        Number of ranges per worker. Several let workers finish at about the same time.
 
     most : float, default=inf
-        Largest total size of a range of several items, about.
+        Approximate largest total size of a range with several items.
 
     Returns
     -------
     ranges : list of tuple of int
-        First item, and the one behind the last.
+        Number of the first item, and of the last one plus 1.
     """
     ends = np.cumsum(sizes)
     n_ranges = max(per_job * effective_n_jobs(n_jobs), int(ends[-1] // most))
@@ -117,10 +117,10 @@ def even_ranges(sizes, n_jobs, *, per_job, most=np.inf):
 
 
 def writable(arrays):
-    """Return arrays of which none is read-only, copied where need be.
+    """Return writable arrays, copied only if they are not.
 
-    What has travelled to a worker may be mapped from a file, and read-only arrays are
-    another type to the compiler.
+    Arrays sent to a worker may be mapped from a file and read-only, which is another
+    type to the compiler.
 
     Parameters
     ----------
@@ -130,18 +130,18 @@ def writable(arrays):
     Returns
     -------
     arrays : list of ndarray
-        C-contiguous and writable.
+        C-contiguous, writable arrays.
     """
     return [np.require(x, requirements=("C", "W", "E")) for x in arrays]
 
 
 def content_hash(value):
-    """Return a text that is the same for equal content, whatever object holds it."""
+    """Return a hash that is the same for objects with equal content."""
     return joblib.hash(value)
 
 
 def remembered(memory, key, compute):
-    """Return what a call gives, from memory if it has been made before.
+    """Return the result of a call, from memory if it was computed before.
 
     Parameters
     ----------
@@ -149,10 +149,11 @@ def remembered(memory, key, compute):
         Where results are kept; None keeps none.
 
     key : object
-        All that the result depends on; it is hashed by content.
+        Everything the result depends on, hashed by content. The version of the package
+        is added to it.
 
     compute : callable
-        The call, without arguments.
+        Takes no arguments and returns the result.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""What is installed, for reports of problems."""
+"""Versions of what is installed, for bug reports."""
 
 import os
 import platform
@@ -28,7 +28,7 @@ def show_versions() -> None:
 
     See Also
     --------
-    sklearn.show_versions : The same for scikit-learn, with its libraries of threads.
+    sklearn.show_versions : The same for scikit-learn, with its threading libraries.
 
     Examples
     --------

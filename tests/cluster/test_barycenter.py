@@ -226,7 +226,7 @@ def test_a_chain_that_starts_where_it_never_returns_keeps_start_probabilities():
 @pytest.mark.parametrize(
     ("kwargs", "message"),
     [
-        ({"sample_weight": [1, 2]}, r"one entry for each of 4 models.*\(2,\)"),
+        ({"sample_weight": [1, 2]}, r"one entry per model .4 models.*\(2,\)"),
         ({"sample_weight": [1, -1, 1, 1]}, "sample_weight must be finite, not neg"),
         ({"sample_weight": [0, 0, 0, 0]}, "not all 0"),
         ({"n_components": 0}, "n_components must be an integer of at least 1, got 0"),

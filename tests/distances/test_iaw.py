@@ -340,7 +340,7 @@ def test_bad_options(params, error, words, make_batch):
 
 
 def test_options_with_an_object_are_refused(make_batch):
-    with pytest.raises(ValueError, match="metric_params go with the name of a metric"):
+    with pytest.raises(ValueError, match="metric_params must be None unless metric is"):
         pairwise_hmm_distances(make_batch(2), metric=IAW(), metric_params={"reg": 1})
 
 

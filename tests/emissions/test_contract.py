@@ -177,7 +177,7 @@ def test_what_the_family_lacks_is_said_in_words(sequences):
         hmm_barycenter(models)
     with pytest.raises(TypeError, match="IAW needs models with Gaussian states"):
         pairwise_hmm_distances(models, metric="iaw")
-    with pytest.raises(TypeError, match="have a twin in hmmlearn"):
+    with pytest.raises(TypeError, match="have a counterpart in hmmlearn"):
         models.to_hmmlearn(0)
     with pytest.raises(AttributeError, match="'exponential' have no means"):
         _ = models.means

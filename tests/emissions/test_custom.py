@@ -117,7 +117,7 @@ def test_what_needs_averages_or_files_raises(called, tmp_path):
         HMMKMeans(2).fit(called)
     with pytest.raises(TypeError, match="Only models with Gaussian states"):
         called.save(tmp_path / "models.npz")
-    with pytest.raises(TypeError, match="have a twin in hmmlearn, got states of kind"):
+    with pytest.raises(TypeError, match="have a counterpart in hmmlearn, got states"):
         called.to_hmmlearn(0)
 
 
@@ -141,7 +141,7 @@ CHAIN = [[[0.5, 0.5], [0.5, 0.5]]]
     ("cost", "states", "message"),
     [
         (euclidean, None, "states must be given with a callable"),
-        (euclidean, [[[0.0], [1.0], [2.0]]], r"one entry for each state.*\[3\].*\[2\]"),
+        (euclidean, [[[0.0], [1.0], [2.0]]], r"one entry per state.*\[3\].*\[2\]"),
         (euclidean, [[[0.0], [np.nan]]], "states must be finite.*model 0"),
         (euclidean, [["a", "b"]], "states must be numeric"),
         ([[0, 1, 2], [1, 0, 2]], None, r"square array.*\(2, 3\)"),
@@ -161,7 +161,7 @@ def test_wrong_arguments(cost, states, message):
 @pytest.mark.parametrize(
     ("cost", "message"),
     [
-        (lambda *_: 1.0, "one distance for each pair of states"),
+        (lambda *_: 1.0, "one distance per pair of states"),
         (lambda x, _: np.full(len(x), -1.0), "not negative, got -1.0"),
     ],
 )

@@ -1,4 +1,5 @@
 import pickle
+import re
 import warnings
 
 import numpy as np
@@ -29,6 +30,14 @@ def make_sequences(rng, n_sequences=12, n_features=2):
         centers = np.array([[0.0, 3.0], [1.0, 6.0]])[label]
         X.append(centers[path][:, None] + rng.normal(size=(len(path), n_features)))
     return X, y
+
+
+def test_docstring_groups_every_parameter_once():
+    _, groups = HMMTransformer.__doc__.split("by what they govern:")
+    groups = groups[: groups.index("Parameters\n")]
+    assert sorted(re.findall(r"`(\w+)`", groups)) == sorted(
+        HMMTransformer().get_params()
+    )
 
 
 class MeanClassifier(ClassifierMixin, BaseEstimator):

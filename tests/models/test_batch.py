@@ -170,11 +170,14 @@ def test_sums_of_single_precision_are_divided_out(rng):
         ({"means": MEANS[:1]}, "must have one entry per model, got .*'means': 1"),
         (
             {"means": MEANS[0]},
-            r"means must have 2 axes a model, got shape \(2,\).*list",
+            r"means must have 2 axes per model, got shape \(2,\).*list",
         ),
-        ({"transmats": TRANSMATS[0]}, r"transmats must have 2 axes a model"),
-        ({"covars": np.ones((2, 2))}, r"covars must have 2 or 3 axes a model"),
-        ({"weights": [0.5, 0.5]}, r"weights must have 1 axes a model, got shape \(\)"),
+        ({"transmats": TRANSMATS[0]}, r"transmats must have 2 axes per model"),
+        ({"covars": np.ones((2, 2))}, r"covars must have 2 or 3 axes per model"),
+        (
+            {"weights": [0.5, 0.5]},
+            r"weights must have 1 axis per model, got shape \(\)",
+        ),
         (
             {"means": np.zeros((2, 2, 0)), "covars": np.zeros((2, 2, 0))},
             "means must have at least one feature, got none",
@@ -195,8 +198,8 @@ def test_sums_of_single_precision_are_divided_out(rng):
             {"observed": [[True, True], [False, False]]},
             "observed must keep at least one feature, got none in model 1",
         ),
-        ({"info": {"y": [1]}}, r"info\['y'\] must hold one .* for each of 2 models"),
-        ({"info": {"y": 1}}, r"info\['y'\] must hold one .* for each of 2 models"),
+        ({"info": {"y": [1]}}, r"info\['y'\] must hold one .* per model .2 models"),
+        ({"info": {"y": 1}}, r"info\['y'\] must hold one .* per model .2 models"),
         ({"info": {"y": [{}, {}]}}, r"info\['y'\] must hold one .*object"),
     ],
 )
@@ -208,10 +211,10 @@ def test_bad_values_are_named(changes, words):
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"transmats": None}, "transmats must hold a numeric array for each model"),
-        ({"means": 5}, "means must hold a numeric array for each model, got int"),
-        ({"covars": [["a", "b"]]}, "covars must hold a numeric array for each model"),
-        ({"covars": np.array([["a"]])}, "covars must hold a numeric array"),
+        ({"transmats": None}, "transmats must hold one numeric array per model"),
+        ({"means": 5}, "means must hold one numeric array per model, got int"),
+        ({"covars": [["a", "b"]]}, "covars must hold one numeric array per model"),
+        ({"covars": np.array([["a"]])}, "covars must hold one numeric array"),
         ({"info": {1: [1, 2]}}, "info must have names as keys, got 1"),
     ],
 )

@@ -56,7 +56,7 @@ def test_one_goes_with_all(make_batch):
 def test_errors(make_batch):
     models = make_batch(n_models=3)
     sequences, _ = models.sample(10, random_state=0)
-    with pytest.raises(ValueError, match=r"for each of 3 models.*got 2"):
+    with pytest.raises(ValueError, match=r"per model .3 models.*got 2"):
         models.decode(sequences[:2])
     with pytest.raises(ValueError, match="features"):
         models.score([np.zeros((5, 3))])
