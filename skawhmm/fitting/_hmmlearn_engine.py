@@ -91,7 +91,7 @@ def fitted_result(model, frames, options):
     if covars.ndim == 2:
         covars = np.maximum(covars, floor)
     else:
-        covars = np.stack([lifted(covar, floor) for covar in covars])
+        covars = lifted(covars, floor)
     startprob = np.array(arrays["startprobs"], float)
     fitted = Model(
         startprob / startprob.sum(),

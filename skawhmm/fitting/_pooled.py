@@ -287,8 +287,7 @@ def floored(covars, floor):
     """Covariances of starts no smaller than the floor."""
     if covars.ndim == 3:
         return np.maximum(covars, floor)
-    lifts = [[lifted(covar, floor) for covar in model] for model in covars]
-    return np.array(lifts)
+    return lifted(covars, floor)
 
 
 def adapted_fits(sequences, options, pooled):
