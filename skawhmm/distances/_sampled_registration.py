@@ -7,20 +7,15 @@ how much their states have in common: :math:`W = E[\pi_a(x) \pi_b(y)^\top]`, whe
 
 import numpy as np
 import ot
-from numba import njit
 from scipy.special import ndtri
 from scipy.stats import qmc
 
 from skawhmm.distances._sampled_registration_kernels import (
     coupled_posteriors,
+    fill_posteriors,
     sample_costs,
 )
-from skawhmm.emissions._gaussian_scores import (
-    chain_densities,
-    make_densities,
-    one_model,
-)
-from skawhmm.utils._compile import KERNEL
+from skawhmm.emissions._gaussian_scores import make_densities
 
 # Uniform points are kept this far from 0 and 1, where normal quantiles are infinite.
 LEAST_UNIFORM = 1e-16
@@ -138,36 +133,11 @@ def mixture_posteriors(models, points):
     fill_posteriors(
         points,
         make_densities(models.emission),
-        np.array(models.weights),
-        np.array(models.n_components),
+        np.ascontiguousarray(models.weights),
+        np.asarray(models.n_components),
         posteriors,
     )
     return posteriors
-
-
-@njit(**KERNEL)
-def fill_posteriors(points, emissions, weights, sizes, posteriors):
-    """Fill the posteriors of all models; see `mixture_posteriors`."""
-    for n in range(points.shape[0]):
-        size = sizes[n]
-        weight = weights[n, :size]
-        # A mixture is a chain whose next state does not depend on the present one.
-        transmat = np.empty((size, size))
-        transmat[:] = weight
-        frames = np.ascontiguousarray(points[n].T)
-        states = one_model(emissions, n, size)
-        logs = chain_densities(frames, np.empty((0, 0)), states, weight, transmat)
-        for t in range(points.shape[1]):
-            top = -np.inf
-            for k in range(size):
-                logs[k, t] += np.log(weight[k])
-                top = max(top, logs[k, t])
-            total = 0.0
-            for k in range(size):
-                posteriors[n, t, k] = np.exp(logs[k, t] - top)
-                total += posteriors[n, t, k]
-            for k in range(size):
-                posteriors[n, t, k] /= total
 
 
 def smoothed_registrations(points, posteriors, masks, index_a, index_b, p, reg):

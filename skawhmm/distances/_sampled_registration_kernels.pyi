@@ -1,5 +1,7 @@
 from numpy import ndarray
 
+from skawhmm.emissions._gaussian_scores import Densities
+
 def sample_costs(
     x: ndarray, y: ndarray, mask: ndarray, p: float, cost: ndarray
 ) -> None: ...
@@ -16,4 +18,11 @@ def coupled_posteriors(
 ) -> ndarray: ...
 def project_registrations(
     plans: ndarray, weights: ndarray, index_a: ndarray, index_b: ndarray
+) -> None: ...
+def fill_posteriors(
+    points: ndarray,
+    densities: Densities,
+    weights: ndarray,
+    sizes: ndarray,
+    posteriors: ndarray,
 ) -> None: ...

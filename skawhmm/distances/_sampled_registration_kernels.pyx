@@ -2,10 +2,19 @@
 
 import numpy as np
 
-from libc.math cimport fabs, pow
+from libc.math cimport INFINITY, exp, fabs, log, pow
 
+from skawhmm.emissions._gaussian_densities cimport Frames
+from skawhmm.emissions._gaussian_scores_kernels cimport (
+    Room,
+    Stack,
+    fill_chain_densities,
+    room_of,
+    stack_of,
+)
 from skawhmm.numerics._assignment cimport Matching, assign, matching_of
 
+from skawhmm.emissions._gaussian_scores_kernels import make_room
 from skawhmm.numerics._assignment import make_matching
 
 cdef extern from "distances/_sampled_registration_kernels.h" nogil:
@@ -76,6 +85,80 @@ cdef void fill_costs(
         if p != 1 and p != 2:
             for j in range(y.shape[0]):
                 cost[i, j] = pow(cost[i, j], 0.5 * p)
+
+
+def fill_posteriors(
+    const double[:, :, ::1] points,
+    densities,
+    const double[:, ::1] weights,
+    const Py_ssize_t[::1] sizes,
+    double[:, :, ::1] posteriors,
+):
+    """Fill the probabilities of the states of each model at its own points.
+
+    Parameters
+    ----------
+    points : ndarray of shape (n_models, n_samples, n_features)
+        Points of each model.
+
+    densities : Densities
+        The states of the models, from `make_densities`.
+
+    weights : ndarray of shape (n_models, n_components)
+        State probabilities.
+
+    sizes : ndarray of int of shape (n_models,)
+        Numbers of states.
+
+    posteriors : ndarray of shape (n_models, n_samples, n_components)
+        Filled where there are states.
+    """
+    cdef Py_ssize_t n_samples = points.shape[1], n_features = points.shape[2]
+    cdef Py_ssize_t n, size, t, k
+    cdef Stack stack = stack_of(densities)
+    numbers, ranks, alive = make_room(densities, n_samples)
+    cdef Room room = room_of(numbers, ranks, alive, &stack, n_samples)
+    cdef double[:, ::1] channels = np.empty((n_features, n_samples))
+    cdef Frames frames
+    frames.values, frames.seen = &channels[0, 0], NULL
+    frames.n_features, frames.n_frames = n_features, n_samples
+    frames.stride = n_samples
+    with nogil:
+        for n in range(points.shape[0]):
+            size = sizes[n]
+            for t in range(n_samples):
+                for k in range(n_features):
+                    channels[k, t] = points[n, t, k]
+            # A mixture is a chain whose next state does not depend on the present one.
+            for k in range(size * size):
+                room.chain[k] = weights[n, k % size]
+            fill_chain_densities(
+                &frames, &stack, n, size, &weights[n, 0], room.chain, &room
+            )
+            for t in range(n_samples):
+                fill_shares(
+                    room.logs + t, n_samples, &weights[n, 0], size, &posteriors[n, t, 0]
+                )
+
+
+cdef void fill_shares(
+    const double* logs,
+    Py_ssize_t stride,
+    const double* weights,
+    Py_ssize_t size,
+    double* shares,
+) noexcept nogil:
+    """Fill the probabilities of states, given log densities and weights."""
+    cdef double top = -INFINITY, total = 0.0
+    cdef Py_ssize_t k
+    for k in range(size):
+        shares[k] = logs[k * stride] + log(weights[k])
+        top = max(top, shares[k])
+    for k in range(size):
+        shares[k] = exp(shares[k] - top)
+        total += shares[k]
+    for k in range(size):
+        shares[k] /= total
 
 
 def sampled_registrations(

@@ -4,15 +4,16 @@ import hashlib
 from functools import cached_property
 
 import numpy as np
-from numba import njit
 
 from skawhmm.emissions._categorical_kernels import (
+    add_symbol_counts,
     squared_transports,
     squared_variations,
     state_divergences,
 )
 from skawhmm.emissions._custom import check_table
-from skawhmm.emissions._discrete import Discrete, normalized, shared_log
+from skawhmm.emissions._discrete import Discrete
+from skawhmm.emissions._discrete_kernels import normalized, shared_log
 from skawhmm.sequences._symbols import (
     check_symbols,
     encoded,
@@ -20,19 +21,9 @@ from skawhmm.sequences._symbols import (
     symbol_sequences,
 )
 from skawhmm.utils._checks import check_probabilities
-from skawhmm.utils._compile import KERNEL
 
 # A way around that is shorter by less than this share of the largest cost is not.
 TRIANGLE_ROUNDING = 1e-14
-
-
-@njit(**KERNEL)
-def add_symbol_counts(frames, post, sums):
-    """Add the expected number of each symbol in each state."""
-    for t in range(frames.shape[0]):
-        if frames[t] >= 0:
-            for k in range(sums.shape[0]):
-                sums[k, frames[t]] += post[k, t]
 
 
 class Categorical(Discrete):
@@ -161,14 +152,11 @@ class Categorical(Discrete):
 
     def update(self, statistics, states, prior, relevance):
         """Return the states of the M step."""
-        fresh = np.empty(states[0].shape)
-        for k, counts in enumerate(statistics[0] + relevance * prior[0]):
-            normalized(counts, states[0][k], fresh[k])
-        return (fresh,)
+        return (normalized(statistics[0] + relevance * prior[0], states[0]),)
 
     def log_prior(self, states, prior):
         """Return the logarithm of the prior per frame of relevance."""
-        return sum(map(shared_log, prior[0], states[0]))
+        return shared_log(prior[0], states[0])
 
     def varied(self, frames):
         """Tell whether more than one symbol occurs."""
@@ -180,7 +168,7 @@ class Categorical(Discrete):
 
     def divergences(self, index_a, index_b):
         """Return divergences (n_pairs, n_components, n_components) of states a to b."""
-        return state_divergences(np.array(self.states), index_a, index_b)
+        return state_divergences(self.states, index_a, index_b)
 
     def cross(self, index_a, index_b):
         """Return squared distances (n_pairs, n_components, n_components) of a to b."""

@@ -5,27 +5,23 @@ from typing import ClassVar
 
 import numpy as np
 
-from skawhmm.emissions._contract import Emission, Expected, row_of
+from skawhmm.emissions._contract import Emission, Expected
 from skawhmm.emissions._gaussian_costs import (
     GaussianCosts,
     covariance_roots,
     spectral_parts,
 )
 from skawhmm.emissions._gaussian_divergences import gaussian_divergences
-from skawhmm.emissions._gaussian_em import (
-    LEAST_FLOOR,
-    Moments,
-    fill_expectations,
-    fill_updates,
-    log_prior,
-)
+from skawhmm.emissions._gaussian_em import LEAST_FLOOR, Moments, update_states
+from skawhmm.emissions._gaussian_em_kernels import fill_expectations, log_priors
 from skawhmm.emissions._gaussian_hmmlearn import gaussian_arrays, gaussian_model
 from skawhmm.emissions._gaussian_scores import (
-    chain_densities,
     channels_and_mask,
     make_densities,
-    one_model,
     packed_sequences,
+)
+from skawhmm.emissions._gaussian_scores_kernels import (
+    chain_densities,
     paired_log_likelihoods,
     score_models,
 )
@@ -155,8 +151,8 @@ class Gaussian(Emission):
 
     def densities(self, i, x, start, transmat):
         """Return log densities of a checked sequence, given the chain of model i."""
-        model = one_model(self._factored, i, len(start))
-        return chain_densities(*channels_and_mask(x), model, start, transmat)
+        frames, seen = channels_and_mask(x)
+        return chain_densities(frames, seen, self._factored, i, start, transmat)
 
     @cached_property
     def _factored(self):
@@ -298,8 +294,7 @@ class Gaussian(Emission):
 
     def updates(self, expected, rows, model, prior, relevance, active):
         """Change the states of some models in place: the M step."""
-        fill_updates(
-            model.states[1],
+        update_states(
             expected.statistics,
             rows,
             model.states,
@@ -310,8 +305,7 @@ class Gaussian(Emission):
 
     def log_priors(self, model, prior, active):
         """Return the log priors of the states of some models."""
-        pairs = ((row_of(model.states, m), row_of(prior.states, m)) for m in active)
-        return np.array([log_prior(*states[::-1], other) for states, other in pairs])
+        return log_priors(model.states, prior.states, active)
 
     # Exchange with hmmlearn.
 

@@ -1,24 +1,19 @@
 """States that emit counts, compared by transport between Poisson laws."""
 
 import numpy as np
-from numba import njit
 
-from skawhmm.emissions._discrete import EMPTY_COUNT, Discrete, shared_log
-from skawhmm.emissions._poisson_kernels import rate_divergences, squared_rate_gaps
+from skawhmm.emissions._discrete import Discrete
+from skawhmm.emissions._discrete_kernels import shared_log
+from skawhmm.emissions._poisson_kernels import (
+    add_count_sums,
+    rate_divergences,
+    squared_rate_gaps,
+)
 from skawhmm.sequences._checks import check_sequences
 from skawhmm.utils._checks import check_not_negative
-from skawhmm.utils._compile import KERNEL
 
-
-@njit(**KERNEL)
-def add_count_sums(frames, post, sums, sizes):
-    """Add the expected counts of each channel in each state, and the frames."""
-    for t in range(frames.shape[0]):
-        for c in range(sums.shape[1]):
-            if not np.isnan(frames[t, c]):
-                for k in range(sums.shape[0]):
-                    sums[k, c] += post[k, t] * frames[t, c]
-                    sizes[k, c] += post[k, t]
+# A state with less than this many expected frames is empty and keeps its parameters.
+EMPTY_COUNT = 1e-8
 
 
 class Poisson(Discrete):
@@ -90,7 +85,7 @@ class Poisson(Discrete):
 
     def log_prior(self, states, prior):
         """Return the logarithm of the prior per frame of relevance."""
-        return sum(map(shared_log, prior[0], states[0])) - states[0].sum()
+        return shared_log(prior[0], states[0]) - states[0].sum()
 
     def varied(self, frames):
         """Tell whether a channel has more than one value."""
@@ -103,7 +98,7 @@ class Poisson(Discrete):
 
     def divergences(self, index_a, index_b):
         """Return divergences (n_pairs, n_components, n_components) of states a to b."""
-        return rate_divergences(np.array(self.states), index_a, index_b)
+        return rate_divergences(self.states, index_a, index_b)
 
     def cross(self, index_a, index_b):
         """Return squared distances (n_pairs, n_components, n_components) of a to b."""

@@ -8,11 +8,8 @@ one sequence depend on it alone.
 from collections import namedtuple
 
 import numpy as np
-from numba import njit
 
-from skawhmm.emissions._gaussian_densities import add_diag_moments, diag_log_density
-from skawhmm.numerics._forward_backward import forward_backward
-from skawhmm.utils._compile import KERNEL
+from skawhmm.features._embedding_kernels import add_statistics, normalize_rows
 
 Recipe = namedtuple(
     "Recipe", ["models", "coordinates", "blocks", "relevance", "normalize"]
@@ -44,57 +41,6 @@ def empty_statistics(n_sequences, n_components, n_features):
         np.zeros(moments),
         np.zeros((n_sequences, n_components, n_components)),
     )
-
-
-@njit(**KERNEL)
-def add_part(frames, seen, post, part, means, stats):
-    """Add the moments of one part of a sequence.
-
-    The frame in which a part ends belongs to it by the share of its duration, so that
-    parts have equal weight at any length, down to one frame.
-    """
-    n_timesteps = post.shape[1]
-    begin, end = part * n_timesteps, (part + 1) * n_timesteps
-    first, last = begin // N_PARTS, (end + N_PARTS - 1) // N_PARTS
-    weights = post[:, first:last].copy()
-    for t in range(first, last):
-        if t == first or t == last - 1:
-            overlap = min(N_PARTS * (t + 1), end) - max(N_PARTS * t, begin)
-            weights[:, t - first] *= overlap / N_PARTS
-    for k in range(weights.shape[0]):
-        stats.occupancies[part, k] += weights[k].sum()
-    add_diag_moments(
-        frames[:, first:last].copy(),
-        seen[:, first:last].copy(),
-        weights,
-        means,
-        stats.counts[part],
-        stats.firsts[part],
-        stats.seconds[part],
-    )
-
-
-@njit(**KERNEL)
-def add_statistics(frames, seen, model, stats):
-    """Add the statistics of one sequence: one forward-backward pass.
-
-    Parameters
-    ----------
-    frames, seen : ndarray of shape (n_features, n_timesteps)
-        The sequence and its mask (empty if all is observed).
-
-    model : Model
-        The reference.
-
-    stats : Statistics
-        Receives the sums; arrays without the axis over sequences.
-    """
-    logs = np.empty((model.startprob.shape[0], frames.shape[1]))
-    post = np.empty(logs.shape)
-    diag_log_density(frames, seen, model.states[0], model.states[1], logs)
-    forward_backward(logs, model.startprob, model.transmat, post, stats.moves)
-    for part in range(N_PARTS):
-        add_part(frames, seen, post, part, model.states[0], stats)
 
 
 def relative_statistics(batch, model):
@@ -171,21 +117,6 @@ BLOCKS = {
 }
 # Blocks whose last axis is that of the channels.
 CHANNEL_BLOCKS = ("means", "scales", "thirds")
-
-
-@njit(**KERNEL)
-def normalize_rows(rows):
-    """Take the signed square root of the entries, then divide rows by their length.
-
-    The length is then the root of the sum of absolute values. Rows of 0 stay.
-    """
-    for i in range(rows.shape[0]):
-        total = 0.0
-        for j in range(rows.shape[1]):
-            total += abs(rows[i, j])
-        for j in range(rows.shape[1]):
-            if total > 0:
-                rows[i, j] = np.sign(rows[i, j]) * np.sqrt(abs(rows[i, j]) / total)
 
 
 def block_features(name, stats, model, recipe):

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from skawhmm.emissions._contract import Data, Expected, Model
-from skawhmm.emissions._gaussian_em import Moments, fill_given
+from skawhmm.emissions._gaussian_em import Moments
+from skawhmm.emissions._gaussian_em_kernels import fill_given
 from skawhmm.fitting._coordinates import Coordinates, channel_scales, make_coordinates
 from skawhmm.fitting._em_loop import (
     Climbs,
@@ -288,10 +289,9 @@ def given_start(data, labels, n_features, n_states, options):
         for part in (origin.startprob[0], origin.transmat[0], means, means, covars)
     )
     fill_given(
-        covars,
-        *data[:4],
+        *data,
         labels,
-        means,
+        origin.states,
         (origin.startprob[0], allowed),
         (start, moves),
         Moments(*moments),

@@ -12,7 +12,8 @@ import numpy as np
 
 from skawhmm.emissions._contract import Data, Model
 from skawhmm.emissions._gaussian import Gaussian
-from skawhmm.fitting._em import chain_log_priors, update_chains
+from skawhmm.fitting._em import chain_log_priors
+from skawhmm.fitting._em_kernels import update_chains
 
 
 class Rule(NamedTuple):
@@ -255,9 +256,9 @@ def better(a, b):
 def copied(model):
     """Return a copy of a model, or of a stack of models."""
     return Model(
-        np.array(model.startprob),
-        np.array(model.transmat),
-        tuple(np.array(part) for part in model.states),
+        np.array(model.startprob, order="C"),
+        np.array(model.transmat, order="C"),
+        tuple(np.array(part, order="C") for part in model.states),
     )
 
 

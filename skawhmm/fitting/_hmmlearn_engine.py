@@ -91,10 +91,7 @@ def fitted_result(model, frames, options):
     covars = np.array(arrays["covars"], float)
     covars = covars[:: len(covars) // len(transmat)].copy()
     floor = options.learner.floor
-    if covars.ndim == 2:
-        covars = np.maximum(covars, floor)
-    else:
-        covars = np.stack([lifted(covar, floor) for covar in covars])
+    covars = np.maximum(covars, floor) if covars.ndim == 2 else lifted(covars, floor)
     startprob = np.array(arrays["startprobs"], float)
     fitted = Model(
         startprob / startprob.sum(),

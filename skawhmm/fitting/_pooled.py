@@ -302,8 +302,7 @@ def floored(covars, floor):
     """Return covariances whose variances are at least the floor in any direction."""
     if covars.ndim == 3:
         return np.maximum(covars, floor)
-    lifts = [[lifted(covar, floor) for covar in model] for model in covars]
-    return np.array(lifts)
+    return lifted(covars, floor)
 
 
 def adapted_fits(sequences, options, pooled):

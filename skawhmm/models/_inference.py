@@ -3,7 +3,7 @@
 import numpy as np
 
 from skawhmm.numerics._forward_backward import forward_backward
-from skawhmm.numerics._paths import best_path, random_path
+from skawhmm.numerics._paths_kernels import best_path, random_path
 from skawhmm.utils._parallel import Shared, completed, even_ranges
 
 # Blocks of sequences per worker, so that workers finish at about the same time.

@@ -5,11 +5,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from skawhmm import KL, HMMBatch, hmm_distance, pairwise_hmm_distances
 from skawhmm.distances._kl import divergence_rates, models_on
-from skawhmm.emissions._gaussian_scores import (
-    make_densities,
-    packed_sequences,
-    paired_log_likelihoods,
-)
+from skawhmm.emissions._gaussian_scores import make_densities, packed_sequences
+from skawhmm.emissions._gaussian_scores_kernels import paired_log_likelihoods
 from skawhmm.models._inference import chains, sample_sequences
 
 METHODS = ["monte_carlo", "variational", "data"]

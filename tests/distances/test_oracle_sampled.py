@@ -14,11 +14,8 @@ from skawhmm.distances._sampled_registration import (
 from skawhmm.distances._sampled_registration_kernels import (
     sampled_registrations,
 )
-from skawhmm.emissions._gaussian_scores import (
-    make_densities,
-    packed_sequences,
-    paired_log_likelihoods,
-)
+from skawhmm.emissions._gaussian_scores import make_densities, packed_sequences
+from skawhmm.emissions._gaussian_scores_kernels import paired_log_likelihoods
 from skawhmm.models._inference import chains
 
 POWERS = (0.5, 1.0, 1.5, 2.0)

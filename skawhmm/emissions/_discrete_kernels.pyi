@@ -1,0 +1,14 @@
+from numpy import ndarray
+
+def fill_log_densities(frames: ndarray, states: ndarray, out: ndarray) -> None: ...
+def fill_likelihoods(
+    frames: ndarray,
+    states: ndarray,
+    startprobs: ndarray,
+    transmats: ndarray,
+    sizes: ndarray,
+    models: ndarray,
+    out: ndarray,
+) -> None: ...
+def normalized(counts: ndarray, fallback: ndarray) -> ndarray: ...
+def shared_log(prior: ndarray, laws: ndarray) -> float: ...

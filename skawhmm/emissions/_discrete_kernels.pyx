@@ -1,0 +1,186 @@
+"""Densities and laws of states that emit symbols or counts; see `_discrete`."""
+
+import numpy as np
+
+from libc.math cimport isnan, lgamma, log
+from libc.string cimport memcpy
+
+from skawhmm.numerics._forward_backward cimport log_likelihood, passes_size
+
+cdef extern from *:
+    """
+    /* A state with less than this many expected frames is empty and keeps its
+       parameters. */
+    #define EMPTY_COUNT 1e-8
+    /* Probabilities below this are 0: their powers would leave the range. */
+    #define LEAST_PROBABILITY 1e-100
+    """
+    const double EMPTY_COUNT
+    const double LEAST_PROBABILITY
+
+
+def fill_log_densities(frames, const double[:, ::1] states, double[:, ::1] out):
+    """Fill log densities (n_components, n_timesteps) of frames under states.
+
+    Parameters
+    ----------
+    frames : ndarray of shape (n_timesteps,) or (n_timesteps, n_channels)
+        Symbols or counts.
+
+    states : ndarray of shape (n_components, n_values)
+        Parameters.
+
+    out : ndarray of shape (n_components, n_timesteps)
+        Receives the result.
+    """
+    cdef Frames own = frames_of(frames)
+    cdef double[:, ::1] logs = np.empty((states.shape[0], states.shape[1]))
+    with nogil:
+        fill_densities(
+            &own, &states[0, 0], states.shape[0], states.shape[1], &logs[0, 0],
+            &out[0, 0],
+        )
+
+
+def fill_likelihoods(
+    frames,
+    const double[:, :, ::1] states,
+    const double[:, ::1] startprobs,
+    const double[:, :, ::1] transmats,
+    const Py_ssize_t[::1] sizes,
+    const Py_ssize_t[::1] models,
+    double[::1] out,
+):
+    """Fill the log likelihoods of one sequence under some models of a stack.
+
+    Parameters
+    ----------
+    frames : ndarray of shape (n_timesteps,) or (n_timesteps, n_channels)
+        Symbols or counts.
+
+    states, startprobs, transmats, sizes : ndarray with a leading axis of models
+        Parameters, and the numbers of states.
+
+    models : ndarray of int of shape (n_chosen,)
+        Which models.
+
+    out : ndarray of shape (n_chosen,)
+        Receives the result.
+    """
+    cdef Frames own = frames_of(frames)
+    cdef Py_ssize_t n_components = states.shape[1], n_values = states.shape[2]
+    cdef Py_ssize_t n, i, k, size
+    cdef double[:, ::1] logs = np.empty((n_components, n_values))
+    cdef double[:, ::1] densities = np.empty((n_components, own.n_timesteps))
+    cdef double[:, ::1] chain = np.empty((n_components, n_components))
+    cdef double[::1] scratch = np.empty(passes_size(n_components, own.n_timesteps))
+    with nogil:
+        for n in range(models.shape[0]):
+            i = models[n]
+            size = sizes[i]
+            fill_densities(
+                &own, &states[i, 0, 0], size, n_values, &logs[0, 0], &densities[0, 0]
+            )
+            for k in range(size):
+                memcpy(
+                    &chain[0, 0] + k * size, &transmats[i, k, 0], size * sizeof(double)
+                )
+            out[n] = log_likelihood(
+                &densities[0, 0], own.n_timesteps, &startprobs[i, 0], &chain[0, 0],
+                size, own.n_timesteps, &scratch[0],
+            )
+
+
+cdef struct Frames:
+    # Codes of symbols (below 0: not observed), or counts in channels (NaN: not
+    # observed); the other is NULL.
+    const Py_ssize_t* codes
+    const double* counts
+    Py_ssize_t n_timesteps
+
+
+cdef Frames frames_of(array):
+    """Frames as pointers into an array of symbols or of counts."""
+    cdef const Py_ssize_t[::1] codes
+    cdef const double[:, ::1] counts
+    cdef Frames frames
+    frames.codes, frames.counts = NULL, NULL
+    frames.n_timesteps = array.shape[0]
+    if array.ndim == 1:
+        codes = array
+        frames.codes = &codes[0]
+    else:
+        counts = array
+        frames.counts = &counts[0, 0]
+    return frames
+
+
+cdef void fill_densities(
+    const Frames* frames,
+    const double* states,
+    Py_ssize_t n_components,
+    Py_ssize_t n_values,
+    double* logs,
+    double* out,
+) noexcept nogil:
+    """Fill log densities, rows of all timesteps; `logs` is scratch."""
+    cdef Py_ssize_t n_timesteps = frames.n_timesteps, k, t, c, code
+    cdef double count, ways, part
+    for c in range(n_components * n_values):
+        logs[c] = log(states[c])
+    for k in range(n_components):
+        for t in range(n_timesteps):
+            code = frames.codes[t] if frames.counts == NULL else -1
+            out[k * n_timesteps + t] = logs[k * n_values + code] if code >= 0 else 0.0
+    if frames.counts == NULL:
+        return
+    for t in range(n_timesteps):
+        for c in range(n_values):
+            count = frames.counts[t * n_values + c]
+            if isnan(count):
+                continue
+            ways = lgamma(count + 1.0)
+            for k in range(n_components):
+                # A rate of 0 makes a count of 0 certain.
+                part = count * logs[k * n_values + c] if count > 0 else 0.0
+                out[k * n_timesteps + t] += part - states[k * n_values + c] - ways
+
+
+def normalized(const double[:, ::1] counts, const double[:, ::1] fallback):
+    """Return laws with the shares of counts; with too few they stay as they were.
+
+    Parameters
+    ----------
+    counts, fallback : ndarray of shape (n_components, n_values)
+        Expected counts, and the laws so far.
+    """
+    cdef Py_ssize_t size = counts.shape[1], k, j
+    cdef double total, kept
+    cdef double[:, ::1] laws = np.empty((counts.shape[0], size))
+    with nogil:
+        for k in range(counts.shape[0]):
+            total = kept = 0.0
+            for j in range(size):
+                total += counts[k, j]
+            for j in range(size):
+                laws[k, j] = (
+                    fallback[k, j] if total < EMPTY_COUNT else counts[k, j] / total
+                )
+                if laws[k, j] < LEAST_PROBABILITY:
+                    laws[k, j] = 0.0
+                kept += laws[k, j]
+            for j in range(size):
+                laws[k, j] /= kept
+    return np.asarray(laws)
+
+
+def shared_log(const double[:, ::1] prior, const double[:, ::1] laws):
+    """Return the sum of prior shares times logs of laws, over all states."""
+    cdef double value = 0.0
+    cdef Py_ssize_t k, j
+    with nogil:
+        for k in range(prior.shape[0]):
+            for j in range(prior.shape[1]):
+                if prior[k, j] > 0:
+                    value += prior[k, j] * log(max(laws[k, j], LEAST_PROBABILITY))
+    return value

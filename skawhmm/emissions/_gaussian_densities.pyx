@@ -1,0 +1,272 @@
+"""Gaussian log densities and weighted moments; see the declarations."""
+
+from libc.math cimport NAN, log, sqrt
+
+from skawhmm.emissions._jit_gaussian_densities import (
+    add_products,
+    add_projection,
+    add_squares,
+    row_sum,
+)
+
+cdef extern from "emissions/_gaussian_densities.h" nogil:
+    const int LANES
+    const int TIME_BLOCK
+    double log_constant(double rank, double log_det)
+    double sum_of(const double* row, Py_ssize_t size)
+    double diag_scales(const double* covars, Py_ssize_t n_features, double* scales)
+    void add_diag_squares(
+        const double* frames,
+        Py_ssize_t stride,
+        Py_ssize_t n_features,
+        Py_ssize_t n_frames,
+        const double* means,
+        const double* scales,
+        Py_ssize_t n_components,
+        double* out,
+    )
+    void add_seen_squares(
+        const double* row,
+        const double* seen,
+        Py_ssize_t n_frames,
+        double mean,
+        double scale,
+        double norm,
+        double* total,
+    )
+    void fill_full_densities(
+        const double* frames,
+        Py_ssize_t stride,
+        Py_ssize_t n_features,
+        Py_ssize_t n_frames,
+        const double* means,
+        const double* whiteners,
+        const double* norms,
+        Py_ssize_t n_components,
+        double* out,
+        double* block,
+    )
+    void add_all_moments(
+        const double* frames,
+        Py_ssize_t stride,
+        Py_ssize_t n_features,
+        Py_ssize_t n_frames,
+        const double* post,
+        Py_ssize_t post_stride,
+        const double* means,
+        Py_ssize_t n_components,
+        double* counts,
+        double* firsts,
+        double* seconds,
+    )
+    void add_seen_moments(
+        const double* row,
+        const double* seen,
+        const double* weights,
+        Py_ssize_t n_frames,
+        double mean,
+        double* count,
+        double* first,
+        double* second,
+    )
+    void add_product_moments(
+        const double* frames,
+        Py_ssize_t stride,
+        Py_ssize_t n_features,
+        Py_ssize_t n_frames,
+        const double* post,
+        Py_ssize_t post_stride,
+        const double* means,
+        Py_ssize_t n_components,
+        double* counts,
+        double* firsts,
+        double* seconds,
+        double* gaps,
+    )
+
+
+cdef Py_ssize_t densities_size(
+    Py_ssize_t n_components, Py_ssize_t n_features
+) noexcept nogil:
+    """Length of the scratch that densities and moments need."""
+    return n_features * max(n_components, n_features, TIME_BLOCK)
+
+
+cdef double log_norm(double rank, double log_det) noexcept nogil:
+    """Log of the normalising constant, given the dimension of the support."""
+    return log_constant(rank, log_det)
+
+
+cdef double frame_count(const double* post, Py_ssize_t n_frames) noexcept nogil:
+    """Expected frames of a state."""
+    return sum_of(post, n_frames)
+
+
+cdef void diag_log_density(
+    const Frames* frames,
+    const double* means,
+    const double* covars,
+    Py_ssize_t n_components,
+    double* out,
+    double* scratch,
+) noexcept nogil:
+    """Fill the log density of every frame under states with diagonal covariance.
+
+    A variance of 0 adds nothing, as on a flat support.
+    """
+    cdef Py_ssize_t n_features = frames.n_features, n_frames = frames.n_frames
+    cdef Py_ssize_t k, c, t
+    cdef const double* covar
+    cdef double norm
+    cdef double* scales = scratch
+    for k in range(n_components):
+        norm = diag_scales(covars + k * n_features, n_features, scales + k * n_features)
+        for t in range(n_frames):
+            out[k * n_frames + t] = norm if frames.seen == NULL else 0.0
+    if frames.seen == NULL:
+        add_diag_squares(
+            frames.values, frames.stride, n_features, n_frames, means, scales,
+            n_components, out,
+        )
+        return
+    for c in range(n_features):
+        for k in range(n_components):
+            covar = covars + k * n_features + c
+            norm = log_constant(1, log(covar[0])) if covar[0] > 0 else 0.0
+            add_seen_squares(
+                frames.values + c * frames.stride, frames.seen + c * frames.stride,
+                n_frames, means[k * n_features + c], scales[k * n_features + c], norm,
+                out + k * n_frames,
+            )
+
+
+cdef void full_log_density(
+    const Frames* frames,
+    const double* means,
+    const double* whiteners,
+    const double* norms,
+    Py_ssize_t n_components,
+    double* out,
+    double* scratch,
+) noexcept nogil:
+    """Fill the log density of every frame under states with full covariance.
+
+    Whiteners are matrices A with A covars A^T = I on the support and rows of 0 off it;
+    norms are the logarithms of the normalising constants.
+    """
+    fill_full_densities(
+        frames.values, frames.stride, frames.n_features, frames.n_frames, means,
+        whiteners, norms, n_components, out, scratch,
+    )
+
+
+cdef void add_diag_moments(
+    const Frames* frames,
+    const double* post,
+    Py_ssize_t post_stride,
+    const double* means,
+    Py_ssize_t n_components,
+    double* counts,
+    double* firsts,
+    double* seconds,
+) noexcept nogil:
+    """Add weighted counts, sums and sums of squares about the means.
+
+    The weights of the frames for every state are `post`. The origins of the moments are
+    the present means, so that little cancels.
+    """
+    cdef Py_ssize_t k, c, cell
+    cdef const double* seen = NULL
+    if frames.seen == NULL and frames.n_frames >= LANES:
+        add_all_moments(
+            frames.values, frames.stride, frames.n_features, frames.n_frames, post,
+            post_stride, means, n_components, counts, firsts, seconds,
+        )
+        return
+    for c in range(frames.n_features):
+        for k in range(n_components):
+            cell = k * frames.n_features + c
+            if frames.seen != NULL:
+                seen = frames.seen + c * frames.stride
+            add_seen_moments(
+                frames.values + c * frames.stride, seen, post + k * post_stride,
+                frames.n_frames, means[cell], counts + cell, firsts + cell,
+                seconds + cell,
+            )
+
+
+cdef void add_full_moments(
+    const Frames* frames,
+    const double* post,
+    Py_ssize_t post_stride,
+    const double* means,
+    Py_ssize_t n_components,
+    double* counts,
+    double* firsts,
+    double* seconds,
+    double* scratch,
+) noexcept nogil:
+    """Add counts, sums and sums of products about the means; see the diagonal case."""
+    cdef Py_ssize_t size = frames.n_features, k, c, e
+    cdef double* second
+    add_product_moments(
+        frames.values, frames.stride, size, frames.n_frames, post, post_stride, means,
+        n_components, counts, firsts, seconds, scratch,
+    )
+    for k in range(n_components):
+        second = seconds + k * size * size
+        for c in range(size):
+            for e in range(c):
+                second[e * size + c] = second[c * size + e]
+
+
+cdef bint cholesky(
+    const double* covar, double shift, Py_ssize_t size, double* lower
+) noexcept nogil:
+    """Fill the Cholesky factor of covar - shift * I; returns whether there is one.
+
+    What is above the diagonal is left as it was.
+    """
+    cdef Py_ssize_t i, j, c
+    cdef double* row
+    cdef const double* other
+    cdef double total
+    for i in range(size):
+        row = lower + i * size
+        for j in range(i + 1):
+            other = lower + j * size
+            total = covar[i * size + j] - (shift if i == j else 0.0)
+            for c in range(j):
+                total -= row[c] * other[c]
+            if i > j:
+                row[j] = total / other[j]
+            elif total > 0:
+                row[i] = sqrt(total)
+            else:
+                return False
+    return True
+
+
+cdef double cholesky_whitener(
+    const double* covar, Py_ssize_t size, double* whitener, double* lower
+) noexcept nogil:
+    """Fill the inverse Cholesky factor; returns the log determinant.
+
+    The log determinant is NaN if the matrix is not positive definite. `lower` is
+    scratch.
+    """
+    cdef Py_ssize_t i, j, c
+    cdef double total, log_det = 0.0
+    if not cholesky(covar, 0.0, size, lower):
+        return NAN
+    for j in range(size):
+        for i in range(j):
+            whitener[i * size + j] = 0.0
+        log_det += 2 * log(lower[j * size + j])
+        whitener[j * size + j] = 1 / lower[j * size + j]
+        for i in range(j + 1, size):
+            total = 0.0
+            for c in range(j, i):
+                total -= lower[i * size + c] * whitener[c * size + j]
+            whitener[i * size + j] = total / lower[i * size + i]
+    return log_det

@@ -1,0 +1,606 @@
+"""EM of Gaussian states, many models in one loop; see `_gaussian_em`."""
+
+import numpy as np
+
+from libc.math cimport log
+
+from skawhmm.emissions._gaussian_densities cimport (
+    Frames,
+    add_diag_moments,
+    add_full_moments,
+    cholesky,
+    cholesky_whitener,
+    densities_size,
+    diag_log_density,
+    frame_count,
+    full_log_density,
+    log_norm,
+)
+from skawhmm.numerics._forward_backward cimport passes_each, passes_size
+
+cdef extern from *:
+    """
+    /* A state with less than this many expected frames is empty and keeps its
+       parameters. */
+    #define EMPTY_COUNT 1e-8
+    """
+    const double EMPTY_COUNT
+
+
+cdef struct States:
+    # Means and covariances of one model; the latter are variances, or matrices, of
+    # `n_cells` numbers per state.
+    const double* means
+    const double* covars
+    Py_ssize_t n_components
+    Py_ssize_t n_features
+    Py_ssize_t n_cells
+    bint is_full
+
+
+cdef struct Sums:
+    # Moments of the frames of each state of one model, about its mean.
+    double* counts
+    double* firsts
+    double* seconds
+
+
+cdef struct Scratch:
+    # Log densities and state probabilities of all frames of a model; whitening matrices
+    # and logs of normalising constants; what densities and passes need.
+    double* logs
+    double* post
+    double* whiteners
+    double* norms
+    double* densities
+    double* passes
+
+
+cdef const double* cells_of(array) except NULL:
+    """Pointer to covariances of a stack of models, which may be read-only."""
+    cdef const double[:, :, ::1] variances
+    cdef const double[:, :, :, ::1] matrices
+    if array.ndim == 3:
+        variances = array
+        return &variances[0, 0, 0]
+    matrices = array
+    return &matrices[0, 0, 0, 0]
+
+
+cdef double* changed_cells_of(array) except NULL:
+    """Pointer to what has the shape of covariances of a stack, to be changed."""
+    cdef double[:, :, ::1] variances
+    cdef double[:, :, :, ::1] matrices
+    if array.ndim == 3:
+        variances = array
+        return &variances[0, 0, 0]
+    matrices = array
+    return &matrices[0, 0, 0, 0]
+
+
+cdef Frames frames_of(
+    const double[::1] flat,
+    const double[::1] seen,
+    Py_ssize_t n_features,
+    Py_ssize_t first,
+    Py_ssize_t last,
+) noexcept nogil:
+    """The frames first to last of a flat array, and their mask."""
+    cdef Frames frames
+    frames.values, frames.seen = &flat[first * n_features], NULL
+    if seen.shape[0] > 0:
+        frames.seen = &seen[first * n_features]
+    frames.stride = frames.n_frames = last - first
+    frames.n_features = n_features
+    return frames
+
+
+def fill_expectations(
+    const double[::1] frames,
+    const double[::1] seen,
+    const Py_ssize_t[::1] offsets,
+    const Py_ssize_t[::1] firsts,
+    chains,
+    states,
+    const Py_ssize_t[::1] active,
+    expected,
+    moments,
+    double[::1] values,
+):
+    """E step of several models, each with its own sequences.
+
+    Parameters
+    ----------
+    frames, seen : ndarray of shape (n_frames * n_features,)
+        The frames of each model, flat; their mask, empty if all was observed.
+
+    offsets, firsts : ndarray of int
+        Where sequences begin and end, and which of these are the bounds of models.
+
+    chains, states : tuple of ndarray
+        Start and transition probabilities; means and covariances of all models.
+
+    active : ndarray of int of shape (n_active,)
+        Which models.
+
+    expected : tuple of ndarray
+        Starts, moves and frames per state, one row per active model; zeros that receive
+        the sums.
+
+    moments : Moments
+        Likewise.
+
+    values : ndarray of shape (n_active,)
+        Receives the log likelihoods.
+    """
+    cdef const double[:, ::1] startprobs = chains[0]
+    cdef const double[:, :, ::1] transmats = chains[1]
+    cdef const double[:, :, ::1] means = states[0]
+    cdef const double* covars = cells_of(states[1])
+    cdef double[:, ::1] starts = expected[0]
+    cdef double[:, :, ::1] moves = expected[1]
+    cdef double[:, ::1] sizes = expected[2]
+    cdef double[:, :, ::1] counts = moments.counts
+    cdef double[:, :, ::1] sums = moments.firsts
+    cdef double* seconds = changed_cells_of(moments.seconds)
+    cdef Py_ssize_t n_components = means.shape[1], n_features = means.shape[2]
+    cdef Py_ssize_t n_cells = states[1][0, 0].size
+    cdef Py_ssize_t n_frames = 0, longest = 0, n, m, s, k
+    cdef Frames own
+    cdef States model
+    cdef Sums total
+    for n in range(active.shape[0]):
+        m = active[n]
+        n_frames = max(n_frames, offsets[firsts[m + 1]] - offsets[firsts[m]])
+        for s in range(firsts[m], firsts[m + 1]):
+            longest = max(longest, offsets[s + 1] - offsets[s])
+    cdef double[:, :, ::1] rows = np.empty((2, n_components, n_frames))
+    cdef double[::1] factors = np.empty(n_components * (n_cells + 1))
+    cdef double[::1] room = np.empty(densities_size(n_components, n_features))
+    cdef double[::1] weights = np.empty(passes_size(n_components, longest))
+    cdef Scratch scratch
+    scratch.logs, scratch.post = &rows[0, 0, 0], &rows[1, 0, 0]
+    scratch.whiteners, scratch.norms = &factors[0], &factors[n_components * n_cells]
+    scratch.densities, scratch.passes = &room[0], &weights[0]
+    model.n_components, model.n_features = n_components, n_features
+    model.n_cells, model.is_full = n_cells, states[1].ndim == 4
+    with nogil:
+        for n in range(active.shape[0]):
+            m = active[n]
+            own = frames_of(
+                frames, seen, n_features, offsets[firsts[m]], offsets[firsts[m + 1]]
+            )
+            model.means = &means[m, 0, 0]
+            model.covars = covars + m * n_components * n_cells
+            total.counts, total.firsts = &counts[n, 0, 0], &sums[n, 0, 0]
+            total.seconds = seconds + n * n_components * n_cells
+            fill_densities(&own, &model, &scratch)
+            values[n] = passes_each(
+                scratch.logs, own.n_frames, &offsets[firsts[m]],
+                firsts[m + 1] - firsts[m], &startprobs[m, 0], &transmats[m, 0, 0],
+                n_components, scratch.post, &starts[n, 0], &moves[n, 0, 0],
+                scratch.passes,
+            )
+            add_moments(&own, &model, &total, &scratch)
+            # Where values are missing, those of a channel count fewer frames.
+            for k in range(n_components):
+                sizes[n, k] = frame_count(scratch.post + k * own.n_frames, own.n_frames)
+
+
+cdef void fill_densities(
+    const Frames* frames, const States* model, const Scratch* scratch
+) noexcept nogil:
+    """Fill log densities (n_components, n_frames) under the states of one model."""
+    cdef Py_ssize_t size = model.n_features, n_cells = model.n_cells, k
+    cdef double log_det
+    if not model.is_full:
+        diag_log_density(
+            frames, model.means, model.covars, model.n_components, scratch.logs,
+            scratch.densities,
+        )
+        return
+    for k in range(model.n_components):
+        log_det = cholesky_whitener(
+            model.covars + k * n_cells, size, scratch.whiteners + k * n_cells,
+            scratch.densities,
+        )
+        scratch.norms[k] = log_norm(size, log_det)
+    full_log_density(
+        frames, model.means, scratch.whiteners, scratch.norms, model.n_components,
+        scratch.logs, scratch.densities,
+    )
+
+
+cdef void add_moments(
+    const Frames* frames, const States* model, const Sums* sums, const Scratch* scratch
+) noexcept nogil:
+    """Add the moments of the frames about the means, weighted by `scratch.post`."""
+    if not model.is_full:
+        add_diag_moments(
+            frames, scratch.post, frames.n_frames, model.means, model.n_components,
+            sums.counts, sums.firsts, sums.seconds,
+        )
+    else:
+        add_full_moments(
+            frames, scratch.post, frames.n_frames, model.means, model.n_components,
+            sums.counts, sums.firsts, sums.seconds, scratch.densities,
+        )
+
+
+def fill_given(
+    const double[::1] frames,
+    const double[::1] seen,
+    const Py_ssize_t[::1] offsets,
+    const Py_ssize_t[::1] firsts,
+    const Py_ssize_t[::1] labels,
+    states,
+    allowed,
+    expected,
+    moments,
+):
+    """Statistics of frames whose states are given: within-state moments, counted steps.
+
+    Parameters
+    ----------
+    frames, seen, offsets, firsts : ndarray
+        As in `fill_expectations`.
+
+    labels : ndarray of int of shape (n_frames,)
+        State of every frame.
+
+    states : tuple of ndarray
+        Means and covariances of a stack of one model: the state that all frames are
+        taken to be in at first, repeated.
+
+    allowed : tuple of ndarray
+        1 for starts and transitions the topology has, else 0.
+
+    expected, moments : tuple of ndarray
+        Starts and moves, and moments, one row per model; zeros that receive the sums.
+    """
+    cdef const double[:, :, ::1] means = states[0]
+    cdef const double[::1] open_starts = allowed[0]
+    cdef const double[:, ::1] open_moves = allowed[1]
+    cdef double[:, ::1] starts = expected[0]
+    cdef double[:, :, ::1] moves = expected[1]
+    cdef double[:, :, ::1] counts = moments.counts
+    cdef double[:, :, ::1] sums = moments.firsts
+    cdef double* seconds = changed_cells_of(moments.seconds)
+    cdef Py_ssize_t n_components = means.shape[1], n_features = means.shape[2]
+    cdef Py_ssize_t n_models = firsts.shape[0] - 1, n_frames = 0, m
+    cdef Frames own
+    cdef States model
+    cdef Sums total
+    cdef Scratch scratch
+    for m in range(n_models):
+        n_frames = max(n_frames, offsets[firsts[m + 1]] - offsets[firsts[m]])
+    cdef double[:, ::1] post = np.empty((n_components, n_frames))
+    cdef double[::1] room = np.empty(densities_size(n_components, n_features))
+    scratch.post, scratch.densities = &post[0, 0], &room[0]
+    model.means, model.n_components = &means[0, 0, 0], n_components
+    model.n_features, model.is_full = n_features, states[1].ndim == 4
+    model.n_cells = n_features * n_features if model.is_full else n_features
+    with nogil:
+        for m in range(n_models):
+            own = frames_of(
+                frames, seen, n_features, offsets[firsts[m]], offsets[firsts[m + 1]]
+            )
+            total.counts, total.firsts = &counts[m, 0, 0], &sums[m, 0, 0]
+            total.seconds = seconds + m * n_components * model.n_cells
+            mark_states(
+                &labels[offsets[firsts[m]]], own.n_frames, n_components, scratch.post
+            )
+            count_steps(offsets, firsts[m], firsts[m + 1], labels, starts[m], moves[m])
+            keep_open(open_starts, open_moves, starts[m], moves[m])
+            add_moments(&own, &model, &total, &scratch)
+
+
+cdef void mark_states(
+    const Py_ssize_t* labels,
+    Py_ssize_t n_frames,
+    Py_ssize_t n_components,
+    double* post,
+) noexcept nogil:
+    """Fill state probabilities that are 1 for the state of a frame, else 0."""
+    cdef Py_ssize_t k, t
+    for k in range(n_components):
+        for t in range(n_frames):
+            post[k * n_frames + t] = 1.0 if labels[t] == k else 0.0
+
+
+cdef void count_steps(
+    const Py_ssize_t[::1] offsets,
+    Py_ssize_t first,
+    Py_ssize_t last,
+    const Py_ssize_t[::1] labels,
+    double[::1] starts,
+    double[:, ::1] moves,
+) noexcept nogil:
+    """Count the starts and moves of some sequences."""
+    cdef Py_ssize_t s, t
+    for s in range(first, last):
+        starts[labels[offsets[s]]] += 1.0
+        for t in range(offsets[s] + 1, offsets[s + 1]):
+            moves[labels[t - 1], labels[t]] += 1.0
+
+
+cdef void keep_open(
+    const double[::1] open_starts,
+    const double[:, ::1] open_moves,
+    double[::1] starts,
+    double[:, ::1] moves,
+) noexcept nogil:
+    """Keep what the topology allows: half a step more per row leaves it possible."""
+    cdef Py_ssize_t size = starts.shape[0], i, j
+    cdef double share
+    for i in range(size):
+        starts[i] = starts[i] + 1.0 / size if open_starts[i] > 0 else 0.0
+        share = 0.0
+        for j in range(size):
+            share += open_moves[i, j]
+        for j in range(size):
+            moves[i, j] = (moves[i, j] + 0.5 / share) * open_moves[i, j]
+
+
+def fill_updates(
+    moments,
+    const Py_ssize_t[::1] rows,
+    states,
+    prior,
+    double relevance,
+    double floor,
+    bint is_pooled,
+    const Py_ssize_t[::1] active,
+):
+    """M step of the states of several models, in place; matrices get no floor.
+
+    Parameters
+    ----------
+    moments : Moments
+        Expected moments, with a leading axis.
+
+    rows, active : ndarray of int of shape (n_active,)
+        Which rows of them belong to which models.
+
+    states, prior : tuple of ndarray
+        Means and covariances of all models, changed in place; what they shrink to, one
+        for each or one for all.
+
+    relevance : float
+        Weight of the prior in frames per state.
+
+    floor : float
+        Least variance.
+
+    is_pooled : bool
+        Whether covariances are pooled (over channels, or over states if they are full).
+    """
+    cdef double[:, :, ::1] means = states[0]
+    cdef const double[:, :, ::1] prior_means = prior[0]
+    cdef double* covars = changed_cells_of(states[1])
+    cdef const double* prior_covars = cells_of(prior[1])
+    cdef double[:, :, ::1] counts = moments.counts
+    cdef double[:, :, ::1] firsts = moments.firsts
+    cdef double* seconds = changed_cells_of(moments.seconds)
+    cdef Py_ssize_t n_components = means.shape[1], n_features = means.shape[2]
+    cdef bint is_full = states[1].ndim == 4
+    cdef Py_ssize_t n_cells = n_features * n_features if is_full else n_features
+    cdef Py_ssize_t n, m, row, stride = n_components * n_cells
+    cdef Sums sums
+    cdef States other
+    cdef double[::1] scratch = np.empty(2 * n_features + n_cells)
+    other.n_components, other.n_features = n_components, n_features
+    other.n_cells, other.is_full = n_cells, is_full
+    with nogil:
+        for n in range(rows.shape[0]):
+            m, row = active[n], min(active[n], prior_means.shape[0] - 1)
+            sums.counts = &counts[rows[n], 0, 0]
+            sums.firsts = &firsts[rows[n], 0, 0]
+            sums.seconds = seconds + rows[n] * stride
+            other.means = &prior_means[row, 0, 0]
+            other.covars = prior_covars + row * stride
+            if is_full:
+                full_update(
+                    &sums, &other, relevance, is_pooled, &means[m, 0, 0],
+                    covars + m * stride, &scratch[0],
+                )
+            else:
+                diag_update(
+                    &sums, &other, relevance, floor, is_pooled, &means[m, 0, 0],
+                    covars + m * stride,
+                )
+
+
+cdef void diag_update(
+    const Sums* sums,
+    const States* prior,
+    double relevance,
+    double floor,
+    bint is_pooled,
+    double* means,
+    double* covars,
+) noexcept nogil:
+    """Means and variances of the M step; floors are a constraint, not an addition."""
+    cdef Py_ssize_t size = prior.n_features, k, c, cell
+    cdef double spread, weight, total, gap, step, second
+    for k in range(prior.n_components):
+        spread = weight = 0.0
+        for c in range(size):
+            cell = k * size + c
+            total = sums.counts[cell] + relevance
+            if total < EMPTY_COUNT:
+                continue
+            gap = prior.means[cell] - means[cell]
+            step = (sums.firsts[cell] + relevance * gap) / total
+            second = sums.seconds[cell]
+            second += relevance * (prior.covars[cell] + gap * gap)
+            means[cell] += step
+            covars[cell] = max(second / total - step * step, floor)
+            spread += total * (second / total - step * step)
+            weight += total
+        if is_pooled and weight > 0:
+            for c in range(size):
+                covars[k * size + c] = max(spread / weight, floor)
+
+
+cdef void full_update(
+    const Sums* sums,
+    const States* prior,
+    double relevance,
+    bint is_pooled,
+    double* means,
+    double* covars,
+    double* scratch,
+) noexcept nogil:
+    """Means and covariance matrices of the M step, whatever their eigenvalues."""
+    cdef Py_ssize_t size = prior.n_features, n_cells = prior.n_cells, k, c, e, cell
+    cdef double* step = scratch
+    cdef double* gap = scratch + size
+    cdef double* shared = scratch + 2 * size
+    cdef double total, second, weight = 0.0
+    for c in range(n_cells):
+        shared[c] = 0.0
+    for k in range(prior.n_components):
+        total = sums.counts[k * size] + relevance
+        if total < EMPTY_COUNT:
+            continue
+        for c in range(size):
+            cell = k * size + c
+            gap[c] = prior.means[cell] - means[cell]
+            step[c] = (sums.firsts[cell] + relevance * gap[c]) / total
+            means[cell] += step[c]
+        for c in range(size):
+            for e in range(size):
+                cell = k * n_cells + c * size + e
+                second = sums.seconds[cell]
+                second += relevance * (prior.covars[cell] + gap[c] * gap[e])
+                covars[cell] = second / total - step[c] * step[e]
+                shared[c * size + e] += total * covars[cell]
+        weight += total
+    if is_pooled:
+        for k in range(prior.n_components):
+            for c in range(n_cells):
+                covars[k * n_cells + c] = shared[c] / weight
+
+
+def is_above(const double[:, :, ::1] covars, double floor):
+    """Return whether all eigenvalues of each matrix are above the floor."""
+    cdef Py_ssize_t size = covars.shape[1], n
+    cdef char[::1] above = np.empty(covars.shape[0], np.int8)
+    cdef double[:, ::1] lower = np.empty((size, size))
+    with nogil:
+        for n in range(covars.shape[0]):
+            above[n] = cholesky(&covars[n, 0, 0], floor, size, &lower[0, 0])
+    return np.asarray(above).astype(bool)
+
+
+def composed(const double[:, ::1] values, const double[:, :, ::1] vectors):
+    """Return symmetric matrices with given eigenvalues and eigenvectors.
+
+    Written out, as the rounding of a matrix product depends on how many there are.
+    """
+    cdef Py_ssize_t size = values.shape[1], n, r, c, e
+    cdef double[:, :, ::1] matrices = np.zeros((values.shape[0], size, size))
+    with nogil:
+        for n in range(values.shape[0]):
+            for c in range(size):
+                for e in range(c + 1):
+                    for r in range(size):
+                        matrices[n, c, e] += (
+                            values[n, r] * vectors[n, c, r] * vectors[n, e, r]
+                        )
+                    matrices[n, e, c] = matrices[n, c, e]
+    return np.asarray(matrices)
+
+
+def log_priors(states, prior, const Py_ssize_t[::1] active):
+    """Logarithms of the priors at the states of some models, per frame of relevance.
+
+    Parameters
+    ----------
+    states, prior : tuple of ndarray
+        Means and covariances of all models; what they shrink to, one for each or one
+        for all.
+
+    active : ndarray of int of shape (n_active,)
+        Which models.
+
+    Returns
+    -------
+    values : ndarray of shape (n_active,)
+        One per model, up to a constant.
+    """
+    cdef const double[:, :, ::1] means = states[0]
+    cdef const double[:, :, ::1] prior_means = prior[0]
+    cdef const double* covars = cells_of(states[1])
+    cdef const double* prior_covars = cells_of(prior[1])
+    cdef Py_ssize_t n_components = means.shape[1], n_features = means.shape[2]
+    cdef bint is_full = states[1].ndim == 4
+    cdef Py_ssize_t n_cells = n_features * n_features if is_full else n_features
+    cdef Py_ssize_t n, m, row, k
+    cdef double value
+    cdef double[:, ::1] scratch = np.empty((2, n_features * n_features))
+    cdef double[::1] values = np.empty(active.shape[0])
+    with nogil:
+        for n in range(active.shape[0]):
+            m, row = active[n], min(active[n], prior_means.shape[0] - 1)
+            value = 0.0
+            for k in range(n_components):
+                if is_full:
+                    value -= 0.5 * full_gap(
+                        &means[m, k, 0], covars + (m * n_components + k) * n_cells,
+                        &prior_means[row, k, 0],
+                        prior_covars + (row * n_components + k) * n_cells,
+                        n_features, &scratch[0, 0], &scratch[1, 0],
+                    )
+                else:
+                    value -= 0.5 * diag_gap(
+                        &means[m, k, 0], covars + (m * n_components + k) * n_cells,
+                        &prior_means[row, k, 0],
+                        prior_covars + (row * n_components + k) * n_cells,
+                        n_features,
+                    )
+            values[n] = value
+    return np.asarray(values)
+
+
+cdef double diag_gap(
+    const double* mean,
+    const double* covar,
+    const double* prior_mean,
+    const double* prior_covar,
+    Py_ssize_t size,
+) noexcept nogil:
+    """Minus twice the log prior of a state with diagonal covariance."""
+    cdef double value = 0.0, gap
+    cdef Py_ssize_t c
+    for c in range(size):
+        gap = prior_mean[c] - mean[c]
+        value += log(covar[c]) + (prior_covar[c] + gap * gap) / covar[c]
+    return value
+
+
+cdef double full_gap(
+    const double* mean,
+    const double* covar,
+    const double* prior_mean,
+    const double* prior_covar,
+    Py_ssize_t size,
+    double* whitener,
+    double* lower,
+) noexcept nogil:
+    """Minus twice the log prior of a state with full covariance."""
+    cdef double value = cholesky_whitener(covar, size, whitener, lower)
+    cdef double whitened
+    cdef Py_ssize_t r, c, e
+    for r in range(size):
+        whitened = 0.0
+        for c in range(r + 1):
+            whitened += whitener[r * size + c] * (prior_mean[c] - mean[c])
+            for e in range(r + 1):
+                value += (
+                    whitener[r * size + c] * whitener[r * size + e]
+                    * prior_covar[c * size + e]
+                )
+        value += whitened * whitened
+    return value

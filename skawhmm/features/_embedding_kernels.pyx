@@ -1,0 +1,120 @@
+"""Statistics of a sequence under a reference model; see `_embedding_blocks`."""
+
+import numpy as np
+
+from libc.math cimport copysign, fabs, sqrt
+
+from skawhmm.emissions._gaussian_densities cimport (
+    Frames,
+    add_diag_moments,
+    densities_size,
+    diag_log_density,
+    frame_count,
+)
+from skawhmm.numerics._forward_backward cimport passes, passes_size
+
+
+def add_statistics(
+    const double[:, ::1] frames, const double[:, ::1] seen, model, stats
+):
+    """Add the statistics of one sequence: one forward-backward pass.
+
+    Parameters
+    ----------
+    frames, seen : ndarray of shape (n_features, n_timesteps)
+        The sequence and its mask (empty if all is observed).
+
+    model : Model
+        The reference.
+
+    stats : Statistics
+        Receives the sums; arrays without the axis over sequences.
+    """
+    cdef const double[::1] startprob = model.startprob
+    cdef const double[:, ::1] transmat = model.transmat
+    cdef const double[:, ::1] means = model.states[0]
+    cdef const double[:, ::1] covars = model.states[1]
+    cdef double[:, ::1] occupancies = stats.occupancies
+    cdef double[:, :, ::1] counts = stats.counts
+    cdef double[:, :, ::1] firsts = stats.firsts
+    cdef double[:, :, ::1] seconds = stats.seconds
+    cdef double[:, ::1] moves = stats.moves
+    cdef Py_ssize_t n_components = means.shape[0], n_timesteps = frames.shape[1]
+    cdef Py_ssize_t n_parts = occupancies.shape[0], part, first, last, k
+    cdef double[:, :, ::1] rows = np.empty((3, n_components, n_timesteps))
+    cdef double[::1] room = np.empty(densities_size(n_components, frames.shape[0]))
+    cdef double[::1] scratch = np.empty(passes_size(n_components, n_timesteps))
+    cdef double* post = &rows[1, 0, 0]
+    cdef double* weights = &rows[2, 0, 0]
+    cdef Frames own
+    own.values, own.seen = &frames[0, 0], NULL
+    if seen.shape[0] > 0:
+        own.seen = &seen[0, 0]
+    own.n_features, own.stride = frames.shape[0], n_timesteps
+    own.n_frames = n_timesteps
+    with nogil:
+        diag_log_density(
+            &own, &means[0, 0], &covars[0, 0], n_components, &rows[0, 0, 0], &room[0]
+        )
+        passes(
+            &rows[0, 0, 0], n_timesteps, &startprob[0], &transmat[0, 0], n_components,
+            n_timesteps, post, &moves[0, 0], &scratch[0],
+        )
+        for part in range(n_parts):
+            first = part * n_timesteps // n_parts
+            last = ((part + 1) * n_timesteps + n_parts - 1) // n_parts
+            own.values, own.n_frames = &frames[0, first], last - first
+            if seen.shape[0] > 0:
+                own.seen = &seen[0, first]
+            for k in range(n_components):
+                fill_part(
+                    post + k * n_timesteps, n_timesteps, part, n_parts, first, last,
+                    weights + k * own.n_frames,
+                )
+                occupancies[part, k] += frame_count(
+                    weights + k * own.n_frames, own.n_frames
+                )
+            add_diag_moments(
+                &own, weights, own.n_frames, &means[0, 0], n_components,
+                &counts[part, 0, 0], &firsts[part, 0, 0], &seconds[part, 0, 0],
+            )
+
+
+cdef void fill_part(
+    const double* post,
+    Py_ssize_t n_timesteps,
+    Py_ssize_t part,
+    Py_ssize_t n_parts,
+    Py_ssize_t first,
+    Py_ssize_t last,
+    double* weights,
+) noexcept nogil:
+    """Fill the weights of the frames first to last in a part of a sequence.
+
+    The frame in which a part ends belongs to it by the share of its duration, so that
+    parts have equal weight at any length, down to one frame.
+    """
+    cdef Py_ssize_t begin = part * n_timesteps, end = begin + n_timesteps, t
+    cdef double overlap
+    for t in range(first, last):
+        weights[t - first] = post[t]
+        if t == first or t == last - 1:
+            overlap = min(n_parts * (t + 1), end) - max(n_parts * t, begin)
+            weights[t - first] *= overlap / n_parts
+
+
+def normalize_rows(double[:, ::1] rows):
+    """Take the signed square root of the entries, then divide rows by their length.
+
+    The length is then the root of the sum of absolute values. Rows of 0 stay.
+    """
+    cdef Py_ssize_t i, j
+    cdef double total
+    with nogil:
+        for i in range(rows.shape[0]):
+            total = 0.0
+            for j in range(rows.shape[1]):
+                total += fabs(rows[i, j])
+            for j in range(rows.shape[1]):
+                if total > 0:
+                    rows[i, j] = copysign(sqrt(fabs(rows[i, j]) / total), rows[i, j])

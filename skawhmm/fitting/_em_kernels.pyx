@@ -1,0 +1,119 @@
+"""Start and transition probabilities of many models in one loop; see `_em`."""
+
+import numpy as np
+
+cdef extern from *:
+    """
+    /* A state with less than this many expected moves keeps its row. */
+    #define EMPTY_COUNT 1e-8
+    /* Transition probabilities below this are 0: their powers would leave the range. */
+    #define LEAST_TRANSITION 1e-100
+    """
+    const double EMPTY_COUNT
+    const double LEAST_TRANSITION
+
+
+def update_chains(
+    expected,
+    const Py_ssize_t[::1] rows,
+    chains,
+    priors,
+    Py_ssize_t n_mix,
+    double relevance,
+    const Py_ssize_t[::1] active,
+):
+    """Start and transition probabilities of the M step of several models, in place.
+
+    Parameters
+    ----------
+    expected : tuple of ndarray
+        Starts and moves, with a leading axis.
+
+    rows, active : ndarray of int of shape (n_active,)
+        Which rows of them belong to which models.
+
+    chains, priors : tuple of ndarray
+        Start and transition probabilities of a stack of models, changed in place; and
+        what they shrink to, one for each or one for all.
+
+    n_mix : int
+        Gaussians per state, which are entered in fixed proportions.
+
+    relevance : float
+        Weight of the prior, in starts and steps per state.
+    """
+    cdef const double[:, ::1] starts = expected[0]
+    cdef const double[:, :, ::1] moves = expected[1]
+    cdef double[:, ::1] startprobs = chains[0]
+    cdef double[:, :, ::1] transmats = chains[1]
+    cdef const double[:, ::1] prior_starts = priors[0]
+    cdef const double[:, :, ::1] prior_moves = priors[1]
+    cdef Py_ssize_t size = startprobs.shape[1], n, m, row, prior, i, j
+    # The start is the last row.
+    cdef double[:, ::1] counts = np.empty((size + 1, size))
+    cdef double[::1] portions = np.empty(size)
+    with nogil:
+        for n in range(rows.shape[0]):
+            m, row = active[n], rows[n]
+            prior = min(m, prior_starts.shape[0] - 1)
+            for j in range(size):
+                counts[size, j] = starts[row, j] + relevance * prior_starts[prior, j]
+                for i in range(size):
+                    counts[i, j] = moves[row, i, j] + (
+                        relevance * prior_moves[prior, i, j]
+                    )
+            if n_mix > 1:
+                tie_mixtures(counts, n_mix, portions)
+            for i in range(size):
+                fill_law(&counts[i, 0], size, True, &transmats[m, i, 0])
+            fill_law(&counts[size, 0], size, False, &startprobs[m, 0])
+
+
+cdef void fill_law(
+    const double* counts, Py_ssize_t size, bint may_stay, double* law
+) noexcept nogil:
+    """Fill a law with the shares of counts; with too few it may stay as it was."""
+    cdef double total = 0.0, kept = 0.0
+    cdef Py_ssize_t j
+    for j in range(size):
+        total += counts[j]
+    for j in range(size):
+        if not (may_stay and total < EMPTY_COUNT):
+            law[j] = counts[j] / total
+        if law[j] < LEAST_TRANSITION:
+            law[j] = 0.0
+        kept += law[j]
+    for j in range(size):
+        law[j] /= kept
+
+
+cdef void tie_mixtures(
+    double[:, ::1] counts, Py_ssize_t n_mix, double[::1] portions
+) noexcept nogil:
+    """Change counts to what they are if components are entered in fixed proportions.
+
+    The rows are those of the components, and the start.
+    """
+    cdef Py_ssize_t size = portions.shape[0], n_states = size // n_mix
+    cdef Py_ssize_t state, other, i, j, first, top, bottom
+    cdef double total
+    for j in range(size):
+        portions[j] = 0.0
+        for i in range(size + 1):
+            portions[j] += counts[i, j]
+    for state in range(n_states):
+        first, total = state * n_mix, 0.0
+        for j in range(first, first + n_mix):
+            total += portions[j]
+        for j in range(first, first + n_mix):
+            portions[j] = portions[j] / total if total > 0 else 1.0 / n_mix
+    for other in range(n_states + 1):
+        top, bottom = other * n_mix, min((other + 1) * n_mix, size + 1)
+        for state in range(n_states):
+            first, total = state * n_mix, 0.0
+            for i in range(top, bottom):
+                for j in range(first, first + n_mix):
+                    total += counts[i, j]
+            for i in range(top, bottom):
+                for j in range(first, first + n_mix):
+                    counts[i, j] = total * portions[j]

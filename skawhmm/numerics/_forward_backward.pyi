@@ -1,0 +1,20 @@
+from numpy import ndarray
+
+from skawhmm.numerics._jit_forward_backward import window as window
+
+def fill_exp(gaps: ndarray, out: ndarray) -> None: ...
+def log_likelihood_of(
+    logs: ndarray, startprob: ndarray, transmat: ndarray
+) -> float: ...
+def forward_backward(
+    logs: ndarray, startprob: ndarray, transmat: ndarray, post: ndarray, moves: ndarray
+) -> float: ...
+def forward_backward_each(
+    logs: ndarray,
+    offsets: ndarray,
+    startprob: ndarray,
+    transmat: ndarray,
+    post: ndarray,
+    starts: ndarray,
+    moves: ndarray,
+) -> float: ...
