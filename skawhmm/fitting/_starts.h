@@ -1,32 +1,18 @@
-#include "_vector.h"
-
-/* Scrambled bits of an integer, as in the splitmix64 generator. */
 #include <stdint.h>
 
+#include "_rows.h"
+
+/* Constants of the splitmix64 generator. */
 #define STEP UINT64_C(0x9E3779B97F4A7C15)
 #define MIX_A UINT64_C(0xBF58476D1CE4E5B9)
 #define MIX_B UINT64_C(0x94D049BB133111EB)
 
+/* Bits of an integer, scrambled. */
 static inline uint64_t scrambled(uint64_t value)
 {
     value = (value ^ (value >> 30)) * MIX_A;
     value = (value ^ (value >> 27)) * MIX_B;
     return value ^ (value >> 31);
-}
-
-/* Channels that a loop over frames reads at once. */
-#define ROWS 4
-
-INTO_VECTOR double row_sum(const double *restrict row, ptrdiff_t size)
-{
-    double sums[LANES] = {0};
-    ptrdiff_t t = 0;
-    for (; t + LANES <= size; t += LANES)
-        for (int lane = 0; lane < LANES; lane++)
-            sums[lane] += row[t + lane];
-    for (int lane = 0; t + lane < size; lane++)
-        sums[lane] += row[t + lane];
-    return lane_sum(sums);
 }
 
 VECTOR
@@ -52,42 +38,10 @@ static void fill_squared_lengths(
     }
 }
 
-INTO_VECTOR void closeness(
-    const double *restrict points,
-    const double *restrict center,
-    ptrdiff_t n_features,
-    ptrdiff_t n_frames,
-    double *restrict out)
-{
-    double length = 0.0;
-    ptrdiff_t c = 0;
-    for (ptrdiff_t k = 0; k < n_features; k++)
-        length += center[k] * center[k];
-    for (ptrdiff_t t = 0; t < n_frames; t++)
-        out[t] = -length;
-    for (; c + ROWS <= n_features; c += ROWS) {
-        const double *restrict row_0 = points + c * n_frames;
-        const double *restrict row_1 = row_0 + n_frames;
-        const double *restrict row_2 = row_1 + n_frames;
-        const double *restrict row_3 = row_2 + n_frames;
-        const double weight_0 = 2 * center[c], weight_1 = 2 * center[c + 1];
-        const double weight_2 = 2 * center[c + 2], weight_3 = 2 * center[c + 3];
-        for (ptrdiff_t t = 0; t < n_frames; t++)
-            out[t] += (weight_0 * row_0[t] + weight_1 * row_1[t]) +
-                      (weight_2 * row_2[t] + weight_3 * row_3[t]);
-    }
-    for (; c < n_features; c++) {
-        const double *restrict row = points + c * n_frames;
-        const double weight = 2 * center[c];
-        for (ptrdiff_t t = 0; t < n_frames; t++)
-            out[t] += weight * row[t];
-    }
-}
-
 /* Squared lengths of the frames less their squared distances to each of the centers.
  *
  * Which of several centers is the nearest depends on nothing else, and it takes a third
- * of the operations. */
+ * of the operations. `doubled` is scratch of the size of a center. */
 VECTOR
 static void fill_closenesses(
     const double *restrict points,
@@ -95,14 +49,24 @@ static void fill_closenesses(
     ptrdiff_t n_centers,
     ptrdiff_t n_features,
     ptrdiff_t n_frames,
+    double *restrict doubled,
     double *restrict out)
 {
-    for (ptrdiff_t k = 0; k < n_centers; k++)
-        closeness(points, centers + k * n_features, n_features, n_frames, out + k * n_frames);
+    for (ptrdiff_t k = 0; k < n_centers; k++) {
+        const double *restrict center = centers + k * n_features;
+        double *restrict row = out + k * n_frames, length = 0.0;
+        for (ptrdiff_t c = 0; c < n_features; c++) {
+            doubled[c] = 2.0 * center[c];
+            length += center[c] * center[c];
+        }
+        for (ptrdiff_t t = 0; t < n_frames; t++)
+            row[t] = -length;
+        add_weighted_rows(points, n_frames, doubled, n_features, n_frames, row);
+    }
 }
 
-/* Turn closenesses into squared distances to the nearest center so far, with one more
- * center; return their sum. */
+/* Turn closenesses to one more center into squared distances to the nearest center;
+ * return their sum. */
 VECTOR
 static double lower_nearest(
     const double *restrict lengths,
@@ -119,7 +83,7 @@ static double lower_nearest(
 }
 
 /* Label every frame by its best score, the first of equal ones; return how many labels
- * changed. `top` is scratch. */
+ * changed. `top` and `fresh` are scratch of the size of the labels. */
 VECTOR
 static ptrdiff_t assign(
     const double *restrict scores,
@@ -150,7 +114,7 @@ static ptrdiff_t assign(
 }
 
 /* Mean of the frames that have a label; return how many those are. If there are none the
- * mean is left as it is. `member` is scratch. */
+ * mean is left as it is. `member` is scratch of the size of the labels. */
 VECTOR
 static double fill_mean(
     const double *restrict points,
@@ -164,16 +128,7 @@ static double fill_mean(
     for (ptrdiff_t t = 0; t < n_frames; t++)
         member[t] = labels[t] == label ? 1.0 : 0.0;
     const double count = row_sum(member, n_frames);
-    for (ptrdiff_t c = 0; count > 0 && c < n_features; c++) {
-        const double *restrict row = points + c * n_frames;
-        double sums[LANES] = {0};
-        ptrdiff_t t = 0;
-        for (; t + LANES <= n_frames; t += LANES)
-            for (int lane = 0; lane < LANES; lane++)
-                sums[lane] += member[t + lane] * row[t + lane];
-        for (int lane = 0; t + lane < n_frames; lane++)
-            sums[lane] += member[t + lane] * row[t + lane];
-        mean[c] = lane_sum(sums) / count;
-    }
+    for (ptrdiff_t c = 0; count > 0 && c < n_features; c++)
+        mean[c] = row_product(member, points + c * n_frames, n_frames) / count;
     return count;
 }

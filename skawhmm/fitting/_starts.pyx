@@ -25,6 +25,7 @@ cdef extern from "fitting/_starts.h" nogil:
     const uint64_t STEP
     const uint64_t MIX_A
     const uint64_t MIX_B
+    Py_ssize_t longest_range(const Py_ssize_t* bounds, Py_ssize_t n_ranges)
     uint64_t scrambled(uint64_t value)
     double total_of(const double* row, Py_ssize_t size)
     void fill_squared_lengths(
@@ -36,6 +37,7 @@ cdef extern from "fitting/_starts.h" nogil:
         Py_ssize_t n_centers,
         Py_ssize_t n_features,
         Py_ssize_t n_frames,
+        double* doubled,
         double* out,
     )
     double lower_nearest(
@@ -199,9 +201,10 @@ cdef struct Work:
     double* lengths
     Py_ssize_t n_features
     Py_ssize_t n_frames
-    # Centers, one of them, and closeness of every frame to each.
+    # Centers, one of them, twice that, and closeness of every frame to each.
     double* centers
     double* center
+    double* doubled
     double* scores
     # One number per frame, for passing use.
     double* nearest
@@ -216,7 +219,7 @@ def make_work(n_features, n_frames, n_clusters):
     """Return the scratch arrays of a range of at most so many frames."""
     n_features, n_frames = max(n_features, 1), max(n_frames, 1)
     frames = np.empty((n_features + n_clusters + 4, n_frames))
-    centers = np.empty((n_clusters + 1, n_features))
+    centers = np.empty((n_clusters + 2, n_features))
     return frames, centers, np.empty((2, n_frames), np.intp)
 
 
@@ -225,11 +228,12 @@ cdef Work work_of(
 ) noexcept nogil:
     """The arrays of `make_work` as the kernels read them."""
     cdef Work work
-    cdef Py_ssize_t n_clusters = centers.shape[0] - 1
+    cdef Py_ssize_t n_clusters = centers.shape[0] - 2
     work.lengths, work.nearest = &frames[0, 0], &frames[1, 0]
     work.best, work.trial = &frames[2, 0], &frames[3, 0]
     work.scores, work.points = &frames[4, 0], &frames[4 + n_clusters, 0]
-    work.center, work.centers = &centers[0, 0], &centers[1, 0]
+    work.center, work.doubled = &centers[0, 0], &centers[1, 0]
+    work.centers = &centers[2, 0]
     work.labels, work.before = &labels[0, 0], &labels[1, 0]
     work.n_features = work.n_frames = 0
     return work
@@ -283,7 +287,8 @@ cdef void spread_centers(
             for c in range(n_features):
                 work.center[c] = work.points[c * n_frames + candidate]
             fill_closenesses(
-                work.points, work.center, 1, n_features, n_frames, work.trial
+                work.points, work.center, 1, n_features, n_frames, work.doubled,
+                work.trial,
             )
             # A frame is not drawn twice, however its distance to itself is rounded.
             work.trial[candidate] = work.lengths[candidate]
@@ -336,7 +341,7 @@ cdef void cluster(Py_ssize_t n_clusters, uint64_t* state, Work* work) noexcept n
     for rounds in range(MAX_ROUNDS):
         fill_closenesses(
             work.points, work.centers, n_clusters, work.n_features, n_frames,
-            work.scores,
+            work.doubled, work.scores,
         )
         n_changed = assign(
             work.scores, n_clusters, n_frames, work.trial, work.before, work.labels
@@ -372,20 +377,16 @@ def kmeans_starts(
     labels : ndarray of int of shape (n_candidates, n_frames)
         Receives as many labellings as it has rows.
     """
-    cdef Py_ssize_t i, r
-    frames, centers, found = make_work(points.shape[0], longest(bounds), n_states)
+    cdef Py_ssize_t n_ranges = bounds.shape[0] - 1, i, r
+    cdef Py_ssize_t longest = longest_range(&bounds[0], n_ranges)
+    frames, centers, found = make_work(points.shape[0], longest, n_states)
     cdef Work work = work_of(frames, centers, found)
     with nogil:
-        for i in range(bounds.shape[0] - 1):
+        for i in range(n_ranges):
             take_range(points, bounds[i], bounds[i + 1], &work)
             for r in range(labels.shape[0]):
                 cluster(n_states, &states[i], &work)
                 put_labels(&work, bounds[i], labels[r])
-
-
-def longest(bounds):
-    """Length of the longest range."""
-    return int(np.diff(bounds).max(initial=0))
 
 
 cdef void put_labels(
@@ -407,16 +408,17 @@ def split_starts(
 
     The parameters are those of `kmeans_starts`; labels come in as those of states.
     """
-    cdef Py_ssize_t i, r, k, n_states
-    frames, centers, found = make_work(points.shape[0], longest(bounds), n_mix)
+    cdef Py_ssize_t n_ranges = bounds.shape[0] - 1, i, r, k, n_states
+    cdef Py_ssize_t longest = longest_range(&bounds[0], n_ranges)
+    frames, centers, found = make_work(points.shape[0], longest, n_mix)
     cdef Work work = work_of(frames, centers, found)
-    cdef Py_ssize_t[::1] members = np.empty(longest(bounds), np.intp)
+    cdef Py_ssize_t[::1] members = np.empty(longest, np.intp)
     cdef Py_ssize_t[::1] distinct = np.empty(max(n_mix, 1), np.intp)
     cdef Py_ssize_t[::1] before = np.empty(points.shape[1], np.intp)
     with nogil:
         for r in range(labels.shape[0]):
             before[:] = labels[r]
-            for i in range(bounds.shape[0] - 1):
+            for i in range(n_ranges):
                 n_states = 0
                 for k in range(bounds[i], bounds[i + 1]):
                     n_states = max(n_states, before[k] + 1)
@@ -486,15 +488,17 @@ def segment_starts(
     The sequences between the `offsets` are each cut into all states; the ranges between
     the `bounds` hold one or more of them.
     """
-    cdef Py_ssize_t n_offsets = offsets.shape[0], first, last = 0, i, r
-    frames, centers, found = make_work(points.shape[0], longest(bounds), n_states)
+    cdef Py_ssize_t n_ranges = bounds.shape[0] - 1, n_sequences = offsets.shape[0] - 1
+    cdef Py_ssize_t first, last = 0, i, r
+    cdef Py_ssize_t longest = longest_range(&bounds[0], n_ranges)
+    frames, centers, found = make_work(points.shape[0], longest, n_states)
     cdef Work work = work_of(frames, centers, found)
     cdef double[::1] values = np.empty(n_states)
-    cdef unsigned char[:, ::1] stepped = np.empty((longest(bounds), n_states), np.uint8)
+    cdef unsigned char[:, ::1] stepped = np.empty((longest, n_states), np.uint8)
     with nogil:
-        for i in range(bounds.shape[0] - 1):
+        for i in range(n_ranges):
             first = last
-            while last < n_offsets - 1 and offsets[last] < bounds[i + 1]:
+            while last < n_sequences and offsets[last] < bounds[i + 1]:
                 last += 1
             take_range(points, bounds[i], bounds[i + 1], &work)
             for r in range(labels.shape[0]):
@@ -541,7 +545,8 @@ cdef void segment(
         memcpy(work.before, work.labels, n_frames * sizeof(Py_ssize_t))
         move_centers(n_states, work)
         fill_closenesses(
-            work.points, work.centers, n_states, work.n_features, n_frames, work.scores
+            work.points, work.centers, n_states, work.n_features, n_frames,
+            work.doubled, work.scores,
         )
         for s in range(offsets.shape[0] - 1):
             segment_path(
