@@ -9,10 +9,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from skawhmm.emissions._contract import Model
-from skawhmm.utils._compile import KERNEL, REORDERED
+from skawhmm.fitting._coordinates_kernels import (
+    channel_summaries,
+    second_moments,
+    standardized_rows,
+    whitened_rows,
+)
 
 # A channel whose range is below this share of its size is constant up to rounding.
 CONSTANT_RANGE = 8 * np.finfo(float).eps
@@ -132,122 +136,6 @@ class Coordinates:
             np.broadcast_to(model.transmat, shape + model.transmat.shape).copy(),
             (np.ascontiguousarray(means), np.ascontiguousarray(covars)),
         )
-
-
-@njit(**REORDERED)
-def row_summary(row):
-    """Sum, least and greatest value and number of the values that are not NaN."""
-    total, low, high, count = 0.0, np.inf, -np.inf, 0
-    for value in row:
-        seen = not np.isnan(value)
-        total += value if seen else 0.0
-        low = min(low, value if seen else np.inf)
-        high = max(high, value if seen else -np.inf)
-        count += seen
-    return total, low, high, count
-
-
-@njit(**REORDERED)
-def row_spread(row, centre):
-    """Sum of squared gaps of the values that are not NaN."""
-    total = 0.0
-    for value in row:
-        gap = 0.0 if np.isnan(value) else value - centre
-        total += gap * gap
-    return total
-
-
-@njit(**KERNEL)
-def channel_summaries(channels, offsets):
-    """Means, variances, least and greatest values and counts of all channels.
-
-    Parameters
-    ----------
-    channels : ndarray of shape (n_features, n_timesteps)
-        Frames channel by channel, NaN where not observed.
-
-    offsets : ndarray of shape (n_sequences + 1,)
-        Where the sequences begin and end.
-
-    Returns
-    -------
-    summaries : ndarray of shape (5, n_sequences, n_features)
-        In the order above.
-    """
-    n_sequences, n_features = offsets.shape[0] - 1, channels.shape[0]
-    summaries = np.zeros((5, n_sequences, n_features))
-    for c in range(n_features):
-        for s in range(n_sequences):
-            row = channels[c, offsets[s] : offsets[s + 1]]
-            total, low, high, count = row_summary(row)
-            summaries[2, s, c], summaries[3, s, c] = low, high
-            summaries[4, s, c] = count
-            if count > 0:
-                summaries[0, s, c] = total / count
-                summaries[1, s, c] = row_spread(row, total / count) / count
-    return summaries
-
-
-@njit(**REORDERED)
-def standardized_rows(channels, offsets, active, centre, scale):
-    """Chosen channels centred, scaled, NaN replaced by 0, and the mask of those.
-
-    The rows of `centre` and `scale` are those of the sequences; the last one is that of
-    all that follow.
-    """
-    result = np.empty((active.shape[0], channels.shape[1]))
-    complete = True
-    for i in range(active.shape[0]):
-        row, out = channels[active[i]], result[i]
-        for s in range(offsets.shape[0] - 1):
-            r = min(s, centre.shape[0] - 1)
-            shift, factor = centre[r, active[i]], 1 / scale[r, active[i]]
-            total = 0.0
-            for t in range(offsets[s], offsets[s + 1]):
-                out[t] = (row[t] - shift) * factor
-                total += out[t]
-            complete &= not np.isnan(total)
-    if complete:
-        return result, np.empty((0, 0))
-    seen = np.empty(result.shape)
-    for i in range(result.shape[0]):
-        for t in range(result.shape[1]):
-            unknown = np.isnan(result[i, t])
-            seen[i, t] = 0.0 if unknown else 1.0
-            result[i, t] = 0.0 if unknown else result[i, t]
-    return result, seen
-
-
-@njit(**REORDERED)
-def whitened_rows(z, offsets, bases):
-    """Every sequence between the offsets multiplied by its own matrix."""
-    result = np.zeros(z.shape)
-    for s in range(offsets.shape[0] - 1):
-        first, last = offsets[s], offsets[s + 1]
-        for r in range(z.shape[0]):
-            out = result[r, first:last]
-            for c in range(z.shape[0]):
-                weight = bases[min(s, bases.shape[0] - 1), r, c]
-                row = z[c, first:last]
-                for t in range(last - first):
-                    out[t] += weight * row[t]
-    return result
-
-
-@njit(**REORDERED)
-def second_moments(z, offsets):
-    """Mean products (n_sequences, n_features, n_features) of the channels."""
-    n_sequences, n_features = offsets.shape[0] - 1, z.shape[0]
-    moments = np.empty((n_sequences, n_features, n_features))
-    for s in range(n_sequences):
-        first, last = offsets[s], offsets[s + 1]
-        for c in range(n_features):
-            for e in range(c + 1):
-                row_c, row_e, total = z[c, first:last], z[e, first:last], 0.0
-                for t in range(last - first):
-                    total += row_c[t] * row_e[t]
-                moments[s, c, e] = moments[s, e, c] = total / (last - first)
-    return moments
 
 
 def channel_scales(channels, offsets, covariance_type):

@@ -246,7 +246,7 @@ def start_labels(points, offsets, bounds, n_states, n_candidates, options, run=0
         Seeds of the draws.
     """
     seeds = content_seeds(points, bounds, options.seed + 1000003 * run)
-    labels = np.empty((n_candidates, points.shape[1]), np.int64)
+    labels = np.empty((n_candidates, points.shape[1]), np.intp)
     states = seeds.copy()
     if options.topology == "ergodic":
         kmeans_starts(points, bounds, n_states, states, labels)
@@ -254,7 +254,7 @@ def start_labels(points, offsets, bounds, n_states, n_candidates, options, run=0
         segment_starts(points, offsets, bounds, n_states, states, labels)
     if options.n_mix > 1:
         split_starts(points, bounds, options.n_mix, states, labels)
-    return labels, seeds[:, 0]
+    return labels, seeds
 
 
 def given_start(data, labels, n_features, n_states, options):

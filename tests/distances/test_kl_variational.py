@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from skawhmm import KL, HMMBatch, hmm_distance, pairwise_hmm_distances
-from skawhmm.emissions._gaussian_divergences import state_divergences
+from skawhmm.emissions._gaussian_divergences import gaussian_divergences
 
 BOUND = KL(method="variational", symmetric=False)
 
@@ -45,8 +45,8 @@ def prepared_states(models):
 @pytest.mark.parametrize("n_features", [1, 2, 5])
 def test_divergences_of_states_are_those_of_gaussians(n_features):
     models = random_batch(0, (3, 3), n_features)
-    actual = np.empty((3, 3))
-    state_divergences(*prepared_states(models), 0, 1, actual)
+    pair = np.array([0]), np.array([1])
+    actual = gaussian_divergences(*prepared_states(models), *pair)[0]
     expected = [
         [
             gaussian_kl(

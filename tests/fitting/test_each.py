@@ -18,7 +18,7 @@ from skawhmm.fitting._parallel_fit import (
     state_weights,
 )
 from skawhmm.fitting._pooled import fit_pooled
-from skawhmm.fitting._starts import kmeans_labels, segment_labels
+from skawhmm.fitting._starts import kmeans_starts, segment_starts
 from skawhmm.models._inference import log_likelihood
 
 COVARIANCE_TYPES = ["diag", "full", "spherical", "tied"]
@@ -363,8 +363,10 @@ def test_kmeans_finds_clusters_and_empty_ones_are_filled(rng):
     truth = np.repeat(np.arange(4), 25)
     points = (centers[truth] + rng.normal(size=(100, 2))).T.copy()
     for seed in range(20):
-        labels = kmeans_labels(points, 4, np.array([seed], np.uint64))
-        pairs = set(zip(labels.tolist(), truth.tolist(), strict=True))
+        labels = np.empty((1, 100), int)
+        bounds, states = np.array([0, 100]), np.array([seed], np.uint64)
+        kmeans_starts(points, bounds, 4, states, labels)
+        pairs = set(zip(labels[0].tolist(), truth.tolist(), strict=True))
         assert len(pairs) == 4
 
 
@@ -376,9 +378,9 @@ def test_segments_are_the_best_cuts(rng):
         cost = sum(((p - p.mean(axis=1, keepdims=True)) ** 2).sum() for p in parts)
         if cost < best:
             best, cuts = cost, (a, b)
-    state = np.array([0], np.uint64)
-    labels = segment_labels(points, np.array([0, 12]), 3, state, True)
-    assert_array_equal(labels, np.repeat([0, 1, 2], np.diff([0, *cuts, 12])))
+    labels, bounds = np.empty((1, 12), int), np.array([0, 12])
+    segment_starts(points, bounds, bounds, 3, np.array([0], np.uint64), labels)
+    assert_array_equal(labels[0], np.repeat([0, 1, 2], np.diff([0, *cuts, 12])))
 
 
 def check_valid(fit, n_features):

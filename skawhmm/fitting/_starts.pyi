@@ -1,0 +1,19 @@
+from numpy import ndarray
+
+def content_seeds(points: ndarray, bounds: ndarray, seed: int) -> ndarray: ...
+def distinct_count(points: ndarray, first: int, last: int, limit: int) -> int: ...
+def distinct_counts(points: ndarray, bounds: ndarray, limit: int) -> ndarray: ...
+def kmeans_starts(
+    points: ndarray, bounds: ndarray, n_states: int, states: ndarray, labels: ndarray
+) -> None: ...
+def split_starts(
+    points: ndarray, bounds: ndarray, n_mix: int, states: ndarray, labels: ndarray
+) -> None: ...
+def segment_starts(
+    points: ndarray,
+    offsets: ndarray,
+    bounds: ndarray,
+    n_states: int,
+    states: ndarray,
+    labels: ndarray,
+) -> None: ...
