@@ -45,7 +45,9 @@ def folders_of_a_kernel(path):
     return re.findall(r"^\s*from skawhmm\.(\w+)[\w.]* c?import", text, re.MULTILINE)
 
 
-@pytest.mark.parametrize("path", FILES + KERNELS, ids=lambda p: str(p.relative_to(HOME)))
+@pytest.mark.parametrize(
+    "path", FILES + KERNELS, ids=lambda p: str(p.relative_to(HOME))
+)
 def test_imports_come_from_earlier_folders(path):
     folder = path.relative_to(HOME).with_suffix("").parts[0]
     imported = imported_folders if path.suffix == ".py" else folders_of_a_kernel
