@@ -17,7 +17,7 @@ from functools import cached_property
 
 import numpy as np
 
-from skawhmm.emissions._gaussian_costs_kernels import add_squared_gaps, rotated_spreads
+from skawhmm.emissions._gaussian_costs_kernels import add_squared_gaps, vector_spreads
 
 # Where the difference of traces is below this share of them, half its digits or more
 # are lost, and the distance is taken from the residual of the best rotation instead.
@@ -26,8 +26,9 @@ REFINED_SHARE = 1e-6
 # A residual below this share of the factors' norms is rounding of the rotation.
 ROTATION_ROUNDING = 1e-13
 
-# Past this size LAPACK's singular values are faster than Jacobi rotations.
-MAX_ROTATED_FEATURES = 24
+# Up to this size singular values are found for many matrices side by side, which is
+# faster than a call of LAPACK for each.
+MAX_VECTOR_FEATURES = 24
 
 # Matrices given to LAPACK at once, to bound the memory of their products.
 LAPACK_BATCH = 512
@@ -44,11 +45,14 @@ def add_squared_spreads(roots, masks, left, right, index_a, index_b, cost):
     masks, left, right, index_a, index_b, cost : ndarray
         As in `add_squared_gaps`.
     """
-    spread = np.empty(cost.shape)
-    traces = np.empty(cost.shape)
-    rotated = roots.shape[-1] <= MAX_ROTATED_FEATURES
-    fill = rotated_spreads if rotated else _decomposed
-    fill(roots, masks, left, right, index_a, index_b, spread, traces)
+    pairs = roots, masks, left, right, index_a, index_b
+    spread, traces = np.empty(cost.shape), np.empty(cost.shape)
+    if roots.shape[-1] <= MAX_VECTOR_FEATURES:
+        vector_spreads(*pairs, spread, traces)
+        cells = np.nonzero(np.isnan(spread) & np.isfinite(traces))
+    else:
+        cells = np.indices(spread.shape).reshape(3, -1)
+    _fill_by_lapack(np.array(cells), *pairs, spread, traces)
     close = np.argwhere(spread <= REFINED_SHARE * traces)
     for first in range(0, len(close), LAPACK_BATCH):
         pair, i, j = close[first : first + LAPACK_BATCH].T
@@ -71,9 +75,8 @@ def _residuals(roots_a, roots_b):
     return np.where(squared <= rounding, 0.0, squared)
 
 
-def _decomposed(roots, masks, left, right, index_a, index_b, spread, traces):
-    """Fill the covariance terms and the sums of traces, by LAPACK."""
-    cells = np.indices(spread.shape).reshape(3, -1)
+def _fill_by_lapack(cells, roots, masks, left, right, index_a, index_b, spread, traces):
+    """Fill the covariance terms and the sums of traces of some cells."""
     for first in range(0, cells.shape[1], LAPACK_BATCH):
         pair, i, j = cells[:, first : first + LAPACK_BATCH]
         common = (masks[index_a[pair]] * masks[index_b[pair]])[:, :, None]

@@ -9,7 +9,7 @@ def add_squared_gaps(
     index_b: ndarray,
     cost: ndarray,
 ) -> None: ...
-def rotated_spreads(
+def vector_spreads(
     roots: ndarray,
     masks: ndarray,
     left: ndarray,

@@ -3,7 +3,7 @@
 import numpy as np
 
 cdef extern from "emissions/_gaussian_costs_kernels.h" nogil:
-    const int ROTATED
+    const int MATRICES
     void add_gaps(
         const double* a,
         const double* b,
@@ -12,8 +12,17 @@ cdef extern from "emissions/_gaussian_costs_kernels.h" nogil:
         Py_ssize_t size,
         double* cost,
     )
+    double fill_lane(
+        const double* root_a,
+        const double* root_b,
+        const double* mask_a,
+        const double* mask_b,
+        Py_ssize_t size,
+        double* product,
+        double* lane,
+    )
     void nuclear_norms(
-        double* stack, Py_ssize_t size, double* norms, double* nuclear
+        double* stack, Py_ssize_t size, double* scratch, double* nuclear
     )
 
 
@@ -68,7 +77,7 @@ def add_squared_gaps(
             )
 
 
-def rotated_spreads(
+def vector_spreads(
     roots,
     masks,
     const Py_ssize_t[::1] left,
@@ -78,7 +87,10 @@ def rotated_spreads(
     double[:, :, ::1] spread,
     double[:, :, ::1] traces,
 ):
-    """Fill the covariance terms and the sums of traces, by Jacobi rotations."""
+    """Fill the covariance terms and the sums of traces, with a matrix in each lane.
+
+    A term that was not found, which is never seen, is NaN.
+    """
     cdef const double[:, :, :, ::1] factors = np.ascontiguousarray(roots)
     cdef const double[:, ::1] seen = np.ascontiguousarray(masks)
     cdef Py_ssize_t n_components = factors.shape[1], size = factors.shape[2]
@@ -86,58 +98,28 @@ def rotated_spreads(
     cdef Py_ssize_t n_tasks = left.shape[0] * n_cells
     cdef Py_ssize_t block, first, n, i, j, k
     cdef int lane, n_lanes
-    cdef double scale
-    cdef double[:, :, ::1] stack = np.zeros((size, size, ROTATED))
+    cdef double[:, :, ::1] stack = np.zeros((size, size, MATRICES))
     cdef double[:, ::1] product = np.empty((size, size))
-    cdef double[:, ::1] norms = np.empty((size, ROTATED))
-    cdef double[::1] nuclear = np.empty(ROTATED)
+    cdef double[:, :, ::1] scratch = np.empty((4, size, MATRICES))
+    cdef double[::1] nuclear = np.empty(MATRICES)
     with nogil:
-        for block in range((n_tasks + ROTATED - 1) // ROTATED):
-            first = block * ROTATED
-            n_lanes = <int>min(ROTATED, n_tasks - first)
+        for block in range((n_tasks + MATRICES - 1) // MATRICES):
+            first = block * MATRICES
+            n_lanes = <int>min(MATRICES, n_tasks - first)
             for lane in range(n_lanes):
                 n, k = (first + lane) // n_cells, (first + lane) % n_cells
                 i, j = k // n_components, k % n_components
-                traces[n, i, j] = cross_product(
+                traces[n, i, j] = fill_lane(
                     &factors[left[n], i, 0, 0], &factors[right[n], j, 0, 0],
                     &seen[index_a[n], 0], &seen[index_b[n], 0], size, &product[0, 0],
+                    &stack[0, 0, lane],
                 )
-                # Fourth powers follow: without the scale, tiny variances underflow.
-                scale = 1 / traces[n, i, j] if traces[n, i, j] > 0 else 0.0
-                for i in range(size):
-                    for j in range(size):
-                        stack[i, j, lane] = product[i, j] * scale
-            for lane in range(n_lanes, ROTATED):
+            for lane in range(n_lanes, MATRICES):
                 stack[:, :, lane] = 0.0
-            nuclear_norms(&stack[0, 0, 0], size, &norms[0, 0], &nuclear[0])
+            nuclear_norms(&stack[0, 0, 0], size, &scratch[0, 0, 0], &nuclear[0])
             for lane in range(n_lanes):
                 n, k = (first + lane) // n_cells, (first + lane) % n_cells
                 i, j = k // n_components, k % n_components
-                # Rounding can push the term of two equal states below zero.
-                spread[n, i, j] = traces[n, i, j] * max(1 - 2 * nuclear[lane], 0.0)
-
-
-cdef double cross_product(
-    const double* root_a,
-    const double* root_b,
-    const double* mask_a,
-    const double* mask_b,
-    Py_ssize_t size,
-    double* product,
-) noexcept nogil:
-    """Write the product of two factors on common features; return both traces' sum."""
-    cdef Py_ssize_t f, p, k
-    cdef const double* row_a
-    cdef const double* row_b
-    cdef double traces = 0.0
-    for k in range(size * size):
-        product[k] = 0.0
-    for f in range(size):
-        if mask_a[f] * mask_b[f] == 0:
-            continue
-        row_a, row_b = root_a + f * size, root_b + f * size
-        for p in range(size):
-            traces += row_a[p] * row_a[p] + row_b[p] * row_b[p]
-            for k in range(size):
-                product[p * size + k] += row_a[p] * row_b[k]
-    return traces
+                # Rounding can push the term of two equal states below zero; of NaN the
+                # maximum is NaN.
+                spread[n, i, j] = traces[n, i, j] * max(0.0, 1 - 2 * nuclear[lane])

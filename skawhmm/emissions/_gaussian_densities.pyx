@@ -2,13 +2,6 @@
 
 from libc.math cimport NAN, log, sqrt
 
-from skawhmm.emissions._jit_gaussian_densities import (
-    add_products,
-    add_projection,
-    add_squares,
-    row_sum,
-)
-
 cdef extern from "emissions/_gaussian_densities.h" nogil:
     const int LANES
     const int TIME_BLOCK

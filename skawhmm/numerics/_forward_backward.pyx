@@ -8,8 +8,6 @@ import numpy as np
 
 from libc.math cimport INFINITY, exp, isfinite, log
 
-from skawhmm.numerics._jit_forward_backward import window
-
 cdef extern from "numerics/_forward_backward.h" nogil:
     const double SAFE_TRANSITION
     const double SMALL_LOG

@@ -12,7 +12,6 @@ PACKAGES = (
     "scikit-learn",
     "joblib",
     "POT",
-    "numba",
     "hmmlearn",
     "tqdm",
     "matplotlib",

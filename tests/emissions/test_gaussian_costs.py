@@ -7,9 +7,10 @@ from scipy.stats import special_ortho_group
 import skawhmm.emissions._gaussian_costs as ground_cost
 from skawhmm import HMMBatch
 from skawhmm.emissions._gaussian import Gaussian
+from skawhmm.emissions._gaussian_costs_kernels import vector_spreads
 
-# Both sides of the size where LAPACK takes over from Jacobi rotations.
-SIZES = [1, 2, 3, 8, ground_cost.MAX_ROTATED_FEATURES, 25, 33]
+# Both sides of the size where LAPACK takes over from loops over many matrices.
+SIZES = [1, 2, 3, 8, ground_cost.MAX_VECTOR_FEATURES, 25, 33]
 
 
 def squared_wasserstein(mean_a, covar_a, mean_b, covar_b):
@@ -200,6 +201,77 @@ def test_cost_is_symmetric(n_features, make_batch):
     costs = make_batch(2, 4, n_features, "full").emission.ground_costs()
     zero, one = np.array([0]), np.array([1])
     assert_allclose(costs.cross(zero, one)[0], costs.cross(one, zero)[0].T, rtol=1e-12)
+
+
+def turned(rng, values):
+    """Matrices of given singular values."""
+    left, right = np.linalg.qr(rng.normal(size=(2, *values.shape, values.shape[1])))[0]
+    return (left * values[:, None]) @ right
+
+
+def in_blocks(rng, n, coupling):
+    matrices = rng.normal(size=(60, n, n))
+    matrices[:, : n // 2, n // 2 :] *= coupling
+    matrices[:, n // 2 :, : n // 2] *= coupling
+    return matrices
+
+
+# What iterations for singular values stumble over: none, few, equal, nearly equal, of
+# many sizes, and matrices that fall apart or nearly do.
+MATRICES = {
+    "any": lambda rng, n: rng.normal(size=(60, n, n)),
+    "zero": lambda _, n: np.zeros((60, n, n)),
+    "one value": lambda rng, n: turned(rng, rng.random((60, n)) * (np.arange(n) < 1)),
+    "two values": lambda rng, n: turned(rng, rng.random((60, n)) * (np.arange(n) < 2)),
+    "diagonal": lambda rng, n: rng.random((60, n, 1)) * np.eye(n),
+    "equal": lambda rng, n: turned(rng, np.ones((60, n))),
+    "nearly equal": lambda rng, n: turned(rng, 1 + 1e-8 * rng.random((60, n))),
+    "pairs": lambda rng, n: turned(rng, rng.random((60, n))[:, np.arange(n) // 2]),
+    "many sizes": lambda rng, n: turned(rng, 10.0 ** rng.uniform(-20, 0, (60, n))),
+    "graded": lambda rng, n: (
+        10.0 ** rng.uniform(-12, 0, (60, n, 1))
+        * rng.normal(size=(60, n, n))
+        * 10.0 ** rng.uniform(-12, 0, (60, 1, n))
+    ),
+    "blocks": lambda rng, n: in_blocks(rng, n, 0.0),
+    "nearly blocks": lambda rng, n: in_blocks(rng, n, 1e-9),
+    "whole": lambda rng, n: rng.integers(-1, 2, (60, n, n)) + 0.0,
+}
+
+
+@pytest.mark.parametrize("n_features", [1, 2, 3, 5, 8, 17, 24])
+@pytest.mark.parametrize("kind", MATRICES)
+def test_covariance_terms_against_singular_values(kind, n_features, rng):
+    # The factor of the other state is the unit matrix.
+    matrices = MATRICES[kind](rng, n_features)
+    n_pairs = len(matrices)
+    units = np.broadcast_to(np.eye(n_features), matrices.shape)
+    roots = np.concatenate([matrices, units])[:, None]
+    index = np.arange(n_pairs), n_pairs + np.arange(n_pairs)
+    spread, traces = np.full((2, n_pairs, 1, 1), np.nan)
+    masks = np.ones((2 * n_pairs, n_features))
+    vector_spreads(roots, masks, *index, *index, spread, traces)
+    values = np.linalg.svd(matrices, compute_uv=False)
+    expected = np.sum(values**2, axis=1) + n_features
+    assert_allclose(traces.ravel(), expected, rtol=1e-13)
+    error = spread.ravel() - (expected - 2 * values.sum(axis=1))
+    assert np.abs(error / expected).max() < 3e-15
+
+
+@pytest.mark.parametrize("n_features", [3, 8])
+def test_terms_that_were_not_found_are_left_to_lapack(
+    n_features, make_batch, monkeypatch
+):
+    costs = make_batch(4, 3, n_features, "full").emission.ground_costs()
+    index = np.arange(4), np.array([1, 2, 3, 0])
+    expected = costs.cross(*index)
+
+    def lossy(*arguments):
+        vector_spreads(*arguments)
+        arguments[-2][1:, ::2] = np.nan
+
+    monkeypatch.setattr(ground_cost, "vector_spreads", lossy)
+    assert_allclose(costs.cross(*index), expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize("n_features", [2, 25])
