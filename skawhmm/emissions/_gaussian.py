@@ -160,11 +160,14 @@ class Gaussian(Emission):
 
     def scorer(self, startprobs, transmats, sizes):
         """Return a function that scores a checked sequence under some models."""
-        parts = self._factored, startprobs, transmats, sizes
+        densities = self._factored
 
         def scores(x, models):
+            frames, seen = channels_and_mask(x)
             out = np.empty(len(models))
-            score_models(*channels_and_mask(x), *parts, models, out)
+            score_models(
+                frames, seen, densities, startprobs, transmats, sizes, models, out
+            )
             return out
 
         return scores
@@ -282,7 +285,10 @@ class Gaussian(Emission):
         )
         values, moments = np.empty(n_active), Moments(*sums)
         fill_expectations(
-            *data,
+            data.frames,
+            data.seen,
+            data.offsets,
+            data.firsts,
             model[:2],
             model.states,
             active,

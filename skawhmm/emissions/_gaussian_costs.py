@@ -49,10 +49,10 @@ def add_squared_spreads(roots, masks, left, right, index_a, index_b, cost):
     spread, traces = np.empty(cost.shape), np.empty(cost.shape)
     if roots.shape[-1] <= MAX_VECTOR_FEATURES:
         vector_spreads(*pairs, spread, traces)
-        cells = np.nonzero(np.isnan(spread) & np.isfinite(traces))
+        cells = np.array(np.nonzero(np.isnan(spread) & np.isfinite(traces)))
     else:
         cells = np.indices(spread.shape).reshape(3, -1)
-    _fill_by_lapack(np.array(cells), *pairs, spread, traces)
+    _fill_by_lapack(cells, *pairs, spread, traces)
     close = np.argwhere(spread <= REFINED_SHARE * traces)
     for first in range(0, len(close), LAPACK_BATCH):
         pair, i, j = close[first : first + LAPACK_BATCH].T

@@ -1,4 +1,0 @@
-from skawhmm.emissions._jit_gaussian_densities import add_products as add_products
-from skawhmm.emissions._jit_gaussian_densities import add_projection as add_projection
-from skawhmm.emissions._jit_gaussian_densities import add_squares as add_squares
-from skawhmm.emissions._jit_gaussian_densities import row_sum as row_sum

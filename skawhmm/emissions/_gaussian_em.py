@@ -36,10 +36,10 @@ def update_states(moments, rows, states, prior, constraints, active):
         Weight of the prior in frames per state, floor of the variances, and whether
         they are pooled (over channels, or over states if covariances are full).
     """
-    fill_updates(moments, rows, states, prior, *constraints, active)
+    relevance, floor, is_pooled = constraints
+    fill_updates(moments, rows, states, prior, relevance, floor, is_pooled, active)
     _, covars = states
     if covars.ndim == 4:
-        _, floor, _ = constraints
         covars[active] = lifted(covars[active], floor)
 
 

@@ -289,7 +289,10 @@ def given_start(data, labels, n_features, n_states, options):
         for part in (origin.startprob[0], origin.transmat[0], means, means, covars)
     )
     fill_given(
-        *data,
+        data.frames,
+        data.seen,
+        data.offsets,
+        data.firsts,
         labels,
         origin.states,
         (origin.startprob[0], allowed),

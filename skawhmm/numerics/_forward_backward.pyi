@@ -1,7 +1,5 @@
 from numpy import ndarray
 
-from skawhmm.numerics._jit_forward_backward import window as window
-
 def fill_exp(gaps: ndarray, out: ndarray) -> None: ...
 def log_likelihood_of(
     logs: ndarray, startprob: ndarray, transmat: ndarray

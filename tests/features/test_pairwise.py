@@ -149,7 +149,7 @@ def test_infinite_distances_are_kept_and_have_kernel_zero():
 def test_nan_distances_are_refused():
     metric = Scripted(lambda a, b: np.where(a * b < 0, np.nan, 1.0))
     with pytest.raises(
-        ValueError, match=r"metric must give a number .* row 0, column 2"
+        ValueError, match=r"metric must give one number .* row 0, column 2"
     ):
         PairwiseHMMDistance(metric).fit_transform(points([-2.0, -1.0, 1.0]))
 
