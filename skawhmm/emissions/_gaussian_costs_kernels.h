@@ -216,7 +216,7 @@ INTO_VECTOR void transform(
     const double *restrict steps,
     ptrdiff_t last)
 {
-    double rest[MATRICES];
+    double rest[MATRICES], lowest[MATRICES] = {0};
 #pragma omp simd
     for (int lane = 0; lane < MATRICES; lane++)
         rest[lane] = q[lane] - steps[lane];
@@ -229,7 +229,9 @@ INTO_VECTOR void transform(
             const double ratio = q[next + lane] / top;
             const double below = rest[lane] * ratio - steps[lane];
             const double kept = e[row + lane] * ratio;
-            const double bound = top > LEAST ? top : LEAST;
+            const double bound = top < LEAST ? LEAST : top;
+            const double low = rest[lane] < lowest[lane] ? rest[lane] : lowest[lane];
+            lowest[lane] = moves ? low : lowest[lane];
             rest[lane] = moves ? below : q[next + lane] - steps[lane];
             e[row + lane] = moves ? kept : e[row + lane];
             q[row + lane] = moves ? bound : q[row + lane];
@@ -240,9 +242,10 @@ INTO_VECTOR void transform(
 #pragma omp simd
     for (int lane = 0; lane < MATRICES; lane++) {
         const int moves = active[lane] != 0;
-        const double bound = rest[lane] > LEAST ? rest[lane] : LEAST;
+        const double bound = rest[lane] < LEAST ? LEAST : rest[lane];
+        const double low = rest[lane] < lowest[lane] ? rest[lane] : lowest[lane];
         /* A step that was too large, which bounds never are, leaves no number. */
-        const double value = rest[lane] < -LOST ? NAN : bound;
+        const double value = low < -LOST ? NAN : bound;
         q[lane] = moves ? value : q[lane];
         shifts[lane] += moves ? steps[lane] : 0.0;
     }

@@ -98,6 +98,7 @@ def vector_spreads(
     cdef Py_ssize_t n_tasks = left.shape[0] * n_cells
     cdef Py_ssize_t block, first, n, i, j, k
     cdef int lane, n_lanes
+    cdef double share
     cdef double[:, :, ::1] stack = np.zeros((size, size, MATRICES))
     cdef double[:, ::1] product = np.empty((size, size))
     cdef double[:, :, ::1] scratch = np.empty((4, size, MATRICES))
@@ -120,6 +121,6 @@ def vector_spreads(
             for lane in range(n_lanes):
                 n, k = (first + lane) // n_cells, (first + lane) % n_cells
                 i, j = k // n_components, k % n_components
-                # Rounding can push the term of two equal states below zero; of NaN the
-                # maximum is NaN.
-                spread[n, i, j] = traces[n, i, j] * max(0.0, 1 - 2 * nuclear[lane])
+                # Rounding can push the term of two equal states below zero; NaN stays.
+                share = 1 - 2 * nuclear[lane]
+                spread[n, i, j] = 0.0 if share < 0 else traces[n, i, j] * share

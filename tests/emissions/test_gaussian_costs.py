@@ -225,7 +225,7 @@ MATRICES = {
     "two values": lambda rng, n: turned(rng, rng.random((60, n)) * (np.arange(n) < 2)),
     "diagonal": lambda rng, n: rng.random((60, n, 1)) * np.eye(n),
     "equal": lambda rng, n: turned(rng, np.ones((60, n))),
-    "nearly equal": lambda rng, n: turned(rng, 1 + 1e-8 * rng.random((60, n))),
+    "nearly equal": lambda rng, n: turned(rng, 1 + 1e-8 * rng.normal(size=(60, n))),
     "pairs": lambda rng, n: turned(rng, rng.random((60, n))[:, np.arange(n) // 2]),
     "many sizes": lambda rng, n: turned(rng, 10.0 ** rng.uniform(-20, 0, (60, n))),
     "graded": lambda rng, n: (
