@@ -4,25 +4,41 @@ BIN := $(VENV)/bin
 OLDEST := $(addprefix tests/,test_common.py test_workflow.py sequences \
   fitting/test_transformer.py features neighbors cluster plot/test_displays.py)
 
-.PHONY: demo test oldest lint docs linkcheck bench paper clean
+MESON := $(wildcard meson.build meson.options skawhmm/meson.build skawhmm/*/meson.build)
+# What builds the package: an editable install needs it again whenever a kernel changes.
+REQUIRES = import tomllib as t; print(*t.load(open("pyproject.toml", "rb"))["build-system"]["requires"])
+PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-# Each stamp names the extras it holds; it is made anew when the dependencies change.
-$(VENV)/.installed-%: pyproject.toml
+export PATH := $(abspath $(BIN)):$(PATH)
+
+.PHONY: demo test suite oldest boundscheck lint docs linkcheck bench paper clean
+
+# Each stamp names the extras it holds; it is made anew when the dependencies or the list
+# of kernels change. An environment has a build of its own. PINS and SETUP are for targets
+# that call make with another VENV.
+$(VENV)/.installed-%: pyproject.toml $(MESON)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[$*]"
+	$(PIP) $$($(BIN)/python -c '$(REQUIRES)') ninja
+	CYTHON=$(abspath $(BIN)/cython) $(PIP) --no-build-isolation -Cbuild-dir=build/$(notdir $(VENV)) $(SETUP) -e ".[$*]" $(PINS)
 	touch $@
 
 demo: $(VENV)/.installed-plot
 	$(BIN)/python examples/demo.py
 
-test: $(VENV)/.installed-test lint
-	$(BIN)/python -m pytest -n auto
+test: lint suite
 
-# The estimators with the oldest scikit-learn that is supported, in a place of its own.
+# The import rebuilds what has changed, so that pytest's workers do not do it all at once.
+suite: $(VENV)/.installed-test
+	$(BIN)/python -c "import skawhmm"
+	$(BIN)/python -m pytest -n auto $(TESTS)
+
+# The estimators with the oldest scikit-learn that is supported.
 oldest:
-	$(PYTHON) -m venv $(VENV)-oldest
-	$(VENV)-oldest/bin/python -m pip install --quiet --disable-pip-version-check -e ".[test]" "scikit-learn==1.6.*"
-	$(VENV)-oldest/bin/python -m pytest -n auto $(OLDEST)
+	$(MAKE) suite VENV=$(VENV)-oldest PINS="scikit-learn==1.6.*" TESTS="$(OLDEST)"
+
+# All tests with kernels that check every index of an array.
+boundscheck:
+	$(MAKE) suite VENV=$(VENV)-boundscheck SETUP=-Csetup-args=-Dboundscheck=true
 
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff format --check .
@@ -45,4 +61,4 @@ paper: $(VENV)/.installed-plot
 	$(BIN)/python examples/paper/report.py --quick --out paper_output
 
 clean:
-	rm -rf $(VENV) docs/_build build *.egg-info
+	rm -rf $(VENV) $(VENV)-oldest $(VENV)-boundscheck docs/_build build *.egg-info
