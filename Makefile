@@ -24,7 +24,9 @@ $(VENV)/.installed-%: pyproject.toml
 demo: $(VENV)/.installed-plot
 	$(BIN)/python examples/demo.py
 
+# The import compiles what has changed, so that pytest's workers do not do it all at once.
 test: $(VENV)/.installed-test lint
+	$(BIN)/python -c "import skawhmm"
 	$(BIN)/python -m pytest -n auto
 
 # The kernels with every index of an array checked, in a place of their own.
@@ -58,4 +60,4 @@ paper: $(VENV)/.installed-plot
 	$(BIN)/python examples/paper/report.py --quick --out paper_output
 
 clean:
-	rm -rf $(VENV) docs/_build build *.egg-info
+	rm -rf $(VENV) $(VENV)-oldest $(VENV)-boundscheck docs/_build build *.egg-info
