@@ -19,8 +19,7 @@ hours for these sets. 16, 32 and 64 points gave equal accuracy on JapaneseVowels
 default sizes were not run in full.
 
 Times are processor times of one thread, models included: seconds to fit and
-milliseconds per query. On a free machine they equal the times on a clock; compilation
-is left out. Rows that would take longer than ``--budget`` seconds per split are skipped
+milliseconds per query. On a free machine they equal the times on a clock. Rows that would take longer than ``--budget`` seconds per split are skipped
 with a message. The second table of a data set shows what each block of the vectors is
 worth, and what the chain of the reference adds to a mixture. The last tables, in
 Markdown, have all data sets side by side; with ``--docs FILE`` they are also written to
@@ -90,7 +89,7 @@ def make_fold(X, y, train, test, groups=None):
 
 
 def few(fold):
-    """Return a small part of three classes, on which everything is compiled."""
+    """Return a small part of three classes, on which everything is imported."""
     members = [np.flatnonzero(fold.y == label) for label in np.unique(fold.y)[:3]]
     chosen = [m[np.linspace(0, len(m) - 1, 8).astype(int)] for m in members]
     train = np.unique(np.concatenate(chosen))
