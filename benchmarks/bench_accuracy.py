@@ -19,11 +19,11 @@ hours for these sets. 16, 32 and 64 points gave equal accuracy on JapaneseVowels
 default sizes were not run in full.
 
 Times are processor times of one thread, models included: seconds to fit and
-milliseconds per query. On a free machine they equal the times on a clock. Rows that would take longer than ``--budget`` seconds per split are skipped
-with a message. The second table of a data set shows what each block of the vectors is
-worth, and what the chain of the reference adds to a mixture. The last tables, in
-Markdown, have all data sets side by side; with ``--docs FILE`` they are also written to
-that page.
+milliseconds per query. On a free machine they equal the times on a clock. Rows that
+would take longer than ``--budget`` seconds per split are skipped with a message. The
+second table of a data set shows what each block of the vectors is worth, and what the
+chain of the reference adds to a mixture. The last tables, in Markdown, have all data
+sets side by side; with ``--docs FILE`` they are also written to that page.
 """
 
 import argparse
