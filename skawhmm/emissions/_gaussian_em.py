@@ -8,7 +8,7 @@ from collections import namedtuple
 
 import numpy as np
 
-from skawhmm.emissions._gaussian_em_kernels import composed, fill_updates, is_above
+from skawhmm.emissions._gaussian_em_kernels import composed, fill_updates, is_below
 
 # Floor of eigenvalues, relative to the data's: keeps factors finite at reg_covar=0.
 LEAST_FLOOR = 1e-12
@@ -36,11 +36,12 @@ def update_states(moments, rows, states, prior, constraints, active):
         Weight of the prior in frames per state, floor of the variances, and whether
         they are pooled (over channels, or over states if covariances are full).
     """
-    fill_updates(moments, rows, states, prior, *constraints, active)
-    _, covars = states
-    if covars.ndim == 4:
+    low = fill_updates(moments, rows, states, prior, *constraints, active)
+    if low.size > 0:
         _, floor, _ = constraints
-        covars[active] = lifted(covars[active], floor)
+        _, covars = states
+        cells = np.unravel_index(low, covars.shape[:2])
+        covars[cells] = recomposed(covars[cells], floor)
 
 
 def lifted(covars, floor):
@@ -58,8 +59,13 @@ def lifted(covars, floor):
         Least eigenvalue.
     """
     matrices = np.array(covars, order="C").reshape(-1, *covars.shape[-2:])
-    low = np.flatnonzero(~is_above(matrices, floor))
-    if low.size > 0:
-        values, vectors = np.linalg.eigh(matrices[low])
-        matrices[low] = composed(np.maximum(values, floor), vectors)
+    low = is_below(matrices, floor)
+    if low.any():
+        matrices[low] = recomposed(matrices[low], floor)
     return matrices.reshape(covars.shape)
+
+
+def recomposed(covars, floor):
+    """Return matrices, made again of their eigenvectors and lifted eigenvalues."""
+    values, vectors = np.linalg.eigh(covars)
+    return composed(np.maximum(values, floor), vectors)
