@@ -62,6 +62,12 @@ INTO_VECTOR Lanes lanes_at(const double *row)
     return result;
 }
 
+INTO_VECTOR void set_lanes(double *row, Lanes lanes)
+{
+    memcpy(row, &lanes.low, sizeof lanes.low);
+    memcpy(row + LANES / 2, &lanes.high, sizeof lanes.high);
+}
+
 INTO_VECTOR Lanes lanes_sum(Lanes a, Lanes b)
 {
     const Lanes result = {quad_sum(a.low, b.low), quad_sum(a.high, b.high)};

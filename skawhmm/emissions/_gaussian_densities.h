@@ -197,22 +197,23 @@ typedef struct {
 } Moments;
 
 INTO_VECTOR void add_gaps(
-    Moments *moments, const double *restrict row, Lanes weights, double mean)
+    Moments *moments, const double *restrict row, Lanes weights, Lanes mean)
 {
-    const Lanes gaps = lanes_gap(lanes_at(row), lanes_of(mean));
+    const Lanes gaps = lanes_gap(lanes_at(row), mean);
     const Lanes parts = lanes_product(weights, gaps);
     moments->first = lanes_sum(moments->first, parts);
     moments->second = lanes_sum(moments->second, lanes_product(parts, gaps));
 }
 
-/* Add the moments of two channels of at least LANES frames about their means. */
+/* Add the moments of two channels about their means. Fewer than LANES frames must have
+ * others before them. */
 INTO_VECTOR void add_two_moments(
     const double *restrict a,
     const double *restrict b,
     const double *restrict weights,
     ptrdiff_t n_frames,
-    double mean_a,
-    double mean_b,
+    Lanes mean_a,
+    Lanes mean_b,
     double *restrict firsts,
     double *restrict seconds)
 {
@@ -257,22 +258,23 @@ static void add_all_moments(
         for (ptrdiff_t c = 0; c < n_features; c++)
             counts[k * n_features + c] += count;
     }
-    for (ptrdiff_t c = 0; c < n_features; c += 2) {
-        /* With an odd number of channels the last is its own partner. */
-        const ptrdiff_t e = c + 1 < n_features ? c + 1 : c;
-        for (ptrdiff_t k = 0; k < n_components; k++) {
-            const ptrdiff_t cell = k * n_features + c;
-            add_two_moments(
-                frames + c * stride,
-                frames + e * stride,
-                post + k * post_stride,
-                n_frames,
-                means[cell],
-                means[k * n_features + e],
-                firsts + cell,
-                seconds + cell);
+    for (ptrdiff_t first = 0; first < n_frames; first += TIME_BLOCK)
+        for (ptrdiff_t c = 0; c < n_features; c += 2) {
+            /* With an odd number of channels the last is its own partner. */
+            const ptrdiff_t e = c + 1 < n_features ? c + 1 : c;
+            for (ptrdiff_t k = 0; k < n_components; k++) {
+                const ptrdiff_t cell = k * n_features + c;
+                add_two_moments(
+                    frames + c * stride + first,
+                    frames + e * stride + first,
+                    post + k * post_stride + first,
+                    block_size(first, n_frames),
+                    lanes_of(means[cell]),
+                    lanes_of(means[k * n_features + e]),
+                    firsts + cell,
+                    seconds + cell);
+            }
         }
-    }
 }
 
 /* The same of one channel where it was observed, and the weighted count. `seen` is NULL
@@ -290,7 +292,7 @@ static void add_seen_moments(
 {
     const ptrdiff_t n_rest = n_frames % LANES, last = n_frames - LANES;
     Moments moments = {lanes_of(0.0), lanes_of(0.0)};
-    Lanes counts = lanes_of(0.0);
+    Lanes counts = lanes_of(0.0), means = lanes_of(mean);
     if (n_frames < LANES || seen == NULL) {
         for (ptrdiff_t t = 0; t < n_frames; t++) {
             const double gap = row[t] - mean;
@@ -304,13 +306,13 @@ static void add_seen_moments(
     for (ptrdiff_t t = 0; t <= last; t += LANES) {
         const Lanes weight = lanes_product(lanes_at(weights + t), lanes_at(seen + t));
         counts = lanes_sum(counts, weight);
-        add_gaps(&moments, row + t, weight, mean);
+        add_gaps(&moments, row + t, weight, means);
     }
     if (n_rest > 0) {
         const Lanes rest = lanes_product(last_lanes(n_rest), lanes_at(weights + last));
         const Lanes weight = lanes_product(rest, lanes_at(seen + last));
         counts = lanes_sum(counts, weight);
-        add_gaps(&moments, row + last, weight, mean);
+        add_gaps(&moments, row + last, weight, means);
     }
     *count += lanes_total(counts);
     *first += lanes_total(moments.first);
@@ -363,5 +365,57 @@ static void add_product_moments(
                 }
             }
         }
+    }
+}
+
+/* Fill the upper triangle of the transposed Cholesky factor of covar - shift * I;
+ * returns whether there is one. Row by row, so that the rows that are left are changed
+ * at once: scalar products would wait for numbers that were only just stored. */
+VECTOR
+static int fill_factor(
+    const double *restrict covar, double shift, ptrdiff_t size, double *restrict upper)
+{
+    for (ptrdiff_t i = 0; i < size; i++) {
+        for (ptrdiff_t c = i; c < size; c++)
+            upper[i * size + c] = covar[c * size + i];
+        upper[i * size + i] -= shift;
+    }
+    for (ptrdiff_t j = 0; j < size; j++) {
+        double *restrict row = upper + j * size;
+        if (!(row[j] > 0))
+            return 0;
+        const double root = sqrt(row[j]);
+        row[j] = root;
+        for (ptrdiff_t c = j + 1; c < size; c++)
+            row[c] /= root;
+        for (ptrdiff_t i = j + 1; i < size; i++) {
+            double *restrict other = upper + i * size;
+            const double factor = row[i];
+            for (ptrdiff_t c = i; c < size; c++)
+                other[c] -= factor * row[c];
+        }
+    }
+    return 1;
+}
+
+/* Fill the inverse of a Cholesky factor, given its transpose. */
+VECTOR
+static void fill_inverse(
+    const double *restrict upper, ptrdiff_t size, double *restrict inverse)
+{
+    for (ptrdiff_t i = 0; i < size; i++) {
+        double *restrict row = inverse + i * size;
+        const double root = upper[i * size + i];
+        for (ptrdiff_t j = 0; j < size; j++)
+            row[j] = 0.0;
+        for (ptrdiff_t c = 0; c < i; c++) {
+            const double *restrict other = inverse + c * size;
+            const double factor = upper[c * size + i];
+            for (ptrdiff_t j = 0; j <= c; j++)
+                row[j] -= factor * other[j];
+        }
+        for (ptrdiff_t j = 0; j < i; j++)
+            row[j] /= root;
+        row[i] = 1 / root;
     }
 }

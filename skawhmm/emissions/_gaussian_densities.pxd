@@ -64,9 +64,9 @@ cdef void add_full_moments(
 ) noexcept nogil
 
 cdef bint cholesky(
-    const double* covar, double shift, Py_ssize_t size, double* lower
+    const double* covar, double shift, Py_ssize_t size, double* upper
 ) noexcept nogil
 
 cdef double cholesky_whitener(
-    const double* covar, Py_ssize_t size, double* whitener, double* lower
+    const double* covar, Py_ssize_t size, double* whitener, double* upper
 ) noexcept nogil

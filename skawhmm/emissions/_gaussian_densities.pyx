@@ -1,6 +1,6 @@
 """Gaussian log densities and weighted moments; see the declarations."""
 
-from libc.math cimport NAN, log, sqrt
+from libc.math cimport NAN, log
 
 cdef extern from "emissions/_gaussian_densities.h" nogil:
     const int LANES
@@ -76,6 +76,10 @@ cdef extern from "emissions/_gaussian_densities.h" nogil:
         double* seconds,
         double* gaps,
     )
+    int fill_factor(
+        const double* covar, double shift, Py_ssize_t size, double* upper
+    )
+    void fill_inverse(const double* upper, Py_ssize_t size, double* inverse)
 
 
 cdef Py_ssize_t densities_size(
@@ -214,52 +218,28 @@ cdef void add_full_moments(
 
 
 cdef bint cholesky(
-    const double* covar, double shift, Py_ssize_t size, double* lower
+    const double* covar, double shift, Py_ssize_t size, double* upper
 ) noexcept nogil:
-    """Fill the Cholesky factor of covar - shift * I; returns whether there is one.
+    """Fill the transposed Cholesky factor of covar - shift * I, if there is one.
 
-    What is above the diagonal is left as it was.
+    Returns whether there is. What is below the diagonal is left as it was.
     """
-    cdef Py_ssize_t i, j, c
-    cdef double* row
-    cdef const double* other
-    cdef double total
-    for i in range(size):
-        row = lower + i * size
-        for j in range(i + 1):
-            other = lower + j * size
-            total = covar[i * size + j] - (shift if i == j else 0.0)
-            for c in range(j):
-                total -= row[c] * other[c]
-            if i > j:
-                row[j] = total / other[j]
-            elif total > 0:
-                row[i] = sqrt(total)
-            else:
-                return False
-    return True
+    return fill_factor(covar, shift, size, upper)
 
 
 cdef double cholesky_whitener(
-    const double* covar, Py_ssize_t size, double* whitener, double* lower
+    const double* covar, Py_ssize_t size, double* whitener, double* upper
 ) noexcept nogil:
     """Fill the inverse Cholesky factor; returns the log determinant.
 
-    The log determinant is NaN if the matrix is not positive definite. `lower` is
+    The log determinant is NaN if the matrix is not positive definite. `upper` is
     scratch.
     """
-    cdef Py_ssize_t i, j, c
-    cdef double total, log_det = 0.0
-    if not cholesky(covar, 0.0, size, lower):
+    cdef Py_ssize_t j
+    cdef double log_det = 0.0
+    if not fill_factor(covar, 0.0, size, upper):
         return NAN
+    fill_inverse(upper, size, whitener)
     for j in range(size):
-        for i in range(j):
-            whitener[i * size + j] = 0.0
-        log_det += 2 * log(lower[j * size + j])
-        whitener[j * size + j] = 1 / lower[j * size + j]
-        for i in range(j + 1, size):
-            total = 0.0
-            for c in range(j, i):
-                total -= lower[i * size + c] * whitener[c * size + j]
-            whitener[i * size + j] = total / lower[i * size + i]
+        log_det += 2 * log(upper[j * size + j])
     return log_det

@@ -8,7 +8,7 @@ from collections import namedtuple
 
 import numpy as np
 
-from skawhmm.emissions._gaussian_em_kernels import composed, fill_updates, is_above
+from skawhmm.emissions._gaussian_em_kernels import composed, fill_updates, is_below
 
 # Floor of eigenvalues, relative to the data's: keeps factors finite at reg_covar=0.
 LEAST_FLOOR = 1e-12
@@ -37,10 +37,13 @@ def update_states(moments, rows, states, prior, constraints, active):
         they are pooled (over channels, or over states if covariances are full).
     """
     relevance, floor, is_pooled = constraints
-    fill_updates(moments, rows, states, prior, relevance, floor, is_pooled, active)
-    _, covars = states
-    if covars.ndim == 4:
-        covars[active] = lifted(covars[active], floor)
+    low = fill_updates(
+        moments, rows, states, prior, relevance, floor, is_pooled, active
+    )
+    if low.size > 0:
+        _, covars = states
+        cells = np.unravel_index(low, covars.shape[:2])
+        covars[cells] = recomposed(covars[cells], floor)
 
 
 def lifted(covars, floor):
@@ -58,8 +61,13 @@ def lifted(covars, floor):
         Least eigenvalue.
     """
     matrices = np.array(covars, order="C").reshape(-1, *covars.shape[-2:])
-    low = np.flatnonzero(~is_above(matrices, floor))
-    if low.size > 0:
-        values, vectors = np.linalg.eigh(matrices[low])
-        matrices[low] = composed(np.maximum(values, floor), vectors)
+    low = is_below(matrices, floor)
+    if low.any():
+        matrices[low] = recomposed(matrices[low], floor)
     return matrices.reshape(covars.shape)
+
+
+def recomposed(covars, floor):
+    """Return matrices, made again of their eigenvectors and lifted eigenvalues."""
+    values, vectors = np.linalg.eigh(covars)
+    return composed(np.maximum(values, floor), vectors)

@@ -18,13 +18,31 @@ from skawhmm.emissions._gaussian_densities cimport (
 )
 from skawhmm.numerics._forward_backward cimport passes_each, passes_size
 
-cdef extern from *:
+cdef extern from "emissions/_gaussian_em_kernels.h" nogil:
     """
     /* A state with less than this many expected frames is empty and keeps its
        parameters. */
     #define EMPTY_COUNT 1e-8
     """
     const double EMPTY_COUNT
+    void fill_shrunk(
+        const double* seconds,
+        const double* prior,
+        const double* gaps,
+        double gap,
+        double relevance,
+        Py_ssize_t size,
+        double* shrunk,
+    )
+    void fill_spread(
+        const double* seconds,
+        const double* steps,
+        double step,
+        double total,
+        Py_ssize_t size,
+        double* covars,
+        double* shared,
+    )
 
 
 cdef struct States:
@@ -352,7 +370,7 @@ def fill_updates(
     bint is_pooled,
     const Py_ssize_t[::1] active,
 ):
-    """M step of the states of several models, in place; matrices get no floor.
+    """M step of the states of several models, in place, but for the floor of matrices.
 
     Parameters
     ----------
@@ -374,6 +392,11 @@ def fill_updates(
 
     is_pooled : bool
         Whether covariances are pooled (over channels, or over states if they are full).
+
+    Returns
+    -------
+    low : ndarray of int of shape (n_low,)
+        Which matrices have eigenvalues below the floor, if all were in a row.
     """
     cdef double[:, :, ::1] means = states[0]
     cdef const double[:, :, ::1] prior_means = prior[0]
@@ -385,10 +408,13 @@ def fill_updates(
     cdef Py_ssize_t n_components = means.shape[1], n_features = means.shape[2]
     cdef bint is_full = states[1].ndim == 4
     cdef Py_ssize_t n_cells = n_features * n_features if is_full else n_features
-    cdef Py_ssize_t n, m, row, stride = n_components * n_cells
+    cdef Py_ssize_t n, m, k, row, stride = n_components * n_cells
     cdef Sums sums
     cdef States other
-    cdef double[::1] scratch = np.empty(2 * n_features + n_cells)
+    cdef double[::1] scratch = np.empty(3 * n_features + n_cells)
+    found = np.empty(rows.shape[0] * n_components, np.intp)
+    cdef Py_ssize_t[::1] low = found
+    cdef Py_ssize_t n_low = 0
     other.n_components, other.n_features = n_components, n_features
     other.n_cells, other.is_full = n_cells, is_full
     with nogil:
@@ -404,11 +430,19 @@ def fill_updates(
                     &sums, &other, relevance, is_pooled, &means[m, 0, 0],
                     covars + m * stride, &scratch[0],
                 )
+                for k in range(n_components):
+                    if not cholesky(
+                        covars + m * stride + k * n_cells, floor, n_features,
+                        &scratch[0],
+                    ):
+                        low[n_low] = m * n_components + k
+                        n_low += 1
             else:
                 diag_update(
                     &sums, &other, relevance, floor, is_pooled, &means[m, 0, 0],
                     covars + m * stride,
                 )
+    return found[:n_low]
 
 
 cdef void diag_update(
@@ -453,11 +487,12 @@ cdef void full_update(
     double* scratch,
 ) noexcept nogil:
     """Means and covariance matrices of the M step, whatever their eigenvalues."""
-    cdef Py_ssize_t size = prior.n_features, n_cells = prior.n_cells, k, c, e, cell
+    cdef Py_ssize_t size = prior.n_features, n_cells = prior.n_cells, k, c, cell
     cdef double* step = scratch
     cdef double* gap = scratch + size
-    cdef double* shared = scratch + 2 * size
-    cdef double total, second, weight = 0.0
+    cdef double* room = scratch + 2 * size
+    cdef double* shared = scratch + 3 * size
+    cdef double total, weight = 0.0
     for c in range(n_cells):
         shared[c] = 0.0
     for k in range(prior.n_components):
@@ -470,12 +505,17 @@ cdef void full_update(
             step[c] = (sums.firsts[cell] + relevance * gap[c]) / total
             means[cell] += step[c]
         for c in range(size):
-            for e in range(size):
-                cell = k * n_cells + c * size + e
-                second = sums.seconds[cell]
-                second += relevance * (prior.covars[cell] + gap[c] * gap[e])
-                covars[cell] = second / total - step[c] * step[e]
-                shared[c * size + e] += total * covars[cell]
+            cell = k * n_cells + c * size
+            # Without relevance the prior may be the model itself.
+            if relevance > 0:
+                fill_shrunk(
+                    sums.seconds + cell, prior.covars + cell, gap, gap[c], relevance,
+                    size, room,
+                )
+            fill_spread(
+                room if relevance > 0 else sums.seconds + cell, step, step[c], total,
+                size, covars + cell, shared + c * size,
+            )
         weight += total
     if is_pooled:
         for k in range(prior.n_components):
@@ -483,15 +523,16 @@ cdef void full_update(
                 covars[k * n_cells + c] = shared[c] / weight
 
 
-def is_above(const double[:, :, ::1] covars, double floor):
-    """Return whether all eigenvalues of each matrix are above the floor."""
+def is_below(const double[:, :, ::1] covars, double floor):
+    """Return whether some eigenvalue of each matrix is below the floor."""
     cdef Py_ssize_t size = covars.shape[1], n
-    cdef char[::1] above = np.empty(covars.shape[0], np.int8)
-    cdef double[:, ::1] lower = np.empty((size, size))
+    low = np.empty(covars.shape[0], bool)
+    cdef char[::1] is_low = low.view(np.int8)
+    cdef double[:, ::1] upper = np.empty((size, size))
     with nogil:
         for n in range(covars.shape[0]):
-            above[n] = cholesky(&covars[n, 0, 0], floor, size, &lower[0, 0])
-    return np.asarray(above).astype(bool)
+            is_low[n] = not cholesky(&covars[n, 0, 0], floor, size, &upper[0, 0])
+    return low
 
 
 def composed(const double[:, ::1] values, const double[:, :, ::1] vectors):
@@ -587,10 +628,10 @@ cdef double full_gap(
     const double* prior_covar,
     Py_ssize_t size,
     double* whitener,
-    double* lower,
+    double* upper,
 ) noexcept nogil:
     """Minus twice the log prior of a state with full covariance."""
-    cdef double value = cholesky_whitener(covar, size, whitener, lower)
+    cdef double value = cholesky_whitener(covar, size, whitener, upper)
     cdef double whitened
     cdef Py_ssize_t r, c, e
     for r in range(size):

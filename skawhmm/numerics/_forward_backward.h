@@ -247,13 +247,13 @@ INTO_VECTOR void carry(
     double *restrict out)
 {
     for (ptrdiff_t first = 0; first < width; first += LANES) {
-        double sums[LANES] = {0};
         const double *restrict row = matrix + first;
-        for (ptrdiff_t i = 0; i < size; i++, row += width)
-            for (int lane = 0; lane < LANES; lane++)
-                sums[lane] += vector[i] * row[lane];
-        for (int lane = 0; lane < LANES; lane++)
-            out[first + lane] = sums[lane];
+        Lanes sums = lanes_product(lanes_of(vector[0]), lanes_at(row));
+        for (ptrdiff_t i = 1; i < size; i++) {
+            row += width;
+            sums = lanes_sum(sums, lanes_product(lanes_of(vector[i]), lanes_at(row)));
+        }
+        set_lanes(out + first, sums);
     }
 }
 
