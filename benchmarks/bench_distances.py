@@ -208,14 +208,14 @@ def bench_coupling(n_jobs, gamma=0.9):
         fast = seconds / (n_models * (n_models + 1) / 2)
         costs = models.emission.ground_costs()
         pairs, results = list(combinations(range(n_models), 2))[:300], []
-        given = np.sqrt(costs.cross(*np.array(pairs).T))
+        given = np.sqrt(costs.cross(*np.array(pairs).T.copy()))
         start = time.perf_counter()
         for (i, j), cost in zip(pairs, given, strict=True):
             results.append(loop_coupling(models, cost, i, j, gamma))
             if time.perf_counter() - start > 1.5:
                 break
         slow = (time.perf_counter() - start) / len(results)
-        i, j = np.array(pairs[: len(results)]).T
+        i, j = np.array(pairs[: len(results)]).T.copy()
         print(
             f"{n_components:2d}  12 {slow * 1e6:13.0f} {fast * 1e6:16.1f}"
             f" {slow / fast:7.0f} {np.abs(matrix[i, j] - results).max():11.1e}"

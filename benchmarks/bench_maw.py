@@ -74,7 +74,7 @@ def timed_loop(models, what):
     pairs, results = list(combinations(range(len(models)), 2)), []
     given = None
     if what == "same costs":
-        a, b = np.array(pairs[:2000]).T
+        a, b = np.array(pairs[:2000]).T.copy()
         given = np.sqrt(costs.cross(a, b))
     start = time.perf_counter()
     for n, (i, j) in enumerate(pairs[:2000]):
