@@ -58,11 +58,18 @@ from typing import Any
 
 from skawhmm.distances._coupling import TransitionCoupling
 from skawhmm.distances._iaw import IAW
+from skawhmm.distances._jaw import JAW
 from skawhmm.distances._kl import KL
 from skawhmm.distances._maw import MAW
 from skawhmm.utils._checks import check_choice, check_parameters, check_real
 
-METRICS = {"maw": MAW, "iaw": IAW, "kl": KL, "coupling": TransitionCoupling}
+METRICS = {
+    "maw": MAW,
+    "iaw": IAW,
+    "jaw": JAW,
+    "kl": KL,
+    "coupling": TransitionCoupling,
+}
 
 
 def check_metric_params(name, value):
