@@ -6,6 +6,8 @@ cdef struct Matching:
     # match; scratch for rows, and for the paths that end in each column.
     double* price
     double* gap
+    double* open_price
+    double* settled
     Py_ssize_t* rows
     Py_ssize_t* free
     Py_ssize_t* via

@@ -1,27 +1,40 @@
 """Exact assignment of equally many points, compiled.
 
 The method of Jonker and Volgenant: column reduction, reduction transfer, two rounds of
-augmenting row reduction, then shortest augmenting paths for the rows still free. At
-256 points it takes about a third of the time of scipy's `linear_sum_assignment`, which
-starts from nothing, and it runs inside the compiled loop over pairs.
+augmenting row reduction, then shortest augmenting paths for the rows still free, whose
+loops over columns fill vector registers. `benchmarks/bench_kernels.py` prints its time
+beside that of scipy's `linear_sum_assignment`, which starts from nothing; it also runs
+inside the compiled loop over pairs.
 """
 
 import numpy as np
 
 from libc.math cimport INFINITY
 
-cdef extern from *:
+cdef extern from "numerics/_assignment.h" nogil:
     """
     /* Rounds of row reduction visit at most this many rows for each free one: with
        equal costs the reduction may otherwise pass rows round in circles. */
     #define MAX_VISITS 5
     """
     const Py_ssize_t MAX_VISITS
+    double relax_columns(
+        const double* row,
+        const double* price,
+        double base,
+        Py_ssize_t via_row,
+        Py_ssize_t size,
+        double* length,
+        Py_ssize_t* via,
+    )
+    Py_ssize_t column_at(
+        const double* length, const Py_ssize_t* rows, double least, Py_ssize_t size
+    )
 
 
 def make_matching(size):
     """Return the scratch arrays of the solver, to be reused from problem to problem."""
-    return np.empty((2, size)), np.empty((4, size), np.intp)
+    return np.empty((4, size)), np.empty((4, size), np.intp)
 
 
 cdef Matching matching_of(
@@ -30,6 +43,7 @@ cdef Matching matching_of(
     """The arrays of `make_matching` as the solver reads them."""
     cdef Matching state
     state.price, state.gap = &numbers[0, 0], &numbers[1, 0]
+    state.open_price, state.settled = &numbers[2, 0], &numbers[3, 0]
     state.rows, state.free = &places[0, 0], &places[1, 0]
     state.via, state.scratch = &places[2, 0], &places[3, 0]
     return state
@@ -168,39 +182,28 @@ cdef void augment(
     """Match row `start` by the cheapest chain of exchanges."""
     cdef double* price = state.price
     cdef double* gap = state.gap
+    cdef double* open_price = state.open_price
+    cdef double* settled = state.settled
     cdef Py_ssize_t* via = state.via
     cdef Py_ssize_t* rows = state.rows
-    cdef Py_ssize_t* final = state.scratch
-    cdef const double* row = cost + start * size
-    cdef Py_ssize_t i, j, column, step, nearest
-    cdef double length, base, through
+    cdef Py_ssize_t i = start, j, column = 0, step
+    cdef double length = 0.0, base = 0.0
     for j in range(size):
-        gap[j] = INFINITY
-        via[j] = start
-        final[j] = 0
-    i, base = start, 0.0
-    column, length = 0, 0.0
+        gap[j], via[j] = INFINITY, start
+        open_price[j], settled[j] = price[j], INFINITY
     # Each step settles a column, the last one that of a free row.
     for step in range(size):
-        row = cost + i * size
-        length, nearest = INFINITY, -1
-        for j in range(size):
-            if final[j]:
-                continue
-            through = base + (row[j] - price[j])
-            if through < gap[j]:
-                gap[j], via[j] = through, i
-            if gap[j] < length or (gap[j] == length and rows[j] < 0):
-                length, nearest = gap[j], j
-        column = nearest
+        length = relax_columns(cost + i * size, open_price, base, i, size, gap, via)
+        column = column_at(gap, rows, length, size)
         i = rows[column]
         if i < 0:
             break
-        final[column] = 1
         base = length - (cost[i * size + column] - price[column])
+        settled[column] = length
+        gap[column], open_price[column] = INFINITY, -INFINITY
     for j in range(size):
-        if final[j]:
-            price[j] += gap[j] - length
+        if open_price[j] == -INFINITY:
+            price[j] += settled[j] - length
     for step in range(size):
         i = via[column]
         rows[column] = i
