@@ -18,6 +18,8 @@ from skawhmm.features._class_distance import HMMClassDistance
 from skawhmm.features._embedding import HMMEmbedding, make_classifier
 from skawhmm.features._pairwise import AlphaMixer, PairwiseHMMDistance
 from skawhmm.fitting._transformer import HMMTransformer
+from skawhmm.groups._results import GroupTestResult
+from skawhmm.groups._tests import hmm_group_test
 from skawhmm.models._batch import HMMBatch
 from skawhmm.neighbors._cv import KNeighborsHMMClassifierCV
 from skawhmm.neighbors._estimators import (
@@ -50,6 +52,7 @@ __all__ = [
     "Deltas",
     "DistanceMatrixDisplay",
     "Framewise",
+    "GroupTestResult",
     "HMMBatch",
     "HMMClassDistance",
     "HMMEmbedding",
@@ -69,6 +72,7 @@ __all__ = [
     "average_precision",
     "hmm_barycenter",
     "hmm_distance",
+    "hmm_group_test",
     "make_classifier",
     "pairwise_hmm_components",
     "pairwise_hmm_distances",
