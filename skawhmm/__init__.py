@@ -18,7 +18,9 @@ from skawhmm.features._class_distance import HMMClassDistance
 from skawhmm.features._embedding import HMMEmbedding, make_classifier
 from skawhmm.features._pairwise import AlphaMixer, PairwiseHMMDistance
 from skawhmm.fitting._transformer import HMMTransformer
+from skawhmm.groups._alignment import Alignment, HMMAligner
 from skawhmm.groups._results import GroupTestResult
+from skawhmm.groups._tables import state_table, transition_table
 from skawhmm.groups._tests import hmm_group_test
 from skawhmm.models._batch import HMMBatch
 from skawhmm.neighbors._cv import KNeighborsHMMClassifierCV
@@ -47,12 +49,14 @@ __all__ = [
     "JAW",
     "KL",
     "MAW",
+    "Alignment",
     "AlphaCurveDisplay",
     "AlphaMixer",
     "Deltas",
     "DistanceMatrixDisplay",
     "Framewise",
     "GroupTestResult",
+    "HMMAligner",
     "HMMBatch",
     "HMMClassDistance",
     "HMMEmbedding",
@@ -82,4 +86,6 @@ __all__ = [
     "retrieval_auc",
     "retrieval_curve",
     "show_versions",
+    "state_table",
+    "transition_table",
 ]

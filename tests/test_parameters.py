@@ -7,6 +7,7 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 
 from skawhmm import (
     AlphaMixer,
+    HMMAligner,
     HMMClassDistance,
     HMMEmbedding,
     HMMKMeans,
@@ -57,6 +58,11 @@ OWN = {
         "gamma": [0, "auto", None, [1.0]],
     },
     AlphaMixer: {"alpha": [None]},
+    HMMAligner: {
+        "reference": ["mean", None, 3],
+        "n_components": [0, 2.5, "few"],
+        "max_distance": [-1, "far"],
+    },
     HMMClassDistance: {
         "metric": ["precomputed"],
         "groups": [3, "all", {}, [[7]], [["x"]]],
