@@ -19,6 +19,7 @@ from skawhmm.features._embedding import HMMEmbedding, make_classifier
 from skawhmm.features._pairwise import AlphaMixer, PairwiseHMMDistance
 from skawhmm.fitting._transformer import HMMTransformer
 from skawhmm.groups._alignment import Alignment, HMMAligner
+from skawhmm.groups._effects import StateEffects, state_effects
 from skawhmm.groups._results import GroupTestResult
 from skawhmm.groups._tables import state_table, transition_table
 from skawhmm.groups._tests import hmm_group_test
@@ -71,6 +72,7 @@ __all__ = [
     "PairwiseHMMDistance",
     "RegistrationDisplay",
     "RetrievalDisplay",
+    "StateEffects",
     "TimeChannel",
     "TransitionCoupling",
     "average_precision",
@@ -86,6 +88,7 @@ __all__ = [
     "retrieval_auc",
     "retrieval_curve",
     "show_versions",
+    "state_effects",
     "state_table",
     "transition_table",
 ]

@@ -51,6 +51,26 @@ class Design(NamedTuple):
         np.add.at(sizes, self.unit_of, known)
         return np.where(sizes > 0, sums / np.maximum(sizes, 1), np.nan)
 
+    def ordered(self, order):
+        """Return the comparison with its units in another order, one model per unit.
+
+        Parameters
+        ----------
+        order : ndarray of int of shape (n_units,)
+            The unit in each place.
+
+        Returns
+        -------
+        design : Design
+            The comparison.
+        """
+        return self._replace(
+            codes=self.codes[order],
+            strata=self.strata[order],
+            covariates=self.covariates[order],
+            unit_of=np.arange(len(order)),
+        )
+
     def chosen(self, groups):
         """Return the comparison of some of the groups, and the units in it.
 
@@ -69,12 +89,8 @@ class Design(NamedTuple):
         """
         units = np.flatnonzero(np.isin(self.codes, groups))
         _, codes = np.unique(self.codes[units], return_inverse=True)
-        design = Design(
-            self.names[list(groups)],
-            codes,
-            self.strata[units],
-            self.covariates[units],
-            np.arange(len(units)),
+        design = self.ordered(units)._replace(
+            names=self.names[list(groups)], codes=codes
         )
         return design, units
 

@@ -319,12 +319,7 @@ def unit_matrices(matrices, design):
     # What a permutation does must not depend on the order in which models were given.
     content = np.sort(matrices[0], axis=1).sum(axis=1)
     order = np.lexsort((content, design.codes))
-    design = design._replace(
-        codes=design.codes[order],
-        strata=design.strata[order],
-        covariates=design.covariates[order],
-        unit_of=np.arange(n_units),
-    )
+    design = design.ordered(order)
     return -0.5 * matrices[:, order][:, :, order], design
 
 
