@@ -47,6 +47,9 @@ COMPARED = ("occupancy", "dwell_time", "parameters", "transitions")
 # Values that differ by less than this share of their size are equal.
 NO_SPREAD = 1e-10
 
+# A value with less freedom than this is fitted exactly.
+FITTED = 1e-8
+
 # Rows that `repr` shows.
 SHOWN_ROWS = 12
 
@@ -376,29 +379,43 @@ def pair_directions(design):
     directions : ndarray of shape (n_units, n_pairs)
         Orthogonal to the means of the strata.
     """
-    rows = np.arange(len(design.codes))
-    contrasts = [_contrast(design, rows, pair)[0] for pair in design.pairs]
-    directions = np.stack(contrasts, axis=1)
-    return directions / np.linalg.norm(directions, axis=0)
+    contrasts, _ = _contrasts(design, np.arange(len(design.codes)))
+    return (contrasts / np.linalg.norm(contrasts, axis=1, keepdims=True)).T
 
 
-def _contrast(design, rows, pair):
-    """Return what estimates the difference of two groups, and the projection on all.
+def _contrasts(design, rows):
+    """Return what estimates the differences of pairs of groups, and the residuals.
 
-    The contrast is None if the rows do not tell the two groups apart.
+    Parameters
+    ----------
+    design : Design
+        The comparison.
+
+    rows : ndarray of int of shape (n_rows,)
+        Units whose values are known.
+
+    Returns
+    -------
+    contrasts : ndarray of shape (n_pairs, n_rows)
+        Least squares, with the means of strata taken out; NaN for groups that the rows
+        do not tell apart.
+
+    rest : ndarray of shape (n_rows, n_rows)
+        Projection on what groups and strata leave.
     """
     strata = design.strata[rows]
     blocks = (strata[:, None] == np.unique(strata)).astype(float)
     groups = (design.codes[rows, None] == np.arange(len(design.names))).astype(float)
     columns = np.concatenate([groups, blocks], axis=1)
     inverse = np.linalg.pinv(columns)
-    one, two = pair
-    wanted = np.zeros(columns.shape[1])
-    wanted[[one, two]] = -1, 1
-    contrast = wanted @ inverse
-    if not np.allclose(contrast @ columns, wanted, atol=1e-8):
-        return None, None
-    return contrast, columns @ inverse
+    pairs = np.arange(len(design.pairs))
+    wanted = np.zeros((len(pairs), columns.shape[1]))
+    one, two = np.transpose(design.pairs)
+    wanted[pairs, one], wanted[pairs, two] = -1, 1
+    contrasts = wanted @ inverse
+    known = np.isclose(contrasts @ columns, wanted, atol=1e-8).all(axis=1)
+    contrasts[~known] = np.nan
+    return contrasts, np.eye(len(rows)) - columns @ inverse
 
 
 def _scaled(values, design):
@@ -439,15 +456,16 @@ def _columns(labels, values, design, level):
     )
     tiled = np.tile(np.arange(n_measures), n_pairs)
     columns["mean"], columns["other_mean"] = means[one, tiled], means[two, tiled]
-    found = np.array(
-        [
-            difference_interval(values[:, k], design, pair, level)
-            for pair in design.pairs
-            for k in range(n_measures)
-        ]
-    )
+    found = np.empty((4, n_pairs, n_measures))
+    # Measures that are known of the same units share their contrasts.
+    patterns, which = np.unique(~np.isnan(values), axis=1, return_inverse=True)
+    for k, pattern in enumerate(patterns.T):
+        own = np.flatnonzero(which.ravel() == k)
+        rows = np.flatnonzero(pattern)
+        part = difference_intervals(values[np.ix_(rows, own)], design, rows, level)
+        found[..., own] = part
     names = "difference", "low", "high", "standardized"
-    return columns | dict(zip(names, found.T, strict=True))
+    return columns | dict(zip(names, found.reshape(4, -1), strict=True))
 
 
 def _known_mean(values):
@@ -457,47 +475,45 @@ def _known_mean(values):
     return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
 
 
-def difference_interval(values, design, pair, level):
-    """Return the difference of a measure between two groups, with an interval.
+def difference_intervals(values, design, rows, level):
+    """Return the differences of measures between pairs of groups, with intervals.
 
     Parameters
     ----------
-    values : ndarray of shape (n_units,)
-        The measure; NaN where it is not known.
+    values : ndarray of shape (n_rows, n_measures)
+        The measures, all of them known.
 
     design : Design
         The comparison.
 
-    pair : tuple of int
-        The two groups.
+    rows : ndarray of int of shape (n_rows,)
+        The units that the values belong to.
 
     level : float
-        Level of the interval.
+        Level of the intervals.
 
     Returns
     -------
-    found : tuple of float
-        The difference, the ends of its interval, and the difference in units of the
+    found : ndarray of shape (4, n_pairs, n_measures)
+        Differences, the ends of their intervals, and differences in units of the
         standard deviation within groups and strata. NaN where there are too few values.
     """
-    rows = np.flatnonzero(~np.isnan(values))
-    contrast, projection = _contrast(design, rows, pair)
-    if contrast is None:
-        return (np.nan,) * 4
-    y = values[rows]
-    rest = np.eye(len(rows)) - projection
+    contrasts, rest = _contrasts(design, rows)
     free = np.diagonal(rest)
     # A value that is alone in its stratum is fitted exactly and tells nothing.
-    usable = free > 1e-8
-    roots = np.where(usable, contrast / np.sqrt(np.where(usable, free, 1)), 0.0)
-    variance = np.sum((roots * (rest @ y)) ** 2)
-    spread = roots[:, None] * rest * roots
-    total, n_free = np.trace(spread), np.trace(rest)
-    difference = float(contrast @ y)
-    if n_free < 0.5 or total <= 0:
-        return difference, np.nan, np.nan, np.nan
-    freedom = total**2 / np.sum(spread**2)
-    margin = np.sqrt(variance) * stats.t.ppf((1 + level) / 2, freedom)
-    deviation = np.sqrt(np.sum((rest @ y) ** 2) / n_free)
-    standardized = difference / deviation if deviation > 0 else np.nan
-    return difference, difference - margin, difference + margin, standardized
+    usable = free > FITTED
+    roots = np.where(usable, contrasts / np.sqrt(np.where(usable, free, 1)), 0.0)
+    roots[np.isnan(contrasts).all(axis=1)] = np.nan
+    left = rest @ values
+    errors = np.sqrt(roots**2 @ left**2)
+    spreads = [root[:, None] * rest * root for root in roots]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        freedom = np.array([np.trace(x) ** 2 / np.sum(x**2) for x in spreads])
+        deviation = np.sqrt(np.sum(left**2, axis=0) / np.trace(rest))
+        deviation[np.trace(rest) < 0.5] = np.nan
+        difference = contrasts @ values
+        margin = errors * stats.t.ppf((1 + level) / 2, freedom)[:, None]
+        standardized = difference / np.where(deviation > 0, deviation, np.nan)
+    return np.stack(
+        [difference, difference - margin, difference + margin, standardized]
+    )

@@ -5,7 +5,7 @@ from scipy import stats
 
 from skawhmm import HMMAligner, HMMBatch, state_effects
 from skawhmm.groups._design import check_design
-from skawhmm.groups._effects import difference_interval
+from skawhmm.groups._effects import difference_intervals
 
 pytest.importorskip("pandas")
 
@@ -24,6 +24,11 @@ def chains(stay, means=None, seed=0, **more):
 def two_groups(rng):
     group = np.repeat(["a", "b"], [8, 11])
     return chains(np.where(group == "a", 0.6, 0.75) + rng.normal(0, 0.05, 19)), group
+
+
+def difference_interval(values, design, level):
+    rows = np.arange(len(values))
+    return difference_intervals(values[:, None], design, rows, level)[:, 0, 0]
 
 
 def row(effects, measure, state, next_state=-1, group="a", other="b"):
@@ -64,7 +69,7 @@ def test_pairs_are_compared_as_the_paired_t_test_does(rng):
     pair, group = np.tile(np.arange(9), 2), np.repeat(["a", "b"], 9)
     values = rng.normal(size=18) + 5 * rng.normal(size=9)[pair]
     design = check_design(values, group, strata=pair)
-    found = difference_interval(values, design, (0, 1), 0.9)
+    found = difference_interval(values, design, 0.9)
     wanted = stats.ttest_rel(values[9:], values[:9])
     assert_allclose(found[0], np.mean(values[9:] - values[:9]))
     assert_allclose(found[1:3], wanted.confidence_interval(0.9))
@@ -109,7 +114,7 @@ def test_intervals_cover_and_false_alarms_are_rare(rng):
     hits = 0
     for _ in range(300):
         values = 0.5 * (group == "b") + spread * rng.normal(size=22)
-        low, high = difference_interval(values, design, (0, 1), 0.9)[1:3]
+        low, high = difference_interval(values, design, 0.9)[1:3]
         hits += low <= 0.5 <= high
     assert 0.85 <= hits / 300 <= 0.96
     alarms = 0
