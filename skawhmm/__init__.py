@@ -29,6 +29,7 @@ from skawhmm.neighbors._estimators import (
     KNeighborsHMMClassifier,
     KNeighborsHMMRegressor,
 )
+from skawhmm.neighbors._novelty import HMMNoveltyDetector
 from skawhmm.neighbors._retriever import HMMRetriever
 from skawhmm.neighbors._scores import (
     average_precision,
@@ -64,6 +65,7 @@ __all__ = [
     "HMMKMeans",
     "HMMKMedoids",
     "HMMMapDisplay",
+    "HMMNoveltyDetector",
     "HMMRetriever",
     "HMMTransformer",
     "KNeighborsHMMClassifier",

@@ -11,6 +11,7 @@ from skawhmm import (
     HMMEmbedding,
     HMMKMeans,
     HMMKMedoids,
+    HMMNoveltyDetector,
     HMMRetriever,
     HMMTransformer,
     KNeighborsHMMClassifier,
@@ -35,7 +36,12 @@ MODELS_OUT = {
     "check_fit_idempotent": OUTPUT,
 }
 EXPECTED_FAILURES = {
-    "precomputed": {"check_estimators_nan_inf": INFINITE, "check_clustering": SQUARE},
+    "precomputed": {
+        "check_estimators_nan_inf": INFINITE,
+        "check_clustering": SQUARE,
+        "check_outliers_train": SQUARE,
+        "check_outliers_fit_predict": SQUARE,
+    },
     "HMMAligner": MODELS_OUT,
     "HMMTransformer": {
         **MODELS_OUT,
@@ -62,6 +68,8 @@ ESTIMATORS = [
     HMMClassDistance(hmm=HMM),
     HMMEmbedding((1, 2), random_state=0),
     HMMRetriever(hmm=HMM),
+    HMMNoveltyDetector(hmm=HMM, level=0.2),
+    HMMNoveltyDetector(metric="precomputed", level=0.2),
     HMMAligner(hmm=HMM),
     KNeighborsHMMClassifier(hmm=HMM),
     KNeighborsHMMClassifier(metric="precomputed"),

@@ -12,6 +12,7 @@ from skawhmm import (
     HMMEmbedding,
     HMMKMeans,
     HMMKMedoids,
+    HMMNoveltyDetector,
     HMMRetriever,
     HMMTransformer,
     KNeighborsHMMClassifier,
@@ -85,6 +86,11 @@ OWN = {
         "radius": [-1, "near"],
         "algorithm": ["fast", None],
     },
+    HMMNoveltyDetector: {
+        "n_neighbors": [0, 2.5, "few", 6],
+        "level": [0, 1.5, "low"],
+        "algorithm": ["fast", None],
+    },
     KNeighborsHMMClassifier: VOTERS,
     KNeighborsHMMRegressor: VOTERS,
     KNeighborsHMMClassifierCV: {
@@ -108,6 +114,7 @@ PRECOMPUTED = (
     KNeighborsHMMRegressor,
     KNeighborsHMMClassifierCV,
     HMMRetriever,
+    HMMNoveltyDetector,
     HMMKMedoids,
 )
 
