@@ -23,6 +23,12 @@ from skawhmm.groups._effects import StateEffects, state_effects
 from skawhmm.groups._results import GroupTestResult
 from skawhmm.groups._tables import state_table, transition_table
 from skawhmm.groups._tests import hmm_group_test
+from skawhmm.groups._uncertainty import (
+    DistanceInterval,
+    StabilityCurve,
+    distance_interval,
+    stability_curve,
+)
 from skawhmm.models._batch import HMMBatch
 from skawhmm.neighbors._cv import KNeighborsHMMClassifierCV
 from skawhmm.neighbors._estimators import (
@@ -55,6 +61,7 @@ __all__ = [
     "AlphaCurveDisplay",
     "AlphaMixer",
     "Deltas",
+    "DistanceInterval",
     "DistanceMatrixDisplay",
     "Framewise",
     "GroupTestResult",
@@ -74,10 +81,12 @@ __all__ = [
     "PairwiseHMMDistance",
     "RegistrationDisplay",
     "RetrievalDisplay",
+    "StabilityCurve",
     "StateEffects",
     "TimeChannel",
     "TransitionCoupling",
     "average_precision",
+    "distance_interval",
     "hmm_barycenter",
     "hmm_distance",
     "hmm_group_test",
@@ -90,6 +99,7 @@ __all__ = [
     "retrieval_auc",
     "retrieval_curve",
     "show_versions",
+    "stability_curve",
     "state_effects",
     "state_table",
     "transition_table",
