@@ -44,9 +44,13 @@ from skawhmm.neighbors._scores import (
     retrieval_curve,
 )
 from skawhmm.plot._curves import AlphaCurveDisplay, RetrievalDisplay
+from skawhmm.plot._effects import EffectsDisplay, TransitionGraphDisplay
+from skawhmm.plot._group_test import GroupTestDisplay
 from skawhmm.plot._map import HMMMapDisplay
 from skawhmm.plot._matrix import DistanceMatrixDisplay
 from skawhmm.plot._registration import RegistrationDisplay
+from skawhmm.plot._states import StateSummaryDisplay
+from skawhmm.plot._uncertainty import DistanceIntervalDisplay, StabilityDisplay
 from skawhmm.sequences._preprocessing import Deltas, Framewise, TimeChannel
 from skawhmm.utils._versions import show_versions
 
@@ -62,8 +66,11 @@ __all__ = [
     "AlphaMixer",
     "Deltas",
     "DistanceInterval",
+    "DistanceIntervalDisplay",
     "DistanceMatrixDisplay",
+    "EffectsDisplay",
     "Framewise",
+    "GroupTestDisplay",
     "GroupTestResult",
     "HMMAligner",
     "HMMBatch",
@@ -82,9 +89,12 @@ __all__ = [
     "RegistrationDisplay",
     "RetrievalDisplay",
     "StabilityCurve",
+    "StabilityDisplay",
     "StateEffects",
+    "StateSummaryDisplay",
     "TimeChannel",
     "TransitionCoupling",
+    "TransitionGraphDisplay",
     "average_precision",
     "distance_interval",
     "hmm_barycenter",
