@@ -177,7 +177,7 @@ def test_transition_given_the_plan(case):
         index = np.array([0]), np.array([1])
         chains = models.transmats, models.transmats
         actual = transition_components(
-            models.weights, *chains, *index, plan, *within, float(p)
+            models.weights, *chains, *index, plan, *within, float(p), False, False
         )
         tolerance = float(case["D_tol"][k])
         assert_allclose(actual[0], case["D"][k], rtol=0, atol=tolerance)
@@ -196,6 +196,6 @@ def test_carried_chains_given_the_plan(case):
             (forth, 1, back, case["T2t"][k]),
             (back, 0, forth, case["T1t"][k]),
         ):
-            carried_chain(left, models.transmats[other], right, half, moved)
+            carried_chain(left, models.transmats[other], right, False, half, moved)
             part = moved[: len(expected), : len(expected)]
             assert_allclose(part, expected, rtol=0, atol=1e-9)
