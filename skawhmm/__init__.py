@@ -4,6 +4,7 @@ from skawhmm.cluster._barycenter import hmm_barycenter
 from skawhmm.cluster._estimators import HMMKMeans, HMMKMedoids
 from skawhmm.distances._coupling import TransitionCoupling
 from skawhmm.distances._iaw import IAW
+from skawhmm.distances._jaw import JAW
 from skawhmm.distances._kl import KL
 from skawhmm.distances._law import Law
 from skawhmm.distances._maw import MAW
@@ -42,6 +43,7 @@ __version__ = "0.1.0.dev0"
 
 __all__ = [
     "IAW",
+    "JAW",
     "KL",
     "MAW",
     "AlphaCurveDisplay",

@@ -11,7 +11,12 @@ from sklearn.utils.validation import validate_data
 
 from skawhmm.distances._aggregated import mixed_components
 from skawhmm.distances._pairwise import pairwise_hmm_components, pairwise_hmm_distances
-from skawhmm.distances._resolve import METRIC_CHECKS, fitted_metric, resolve_metric
+from skawhmm.distances._resolve import (
+    METRIC_CHECKS,
+    components_alpha,
+    fitted_metric,
+    resolve_metric,
+)
 from skawhmm.fitting._transformer import HMMTransformer
 from skawhmm.models._checks import check_models
 from skawhmm.sequences._checks import check_channels, check_input, is_models
@@ -433,8 +438,8 @@ def mixed_precomputed(X, alpha):
     X : ndarray of shape (n_models, n_models_fit[, 2])
         Distances or components.
 
-    alpha : float
-        Share of the transition component.
+    alpha : float or None
+        Share of the transition component; None stands for that of MAW.
 
     Returns
     -------
@@ -444,6 +449,6 @@ def mixed_precomputed(X, alpha):
     if X.ndim == 2:
         return X
     with np.errstate(invalid="ignore"):
-        distances = mixed_components(X, alpha)
+        distances = mixed_components(X, components_alpha(alpha))
     # An infinite component makes an infinite distance, even if its share is 0.
     return np.where(np.isnan(distances), np.inf, distances)

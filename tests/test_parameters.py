@@ -36,7 +36,7 @@ class Untouchable(TransformerMixin, BaseEstimator):
 # Values that are wrong for every estimator that has the parameter.
 SHARED = {
     "metric": ["far", 3, PairwiseHMMDistance],
-    "alpha": [-0.1, 1.5, "much", None],
+    "alpha": [-0.1, 1.5, "much", np.nan],
     "p": [0, 2.5, "two"],
     "metric_params": [3, {"far": 1}],
     "hmm": [3, "hmm", HMMTransformer],
@@ -56,7 +56,7 @@ OWN = {
         "output": ["matrix", None],
         "gamma": [0, "auto", None, [1.0]],
     },
-    AlphaMixer: {},
+    AlphaMixer: {"alpha": [None]},
     HMMClassDistance: {
         "metric": ["precomputed"],
         "groups": [3, "all", {}, [[7]], [["x"]]],
@@ -192,6 +192,8 @@ SETTINGS = [
     {"alpha": 0.9},
     {"p": 2},
     {"metric": "coupling"},
+    {"metric": "jaw"},
+    {"metric_params": {"rows": "hellinger"}},
     {"metric": "iaw", "metric_params": {"n_samples": 16}},
 ]
 SEARCHED = [*SETTINGS, {"n_neighbors": 4}]
@@ -240,6 +242,37 @@ def test_changed_distances_to_centers_count(kind, change, make_batch):
     centers = clusterer.cluster_centers_
     assert_array_equal(after, pairwise_hmm_distances(models, centers, p=2, **change))
     assert np.abs(after - before).max() > 1e-6
+
+
+OWN_ALPHAS = {"maw": 0.1, "iaw": 0.1, "jaw": 0.5, "precomputed": 0.1}
+MIXED = [
+    PairwiseHMMDistance(),
+    HMMRetriever(2),
+    HMMKMeans(2, random_state=0),
+    HMMKMedoids(2),
+]
+
+
+@pytest.mark.parametrize(
+    ("estimator", "metric"),
+    [
+        (estimator, metric)
+        for estimator in MIXED
+        for metric in OWN_ALPHAS
+        if metric != "precomputed" or isinstance(estimator, PRECOMPUTED)
+    ],
+    ids=str,
+)
+def test_alpha_is_by_default_that_of_the_distance(estimator, metric, make_batch):
+    X, y, alpha = make_batch(n_models=12), np.arange(12) % 3, OWN_ALPHAS[metric]
+    if metric == "precomputed":
+        X = PairwiseHMMDistance(output="components").fit_transform(X)
+    default, same, other = (
+        outcome(clone(estimator).set_params(metric=metric, **params).fit(X, y), X)
+        for params in ({}, {"alpha": alpha}, {"alpha": 0.9})
+    )
+    assert_array_equal(default, same)
+    assert np.abs(default - other).max() > 1e-6
 
 
 def test_a_changed_radius_counts(make_batch):

@@ -162,7 +162,7 @@ def averaged_chains(
             k = labels[n]
             conditionals(&plans[n, 0, 0], size, &matrices[0, 0, 0], &back[0, 0])
             carry_chain(
-                &matrices[0, 0, 0], &steps[n, 0, 0], &back[0, 0], size,
+                &matrices[0, 0, 0], &steps[n, 0, 0], &back[0, 0], size, False,
                 &matrices[2, 0, 0], &moved[0, 0],
             )
             for i in range(size):

@@ -110,12 +110,13 @@ class HMMKMeans(ModelsMixin, _HMMClusterer):
     n_clusters : int, default=8
         Number of clusters.
 
-    metric : {"maw", "iaw", "coupling"} or object, default="maw"
+    metric : {"maw", "iaw", "jaw", "coupling"} or object, default="maw"
         Distance between models and centres, of order ``p=2`` if it is a name. Centres
         are averages in the geometry of "maw" whatever it is.
 
-    alpha : float in [0, 1], default=0.1
-        Share of the transition component in the distance. With 0 the centres minimise
+    alpha : float in [0, 1], default=None
+        Share of the transition component in the distance. By default that of the
+        distance: 0.1 for "maw" and "iaw", 0.5 for "jaw". With 0 the centres minimise
         what the assignment does; otherwise the best of all rounds is kept.
 
     init : {"k-means++", "medoids", "random"}, default="k-means++"
@@ -200,7 +201,7 @@ class HMMKMeans(ModelsMixin, _HMMClusterer):
         n_clusters: int = 8,
         *,
         metric: Any = "maw",
-        alpha: float = 0.1,
+        alpha: float | None = None,
         init: str = "k-means++",
         n_init: int = 3,
         max_iter: int = 100,
@@ -302,13 +303,14 @@ class HMMKMedoids(ReferencesMixin, _HMMClusterer):
     n_clusters : int, default=8
         Number of clusters.
 
-    metric : {"maw", "iaw", "kl", "coupling", "precomputed"} or object, default="maw"
-        Distance between two models. With "precomputed", `X` holds distances of shape
-        (n_models, n_models_fit), or their components of shape (n_models,
-        n_models_fit, 2), to be mixed at `alpha`.
+    metric : str or object, default="maw"
+        Distance between two models: "maw", "iaw", "jaw", "kl", "coupling" or an object.
+        With "precomputed", `X` holds distances of shape (n_models, n_models_fit), or
+        their components of shape (n_models, n_models_fit, 2), to be mixed at `alpha`.
 
-    alpha : float in [0, 1], default=0.1
-        Share of the transition component in the distance.
+    alpha : float in [0, 1], default=None
+        Share of the transition component in the distance. By default that of the
+        distance: 0.1 for "maw" and "iaw", 0.5 for "jaw".
 
     p : float in (0, 2], default=1
         Order of the distance.
@@ -392,7 +394,7 @@ class HMMKMedoids(ReferencesMixin, _HMMClusterer):
         n_clusters: int = 8,
         *,
         metric: Any = "maw",
-        alpha: float = 0.1,
+        alpha: float | None = None,
         p: float = 1,
         metric_params: Mapping[str, Any] | None = None,
         max_iter: int = 100,

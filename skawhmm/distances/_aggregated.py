@@ -10,7 +10,10 @@ from skawhmm.distances._components import marginal_components, transition_compon
 from skawhmm.distances._prepared import prepare_models
 from skawhmm.distances._registration import power_cost
 from skawhmm.models._batch import HMMBatch
-from skawhmm.utils._checks import check_real
+from skawhmm.utils._checks import check_choice, check_real
+
+STEPS = ("independent", "joint")
+ROWS = ("transport", "hellinger")
 
 
 def mixed_components(components, alpha):
@@ -32,6 +35,46 @@ def mixed_components(components, alpha):
     return (1 - alpha) * components[..., 0] + alpha * components[..., 1]
 
 
+def registered_transitions(prepared, index_a, index_b, plans, p, steps, rows):
+    """Return the transition components of model pairs under given registrations.
+
+    Parameters
+    ----------
+    prepared : PreparedModels
+        What the pairs share.
+
+    index_a, index_b : ndarray of int of shape (n_pairs,)
+        The models of each pair.
+
+    plans : ndarray of shape (n_pairs, n_components, n_components)
+        Registrations.
+
+    p : float
+        Order of the distance.
+
+    steps, rows : str
+        How steps are carried over, and how rows are compared.
+
+    Returns
+    -------
+    transition : ndarray of shape (n_pairs,)
+        The components.
+    """
+    return transition_components(
+        prepared.weights,
+        prepared.transmats,
+        prepared.chains,
+        index_a,
+        index_b,
+        plans,
+        power_cost(prepared.costs.within(index_a, index_b), p),
+        power_cost(prepared.costs.within(index_b, index_a), p),
+        p,
+        steps == "joint",
+        rows == "hellinger",
+    )
+
+
 class Aggregated(ABC):
     """Base of the distances that mix a marginal and a transition component.
 
@@ -45,13 +88,30 @@ class Aggregated(ABC):
     p : float in (0, 2], default=1
         Order of the distance: states are compared by the p-th power of their
         2-Wasserstein distance.
+
+    steps : {"independent", "joint"}, default="independent"
+        Whether the two ends of a step are registered independently, as in the paper,
+        or together, so that a chain that stays in its state stays.
+
+    rows : {"transport", "hellinger"}, default="transport"
+        Whether the rows of two transition matrices are compared by optimal transport
+        of the next states or by Hellinger distance.
     """
 
     symmetric = True
 
-    def __init__(self, alpha: float = 0.1, p: float = 1) -> None:
+    def __init__(
+        self,
+        alpha: float = 0.1,
+        p: float = 1,
+        *,
+        steps: str = "independent",
+        rows: str = "transport",
+    ) -> None:
         self.alpha = check_real("alpha", alpha, 0, 1)
         self.p = check_real("p", p, 0, 2, include_low=False)
+        self.steps = check_choice("steps", steps, STEPS)
+        self.rows = check_choice("rows", rows, ROWS)
 
     def prepare(self, models: HMMBatch) -> Any:
         """Return what the pairs of `models` share.
@@ -86,23 +146,12 @@ class Aggregated(ABC):
         components : ndarray of shape (n_pairs, 2)
             Marginal and transition component.
         """
-        costs = prepared.costs
-        cost = power_cost(costs.cross(index_a, index_b), self.p)
+        cost = power_cost(prepared.costs.cross(index_a, index_b), self.p)
         plans = self._plans(prepared, index_a, index_b, cost)
-        within_a = power_cost(costs.within(index_a, index_b), self.p)
-        within_b = power_cost(costs.within(index_b, index_a), self.p)
         bias = 0.5 * (prepared.bias[index_a] + prepared.bias[index_b])
         marginal = marginal_components(plans, cost, self.p, bias)
-        transition = transition_components(
-            prepared.weights,
-            prepared.transmats,
-            prepared.chains,
-            index_a,
-            index_b,
-            plans,
-            within_a,
-            within_b,
-            self.p,
+        transition = registered_transitions(
+            prepared, index_a, index_b, plans, self.p, self.steps, self.rows
         )
         return np.stack([marginal, transition], axis=1)
 

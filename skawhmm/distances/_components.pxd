@@ -9,6 +9,7 @@ cdef void carry_chain(
     const double* transmat,
     const double* back,
     int size,
+    bint joint,
     double* half,
     double* moved,
 ) noexcept nogil

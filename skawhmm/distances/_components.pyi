@@ -13,9 +13,16 @@ def transition_components(
     within_a: ndarray,
     within_b: ndarray,
     p: float,
+    joint: bool,
+    hellinger: bool,
 ) -> ndarray: ...
-def carried_chains(transmats: ndarray, plans: ndarray) -> ndarray: ...
+def carried_chains(transmats: ndarray, plans: ndarray, joint: bool) -> ndarray: ...
 def conditional_plans(plan: ndarray, forth: ndarray, back: ndarray) -> None: ...
 def carried_chain(
-    forth: ndarray, transmat: ndarray, back: ndarray, half: ndarray, moved: ndarray
+    forth: ndarray,
+    transmat: ndarray,
+    back: ndarray,
+    joint: bool,
+    half: ndarray,
+    moved: ndarray,
 ) -> None: ...

@@ -2,11 +2,19 @@ r"""The two parts of an aggregated distance, given a registration :math:`W`."""
 
 import numpy as np
 
-from libc.math cimport fabs, pow
+from libc.math cimport fabs, pow, sqrt
 
 from skawhmm.numerics._transport cimport MASS_ROUNDING, Tree, least_cost, tree_of
 
 from skawhmm.numerics._transport import make_workspace
+
+cdef extern from *:
+    """
+    /* States of one model whose cost is below this share of its largest one are equal:
+       costs of equal states differ from 0 by about 1e-15 of scale. */
+    #define EQUAL_STATES 1e-13
+    """
+    const double EQUAL_STATES
 
 
 def marginal_components(
@@ -59,6 +67,8 @@ def transition_components(
     const double[:, :, ::1] within_a,
     const double[:, :, ::1] within_b,
     double p,
+    bint joint,
+    bint hellinger,
 ):
     r"""Distance between the transition matrices after registration.
 
@@ -68,6 +78,9 @@ def transition_components(
     .. math::
         D^p = \sum_i \pi_a[i] \, OT_{C_{aa}}(T_a[i], \tilde T_b[i])
             + \sum_j \pi_b[j] \, OT_{C_{bb}}(T_b[j], \tilde T_a[j])
+
+    or by the squared Hellinger distance
+    :math:`h^2(s, t) = \frac12 \sum_k (\sqrt{s_k} - \sqrt{t_k})^2` in place of OT.
 
     Parameters
     ----------
@@ -91,6 +104,13 @@ def transition_components(
 
     p : float
         Order of the distance.
+
+    joint : bool
+        Whether the two ends of a step are carried over together; see `carried_chain`.
+
+    hellinger : bool
+        Whether rows are compared by Hellinger distance and not by transport. States
+        that emit alike then count as one, as they do in transport.
 
     Returns
     -------
@@ -117,17 +137,18 @@ def transition_components(
     rows.surplus, rows.deficit = &masses[0], &masses[size]
     rows.sources, rows.sinks = &states[0], &states[size]
     rows.tree = tree_of(numbers, nodes)
+    cdef RowsCost compared = rows_gap if hellinger else rows_cost
     with nogil:
         for n in range(index_a.shape[0]):
             a, b = index_a[n], index_b[n]
             conditionals(&plans[n, 0, 0], size, forth, back)
-            carry_chain(forth, &steps[b, 0, 0], back, size, half, moved)
-            total = rows_cost(
+            carry_chain(forth, &steps[b, 0, 0], back, size, joint, half, moved)
+            total = compared(
                 0.0, &laws[a, 0], &own[a, 0, 0], moved, &within_a[n, 0, 0], size, p,
                 &rows,
             )
-            carry_chain(back, &steps[a, 0, 0], forth, size, half, moved)
-            total = rows_cost(
+            carry_chain(back, &steps[a, 0, 0], forth, size, joint, half, moved)
+            total = compared(
                 total, &laws[b, 0], &own[b, 0, 0], moved, &within_b[n, 0, 0], size, p,
                 &rows,
             )
@@ -135,7 +156,7 @@ def transition_components(
     return np.asarray(transition)
 
 
-def carried_chains(transmats, const double[:, :, ::1] plans):
+def carried_chains(transmats, const double[:, :, ::1] plans, bint joint):
     """Carry the chain of each model over to its own states by a plan of its own.
 
     Parameters
@@ -145,6 +166,9 @@ def carried_chains(transmats, const double[:, :, ::1] plans):
 
     plans : ndarray of shape (n_models, n_components, n_components)
         Registrations of each model with itself.
+
+    joint : bool
+        As in `transition_components`.
 
     Returns
     -------
@@ -162,7 +186,9 @@ def carried_chains(transmats, const double[:, :, ::1] plans):
     with nogil:
         for n in range(steps.shape[0]):
             conditionals(&plans[n, 0, 0], size, forth, back)
-            carry_chain(forth, &steps[n, 0, 0], back, size, half, &chains[n, 0, 0])
+            carry_chain(
+                forth, &steps[n, 0, 0], back, size, joint, half, &chains[n, 0, 0]
+            )
     return np.asarray(chains)
 
 
@@ -181,17 +207,26 @@ def carried_chain(
     const double[:, ::1] forth,
     const double[:, ::1] transmat,
     const double[:, ::1] back,
+    bint joint,
     double[:, ::1] half,
     double[:, ::1] moved,
 ):
-    """Write the chain of the other model on the states of this one into `moved`.
+    r"""Write the chain of the other model on the states of this one into `moved`.
 
-    Rows are scaled to one: they lose mass only where the other model steps to states
-    to which it gives no weight.
+    The two ends of a step are registered independently, :math:`\tilde T = F T B` with
+    `forth` F and `back` B, or jointly, by one random map of states:
+
+    .. math::
+        \tilde T_{ik} = \sum_j F_{ij} \Bigl( \sum_{l \ne j} T_{jl} B_{lk}
+            + T_{jj} [i = k] \Bigr)
+
+    so that a chain that stays in its state stays after the registration too. Rows are
+    scaled to one: they lose mass only where the other model steps to states to which it
+    gives no weight.
     """
     carry_chain(
-        &forth[0, 0], &transmat[0, 0], &back[0, 0], <int>forth.shape[0], &half[0, 0],
-        &moved[0, 0],
+        &forth[0, 0], &transmat[0, 0], &back[0, 0], <int>forth.shape[0], joint,
+        &half[0, 0], &moved[0, 0],
     )
 
 
@@ -220,15 +255,21 @@ cdef void carry_chain(
     const double* transmat,
     const double* back,
     int size,
+    bint joint,
     double* half,
     double* moved,
 ) noexcept nogil:
     """Write the chain of the other model into `moved`; see `carried_chain`."""
     cdef int i, k
     cdef double total
-    multiply(forth, transmat, size, half)
-    multiply(half, back, size, moved)
+    multiply(forth, transmat, size, joint, half)
+    multiply(half, back, size, False, moved)
     for i in range(size):
+        if joint:
+            total = 0.0
+            for k in range(size):
+                total += forth[i * size + k] * transmat[k * size + k]
+            moved[i * size + i] += total
         total = 0.0
         for k in range(size):
             total += moved[i * size + k]
@@ -238,8 +279,9 @@ cdef void carry_chain(
 
 
 cdef inline void multiply(
-    const double* left, const double* right, int size, double* out
+    const double* left, const double* right, int size, bint hollow, double* out
 ) noexcept nogil:
+    """Write the product into `out`; `hollow` takes the diagonal of `right` for 0."""
     cdef int i, j, k
     cdef double share
     for i in range(size):
@@ -249,7 +291,9 @@ cdef inline void multiply(
             share = left[i * size + j]
             # Plans are sparse, and an exact zero adds nothing.
             if share != 0:
-                for k in range(size):
+                for k in range(j if hollow else size):
+                    out[i * size + k] += share * right[j * size + k]
+                for k in range(j + 1 if hollow else size, size):
                     out[i * size + k] += share * right[j * size + k]
 
 
@@ -263,6 +307,18 @@ cdef struct Rows:
     int* sources
     int* sinks
     Tree tree
+
+
+ctypedef double (*RowsCost)(
+    double,
+    const double*,
+    const double*,
+    const double*,
+    const double*,
+    int,
+    double,
+    const Rows*,
+) noexcept nogil
 
 
 cdef double rows_cost(
@@ -328,3 +384,56 @@ cdef inline double row_cost(
         rows.surplus, rows.deficit, rows.cost, n_sources, n_sinks, rows.plan,
         &rows.tree,
     )
+
+
+cdef double rows_gap(
+    double total,
+    const double* weights,
+    const double* chain,
+    const double* other,
+    const double* within,
+    int size,
+    double p,
+    const Rows* rows,
+) noexcept nogil:
+    """`total` and the mean squared Hellinger distance of the rows of two chains."""
+    cdef int i, k, l
+    cdef double slack = 0.0
+    for k in range(size):
+        for l in range(size):
+            # States without weight may be padding, which must not set the scale.
+            if weights[k] > 0 and weights[l] > 0:
+                slack = max(slack, within[k * size + l])
+    slack *= EQUAL_STATES
+    # The first of the states that emit alike stands for all of them.
+    for k in range(size):
+        rows.sources[k] = k
+        for l in range(k):
+            if within[k * size + l] <= slack:
+                rows.sources[k] = rows.sources[l]
+                break
+    for i in range(size):
+        if weights[i] > 0:
+            total += weights[i] * squared_hellinger(
+                chain + i * size, other + i * size, size, rows
+            )
+    return total
+
+
+cdef inline double squared_hellinger(
+    const double* row, const double* other, int size, const Rows* rows
+) noexcept nogil:
+    """Squared Hellinger distance of two rows, states added to those they stand for."""
+    cdef int k
+    cdef double gap, total = 0.0
+    for k in range(size):
+        rows.surplus[k] = rows.deficit[k] = 0.0
+    for k in range(size):
+        rows.surplus[rows.sources[k]] += row[k]
+        rows.deficit[rows.sources[k]] += other[k]
+    for k in range(size):
+        # Of masses that differ by rounding, the roots near zero differ by far more.
+        if fabs(rows.surplus[k] - rows.deficit[k]) > MASS_ROUNDING:
+            gap = sqrt(rows.surplus[k]) - sqrt(rows.deficit[k])
+            total += gap * gap
+    return 0.5 * total

@@ -39,6 +39,15 @@ class IAW(Aggregated):
         Order of the distance: states and points are compared by the p-th power of their
         distance.
 
+    steps : {"independent", "joint"}, default="independent"
+        Whether the two ends of a step are registered independently, as in the paper,
+        or together, as in :class:`JAW`.
+
+    rows : {"transport", "hellinger"}, default="transport"
+        Whether the rows of two transition matrices are compared by optimal transport
+        of the next states, as in the paper, or by the squared Hellinger distance,
+        which sees rare transitions and has no unit.
+
     n_samples : int, default=256
         Points drawn from each model.
 
@@ -83,6 +92,8 @@ class IAW(Aggregated):
         alpha: float = 0.1,
         p: float = 1,
         *,
+        steps: str = "independent",
+        rows: str = "transport",
         n_samples: int = 256,
         sampling: str = "sobol",
         coupling: str = "exact",
@@ -91,7 +102,7 @@ class IAW(Aggregated):
         reg: float = 0.05,
         random_state: Any = 0,
     ) -> None:
-        super().__init__(alpha, p)
+        super().__init__(alpha, p, steps=steps, rows=rows)
         self.n_samples = check_integer("n_samples", n_samples, 1)
         self.sampling = check_choice("sampling", sampling, ("sobol", "iid"))
         self.coupling = check_choice("coupling", coupling, ("exact", "sinkhorn"))
@@ -122,7 +133,7 @@ class IAW(Aggregated):
         cost = power_cost(prepared.costs.within(own, own), self.p)
         plans = self._plans(prepared, own, own, cost)
         return prepared._replace(
-            chains=carried_chains(models.transmats, plans),
+            chains=carried_chains(models.transmats, plans, self.steps == "joint"),
             bias=marginal_components(plans, cost, 1.0, np.zeros(len(models))),
         )
 

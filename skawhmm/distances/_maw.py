@@ -19,6 +19,19 @@ class MAW(Aggregated):
         Order of the distance: states are compared by the p-th power of their
         2-Wasserstein distance.
 
+    steps : {"independent", "joint"}, default="independent"
+        Whether the two ends of a step are registered independently, as in the paper,
+        or together, as in :class:`JAW`.
+
+    rows : {"transport", "hellinger"}, default="transport"
+        Whether the rows of two transition matrices are compared by optimal transport
+        of the next states, as in the paper, or by the squared Hellinger distance,
+        which sees rare transitions and has no unit.
+
+    See Also
+    --------
+    JAW : The same registration, with steps carried over jointly.
+
     Examples
     --------
     >>> from skawhmm import MAW, HMMBatch, hmm_distance

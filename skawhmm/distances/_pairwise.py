@@ -42,7 +42,7 @@ def pairwise_hmm_distances(
     Y: HMMBatch | None = None,
     metric: Any = "maw",
     *,
-    alpha: float = 0.1,
+    alpha: float | None = None,
     p: float = 1,
     metric_params: Mapping[str, Any] | None = None,
     n_jobs: int | None = None,
@@ -60,11 +60,12 @@ def pairwise_hmm_distances(
     Y : HMMBatch, default=None
         The models to compare with; by default those of `X`, each pair computed once.
 
-    metric : {"maw", "iaw", "kl", "coupling"} or object, default="maw"
+    metric : {"maw", "iaw", "jaw", "kl", "coupling"} or object, default="maw"
         Distance between two models.
 
-    alpha : float in [0, 1], default=0.1
-        Share of the transition component in the distance.
+    alpha : float in [0, 1], default=None
+        Share of the transition component in the distance. By default that of the
+        distance: 0.1 for "maw" and "iaw", 0.5 for "jaw".
 
     p : float in (0, 2], default=1
         Order of the distance.
@@ -114,7 +115,7 @@ def pairwise_hmm_distances_chunked(
     Y: HMMBatch | None = None,
     metric: Any = "maw",
     *,
-    alpha: float = 0.1,
+    alpha: float | None = None,
     p: float = 1,
     metric_params: Mapping[str, Any] | None = None,
     n_jobs: int | None = None,
@@ -131,11 +132,12 @@ def pairwise_hmm_distances_chunked(
     Y : HMMBatch, default=None
         The models to compare with; by default those of `X`.
 
-    metric : {"maw", "iaw", "kl", "coupling"} or object, default="maw"
+    metric : {"maw", "iaw", "jaw", "kl", "coupling"} or object, default="maw"
         Distance between two models.
 
-    alpha : float in [0, 1], default=0.1
-        Share of the transition component in the distance.
+    alpha : float in [0, 1], default=None
+        Share of the transition component in the distance. By default that of the
+        distance: 0.1 for "maw" and "iaw", 0.5 for "jaw".
 
     p : float in (0, 2], default=1
         Order of the distance.
@@ -208,7 +210,7 @@ def pairwise_hmm_components(
     Y : HMMBatch, default=None
         The models to compare with; by default those of `X`, each pair computed once.
 
-    metric : {"maw", "iaw"} or object, default="maw"
+    metric : {"maw", "iaw", "jaw"} or object, default="maw"
         Distance between two models, which must have components.
 
     p : float in (0, 2], default=1
@@ -254,7 +256,7 @@ def hmm_distance(
     b: HMMBatch,
     metric: Any = "maw",
     *,
-    alpha: float = 0.1,
+    alpha: float | None = None,
     p: float = 1,
     metric_params: Mapping[str, Any] | None = None,
 ) -> float:
@@ -265,11 +267,12 @@ def hmm_distance(
     a, b : HMMBatch
         Batches of one model each, such as ``models[0]``.
 
-    metric : {"maw", "iaw", "kl", "coupling"} or object, default="maw"
+    metric : {"maw", "iaw", "jaw", "kl", "coupling"} or object, default="maw"
         Distance between two models.
 
-    alpha : float in [0, 1], default=0.1
-        Share of the transition component in the distance.
+    alpha : float in [0, 1], default=None
+        Share of the transition component in the distance. By default that of the
+        distance: 0.1 for "maw" and "iaw", 0.5 for "jaw".
 
     p : float in (0, 2], default=1
         Order of the distance.
@@ -317,7 +320,7 @@ def register_states(
     a, b : HMMBatch
         Batches of one model each, such as ``models[0]``.
 
-    metric : {"maw", "iaw"} or object, default="maw"
+    metric : {"maw", "iaw", "jaw"} or object, default="maw"
         Distance that registers the states.
 
     p : float in (0, 2], default=1

@@ -64,6 +64,7 @@ from typing import Any
 
 from skawhmm.distances._coupling import TransitionCoupling
 from skawhmm.distances._iaw import IAW
+from skawhmm.distances._jaw import JAW
 from skawhmm.distances._kl import KL
 from skawhmm.distances._law import Law
 from skawhmm.distances._maw import MAW
@@ -72,6 +73,7 @@ from skawhmm.utils._checks import check_choice, check_parameters, check_real
 METRICS = {
     "maw": MAW,
     "iaw": IAW,
+    "jaw": JAW,
     "kl": KL,
     "coupling": TransitionCoupling,
     "law": Law,
@@ -93,9 +95,41 @@ def check_metric_params(name, value):
         raise TypeError(f"{name} must be a dict or None, got {type(value).__name__}.")
 
 
+def check_alpha(name, value):
+    """Raise unless `value` is a share, or None for that of the distance.
+
+    Parameters
+    ----------
+    name : str
+        The argument as the caller knows it.
+
+    value : object
+        The value to check.
+    """
+    if value is not None:
+        check_real(name, value, 0, 1)
+
+
+def components_alpha(alpha):
+    """Return the share at which given components are mixed.
+
+    Parameters
+    ----------
+    alpha : float or None
+        What the caller gave.
+
+    Returns
+    -------
+    alpha : float
+        The share; by default that of MAW, since components do not tell what they are
+        of.
+    """
+    return MAW().alpha if alpha is None else alpha
+
+
 # Checks of the parameters that estimators and functions take besides `metric`.
 METRIC_CHECKS: dict[str, Callable[[str, Any], Any]] = {
-    "alpha": partial(check_real, low=0, high=1),
+    "alpha": check_alpha,
     "p": partial(check_real, low=0, high=2, include_low=False),
     "metric_params": check_metric_params,
 }
@@ -109,9 +143,12 @@ def resolve_metric(metric, *, alpha, p, metric_params=None):
     metric : str or object
         A name, or a distance, which is returned unchanged.
 
-    alpha, p : float
-        Share of the transition component, and order of the distance. They are always
-        checked, and passed to the distances that take them.
+    alpha : float or None
+        Share of the transition component; None for the default of the distance.
+
+    p : float
+        Order of the distance. Both are always checked, and passed to the distances that
+        take them.
 
     metric_params : dict, default=None
         Further parameters of the distance.
@@ -132,7 +169,9 @@ def resolve_metric(metric, *, alpha, p, metric_params=None):
         return check_metric(metric)
     chosen = METRICS[check_choice("metric", metric, METRICS)]
     known = signature(chosen).parameters
-    params = {name: value for name, value in given.items() if name in known}
+    params = {name: given[name] for name in given.keys() & known.keys()}
+    if alpha is None:
+        params.pop("alpha", None)
     extra = metric_params or {}
     unknown = extra.keys() - (known.keys() - given.keys())
     if unknown:

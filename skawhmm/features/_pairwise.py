@@ -53,11 +53,12 @@ class PairwiseHMMDistance(
 
     Parameters
     ----------
-    metric : {"maw", "iaw", "kl", "coupling"} or object, default="maw"
+    metric : {"maw", "iaw", "jaw", "kl", "coupling"} or object, default="maw"
         Distance between two models.
 
-    alpha : float in [0, 1], default=0.1
-        Share of the transition component in the distance. Distances that are a single
+    alpha : float in [0, 1], default=None
+        Share of the transition component in the distance. By default that of the
+        distance: 0.1 for "maw" and "iaw", 0.5 for "jaw". Distances that are a single
         number ("kl", "coupling"), and objects, do not use it.
 
     p : float in (0, 2], default=1
@@ -166,7 +167,7 @@ class PairwiseHMMDistance(
         self,
         metric: Any = "maw",
         *,
-        alpha: float = 0.1,
+        alpha: float | None = None,
         p: float = 1,
         metric_params: Mapping[str, Any] | None = None,
         output: str = "distance",
@@ -322,6 +323,8 @@ class AlphaMixer(
     >>> search.best_params_["mix__alpha"], float(search.best_score_)
     (0.5, 1.0)
     """
+
+    _parameter_checks: ClassVar = {"alpha": partial(check_real, low=0, high=1)}
 
     def __init__(self, alpha: float = 0.1) -> None:
         self.alpha = alpha

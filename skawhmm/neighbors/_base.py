@@ -147,7 +147,7 @@ class NeighborsMixin(KNeighborsMixin, ReferencesMixin):
 
     n_neighbors: int
     weights: Any
-    alpha: float
+    alpha: float | None
     p: float
     metric_params: Any
     algorithm: str

@@ -21,4 +21,5 @@ def transition_bounds(
     index_b: ndarray,
     plans: ndarray,
     p: float,
+    joint: bool,
 ) -> ndarray: ...

@@ -146,6 +146,7 @@ def transition_bounds(
     const Py_ssize_t[::1] index_b,
     const double[:, :, ::1] plans,
     double p,
+    bint joint,
 ):
     """Lower bounds of the transition component of model pairs, given the plans.
 
@@ -165,6 +166,9 @@ def transition_bounds(
 
     p : float
         Order of the distance, at least 1.
+
+    joint : bool
+        As in `transition_components`, whose rows are compared by transport.
 
     Returns
     -------
@@ -189,12 +193,12 @@ def transition_bounds(
         for n in range(index_a.shape[0]):
             a, b = index_a[n], index_b[n]
             conditionals(&plans[n, 0, 0], size, forth, back)
-            carry_chain(forth, &steps[b, 0, 0], back, size, half, moved)
+            carry_chain(forth, &steps[b, 0, 0], back, size, joint, half, moved)
             total = row_gaps(
                 &laws[a, 0], &own[a, 0, 0], moved, &points[a, 0, 0], size, n_dimensions,
                 p, gap,
             )
-            carry_chain(back, &steps[a, 0, 0], forth, size, half, moved)
+            carry_chain(back, &steps[a, 0, 0], forth, size, joint, half, moved)
             total += row_gaps(
                 &laws[b, 0], &own[b, 0, 0], moved, &points[b, 0, 0], size, n_dimensions,
                 p, gap,

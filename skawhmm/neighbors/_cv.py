@@ -79,10 +79,10 @@ class KNeighborsHMMClassifierCV(
         What to maximise. With more than two classes, "roc_auc" is the mean over each
         class against the rest.
 
-    metric : {"maw", "iaw", "kl", "coupling", "precomputed"} or object, default="maw"
-        Distance between two models. With "precomputed", `X` holds components of shape
-        (n_queries, n_models_fit, 2). For distances that are a single number only the
-        number of neighbours is chosen.
+    metric : str or object, default="maw"
+        Distance between two models: "maw", "iaw", "jaw", "kl", "coupling" or an object.
+        With "precomputed", `X` holds components of shape (n_queries, n_models_fit, 2).
+        For distances that are a single number only the number of neighbours is chosen.
 
     p : float in (0, 2], default=1
         Order of the distance.

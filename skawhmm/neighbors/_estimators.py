@@ -28,13 +28,14 @@ class KNeighborsHMMClassifier(NeighborsMixin, ClassifierMixin, BaseEstimator):
         callable is given infinite distances as the largest float. Where classes tie,
         the one with the nearest neighbour wins.
 
-    metric : {"maw", "iaw", "kl", "coupling", "precomputed"} or object, default="maw"
-        Distance between two models. With "precomputed", `X` holds distances of shape
-        (n_queries, n_models_fit) or, for any `alpha`, components of shape
-        (n_queries, n_models_fit, 2).
+    metric : str or object, default="maw"
+        Distance between two models: "maw", "iaw", "jaw", "kl", "coupling" or an object.
+        With "precomputed", `X` holds distances of shape (n_queries, n_models_fit) or,
+        for any `alpha`, components of shape (n_queries, n_models_fit, 2).
 
-    alpha : float in [0, 1], default=0.1
-        Share of the transition component in the distance. Distances that are a single
+    alpha : float in [0, 1], default=None
+        Share of the transition component in the distance. By default that of the
+        distance: 0.1 for "maw" and "iaw", 0.5 for "jaw". Distances that are a single
         number ("kl", "coupling"), and objects, do not use it.
 
     p : float in (0, 2], default=1
@@ -49,9 +50,9 @@ class KNeighborsHMMClassifier(NeighborsMixin, ClassifierMixin, BaseEstimator):
 
     algorithm : {"auto", "pruned", "brute"}, default="auto"
         Whether to compare a query with all models ("brute"), or to skip those that a
-        lower bound of the distance rules out ("pruned"; for "maw", "iaw" and "coupling"
-        with ``p >= 1``). The neighbours are the same. By default pruned, where
-        possible, among 500 models or more.
+        lower bound of the distance rules out ("pruned"; for "maw", "iaw", "jaw" and
+        "coupling" with ``p >= 1``). The neighbours are the same. By default pruned,
+        where possible, among 500 models or more.
 
     memory : str, path-like or joblib.Memory, default=None
         Where fitted models and components are kept, by content: a grid search over
@@ -106,7 +107,7 @@ class KNeighborsHMMClassifier(NeighborsMixin, ClassifierMixin, BaseEstimator):
         *,
         weights: str | Callable[..., Any] = "uniform",
         metric: Any = "maw",
-        alpha: float = 0.1,
+        alpha: float | None = None,
         p: float = 1,
         metric_params: Mapping[str, Any] | None = None,
         hmm: Any = None,
@@ -203,13 +204,14 @@ class KNeighborsHMMRegressor(NeighborsMixin, RegressorMixin, BaseEstimator):
         Weight of each neighbour, as in :class:`sklearn.neighbors.KNeighborsRegressor`;
         a callable is given infinite distances as the largest float.
 
-    metric : {"maw", "iaw", "kl", "coupling", "precomputed"} or object, default="maw"
-        Distance between two models. With "precomputed", `X` holds distances of shape
-        (n_queries, n_models_fit) or, for any `alpha`, components of shape
-        (n_queries, n_models_fit, 2).
+    metric : str or object, default="maw"
+        Distance between two models: "maw", "iaw", "jaw", "kl", "coupling" or an object.
+        With "precomputed", `X` holds distances of shape (n_queries, n_models_fit) or,
+        for any `alpha`, components of shape (n_queries, n_models_fit, 2).
 
-    alpha : float in [0, 1], default=0.1
-        Share of the transition component in the distance. Distances that are a single
+    alpha : float in [0, 1], default=None
+        Share of the transition component in the distance. By default that of the
+        distance: 0.1 for "maw" and "iaw", 0.5 for "jaw". Distances that are a single
         number ("kl", "coupling"), and objects, do not use it.
 
     p : float in (0, 2], default=1
@@ -224,9 +226,9 @@ class KNeighborsHMMRegressor(NeighborsMixin, RegressorMixin, BaseEstimator):
 
     algorithm : {"auto", "pruned", "brute"}, default="auto"
         Whether to compare a query with all models ("brute"), or to skip those that a
-        lower bound of the distance rules out ("pruned"; for "maw", "iaw" and "coupling"
-        with ``p >= 1``). The neighbours are the same. By default pruned, where
-        possible, among 500 models or more.
+        lower bound of the distance rules out ("pruned"; for "maw", "iaw", "jaw" and
+        "coupling" with ``p >= 1``). The neighbours are the same. By default pruned,
+        where possible, among 500 models or more.
 
     memory : str, path-like or joblib.Memory, default=None
         Where fitted models and components are kept, by content: a grid search over
@@ -278,7 +280,7 @@ class KNeighborsHMMRegressor(NeighborsMixin, RegressorMixin, BaseEstimator):
         *,
         weights: str | Callable[..., Any] = "uniform",
         metric: Any = "maw",
-        alpha: float = 0.1,
+        alpha: float | None = None,
         p: float = 1,
         metric_params: Mapping[str, Any] | None = None,
         hmm: Any = None,

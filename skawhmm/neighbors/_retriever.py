@@ -23,13 +23,14 @@ class HMMRetriever(NeighborsMixin, BaseEstimator):
     radius : float, default=1.0
         Largest distance of neighbours that `radius_neighbors` finds.
 
-    metric : {"maw", "iaw", "kl", "coupling", "precomputed"} or object, default="maw"
-        Distance between two models. With "precomputed", `X` holds distances of shape
-        (n_queries, n_models_fit) or, for any `alpha`, components of shape
-        (n_queries, n_models_fit, 2).
+    metric : str or object, default="maw"
+        Distance between two models: "maw", "iaw", "jaw", "kl", "coupling" or an object.
+        With "precomputed", `X` holds distances of shape (n_queries, n_models_fit) or,
+        for any `alpha`, components of shape (n_queries, n_models_fit, 2).
 
-    alpha : float in [0, 1], default=0.1
-        Share of the transition component in the distance. Distances that are a single
+    alpha : float in [0, 1], default=None
+        Share of the transition component in the distance. By default that of the
+        distance: 0.1 for "maw" and "iaw", 0.5 for "jaw". Distances that are a single
         number ("kl", "coupling"), and objects, do not use it.
 
     p : float in (0, 2], default=1
@@ -44,9 +45,9 @@ class HMMRetriever(NeighborsMixin, BaseEstimator):
 
     algorithm : {"auto", "pruned", "brute"}, default="auto"
         Whether to compare a query with all models ("brute"), or to skip those that a
-        lower bound of the distance rules out ("pruned"; for "maw", "iaw" and "coupling"
-        with ``p >= 1``). The neighbours are the same. By default pruned, where
-        possible, among 500 models or more.
+        lower bound of the distance rules out ("pruned"; for "maw", "iaw", "jaw" and
+        "coupling" with ``p >= 1``). The neighbours are the same. By default pruned,
+        where possible, among 500 models or more.
 
     memory : str, path-like or joblib.Memory, default=None
         Where fitted models and components are kept, by content.
@@ -103,7 +104,7 @@ class HMMRetriever(NeighborsMixin, BaseEstimator):
         *,
         radius: float = 1.0,
         metric: Any = "maw",
-        alpha: float = 0.1,
+        alpha: float | None = None,
         p: float = 1,
         metric_params: Mapping[str, Any] | None = None,
         hmm: Any = None,

@@ -13,6 +13,7 @@ from collections import Counter
 import numpy as np
 from sklearn.neighbors import KDTree
 
+from skawhmm.distances._aggregated import registered_transitions
 from skawhmm.distances._components import marginal_components
 from skawhmm.distances._pairwise import bare_models, oriented
 from skawhmm.distances._prepared import PreparedModels
@@ -81,9 +82,10 @@ def check_prunable(possible, metric):
     """
     if not possible:
         raise ValueError(
-            "algorithm='pruned' needs a distance with lower bounds ('maw', 'iaw' with "
-            "project=True and debias=False, or 'coupling', with p >= 1 and alpha < 1) "
-            f"and Gaussian models that observed every feature, got metric={metric!r}. "
+            "algorithm='pruned' needs a distance with lower bounds ('maw', 'jaw', "
+            "'iaw' with project=True and debias=False, or 'coupling', with p >= 1 and "
+            "alpha < 1) and Gaussian models that observed every feature, got "
+            f"metric={metric!r}. "
             "Use algorithm='auto' or 'brute'."
         )
 
@@ -289,17 +291,31 @@ def _registered_bounds(metric, prepared, vectors, a, b):
     marginal = marginal_components(plans, cost, p, np.zeros(a.size))
     bounds = metric.marginal_share * marginal
     if metric.transition_share > 0:
-        bounds += metric.transition_share * transition_bounds(
-            prepared.weights,
-            prepared.transmats,
-            prepared.chains,
-            vectors,
-            a,
-            b,
-            plans,
-            p,
+        bounds += metric.transition_share * _least_transitions(
+            metric, prepared, vectors, a, b, plans
         )
     return bounds
+
+
+def _least_transitions(metric, prepared, vectors, a, b, plans):
+    """Lower bounds of the transition component, given the best registration."""
+    # A distance that says nothing of its steps and rows has those of MAW.
+    steps = getattr(metric, "steps", "independent")
+    rows = getattr(metric, "rows", "transport")
+    if rows == "hellinger":
+        # There is nothing cheaper than the component itself.
+        return registered_transitions(prepared, a, b, plans, metric.p, steps, rows)
+    return transition_bounds(
+        prepared.weights,
+        prepared.transmats,
+        prepared.chains,
+        vectors,
+        a,
+        b,
+        plans,
+        metric.p,
+        steps == "joint",
+    )
 
 
 def _search_block(shared, queries, first, last):

@@ -169,7 +169,7 @@ class HMMMapDisplay:
         y: ArrayLike | None = None,
         metric: Any = "maw",
         *,
-        alpha: float = 0.1,
+        alpha: float | None = None,
         p: float = 1,
         metric_params: Mapping[str, Any] | None = None,
         n_jobs: int | None = None,
@@ -186,11 +186,12 @@ class HMMMapDisplay:
         y : array-like of shape (n_models,), default=None
             Their labels.
 
-        metric : {"maw", "iaw", "kl", "coupling"} or object, default="maw"
+        metric : {"maw", "iaw", "jaw", "kl", "coupling"} or object, default="maw"
             Distance between two models.
 
-        alpha : float in [0, 1], default=0.1
-            Share of the transition component in the distance.
+        alpha : float in [0, 1], default=None
+            Share of the transition component in the distance. By default that of the
+            distance: 0.1 for "maw" and "iaw", 0.5 for "jaw".
 
         p : float in (0, 2], default=1
             Order of the distance.

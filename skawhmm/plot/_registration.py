@@ -119,7 +119,7 @@ class RegistrationDisplay:
             features are drawn along the two principal axes of both; states that are
             never visited are left out.
 
-        metric : {"maw", "iaw"} or object, default="maw"
+        metric : {"maw", "iaw", "jaw"} or object, default="maw"
             Distance that registers the states.
 
         p : float in (0, 2], default=1

@@ -6,6 +6,7 @@ from numpy.testing import assert_array_equal
 
 from skawhmm import (
     IAW,
+    JAW,
     KL,
     MAW,
     HMMBatch,
@@ -19,7 +20,11 @@ from skawhmm.models._inference import sample_sequences
 
 DISTANCES = {
     "maw": MAW(0.3),
+    "maw-hellinger": MAW(0.3, 2, rows="hellinger"),
+    "jaw": JAW(),
+    "jaw-hellinger": JAW(rows="hellinger"),
     "iaw": IAW(0.3, n_samples=24),
+    "iaw-joint": IAW(0.3, n_samples=24, steps="joint", debias=True),
     "iaw-iid": IAW(0.3, 2, n_samples=24, sampling="iid"),
     "iaw-debias": IAW(0.3, 1.5, n_samples=24, debias=True, project=False),
     "kl": KL(n_steps=40),

@@ -59,6 +59,8 @@ def test_iaw_matches_the_oracle(case, q):
         power_cost(costs.within(a, b), p),
         power_cost(costs.within(b, a), p),
         p,
+        False,
+        False,
     )[0]
     sizes = slice(len(case["pi1"])), slice(len(case["pi2"]))
     assert_allclose(plan[0][sizes], case["iW"][q], atol=1e-7)

@@ -124,7 +124,9 @@ def test_numpy_numbers_are_numbers(make_batch):
 
 def test_metric_params_that_do_not_exist(make_batch):
     for params in ({"beta": 1}, {"alpha": 0.2}):
-        with pytest.raises(ValueError, match="metric_params of 'maw' may be none, got"):
+        with pytest.raises(
+            ValueError, match=r"of 'maw' may be \['rows', 'steps'\], got"
+        ):
             pairwise_hmm_distances(make_batch(), metric_params=params)
 
 
@@ -150,3 +152,34 @@ def test_arguments_override_nothing_in_an_object(make_batch):
     metric = MAW(alpha=0.7, p=2)
     expected = pairwise_hmm_distances(models, alpha=0.7, p=2)
     assert_array_equal(pairwise_hmm_distances(models, metric=metric), expected)
+
+
+@pytest.mark.parametrize(("name", "alpha"), [("maw", 0.1), ("iaw", 0.1), ("jaw", 0.5)])
+def test_each_distance_has_its_own_alpha(name, alpha, make_batch):
+    assert resolve_metric(name, alpha=None, p=1).alpha == alpha
+    assert resolve_metric(name, alpha=0.3, p=1).alpha == 0.3
+    models = make_batch(4)
+    assert_array_equal(
+        pairwise_hmm_distances(models, metric=name),
+        pairwise_hmm_distances(models, metric=name, alpha=alpha),
+    )
+
+
+@pytest.mark.parametrize("name", ["kl", "coupling"])
+def test_distances_without_components_take_no_alpha(name):
+    for alpha in (None, 0.3):
+        assert not hasattr(resolve_metric(name, alpha=alpha, p=1), "alpha")
+
+
+@pytest.mark.parametrize("name", ["maw", "iaw", "jaw"])
+@pytest.mark.parametrize(
+    ("params", "words"),
+    [
+        ({"steps": "both"}, "steps must be one of 'independent', 'joint'.*got 'both'"),
+        ({"steps": None}, "steps must be one of 'independent', 'joint'.*got None"),
+        ({"rows": "l2"}, "rows must be one of 'transport', 'hellinger'.*got 'l2'"),
+    ],
+)
+def test_unknown_steps_and_rows(name, params, words, make_batch):
+    with pytest.raises(ValueError, match=words):
+        pairwise_hmm_distances(make_batch(), metric=name, metric_params=params)

@@ -50,8 +50,8 @@ def test_bounds_of_the_marginal_component(models, p):
     assert np.all(relaxed <= SLACK * marginal + 1e-12)
 
 
-@given(batches(), st.sampled_from([1.0, 1.5, 2.0]))
-def test_bound_of_the_transition_component(models, p):
+@given(batches(), st.sampled_from([1.0, 1.5, 2.0]), st.booleans())
+def test_bound_of_the_transition_component(models, p, joint):
     a, b = pairs_of(models)
     prepared = prepare_models(models)
     cost = power_cost(prepared.costs.cross(a, b), p)
@@ -65,8 +65,10 @@ def test_bound_of_the_transition_component(models, p):
         b,
         plans,
         p,
+        joint,
     )
-    transition = pairwise_hmm_components(models, p=p)[1][a, b]
+    metric = "jaw" if joint else "maw"
+    transition = pairwise_hmm_components(models, metric=metric, p=p)[1][a, b]
     # Rounding of the rows counts with its p-th root.
     assert np.all(bound <= SLACK * transition + 1e-6)
 

@@ -8,6 +8,7 @@ from numpy.testing import assert_array_equal
 
 from skawhmm import (
     IAW,
+    JAW,
     KL,
     MAW,
     HMMBatch,
@@ -22,9 +23,14 @@ METRICS = [
     MAW(0.1),
     MAW(0.6, p=2),
     MAW(0.0),
+    MAW(0.4, rows="hellinger"),
+    JAW(),
+    JAW(0.8, p=2),
+    JAW(0.9, rows="hellinger"),
     TransitionCoupling(),
     IAW(0.3, n_samples=16),
     IAW(0.3, n_samples=16, sampling="iid"),
+    IAW(0.3, n_samples=16, steps="joint", rows="hellinger"),
 ]
 
 
