@@ -6,6 +6,7 @@ from skawhmm.distances._coupling import TransitionCoupling
 from skawhmm.distances._iaw import IAW
 from skawhmm.distances._jaw import JAW
 from skawhmm.distances._kl import KL
+from skawhmm.distances._law import Law
 from skawhmm.distances._maw import MAW
 from skawhmm.distances._pairwise import (
     hmm_distance,
@@ -61,6 +62,7 @@ __all__ = [
     "KNeighborsHMMClassifier",
     "KNeighborsHMMClassifierCV",
     "KNeighborsHMMRegressor",
+    "Law",
     "PairwiseHMMDistance",
     "RegistrationDisplay",
     "RetrievalDisplay",

@@ -14,6 +14,7 @@ from skawhmm.distances._pairwise import pairwise_hmm_components, pairwise_hmm_di
 from skawhmm.distances._resolve import (
     METRIC_CHECKS,
     components_alpha,
+    fitted_metric,
     resolve_metric,
 )
 from skawhmm.fitting._transformer import HMMTransformer
@@ -143,9 +144,14 @@ class ModelsMixin(EstimatorMixin):
         """Return the models of input that comes after `fit`."""
         return later_models(self.hmm_, self._checked(X, reset=False), self.memory)
 
-    def _distances_between(self, X, Y):
-        """Return the distances of models to reference models, of shape (n_X, n_Y)."""
+    def _distances_between(self, X, Y, references=None):
+        """Return the distances of models to others, of shape (n_X, n_Y).
+
+        What the distance learns, it learns from `references`; by default they are `Y`.
+        """
         metric = self._resolved_metric()
+        if references is not None:
+            metric = fitted_metric(metric, references)
         if self.memory is not None and is_mixture(metric):
             # What is remembered serves every alpha.
             return mixed_components(self._components_between(X, Y), metric.alpha)

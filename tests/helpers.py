@@ -15,6 +15,22 @@ def random_model(rng, n_components, n_features, covariance_type):
     return transmat, means, roots @ roots.swapaxes(1, 2)
 
 
+def jointly_carried(forth, transmat, back):
+    """Carry a chain to other states by one map of states, read off the formula."""
+    moved = np.zeros((len(forth), len(forth)))
+    for i, k, j, after in np.ndindex(*moved.shape, *transmat.shape):
+        if after != j:
+            moved[i, k] += forth[i, j] * transmat[j, after] * back[after, k]
+        elif i == k:
+            moved[i, k] += forth[i, j] * transmat[j, j]
+    return moved
+
+
+def squared_hellinger(row, other, _=None):
+    """Return half the squared distance between the roots of two laws."""
+    return np.sum((np.sqrt(row) - np.sqrt(other)) ** 2) / 2
+
+
 def gaussian_kl(mean_a, covar_a, mean_b, covar_b):
     """Return the divergence of two Gaussians in closed form."""
     gap = mean_b - mean_a

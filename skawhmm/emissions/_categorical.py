@@ -14,6 +14,7 @@ from skawhmm.emissions._categorical_kernels import (
 from skawhmm.emissions._custom import check_table
 from skawhmm.emissions._discrete import Discrete
 from skawhmm.emissions._discrete_kernels import normalized, shared_log
+from skawhmm.emissions._laws import symbol_law_comparer
 from skawhmm.sequences._symbols import (
     check_symbols,
     encoded,
@@ -169,6 +170,10 @@ class Categorical(Discrete):
     def divergences(self, index_a, index_b):
         """Return divergences (n_pairs, n_components, n_components) of states a to b."""
         return state_divergences(self.states, index_a, index_b)
+
+    def law_comparer(self, masses, sizes, bandwidth):
+        """Return a function of pairs of models: squared distances of their laws."""
+        return symbol_law_comparer(self.states, masses)
 
     def cross(self, index_a, index_b):
         """Return squared distances (n_pairs, n_components, n_components) of a to b."""

@@ -1,6 +1,7 @@
 import numpy as np
 import ot
 import pytest
+from helpers import jointly_carried, squared_hellinger
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.spatial.distance import cdist
 
@@ -53,21 +54,6 @@ def quotient(plan, sums):
     return np.divide(plan, sums, out=np.zeros(plan.shape), where=sums > 0)
 
 
-def literal_carried(forth, transmat, back):
-    """The joint carry, read off its formula."""
-    moved = np.zeros((len(forth), len(forth)))
-    for i, k, j, after in np.ndindex(*forth.shape[:1] * 2, *transmat.shape):
-        if after != j:
-            moved[i, k] += forth[i, j] * transmat[j, after] * back[after, k]
-        elif i == k:
-            moved[i, k] += forth[i, j] * transmat[j, j]
-    return moved
-
-
-def squared_hellinger(row, other, _):
-    return np.sum((np.sqrt(row) - np.sqrt(other)) ** 2) / 2
-
-
 def literal_transition(
     weights, transmats, plan, within_a, within_b, p, *, joint=False, hellinger=False
 ):
@@ -77,8 +63,8 @@ def literal_transition(
     moved_b = forth @ transmats[1] @ back
     moved_a = back @ transmats[0] @ forth
     if joint:
-        moved_b = literal_carried(forth, transmats[1], back)
-        moved_a = literal_carried(back, transmats[0], forth)
+        moved_b = jointly_carried(forth, transmats[1], back)
+        moved_a = jointly_carried(back, transmats[0], forth)
     gap = squared_hellinger if hellinger else ot.emd2
     total = 0.0
     for weight, own, other, within in (
@@ -239,7 +225,7 @@ def test_jointly_carried_rows_are_probabilities(size, rng):
         (back, transmats[0], forth),
     ):
         carried_chain(left, transmat, right, True, half, moved)
-        assert_allclose(moved, literal_carried(left, transmat, right), atol=1e-14)
+        assert_allclose(moved, jointly_carried(left, transmat, right), atol=1e-14)
         assert_allclose(moved.sum(axis=1), 1, atol=1e-14)
 
 

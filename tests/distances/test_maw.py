@@ -1,4 +1,8 @@
-"""Laws of MAW, on models that Hypothesis draws.
+"""Laws of MAW and of its kin, on models that Hypothesis draws.
+
+Unless a law is one of the marginal component alone, it holds with steps carried over
+independently (MAW) or jointly (JAW), and with rows compared by transport or by
+Hellinger distance; Hypothesis draws these too.
 
 `models` are in general position. `tied_models` sit on a grid of whole numbers, with
 repeated states, repeated rows and singular covariances; where several registrations
@@ -24,6 +28,13 @@ from skawhmm import (
 orders = st.sampled_from([0.5, 1, 1.5, 2])
 metric_orders = st.sampled_from([1, 1.5, 2])
 seeds = st.integers(0, 2**32 - 1)
+kinds = st.sampled_from(
+    [
+        {"steps": steps, "rows": rows}
+        for steps in ("independent", "joint")
+        for rows in ("transport", "hellinger")
+    ]
+)
 
 
 @st.composite
@@ -64,8 +75,8 @@ def batch(model, **arguments):
     return HMMBatch(*([array] for array in model), **arguments)
 
 
-def components(a, b, p):
-    return np.array(pairwise_hmm_components(a, b, p=p)).ravel()
+def components(a, b, p, kind=None):
+    return np.array(pairwise_hmm_components(a, b, p=p, metric_params=kind)).ravel()
 
 
 def assert_same(actual, expected, scale=1.0, rtol=1e-8):
@@ -81,37 +92,37 @@ def test_symmetry_to_the_last_bit(pair, p, alpha):
     assert_array_equal(register_states(a, b, p=p), register_states(b, a, p=p).T)
 
 
-@given(tied_models(2), orders)
-def test_symmetry_to_the_last_bit_with_ties(pair, p):
-    assert_array_equal(components(*pair, p), components(*pair[::-1], p))
+@given(tied_models(2), orders, kinds)
+def test_symmetry_to_the_last_bit_with_ties(pair, p, kind):
+    assert_array_equal(components(*pair, p, kind), components(*pair[::-1], p, kind))
 
 
-@given(tied_models(2), orders)
-def test_components_are_finite_and_not_negative(pair, p):
-    values = components(*pair, p)
+@given(tied_models(2), orders, kinds)
+def test_components_are_finite_and_not_negative(pair, p, kind):
+    values = components(*pair, p, kind)
     assert np.isfinite(values).all()
     assert (values >= 0).all()
 
 
-@given(arrays(1, max_size=6), orders)
-def test_distance_to_itself_is_zero(models, p):
+@given(arrays(1, max_size=6), orders, kinds)
+def test_distance_to_itself_is_zero(models, p, kind):
     a = batch(models[0])
-    assert (components(a, batch(models[0]), p) <= 1e-12).all()
+    assert (components(a, batch(models[0]), p, kind) <= 1e-12).all()
 
 
-@given(tied_models(1, max_size=5), orders)
-def test_distance_to_itself_is_zero_with_ties(models, p):
-    assert (components(models[0], models[0], p) <= 1e-12).all()
+@given(tied_models(1, max_size=5), orders, kinds)
+def test_distance_to_itself_is_zero_with_ties(models, p, kind):
+    assert (components(models[0], models[0], p, kind) <= 1e-12).all()
 
 
-@given(arrays(2), orders, st.randoms())
-def test_labels_of_states_do_not_matter(pair, p, random):
+@given(arrays(2), orders, kinds, st.randoms())
+def test_labels_of_states_do_not_matter(pair, p, kind, random):
     (transmat, means, covars), other = pair[0], batch(pair[1])
     order = random.sample(range(len(means)), len(means))
     relabelled = transmat[np.ix_(order, order)], means[order], covars[order]
     a, same = batch(pair[0]), batch(relabelled)
-    assert_same(components(same, other, p), components(a, other, p))
-    assert (components(a, same, p) <= 1e-12).all()
+    assert_same(components(same, other, p, kind), components(a, other, p, kind))
+    assert (components(a, same, p, kind) <= 1e-12).all()
     assert_allclose(
         register_states(same, other, p=p),
         register_states(a, other, p=p)[order],
@@ -129,20 +140,20 @@ def with_twin(model, state, share):
     return transmat, means[order], covars[order]
 
 
-@given(arrays(2), orders, st.floats(0.05, 0.95), st.data())
-def test_cloning_a_state_moves_no_marginal(pair, p, share, data):
+@given(arrays(2), orders, kinds, st.floats(0.05, 0.95), st.data())
+def test_cloning_a_state_moves_no_marginal(pair, p, kind, share, data):
     state = data.draw(st.integers(0, len(pair[0][1]) - 1))
     a, other, cloned = (
         batch(pair[0]),
         batch(pair[1]),
         batch(with_twin(pair[0], state, share)),
     )
-    assert_same(components(cloned, other, p)[0], components(a, other, p)[0])
-    assert (components(cloned, a, p) <= 1e-6).all()
+    assert_same(components(cloned, other, p, kind)[0], components(a, other, p, kind)[0])
+    assert (components(cloned, a, p, kind) <= 1e-6).all()
 
 
-@given(arrays(1), st.floats(0.05, 0.95), orders, st.data())
-def test_cloning_a_state_where_states_match_one_to_one(models, share, p, data):
+@given(arrays(1), st.floats(0.05, 0.95), orders, kinds, st.data())
+def test_cloning_a_state_where_states_match_one_to_one(models, share, p, kind, data):
     # Where states are split by the registration, its choice among equal plans shows.
     _, means, covars = models[0]
     rng = np.random.default_rng(data.draw(seeds))
@@ -151,11 +162,13 @@ def test_cloning_a_state_where_states_match_one_to_one(models, share, p, data):
     rows = rng.dirichlet(np.ones(len(means)), size=len(means))
     near = batch((rows, means + 1e-3, covars), weights=a.weights)
     cloned = batch(with_twin(models[0], state, share))
-    assert_same(components(cloned, near, p), components(a, near, p), rtol=1e-6)
+    assert_same(
+        components(cloned, near, p, kind), components(a, near, p, kind), rtol=1e-6
+    )
 
 
-@given(arrays(2), orders, st.data())
-def test_states_of_probability_zero_do_not_matter(pair, p, data):
+@given(arrays(2), orders, kinds, st.data())
+def test_states_of_probability_zero_do_not_matter(pair, p, kind, data):
     (transmat, means, covars), other = pair[0], batch(pair[1])
     size = len(means)
     place = data.draw(st.integers(0, size))
@@ -170,18 +183,18 @@ def test_states_of_probability_zero_do_not_matter(pair, p, data):
     )
     a, same = batch(pair[0]), batch(longer)
     assert same.weights[0, place] == 0
-    assert_same(components(same, other, p), components(a, other, p))
+    assert_same(components(same, other, p, kind), components(a, other, p, kind))
     plan = register_states(same, other, p=p)
     assert_array_equal(plan[place], 0)
     kept = np.delete(plan, place, axis=0)
     assert_allclose(kept, register_states(a, other, p=p), atol=1e-12)
 
 
-@given(arrays(2), orders, st.floats(-100, 100))
-def test_translation(pair, p, shift):
+@given(arrays(2), orders, kinds, st.floats(-100, 100))
+def test_translation(pair, p, kind, shift):
     moved = [(transmat, means + shift, covars) for transmat, means, covars in pair]
-    expected = components(*map(batch, pair), p)
-    assert_same(components(*map(batch, moved), p), expected)
+    expected = components(*map(batch, pair), p, kind)
+    assert_same(components(*map(batch, moved), p, kind), expected)
 
 
 def test_translation_far_away_with_unequal_sizes():
@@ -196,8 +209,8 @@ def test_translation_far_away_with_unequal_sizes():
             assert_allclose(actual, expected, rtol=1e-6)
 
 
-@given(arrays(2, covariance_types=["full"]), orders, seeds)
-def test_rotation(pair, p, seed):
+@given(arrays(2, covariance_types=["full"]), orders, kinds, seeds)
+def test_rotation(pair, p, kind, seed):
     n_features = pair[0][1].shape[1]
     turn = np.eye(1)
     if n_features > 1:
@@ -206,17 +219,21 @@ def test_rotation(pair, p, seed):
         (transmat, means @ turn.T, turn @ covars @ turn.T)
         for transmat, means, covars in pair
     ]
-    expected = components(*map(batch, pair), p)
-    assert_same(components(*map(batch, turned), p), expected, rtol=1e-6)
+    expected = components(*map(batch, pair), p, kind)
+    assert_same(components(*map(batch, turned), p, kind), expected, rtol=1e-6)
 
 
-@given(arrays(2), orders, st.sampled_from([1e-6, 0.3, 7.0, 1e6]))
-def test_scale(pair, p, scale):
+@given(arrays(2), orders, kinds, st.sampled_from([1e-6, 0.3, 7.0, 1e6]))
+def test_scale(pair, p, kind, scale):
     scaled = [
         (transmat, scale * means, scale**2 * covars) for transmat, means, covars in pair
     ]
-    expected = scale * components(*map(batch, pair), p)
-    assert_same(components(*map(batch, scaled), p), expected, scale)
+    marginal, transition = components(*map(batch, pair), p, kind)
+    actual = components(*map(batch, scaled), p, kind)
+    assert_same(actual[0], scale * marginal, scale)
+    # Hellinger distances have no unit.
+    unit = 1 if kind["rows"] == "hellinger" else scale
+    assert_same(actual[1], unit * transition, unit)
 
 
 @given(tied_models(2), orders)
@@ -277,9 +294,9 @@ def test_triangle_inequality_of_the_marginal_with_ties(trio, p):
         assert marginal[i, k] <= marginal[i, j] + marginal[j, k] + 1e-5
 
 
-@given(arrays(2), orders, st.floats(0, 1))
-def test_distance_is_linear_in_alpha(pair, p, alpha):
+@given(arrays(2), orders, kinds, st.floats(0, 1))
+def test_distance_is_linear_in_alpha(pair, p, kind, alpha):
     a, b = map(batch, pair)
-    marginal, transition = components(a, b, p)
-    actual = pairwise_hmm_distances(a, b, alpha=alpha, p=p)[0, 0]
+    marginal, transition = components(a, b, p, kind)
+    actual = pairwise_hmm_distances(a, b, alpha=alpha, p=p, metric_params=kind)[0, 0]
     assert_allclose(actual, (1 - alpha) * marginal + alpha * transition, rtol=1e-14)

@@ -7,7 +7,7 @@ pi, mu, Sigma; equation numbers are the paper's.
 import numpy as np
 import ot
 import pytest
-from helpers import case_models, case_weights
+from helpers import case_models, case_weights, jointly_carried, squared_hellinger
 from numpy.testing import assert_allclose
 from scipy.linalg import sqrtm
 from scipy.optimize import linprog
@@ -50,22 +50,27 @@ def literal_transport(supply, demand, cost):
     return result.x.reshape(m, n)
 
 
-def literal_maw(one, two, p):
+def row_transport(row, other, within):
+    return np.sum(literal_transport(row, other, within) * within)
+
+
+def literal_maw(one, two, p, steps="independent", rows="transport"):
     """Eq. 3, 5 and 9 to 13: registration, marginal and transition component."""
     cost = literal_cost(one, two) ** p
     plan = literal_transport(one["pi"], two["pi"], cost)
     forth = plan / plan.sum(axis=1, keepdims=True)
-    back = plan / plan.sum(axis=0, keepdims=True)
+    back = (plan / plan.sum(axis=0, keepdims=True)).T
+    carry = jointly_carried if steps == "joint" else lambda f, t, b: f @ t @ b
+    gap = squared_hellinger if rows == "hellinger" else row_transport
     total = 0.0
     for model, carried in (
-        (one, forth @ two["T"] @ back.T),
-        (two, back.T @ one["T"] @ forth),
+        (one, carry(forth, two["T"], back)),
+        (two, carry(back, one["T"], forth)),
     ):
         within = literal_cost(model, model) ** p
         np.fill_diagonal(within, 0)
         for weight, row, moved in zip(model["pi"], model["T"], carried, strict=True):
-            best = literal_transport(row, moved / moved.sum(), within)
-            total += weight * np.sum(best * within)
+            total += weight * gap(row, moved / moved.sum(), within)
     return plan, np.sum(plan * cost) ** (1 / p), total ** (1 / p)
 
 
@@ -91,17 +96,20 @@ def batch(*models):
     )
 
 
+@pytest.mark.parametrize("rows", ["transport", "hellinger"])
+@pytest.mark.parametrize("steps", ["independent", "joint"])
 @pytest.mark.parametrize("p", ORDERS)
 @pytest.mark.parametrize(
     ("sizes", "n_features"), [((1, 1), 1), ((2, 3), 1), ((3, 3), 2), ((5, 4), 3)]
 )
-def test_maw_against_the_equations(sizes, n_features, p):
+def test_maw_against_the_equations(sizes, n_features, p, steps, rows):
+    kind = {"steps": steps, "rows": rows}
     for seed in range(3):
         rng = np.random.default_rng(seed)
         one, two = (model_and_law(rng, size, n_features) for size in sizes)
-        plan, marginal, transition = literal_maw(one, two, p)
+        plan, marginal, transition = literal_maw(one, two, p, **kind)
         models = batch(one, two)
-        actual = pairwise_hmm_components(models, p=p)
+        actual = pairwise_hmm_components(models, p=p, metric_params=kind)
         assert_allclose(register_states(models[0], models[1], p=p), plan, atol=1e-8)
         assert_allclose(actual[0][0, 1], marginal, rtol=1e-7)
         assert_allclose(actual[1][0, 1], transition, rtol=1e-6, atol=1e-9)
