@@ -56,11 +56,11 @@ from sklearn.svm import SVC  # noqa: E402
 from skawhmm import (  # noqa: E402
     JAW,
     KL,
-    LAW,
     MAW,
     Framewise,
     HMMTransformer,
     KNeighborsHMMClassifier,
+    Law,
     TransitionCoupling,
     dynamics_gain,
     pairwise_hmm_components,
@@ -294,7 +294,7 @@ ROWS = {
         alphas_of(JAW(registration="identity", rows="hellinger")),
         "symbols",
     ),
-    "law": (one_of(LAW()), None),
+    "law": (one_of(Law()), None),
     "coupling": (one_of(*[TransitionCoupling(gamma=g) for g in (0.5, 0.9)]), None),
     "KL": (one_of(KL(n_steps=400)), None),
 }
@@ -370,7 +370,7 @@ def print_set(name, data, words, budget):
             print(f"{word:34} passed over: more than {budget:g} s")
             continue
         chosen, near, wide = row
-        uses_alpha = len(chosen) > 0 and "AW" in word and word != "LAW"
+        uses_alpha = len(chosen) > 0 and "AW" in word
         rest = f"alpha {ALPHAS[chosen].round(2).tolist()}" if uses_alpha else ""
         line(f"{word}: 1-NN", near, rest)
         line(f"{word}: SVM", wide)
