@@ -12,8 +12,10 @@ of the squared marginal components. Three moves, none of which raises it, take t
   singular covariances are legal. Standard deviations of diagonal ones just average;
 - weights: a step against the prices of the plans, which are a subgradient.
 
-Transitions follow: :math:`T = \sum_n \lambda_n W_{r,n} T_n W_{c,n}^\top`, for which
-:math:`a T = a` if the weights of all models are stationary.
+Transitions follow: :math:`T = \sum_n \lambda_n \tilde T_n`, the mean of the chains
+carried over to the states of the centre, with both ends of a step carried jointly as in
+`JAW`: the mean of chains that stay with probability .9 stays at least as often. With
+:math:`a` as above, :math:`a T = a` if the weights of all models are stationary.
 
 The functions work on many centres at once: model n belongs to centre `labels[n]` with
 share `shares[n]`, and the shares of the models of each centre sum to one.

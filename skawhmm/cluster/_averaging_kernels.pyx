@@ -122,6 +122,9 @@ def averaged_chains(
 ):
     """Return the mean of chains carried over to the states of their centres.
 
+    The two ends of a step are carried over jointly, so that the mean of chains that
+    stay in their states does, too.
+
     Parameters
     ----------
     plans : ndarray of shape (n_models, n_components, n_components)
@@ -162,7 +165,7 @@ def averaged_chains(
             k = labels[n]
             conditionals(&plans[n, 0, 0], size, &matrices[0, 0, 0], &back[0, 0])
             carry_chain(
-                &matrices[0, 0, 0], &steps[n, 0, 0], &back[0, 0], size, False,
+                &matrices[0, 0, 0], &steps[n, 0, 0], &back[0, 0], size, True,
                 &matrices[2, 0, 0], &moved[0, 0],
             )
             for i in range(size):

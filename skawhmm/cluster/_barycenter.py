@@ -77,9 +77,10 @@ def hmm_barycenter(
     Notes
     -----
     The search finds a local minimum. With `update_weights`, which one it finds may
-    depend on the order of the states. Transition matrices are averaged through the
-    registrations of the states. If the weights of the models are their stationary laws,
-    so are the weights of the average.
+    depend on the order of the states. Transition matrices are carried over to the
+    states of the average as in :class:`JAW` and then averaged: the average of chains
+    that stay in their states stays, too. If the weights of the models are their
+    stationary laws, so are the weights of the average.
 
     Examples
     --------

@@ -182,7 +182,7 @@ class HMMKMeans(ModelsMixin, _HMMClusterer):
     >>> hmm = HMMTransformer(n_components=2, random_state=0)
     >>> kmeans = HMMKMeans(n_clusters=2, hmm=hmm, random_state=0).fit(X)
     >>> kmeans.labels_
-    array([0, 1, 0, 1, 0, 1, 0, 1])
+    array([1, 0, 1, 0, 1, 0, 1, 0])
     >>> kmeans.cluster_centers_
     HMMBatch(n_models=2, n_components=2, n_features=2, covariance_type='diag')
     """

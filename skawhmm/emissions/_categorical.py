@@ -15,6 +15,7 @@ from skawhmm.emissions._custom import check_table
 from skawhmm.emissions._discrete import Discrete
 from skawhmm.emissions._discrete_kernels import normalized, shared_log
 from skawhmm.emissions._laws import symbol_law_comparer
+from skawhmm.sequences._checks import check_no_missing
 from skawhmm.sequences._symbols import (
     check_symbols,
     encoded,
@@ -133,6 +134,11 @@ class Categorical(Discrete):
         empty = np.zeros((1, 1, len(symbols)))
         family = make_categorical(empty, symbols, options.symbol_costs)
         return family, family.checked(sequences, type(options).__name__)
+
+    def check_gaps(self, sequences, options):
+        """Raise if a symbol is missing that a visible chain would have to count."""
+        if isinstance(options.n_components, str) and options.n_components == "symbols":
+            check_no_missing(sequences, "n_components='symbols'")
 
     def common_states(self, frames):
         """Return the frequencies of symbols, as one state."""

@@ -4,7 +4,7 @@ from numpy.testing import assert_allclose
 from scipy.linalg import sqrtm
 from scipy.optimize import linprog
 
-from skawhmm import HMMBatch, hmm_barycenter, pairwise_hmm_distances
+from skawhmm import HMMBatch, HMMKMeans, hmm_barycenter, pairwise_hmm_distances
 from skawhmm.cluster._averaging import make_members, squared_costs
 
 TYPES = ["diag", "full"]
@@ -244,3 +244,65 @@ def test_models_must_have_observed_the_same_features(make_batch):
     models = make_batch(2, observed=np.array([[True, True], [True, False]]))
     with pytest.raises(ValueError, match="same features, got others in model 1"):
         hmm_barycenter(models)
+
+
+def sticky_models(sizes, noise, seed):
+    """Models that stay in each state with 0.9, with weights and states of their own."""
+    rng = np.random.default_rng(seed)
+    transmats, means, covars, weights = [], [], [], []
+    for size in sizes:
+        transmats.append(
+            0.9 * np.eye(size) + 0.1 * (1 - np.eye(size)) / max(size - 1, 1)
+        )
+        means.append(
+            np.linspace(0, 6, size)[:, None] + noise * rng.normal(size=(size, 2))
+        )
+        covars.append(rng.uniform(0.5, 1.5, (size, 2)))
+        weights.append(rng.dirichlet(np.full(size, 20)))
+    return HMMBatch(transmats, means, covars, weights=weights)
+
+
+@pytest.mark.parametrize("sizes", [[3] * 12, [2, 3, 4] * 4, [2, 5] * 3])
+@pytest.mark.parametrize("noise", [0.1, 0.5, 1.0])
+@pytest.mark.parametrize("update_weights", [True, False])
+def test_the_mean_of_chains_that_stay_stays(sizes, noise, update_weights):
+    models = sticky_models(sizes, noise, seed=len(sizes))
+    barycenter, _ = hmm_barycenter(
+        models, update_weights=update_weights, random_state=0
+    )
+    stays = np.diagonal(barycenter.transmats[0])
+    # Never less, since what stays in a state of a model stays in the average. Little
+    # more: a step to a state that partly belongs to the same state of the average.
+    assert stays.min() >= 0.9 - 1e-12
+    assert barycenter.weights[0] @ stays < 0.92
+
+
+def test_transitions_of_an_average_by_hand():
+    # The second model has twice the weight in state 0, so a part of its state 0 belongs
+    # to state 1 of the average, whose weights are those of the first.
+    models = HMMBatch(
+        [[[0.9, 0.1], [0.1, 0.9]], [[0.95, 0.05], [0.1, 0.9]]],
+        [[[0.0], [3.0]], [[0.0], [3.0]]],
+        np.ones((2, 2, 1)),
+    )
+    share = [1 - 1e-9, 1e-9]
+    first, _ = hmm_barycenter(models, share, update_weights=False)
+    assert_allclose(first.transmats[0], models.transmats[0], atol=1e-8)
+    barycenter, _ = hmm_barycenter(models, update_weights=False, max_iter=1)
+    assert_allclose(barycenter.weights[0], [0.5, 0.5])
+    # The second chain on these states: row 0 is its own; a third of state 1 is in state
+    # 0 of the model, two thirds are in state 1, from where 0.1 goes to state 0 of the
+    # model, 3/4 of which is state 0.
+    back = 2 / 3 * 0.1 * 3 / 4
+    second = np.array([[0.95, 0.05], [back, 1 - back]])
+    assert_allclose(barycenter.transmats[0], (models.transmats[0] + second) / 2)
+
+
+def test_clusters_of_chains_that_stay():
+    models = HMMBatch.concatenate(
+        [sticky_models([3, 2] * 4, 0.3, 0), sticky_models([3, 4] * 4, 0.3, 1)]
+    )
+    centers = HMMKMeans(2, random_state=0).fit(models).cluster_centers_
+    stays = centers.transmats.diagonal(axis1=1, axis2=2)
+    assert stays[centers.weights > 0].min() >= 0.9 - 1e-12
+    assert np.all((centers.weights * stays).sum(axis=1) < 0.93)
