@@ -21,6 +21,7 @@ from skawhmm.features._pairwise import AlphaMixer, PairwiseHMMDistance
 from skawhmm.fitting._transformer import HMMTransformer
 from skawhmm.models._batch import HMMBatch
 from skawhmm.neighbors._cv import KNeighborsHMMClassifierCV
+from skawhmm.neighbors._dynamics import dynamics_gain
 from skawhmm.neighbors._estimators import (
     KNeighborsHMMClassifier,
     KNeighborsHMMRegressor,
@@ -33,6 +34,7 @@ from skawhmm.neighbors._scores import (
     retrieval_curve,
 )
 from skawhmm.plot._curves import AlphaCurveDisplay, RetrievalDisplay
+from skawhmm.plot._dynamics import DynamicsGainDisplay
 from skawhmm.plot._map import HMMMapDisplay
 from skawhmm.plot._matrix import DistanceMatrixDisplay
 from skawhmm.plot._registration import RegistrationDisplay
@@ -50,6 +52,7 @@ __all__ = [
     "AlphaMixer",
     "Deltas",
     "DistanceMatrixDisplay",
+    "DynamicsGainDisplay",
     "Framewise",
     "HMMBatch",
     "HMMClassDistance",
@@ -69,6 +72,7 @@ __all__ = [
     "TimeChannel",
     "TransitionCoupling",
     "average_precision",
+    "dynamics_gain",
     "hmm_barycenter",
     "hmm_distance",
     "make_classifier",

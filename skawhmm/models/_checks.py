@@ -270,6 +270,26 @@ def check_single_model(name, models):
     return models
 
 
+def check_equal_sizes(models, reason):
+    """Raise unless all models have the same number of states.
+
+    Parameters
+    ----------
+    models : HMMBatch
+        The models.
+
+    reason : str
+        Beginning of the message: what needs it.
+    """
+    sizes = models.n_components
+    other = np.flatnonzero(sizes != sizes[0])
+    if other.size:
+        raise ValueError(
+            f"{reason} needs models with the same number of states, got {sizes[0]} and "
+            f"{sizes[other[0]]}."
+        )
+
+
 def check_same_features(X, Y, names=("X", "Y")):
     """Check that the models of two batches can be compared.
 
