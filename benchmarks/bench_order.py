@@ -12,10 +12,10 @@ benchmark, in which it does not. Printed: balanced accuracy of
 
 - what ignores order: mean and standard deviation, or frequencies of symbols;
 - frequencies of pairs of symbols, the plain way to see order;
-- one nearest neighbour, and support vectors, by distances between models: "R" is the
-  marginal component alone, "MAW" and "JAW" carry the two ends of a step independently
-  and together, "hellinger" compares the rows of JAW by Hellinger's distance, "identity"
-  registers each symbol with itself.
+- one and five nearest neighbours, and support vectors, by distances between models:
+  "R" is the marginal component alone, "MAW" and "JAW" carry the two ends of a step
+  independently and together, "hellinger" compares the rows of JAW by Hellinger's
+  distance, "identity" registers each symbol with itself.
 
 Frames have one hidden Markov model of three states per sequence, symbols one visible
 chain per sequence, smoothed towards the pooled one. Scales, smoothing, alphas,
@@ -74,9 +74,9 @@ Data = namedtuple("Data", ["X", "y", "groups", "folds", "symbols"])
 
 ALPHAS = np.linspace(0, 1, 21)
 SVM_ALPHAS = ALPHAS[::4]
+NEIGHBORS = (1, 5)
 PENALTIES = [1.0, 10.0, 100.0]
 WIDTHS = [0.25, 1.0, 4.0]
-BANDWIDTHS = [0.5, 1.0, 2.0]
 
 
 # Data sets
@@ -155,8 +155,18 @@ def strangers(distances, groups):
     return distances
 
 
-def nearest(matrices, y, fold, groups):
-    """Predict by the nearest neighbour and the best of some matrices.
+def voted(distances, labels, count):
+    """Classes by the votes of the nearest; of equal votes, those of nearer ones."""
+    near = np.argsort(distances, axis=1, kind="stable")[:, :count]
+    classes, codes = np.unique(labels, return_inverse=True)
+    votes = np.zeros((len(distances), len(classes)))
+    for rank, column in enumerate(near.T):
+        votes[np.arange(len(votes)), codes[column]] += 1 - rank * 1e-3
+    return classes[votes.argmax(axis=1)]
+
+
+def nearest(matrices, y, fold, groups, count):
+    """Predict by the nearest neighbours and the best of some matrices.
 
     Returns the predictions and the number of the matrix that was chosen on the
     training part: of several that tie, the one in the middle.
@@ -165,11 +175,11 @@ def nearest(matrices, y, fold, groups):
     labels = y[train]
     scores = []
     for matrix in matrices:
-        near = strangers(matrix[np.ix_(train, train)], groups).argmin(axis=1)
-        scores.append(balanced_accuracy_score(labels, labels[near]))
+        own = strangers(matrix[np.ix_(train, train)], groups)
+        scores.append(balanced_accuracy_score(labels, voted(own, labels, count)))
     best = np.flatnonzero(np.isclose(scores, np.max(scores)))
     chosen = best[len(best) // 2]
-    return labels[matrices[chosen][np.ix_(test, train)].argmin(axis=1)], chosen
+    return voted(matrices[chosen][np.ix_(test, train)], labels, count), chosen
 
 
 def inner_folds(y, groups):
@@ -320,17 +330,24 @@ def distance_rows(data, words, budget):
             matrices_of, only = ROWS[word]
             if only == "symbols" and data.symbols is None:
                 continue
-            if expected_seconds(matrices_of, models) * len(data.folds) > budget:
-                found[word] = None
+            if word not in found:
+                expected = expected_seconds(matrices_of, models) * len(data.folds)
+                found[word] = {} if expected <= budget else None
+            row = found[word]
+            if row is None:
                 continue
             matrices = matrices_of(models)
-            row = found.setdefault(
-                word, ([], np.empty_like(data.y), np.empty_like(data.y))
-            )
-            row[1][test], chosen = nearest(matrices, data.y, (train, test), groups)
-            row[0].append(chosen)
             few = matrices[:: len(ALPHAS) // len(SVM_ALPHAS)]
-            row[2][test] = support_vectors(few, data.y, (train, test), groups)
+            wide, _ = row.setdefault("SVM", (np.empty_like(data.y), []))
+            wide[test] = support_vectors(few, data.y, fold, groups)
+            for count in NEIGHBORS:
+                predictions, chosen = row.setdefault(
+                    f"{count}-NN", (np.empty_like(data.y), [])
+                )
+                predictions[test], place = nearest(
+                    matrices, data.y, fold, groups, count
+                )
+                chosen.append(place)
     return found
 
 
@@ -369,11 +386,9 @@ def print_set(name, data, words, budget):
         if row is None:
             print(f"{word:34} passed over: more than {budget:g} s")
             continue
-        chosen, near, wide = row
-        uses_alpha = len(chosen) > 0 and "AW" in word
-        rest = f"alpha {ALPHAS[chosen].round(2).tolist()}" if uses_alpha else ""
-        line(f"{word}: 1-NN", near, rest)
-        line(f"{word}: SVM", wide)
+        for kind, (predictions, chosen) in sorted(row.items()):
+            alphas = ALPHAS[chosen].round(2).tolist() if "AW" in word else []
+            line(f"{word}: {kind}", predictions, f"alpha {alphas}" if alphas else "")
     result = gain(data)
     found["dynamics_gain"] = f"{result.gain:.3f} ± {result.standard_error:.3f}"
     print(f"{'dynamics_gain':34}{result.gain:9.3f}  ± {result.standard_error:.3f}")
