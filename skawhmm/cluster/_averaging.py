@@ -30,6 +30,7 @@ from skawhmm.cluster._averaging_kernels import (
     priced_weights,
     summed_points,
 )
+from skawhmm.distances._prepared import visited_chains
 from skawhmm.distances._registration import optimal_registrations
 from skawhmm.emissions._gaussian_costs import GaussianCosts
 from skawhmm.models._batch import HMMBatch
@@ -74,7 +75,10 @@ def make_members(models, size=1):
             f"model {unlike[0]} than in model 0. HMMKMedoids takes any."
         )
     models = models._bare()._padded(max(size, models.transmats.shape[1]))
-    models = models._changed(emission=models.emission.keeping_costs())
+    models = models._changed(
+        emission=models.emission.keeping_costs(),
+        transmats=visited_chains(models.weights, models.transmats),
+    )
     return Members(models, models.emission.ground_costs())
 
 

@@ -79,7 +79,8 @@ class TransitionCoupling:
         prepared : PreparedModels
             For the other method.
         """
-        return prepare_models(models)
+        # States that are not visited have a cost to run from, like all others.
+        return prepare_models(models)._replace(transmats=np.array(models.transmats))
 
     def distances(
         self, prepared: Any, index_a: NDArray[np.int64], index_b: NDArray[np.int64]

@@ -133,7 +133,7 @@ class IAW(Aggregated):
         cost = power_cost(prepared.costs.within(own, own), self.p)
         plans = self._plans(prepared, own, own, cost)
         return prepared._replace(
-            chains=carried_chains(models.transmats, plans, self.steps == "joint"),
+            chains=carried_chains(prepared.transmats, plans, self.steps == "joint"),
             bias=marginal_components(plans, cost, 1.0, np.zeros(len(models))),
         )
 

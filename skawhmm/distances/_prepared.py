@@ -6,6 +6,11 @@ import numpy as np
 
 from skawhmm.models._batch import HMMBatch
 
+# A state counts as visited if its probability is at least this share of the probability
+# that a step leads to it. The two are equal for stationary laws, and of one size for a
+# state in which a sequence spends a frame.
+VISITED_SHARE = 1e-3
+
 
 class PreparedModels(NamedTuple):
     """What distances by transport need of a batch, with one row per model."""
@@ -46,6 +51,47 @@ class PreparedModels(NamedTuple):
         )
 
 
+def visited_chains(weights, transmats):
+    r"""Return chains without steps to states that the models do not visit.
+
+    A model fitted to a short sequence may step, by its prior, to states in which the
+    sequence never was. With no probability, or next to none, such a state is registered
+    with no state of another model, or with any, and steps to it cannot be carried over.
+    They are left out, and the others scaled to sum to one. So that the result does not
+    jump where a state begins to be visited, a step to state l counts with a factor
+    :math:`\min(1, \pi_l / (\epsilon \, (\pi T)_l))^2`. The square keeps the rounding
+    of the smallest probabilities from showing.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (n_models, n_components)
+        State probabilities :math:`\pi`.
+
+    transmats : ndarray of shape (n_models, n_components, n_components)
+        Transition matrices :math:`T`.
+
+    Returns
+    -------
+    chains : ndarray of shape (n_models, n_components, n_components)
+        The transition matrices; `transmats` itself if all states are visited. A state
+        that only leads to states that are not visited stays.
+    """
+    # Summed state by state: padding then changes no bit.
+    reached = sum(weights[:, [i]] * transmats[:, i] for i in range(transmats.shape[1]))
+    rare = np.any(weights < VISITED_SHARE * reached, axis=1)
+    if not rare.any():
+        return transmats
+    factors = np.ones_like(weights[rare])
+    few = weights[rare] < VISITED_SHARE * reached[rare]
+    factors[few] = (weights[rare][few] / (VISITED_SHARE * reached[rare][few])) ** 2
+    kept = transmats[rare] * factors[:, None, :]
+    totals = sum(kept[:, :, [k]] for k in range(kept.shape[2]))
+    stays = np.eye(kept.shape[1])
+    chains = transmats.copy()
+    chains[rare] = np.where(totals > 0, kept / np.where(totals > 0, totals, 1), stays)
+    return chains
+
+
 def prepare_models(models):
     """Return what the pairs of `models` share.
 
@@ -57,10 +103,11 @@ def prepare_models(models):
     Returns
     -------
     prepared : PreparedModels
-        Chains that are compared as they are, without bias or samples.
+        Chains among the states that are visited, without bias or samples.
     """
     # Read-only arrays are another type to the compiler, which would compile all twice.
-    weights, transmats = np.array(models.weights), np.array(models.transmats)
+    weights = np.array(models.weights)
+    transmats = visited_chains(weights, np.array(models.transmats))
     return PreparedModels(
         weights,
         transmats,
