@@ -304,7 +304,8 @@ class HMMKMedoids(ReferencesMixin, _HMMClusterer):
         Number of clusters.
 
     metric : str or object, default="maw"
-        Distance between two models: "maw", "iaw", "jaw", "kl", "coupling" or an object.
+        Distance between two models: "maw", "iaw", "jaw", "kl", "coupling", "law" or an
+        object.
         With "precomputed", `X` holds distances of shape (n_models, n_models_fit), or
         their components of shape (n_models, n_models_fit, 2), to be mixed at `alpha`.
 

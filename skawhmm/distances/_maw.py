@@ -104,9 +104,13 @@ class MAW(Aggregated):
         prepared : PreparedModels
             For the other methods.
         """
-        if self._by_number:
-            check_equal_sizes(models, "registration='identity'")
-        return super().prepare(models)
+        prepared = super().prepare(models)
+        if not self._by_number:
+            return prepared
+        check_equal_sizes(models, "registration='identity'")
+        # Every state has its counterpart, whether it is visited or not.
+        chains = np.array(models.transmats)
+        return prepared._replace(transmats=chains, chains=chains)
 
     @property
     def marginal_share(self) -> float:

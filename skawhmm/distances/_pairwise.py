@@ -60,7 +60,7 @@ def pairwise_hmm_distances(
     Y : HMMBatch, default=None
         The models to compare with; by default those of `X`, each pair computed once.
 
-    metric : {"maw", "iaw", "jaw", "kl", "coupling"} or object, default="maw"
+    metric : {"maw", "iaw", "jaw", "kl", "coupling", "law"} or object, default="maw"
         Distance between two models.
 
     alpha : float in [0, 1], default=None
@@ -132,7 +132,7 @@ def pairwise_hmm_distances_chunked(
     Y : HMMBatch, default=None
         The models to compare with; by default those of `X`.
 
-    metric : {"maw", "iaw", "jaw", "kl", "coupling"} or object, default="maw"
+    metric : {"maw", "iaw", "jaw", "kl", "coupling", "law"} or object, default="maw"
         Distance between two models.
 
     alpha : float in [0, 1], default=None
@@ -267,7 +267,7 @@ def hmm_distance(
     a, b : HMMBatch
         Batches of one model each, such as ``models[0]``.
 
-    metric : {"maw", "iaw", "jaw", "kl", "coupling"} or object, default="maw"
+    metric : {"maw", "iaw", "jaw", "kl", "coupling", "law"} or object, default="maw"
         Distance between two models.
 
     alpha : float in [0, 1], default=None

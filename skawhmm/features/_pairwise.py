@@ -53,13 +53,13 @@ class PairwiseHMMDistance(
 
     Parameters
     ----------
-    metric : {"maw", "iaw", "jaw", "kl", "coupling"} or object, default="maw"
+    metric : {"maw", "iaw", "jaw", "kl", "coupling", "law"} or object, default="maw"
         Distance between two models.
 
     alpha : float in [0, 1], default=None
         Share of the transition component in the distance. By default that of the
         distance: 0.1 for "maw" and "iaw", 0.5 for "jaw". Distances that are a single
-        number ("kl", "coupling"), and objects, do not use it.
+        number ("kl", "coupling", "law"), and objects, do not use it.
 
     p : float in (0, 2], default=1
         Order of the distance.
@@ -126,6 +126,10 @@ class PairwiseHMMDistance(
     nearest positive semidefinite matrix, and :math:`k P` for a row :math:`k` of kernel
     values between a new model and the training models: the same linear map, so that a
     training model gets the same row whether it is new or not.
+
+    The kernel of "law" is positive semidefinite as it is: :math:`d` is a distance
+    between points of a Euclidean space, :math:`d^2` thus conditionally negative
+    definite, and so is its root.
 
     A distance may be infinite: its kernel value is 0. A distance that is NaN raises an
     error.

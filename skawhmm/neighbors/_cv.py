@@ -80,7 +80,8 @@ class KNeighborsHMMClassifierCV(
         class against the rest.
 
     metric : str or object, default="maw"
-        Distance between two models: "maw", "iaw", "jaw", "kl", "coupling" or an object.
+        Distance between two models: "maw", "iaw", "jaw", "kl", "coupling", "law" or an
+        object.
         With "precomputed", `X` holds components of shape (n_queries, n_models_fit, 2).
         For distances that are a single number only the number of neighbours is chosen.
 

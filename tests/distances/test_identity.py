@@ -106,6 +106,17 @@ def test_rows_of_two_texts_by_hand():
     assert_allclose(transition[0, 1], 0.6 * 0.5 + 0.5 * 0.5)
 
 
+def test_steps_to_states_without_weight_count():
+    # Rows of "a": (0, 1) against (1/2, 1/2), although the second never is in "b".
+    models = HMMBatch.from_emissionprobs(
+        [[[0, 1], [1, 0]], [[0.5, 0.5], [1, 0]]],
+        [np.eye(2)] * 2,
+        weights=[[0.5, 0.5], [1, 0]],
+    )
+    _, transition = pairwise_hmm_components(models, metric=MAW(registration="identity"))
+    assert_allclose(transition[0, 1], 0.5 * 0.5 + 1 * 0.5)
+
+
 def test_registration_is_the_diagonal():
     models = random_batch(0)
     plan = register_states(

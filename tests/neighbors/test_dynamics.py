@@ -83,6 +83,18 @@ def test_permutations_keep_the_frames_and_follow_the_content(rng):
     assert (permuted([X[2]], 8, 1)[0] != drawn[2]).any()
 
 
+def test_equal_sequences_are_permuted_differently(rng):
+    x, other = rng.normal(size=(2, 30, 1))
+    one, _, two = permuted([x, other, x], 0, 1)
+    assert (one != two).any()
+    # The classes differ by their order only; copies of a sequence are in all folds.
+    frames = np.sort(rng.normal(size=(30, 1)), axis=0)
+    X = [frames, frames[::-1]] * 20
+    knn = KNeighborsHMMClassifier(1, metric="jaw", hmm=HMMTransformer(random_state=0))
+    result = dynamics_gain(X, [0, 1] * 20, estimator=knn, n_permutations=3)
+    assert result.permuted_score < 0.65
+
+
 def test_every_permutation_is_equally_likely(rng):
     X = [rng.normal(size=(3, 1)) for _ in range(1200)]
     ranks = [tuple(np.argsort(np.argsort(x[:, 0]))) for x in X]
