@@ -34,6 +34,7 @@ from skawhmm.plot._curves import AlphaCurveDisplay, RetrievalDisplay
 from skawhmm.plot._map import HMMMapDisplay
 from skawhmm.plot._matrix import DistanceMatrixDisplay
 from skawhmm.plot._registration import RegistrationDisplay
+from skawhmm.sequences._containers import as_sequences
 from skawhmm.sequences._preprocessing import Deltas, Framewise, TimeChannel
 from skawhmm.utils._versions import show_versions
 
@@ -64,6 +65,7 @@ __all__ = [
     "RetrievalDisplay",
     "TimeChannel",
     "TransitionCoupling",
+    "as_sequences",
     "average_precision",
     "hmm_barycenter",
     "hmm_distance",

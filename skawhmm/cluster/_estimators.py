@@ -239,7 +239,7 @@ class HMMKMeans(ModelsMixin, _HMMClusterer):
             The fitted clusterer.
         """
         self._check_parameters()
-        X = self._checked(X, reset=True)
+        X = self._checked(X, y, reset=True)
         self._check_cluster_count(len(X))
         members = make_members(self._learned_models(X, y))
         random_state = check_random_state(self.random_state)
@@ -429,7 +429,7 @@ class HMMKMedoids(ReferencesMixin, _HMMClusterer):
             The fitted clusterer.
         """
         self._check_parameters()
-        X = self._checked(X, reset=True)
+        X = self._checked(X, y, reset=True)
         self._check_cluster_count(len(X))
         models = self._learned_models(X, y)
         if models is None:

@@ -22,6 +22,7 @@ from skawhmm.models._checks import (
     check_model_shapes,
     check_observed,
     check_paired,
+    checked_rows,
 )
 from skawhmm.models._inference import (
     best_paths,
@@ -324,14 +325,7 @@ class HMMBatch:
             if len(key) != 2 or key[1] is not Ellipsis:
                 raise IndexError(f"HMMBatch has one axis, the models; got {key!r}.")
             key = key[0]
-        if isinstance(key, slice):
-            rows = np.arange(len(self))[key]
-        else:
-            # An empty list makes an array of floats, which is no index.
-            index = np.asarray(key, dtype=None if np.size(key) else int)
-            rows = np.atleast_1d(np.arange(len(self))[index])
-        if rows.ndim > 1:
-            raise IndexError(f"HMMBatch has one axis, the models; got {key!r}.")
+        rows = checked_rows(key, len(self))
         return self._changed(
             emission=self.emission[rows],
             transmats=self.transmats[rows],

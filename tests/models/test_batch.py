@@ -801,3 +801,28 @@ def test_singular_models_have_no_place_in_hmmlearn():
         line.to_hmmlearn(1)
     with pytest.raises(IndexError):
         flat.to_hmmlearn(2)
+
+
+@pytest.mark.parametrize(
+    ("key", "message"),
+    [
+        ([True, False], r"one entry per model \(4 models\), got shape \(2,\)"),
+        (np.ones(5, bool), r"one entry per model \(4 models\), got shape \(5,\)"),
+        (9, "within the 4 models, got 9"),
+        ([0, -5], "within the 4 models, got -5"),
+        (1.5, "integers, by a slice or by a boolean mask, got 1.5"),
+        ("info", "got 'info'"),
+        ([[0], [1, 2]], "got nested lists"),
+        ([[0, 1]], "one axis"),
+    ],
+)
+def test_errors_of_an_index(make_batch, key, message):
+    with pytest.raises(IndexError, match=message):
+        make_batch(4)[key]
+
+
+def test_masks_and_numbers_choose_models(make_batch):
+    models = make_batch(4)
+    mask = np.array([True, False, False, True])
+    assert models[mask] == models[[0, 3]] == models[[0, -1]]
+    assert len(models[[]]) == len(models[np.zeros(4, bool)]) == 0
