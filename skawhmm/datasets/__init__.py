@@ -4,6 +4,12 @@ from skawhmm.datasets._files import data_home, load_npz
 from skawhmm.datasets._generators import make_hmm_sequences
 from skawhmm.datasets._mfcc import mfcc
 from skawhmm.datasets._mocap import load_cmu_mocap
+from skawhmm.datasets._packaged import (
+    load_basic_motions,
+    load_gene_families,
+    load_japanese_vowels,
+    load_spoken_digits,
+)
 from skawhmm.datasets._perturbations import (
     make_model_sequences,
     make_seed_models,
@@ -15,8 +21,12 @@ from skawhmm.datasets._ts import load_ts
 
 __all__ = [
     "data_home",
+    "load_basic_motions",
     "load_cmu_mocap",
+    "load_gene_families",
+    "load_japanese_vowels",
     "load_npz",
+    "load_spoken_digits",
     "load_timit",
     "load_ts",
     "make_hmm_sequences",
