@@ -6,7 +6,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.io import wavfile
 
-from skawhmm.datasets import load_timit, mfcc
+from skawhmm import mfcc
+from skawhmm.datasets import load_timit
 from skawhmm.datasets._sound_files import sound
 from skawhmm.datasets._timit import _FOLD_48, _folded, phn_segments
 
