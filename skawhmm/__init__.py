@@ -38,6 +38,8 @@ from skawhmm.plot._dynamics import DynamicsGainDisplay
 from skawhmm.plot._map import HMMMapDisplay
 from skawhmm.plot._matrix import DistanceMatrixDisplay
 from skawhmm.plot._registration import RegistrationDisplay
+from skawhmm.sequences._containers import as_sequences
+from skawhmm.sequences._mfcc import mfcc
 from skawhmm.sequences._preprocessing import Deltas, Framewise, TimeChannel
 from skawhmm.utils._versions import show_versions
 
@@ -71,11 +73,13 @@ __all__ = [
     "RetrievalDisplay",
     "TimeChannel",
     "TransitionCoupling",
+    "as_sequences",
     "average_precision",
     "dynamics_gain",
     "hmm_barycenter",
     "hmm_distance",
     "make_classifier",
+    "mfcc",
     "pairwise_hmm_components",
     "pairwise_hmm_distances",
     "pairwise_hmm_distances_chunked",

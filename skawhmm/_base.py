@@ -119,18 +119,18 @@ class ModelsMixin(EstimatorMixin):
         given = {name: params[name] for name in names if name in params}
         return resolve_metric(**{**given, **self._fixed, **changed})
 
-    def _checked(self, X, *, reset):
-        """Return `X` as a batch of models or a list of sequences."""
+    def _checked(self, X, y=None, *, reset):
+        """Return `X` as a batch of models or a list of sequences; `y` goes with it."""
         if not is_models(X):
-            return self._checked_sequences(X, reset=reset)
+            return self._checked_sequences(X, y, reset=reset)
         check_models("X", X)
         check_channels(self, X.n_features, reset=reset)
         return X
 
-    def _checked_sequences(self, X, *, reset):
+    def _checked_sequences(self, X, y=None, *, reset):
         """Return sequences as a list; texts become columns of characters."""
         if not holds_symbols(X):
-            return check_input(self, X, reset=reset)
+            return check_input(self, X, y, reset=reset)
         sequences = [x[:, None] for x in symbol_sequences(X)]
         check_channels(self, 1, reset=reset)
         return sequences
@@ -177,11 +177,11 @@ class ReferencesMixin(ModelsMixin):
     def _precomputed(self):
         return isinstance(self.metric, str) and self.metric == "precomputed"
 
-    def _checked(self, X, *, reset):
+    def _checked(self, X, y=None, *, reset):
         """Return `X` as models, as a list of sequences, or as given distances."""
         if self._precomputed:
             return check_precomputed(self, X, reset=reset, square=reset)
-        return super()._checked(X, reset=reset)
+        return super()._checked(X, y, reset=reset)
 
     def _learned_models(self, X, y):
         """Set `hmm_`; return the models of checked input, None if it is distances."""

@@ -241,7 +241,7 @@ class HMMKMeans(ModelsMixin, _HMMClusterer):
             The fitted clusterer.
         """
         self._check_parameters()
-        X = self._checked(X, reset=True)
+        X = self._checked(X, y, reset=True)
         self._check_cluster_count(len(X))
         self._references = self._learned_models(X, y)
         members = make_members(self._references)
@@ -434,7 +434,7 @@ class HMMKMedoids(ReferencesMixin, _HMMClusterer):
             The fitted clusterer.
         """
         self._check_parameters()
-        X = self._checked(X, reset=True)
+        X = self._checked(X, y, reset=True)
         self._check_cluster_count(len(X))
         self._references = models = self._learned_models(X, y)
         if models is None:

@@ -165,7 +165,7 @@ class HMMClassDistance(ModelsMixin, TransformerMixin, BaseEstimator):
         """
         self._check_parameters()
         y = check_classes(y, type(self).__name__)
-        sequences = self._checked_sequences(X, reset=True)
+        sequences = self._checked_sequences(X, y, reset=True)
         check_consistent_length(sequences, y)
         self.classes_, codes = np.unique(y, return_inverse=True)
         self.groups_ = check_channel_groups(self.groups, sequences[0].shape[1])

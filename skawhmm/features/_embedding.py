@@ -242,7 +242,7 @@ class HMMEmbedding(EstimatorMixin, TransformerMixin, BaseEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: ArrayLike | None = None) -> "HMMEmbedding":  # noqa: ARG002
+    def fit(self, X: Any, y: ArrayLike | None = None) -> "HMMEmbedding":
         """Learn the references.
 
         Parameters
@@ -261,7 +261,7 @@ class HMMEmbedding(EstimatorMixin, TransformerMixin, BaseEstimator):
         """
         self._check_parameters()
         sizes = check_counts("n_components", self.n_components)
-        sequences = check_input(self, X, reset=True)
+        sequences = check_input(self, X, y, reset=True)
         rng = check_random_state(self.random_state)
         options = ReferenceOptions(
             self.reference == "hmm",

@@ -253,7 +253,7 @@ class PairwiseHMMDistance(
     def _fit(self, X, y):
         """Learn; return the distances between the references if they were needed."""
         self._check_parameters()
-        self.models_ = self._learned_models(self._checked(X, reset=True), y)
+        self.models_ = self._learned_models(self._checked(X, y, reset=True), y)
         self._n_features_out = len(self.models_)
         for name in {"gamma_", "projection_"} & vars(self).keys():
             delattr(self, name)

@@ -14,7 +14,13 @@ from skawhmm.fitting._em_loop import FitOptions
 from skawhmm.fitting._parallel_fit import fit_models, fit_pool, make_batch
 from skawhmm.fitting._visible import pooled_chain, uniform_chain, visible_fits
 from skawhmm.models._batch import HMMBatch
-from skawhmm.utils._checks import check_choice, check_integer, check_real
+from skawhmm.sequences._forms import check_not_lengths, warn_of_form
+from skawhmm.utils._checks import (
+    check_choice,
+    check_integer,
+    check_random,
+    check_real,
+)
 
 OPTIONS = {
     "emission": FAMILIES,
@@ -259,7 +265,7 @@ class HMMTransformer(TransformerMixin, BaseEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any = None) -> "HMMTransformer":  # noqa: ARG002
+    def fit(self, X: Any, y: Any = None) -> "HMMTransformer":
         """Check the parameters and, if one is asked for, learn the pooled model.
 
         Parameters
@@ -279,7 +285,9 @@ class HMMTransformer(TransformerMixin, BaseEstimator):
             The fitted transformer.
         """
         self._check_parameters()
+        check_not_lengths(X, y)
         self._family, sequences = FAMILIES[self.emission].blank(X, self)
+        warn_of_form(X)
         self.n_features_in_ = sequences[0].shape[1]
         for name, value in self._family.extras.items():
             setattr(self, f"{name}_", value)
@@ -379,6 +387,7 @@ class HMMTransformer(TransformerMixin, BaseEstimator):
         check_real("relevance", self.relevance, 0, np.inf, include_low=False)
         for name in ("tol", "reg_covar"):
             check_real(name, getattr(self, name), 0, np.inf)
+        check_random("random_state", self.random_state)
         self._check_emission()
         self._check_engine()
 

@@ -228,7 +228,7 @@ class KNeighborsHMMClassifierCV(
         self.classes_, codes = np.unique(y, return_inverse=True)
         if self.scoring == "roc_auc" and len(self.classes_) < 2:
             raise ValueError("scoring='roc_auc' needs at least 2 classes in y, got 1.")
-        X = self._checked(X, reset=True)
+        X = self._checked(X, y, reset=True)
         check_consistent_length(X, y)
         self.n_neighbors_tried_ = self._usable_numbers(len(X))
         models = self._learned_models(X, y)

@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from skawhmm.neighbors._base import NeighborsMixin
+from skawhmm.sequences._forms import check_not_lengths
 from skawhmm.utils._checks import check_real
 
 
@@ -126,7 +127,7 @@ class HMMRetriever(NeighborsMixin, BaseEstimator):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any = None) -> "HMMRetriever":  # noqa: ARG002
+    def fit(self, X: Any, y: Any = None) -> "HMMRetriever":
         """Keep the models of `X`.
 
         Parameters
@@ -145,6 +146,7 @@ class HMMRetriever(NeighborsMixin, BaseEstimator):
             The fitted retriever.
         """
         self._check_parameters()
+        check_not_lengths(X, y)
         # There may be fewer models than `n_neighbors`: queries can ask for another
         # number, and `radius_neighbors` for none.
         self._fit_references(X)

@@ -11,6 +11,7 @@ from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import check_is_fitted
 
 from skawhmm.sequences._checks import check_input, is_list_of_sequences
+from skawhmm.sequences._forms import readable
 from skawhmm.utils._checks import check_integer, check_real
 
 
@@ -36,7 +37,7 @@ class SequenceTransformer(  # type: ignore[call-arg]
         self : estimator
             The fitted step.
         """
-        sequences = check_input(self, X, reset=True)
+        sequences = check_input(self, X, y, reset=True)
         check_consistent_length(sequences, y)
         self._fit(sequences, y)
         return self
@@ -57,7 +58,7 @@ class SequenceTransformer(  # type: ignore[call-arg]
         """
         check_is_fitted(self)
         sequences = self._transform(check_input(self, X, reset=False))
-        return sequences if is_list_of_sequences(X) else _padded(sequences)
+        return sequences if is_list_of_sequences(readable(X)) else _padded(sequences)
 
     def set_output(self, *, transform: str | None = None) -> Any:  # noqa: ARG002
         """Do nothing: sequences stay sequences in every output format.

@@ -3,6 +3,7 @@
 import numpy as np
 
 from skawhmm.sequences._checks import unpadded_rows
+from skawhmm.sequences._forms import SERIES, package_type, readable
 
 # Number of symbols that a message lists.
 SHOWN_SYMBOLS = 8
@@ -10,6 +11,8 @@ SHOWN_SYMBOLS = 8
 
 def holds_symbols(X):
     """Whether X is a list of texts, or of sequences of strings, and not of numbers."""
+    if package_type(X) in SERIES:
+        X = readable(X)
     if isinstance(X, np.ndarray):
         if X.dtype.kind == "U":
             return X.ndim == 1
@@ -48,6 +51,8 @@ def symbol_sequences(X):
             "X must be a list of sequences of symbols, got a single str. A single text "
             "is given as a list of one."
         )
+    if not np.isscalar(X):
+        X = readable(X)
     is_array = isinstance(X, np.ndarray) and X.dtype != object and X.ndim > 1
     if is_array and X.dtype.kind != "U":
         X = unpadded_rows(X)
@@ -68,7 +73,7 @@ def symbol_sequences(X):
 
 
 def _symbols_of(x, i):
-    array = np.array(list(x)) if isinstance(x, str) else np.asarray(x)
+    array = np.array(list(x)) if isinstance(x, str) else _symbol_array(x, i)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:
@@ -100,6 +105,24 @@ def _symbols_of(x, i):
             f"X[{i}] must hold symbols, which are strings or integers, got {wrong[0]}."
         )
     return values
+
+
+def _symbol_array(x, i):
+    """Return one sequence as an array; numbers beside strings stay numbers."""
+    if isinstance(x, np.ma.MaskedArray):
+        return np.ma.filled(x.astype(np.float64), np.nan)
+    try:
+        array = np.asarray(x)
+    except ValueError as error:
+        raise ValueError(
+            f"X[{i}] must be a sequence of symbols, got nested lists of unequal length."
+        ) from error
+    is_mixed = array.dtype.kind == "U" and not hasattr(x, "__array__")
+    if is_mixed and not all(isinstance(v, str) for v in np.array(x, object).ravel()):
+        raise ValueError(
+            f"X[{i}] must hold strings or integers, got strings and numbers."
+        )
+    return array
 
 
 def _as_numbers(array, i):
