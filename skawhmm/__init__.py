@@ -19,6 +19,11 @@ from skawhmm.features._class_distance import HMMClassDistance
 from skawhmm.features._embedding import HMMEmbedding, make_classifier
 from skawhmm.features._pairwise import AlphaMixer, PairwiseHMMDistance
 from skawhmm.fitting._transformer import HMMTransformer
+from skawhmm.groups._alignment import Alignment, HMMAligner
+from skawhmm.groups._effects import StateEffects, state_effects
+from skawhmm.groups._results import GroupTestResult
+from skawhmm.groups._tables import state_table, transition_table
+from skawhmm.groups._tests import hmm_group_test
 from skawhmm.models._batch import HMMBatch
 from skawhmm.neighbors._cv import KNeighborsHMMClassifierCV
 from skawhmm.neighbors._dynamics import dynamics_gain
@@ -26,6 +31,7 @@ from skawhmm.neighbors._estimators import (
     KNeighborsHMMClassifier,
     KNeighborsHMMRegressor,
 )
+from skawhmm.neighbors._novelty import HMMNoveltyDetector
 from skawhmm.neighbors._retriever import HMMRetriever
 from skawhmm.neighbors._scores import (
     average_precision,
@@ -50,18 +56,22 @@ __all__ = [
     "JAW",
     "KL",
     "MAW",
+    "Alignment",
     "AlphaCurveDisplay",
     "AlphaMixer",
     "Deltas",
     "DistanceMatrixDisplay",
     "DynamicsGainDisplay",
     "Framewise",
+    "GroupTestResult",
+    "HMMAligner",
     "HMMBatch",
     "HMMClassDistance",
     "HMMEmbedding",
     "HMMKMeans",
     "HMMKMedoids",
     "HMMMapDisplay",
+    "HMMNoveltyDetector",
     "HMMRetriever",
     "HMMTransformer",
     "KNeighborsHMMClassifier",
@@ -71,6 +81,7 @@ __all__ = [
     "PairwiseHMMDistance",
     "RegistrationDisplay",
     "RetrievalDisplay",
+    "StateEffects",
     "TimeChannel",
     "TransitionCoupling",
     "as_sequences",
@@ -78,6 +89,7 @@ __all__ = [
     "dynamics_gain",
     "hmm_barycenter",
     "hmm_distance",
+    "hmm_group_test",
     "make_classifier",
     "mfcc",
     "pairwise_hmm_components",
@@ -88,4 +100,7 @@ __all__ = [
     "retrieval_auc",
     "retrieval_curve",
     "show_versions",
+    "state_effects",
+    "state_table",
+    "transition_table",
 ]

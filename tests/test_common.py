@@ -6,10 +6,12 @@ from skawhmm import (
     AlphaMixer,
     Deltas,
     Framewise,
+    HMMAligner,
     HMMClassDistance,
     HMMEmbedding,
     HMMKMeans,
     HMMKMedoids,
+    HMMNoveltyDetector,
     HMMRetriever,
     HMMTransformer,
     KNeighborsHMMClassifier,
@@ -24,16 +26,25 @@ OUTPUT = "the output is an HMMBatch, which the check compares as an array"
 COLUMNS = "the columns of a 2-D array are time steps, so their number may change"
 SQUARE = "the check passes points, not the distances that the estimator asks for"
 INFINITE = "an infinite distance is legal, as between models without common support"
+MODELS_OUT = {
+    "check_transformer_general": OUTPUT,
+    "check_transformer_data_not_an_array": OUTPUT,
+    "check_pipeline_consistency": OUTPUT,
+    "check_estimators_pickle": OUTPUT,
+    "check_methods_sample_order_invariance": OUTPUT,
+    "check_methods_subset_invariance": OUTPUT,
+    "check_fit_idempotent": OUTPUT,
+}
 EXPECTED_FAILURES = {
-    "precomputed": {"check_estimators_nan_inf": INFINITE, "check_clustering": SQUARE},
+    "precomputed": {
+        "check_estimators_nan_inf": INFINITE,
+        "check_clustering": SQUARE,
+        "check_outliers_train": SQUARE,
+        "check_outliers_fit_predict": SQUARE,
+    },
+    "HMMAligner": MODELS_OUT,
     "HMMTransformer": {
-        "check_transformer_general": OUTPUT,
-        "check_transformer_data_not_an_array": OUTPUT,
-        "check_pipeline_consistency": OUTPUT,
-        "check_estimators_pickle": OUTPUT,
-        "check_methods_sample_order_invariance": OUTPUT,
-        "check_methods_subset_invariance": OUTPUT,
-        "check_fit_idempotent": OUTPUT,
+        **MODELS_OUT,
         "check_transformer_n_iter": "every model has its own n_iter, in its info",
         "check_n_features_in": COLUMNS,
         "check_n_features_in_after_fitting": COLUMNS,
@@ -61,6 +72,9 @@ ESTIMATORS = [
     HMMClassDistance(hmm=HMM),
     HMMEmbedding((1, 2), random_state=0),
     HMMRetriever(hmm=HMM),
+    HMMNoveltyDetector(hmm=HMM, level=0.2),
+    HMMNoveltyDetector(metric="precomputed", level=0.2),
+    HMMAligner(hmm=HMM),
     KNeighborsHMMClassifier(hmm=HMM),
     KNeighborsHMMClassifier(metric="precomputed"),
     KNeighborsHMMRegressor(hmm=HMM),

@@ -16,6 +16,7 @@ fitting
 distances
 _base
 features neighbors cluster
+groups
 plot datasets
 """
 STAGE_OF = {

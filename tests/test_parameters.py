@@ -7,10 +7,12 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 
 from skawhmm import (
     AlphaMixer,
+    HMMAligner,
     HMMClassDistance,
     HMMEmbedding,
     HMMKMeans,
     HMMKMedoids,
+    HMMNoveltyDetector,
     HMMRetriever,
     HMMTransformer,
     KNeighborsHMMClassifier,
@@ -57,6 +59,11 @@ OWN = {
         "gamma": [0, "auto", None, [1.0]],
     },
     AlphaMixer: {"alpha": [None]},
+    HMMAligner: {
+        "reference": ["mean", None, 3],
+        "n_components": [0, 2.5, "few"],
+        "max_distance": [-1, "far"],
+    },
     HMMClassDistance: {
         "metric": ["precomputed"],
         "groups": [3, "all", {}, [[7]], [["x"]]],
@@ -77,6 +84,11 @@ OWN = {
     HMMRetriever: {
         "n_neighbors": [0, 2.5, "few"],
         "radius": [-1, "near"],
+        "algorithm": ["fast", None],
+    },
+    HMMNoveltyDetector: {
+        "n_neighbors": [0, 2.5, "few", 6],
+        "level": [0, 1.5, "low"],
         "algorithm": ["fast", None],
     },
     KNeighborsHMMClassifier: VOTERS,
@@ -102,6 +114,7 @@ PRECOMPUTED = (
     KNeighborsHMMRegressor,
     KNeighborsHMMClassifierCV,
     HMMRetriever,
+    HMMNoveltyDetector,
     HMMKMedoids,
 )
 

@@ -87,6 +87,11 @@ class Categorical(Discrete):
                 )
         return super().concatenate(families)
 
+    def described(self):
+        """Return the probabilities of the symbols."""
+        names = (f"p_{symbol}" for symbol in self.symbols)
+        return dict(zip(names, np.moveaxis(self.states, 2, 0), strict=True))
+
     def checked(self, X, caller):
         """Return the sequences of a user as codes of shape (n_timesteps, 1)."""
         return encoded(symbol_sequences(X), self.symbols)

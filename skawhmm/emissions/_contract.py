@@ -81,6 +81,9 @@ class Emission(ABC):
     ``from_arrays(arrays, is_state)``
         The family made from arrays of a user or of a file, or an error that says what
         is wrong with them.
+    ``merged(shares)``, ``described()``
+        States that stand for mixtures of states, and what tables show of a state. By
+        default both go by the parameters as they are.
 
     **If states have a density**
 
@@ -242,6 +245,42 @@ class Emission(ABC):
     def is_stored(self) -> bool:
         """Whether the arrays define the family, so that a file can hold it."""
         return True
+
+    # Comparisons of groups.
+
+    def merged(self, shares):
+        """Return the family with states that stand for mixtures of its own.
+
+        Parameters
+        ----------
+        shares : ndarray of shape (n_models, n_merged, n_components)
+            Share of each state in each new one.
+
+        Returns
+        -------
+        family : Emission
+            The new states, with the mean parameters of those they stand for.
+        """
+        arrays = (
+            np.einsum("nkj,nj...->nk...", shares, array)
+            for array in self.parameters.values()
+        )
+        return self.like(*arrays, observed=self.observed)
+
+    def described(self):
+        """Return what a table shows of each state, by name.
+
+        Returns
+        -------
+        columns : dict of ndarray of shape (n_models, n_components)
+            One number per state.
+        """
+        columns = {}
+        for name, array in self.parameters.items():
+            values = array.reshape(*array.shape[:2], -1)
+            for k in range(values.shape[2]):
+                columns[f"{name}_{k}"] = values[..., k]
+        return columns
 
     # Sequences.
 

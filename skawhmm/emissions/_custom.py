@@ -80,6 +80,14 @@ class StateCosts(Emission):
         sizes = np.concatenate([family.sizes for family in families])
         return cls(states, sizes, first.cost)
 
+    def merged(self, shares):
+        """Raise, because only the distances between states are known."""
+        raise self._lacking("parameters that can be averaged")
+
+    def described(self):
+        """Return nothing: a cost may take states of any form."""
+        return {}
+
     def ground_costs(self):
         """Return the family, because a cost takes states as the user gave them."""
         return self

@@ -148,6 +148,32 @@ class Gaussian(Emission):
             noise = np.einsum("tcr,tr->tc", sampling_roots(self.covars[i])[path], noise)
         return self.means[i][path] + noise
 
+    # Comparisons of groups.
+
+    def merged(self, shares):
+        """Return the family with states that have the moments of mixtures."""
+        means = np.einsum("nkj,njc->nkc", shares, self.means)
+        gaps = self.means[:, None] - means[:, :, None]
+        inner = np.einsum("nkj,nj...->nk...", shares, self.covars)
+        if self.covariance_type == "diag":
+            between = np.einsum("nkj,nkjc->nkc", shares, gaps**2)
+        else:
+            between = np.einsum("nkj,nkjc,nkjd->nkcd", shares, gaps, gaps)
+        return self.like(means, inner + between, observed=self.observed)
+
+    def described(self):
+        """Return means and standard deviations; NaN for channels not observed."""
+        variances = self.covars
+        if self.covariance_type == "full":
+            variances = np.diagonal(variances, axis1=2, axis2=3)
+        seen = self.masks()[:, None, :] > 0
+        columns = {}
+        for name, values in (("mean", self.means), ("sd", np.sqrt(variances))):
+            shown = np.where(seen, values, np.nan)
+            for k in range(self.n_features):
+                columns[f"{name}_{k}"] = shown[..., k]
+        return columns
+
     # Scores.
 
     def densities(self, i, x, start, transmat):

@@ -48,6 +48,11 @@ class Poisson(Discrete):
         sequences = check_count_sequences(sequences, caller=type(options).__name__)
         return cls(np.zeros((1, 1, sequences[0].shape[1]))), sequences
 
+    def described(self):
+        """Return the rates of the channels."""
+        channels = enumerate(np.moveaxis(self.states, 2, 0))
+        return {f"rate_{k}": rates for k, rates in channels}
+
     def checked(self, X, caller):
         """Return the sequences of a user, if they hold counts."""
         return check_count_sequences(X, n_features=self.n_features, caller=caller)

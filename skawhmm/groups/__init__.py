@@ -1,0 +1,1 @@
+"""Groups of models: tests, alignment, tables, effects, uncertainty."""

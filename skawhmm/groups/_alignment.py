@@ -1,0 +1,517 @@
+"""Models on the states of one reference, so that a state means the same for all."""
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import linear_sum_assignment
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from skawhmm._base import ModelsMixin, reference_distances
+from skawhmm.cluster._barycenter import hmm_barycenter
+from skawhmm.distances._components import carried_chains
+from skawhmm.models._batch import HMMBatch
+from skawhmm.models._checks import check_same_features, check_single_model
+from skawhmm.sequences._checks import is_models
+from skawhmm.utils._checks import check_choice, check_integer, check_real
+
+REFERENCES = ("barycenter", "medoid")
+
+# Share of the cost by which occupancy and persistence decide between equal matchings.
+TIE_SHARE = 1e-9
+
+# Mass of states that are reached but have no weight: they are matched, last of all.
+LEAST_MASS = 1e-12
+
+
+def check_reference(name, value):
+    """Raise unless `value` names a kind of reference or is one model.
+
+    Parameters
+    ----------
+    name : str
+        The argument as the caller knows it.
+
+    value : object
+        The value to check.
+    """
+    if is_models(value):
+        check_single_model(name, value)
+    elif not isinstance(value, str):
+        raise TypeError(
+            f"{name} must be one of {', '.join(map(repr, REFERENCES))} or an HMMBatch "
+            f"of one model, got {type(value).__name__}."
+        )
+    else:
+        check_choice(name, value, REFERENCES)
+
+
+def check_optional(name, value, check):
+    """Raise unless `value` is None or passes a check.
+
+    Parameters
+    ----------
+    name : str
+        The argument as the caller knows it.
+
+    value : object
+        The value to check.
+
+    check : callable
+        Takes the name and the value, and raises if it is wrong.
+    """
+    if value is not None:
+        check(name, value)
+
+
+@dataclass(frozen=True, eq=False)
+class Alignment:
+    """Models on the states of a reference; :meth:`HMMAligner.align` returns it.
+
+    Parameters
+    ----------
+    models : HMMBatch
+        The models, all with the states of the reference in their order.
+
+    plans : ndarray of shape (n_models, n_components_model, n_components)
+        Mass of each state of a model on each state of the reference.
+
+    distances : ndarray of shape (n_models, n_components)
+        Distance of each state to that of the reference; NaN where a model has none.
+
+    matched_mass : ndarray of shape (n_models, n_components)
+        Mass of states that lie within the largest distance of their counterpart.
+
+    unmatched_mass : ndarray of shape (n_models,)
+        Mass of states that lie beyond: states that the reference does not have.
+
+    missing_mass : ndarray of shape (n_models,)
+        Mass of states of the reference that the model does not have.
+    """
+
+    models: HMMBatch
+    plans: NDArray[np.float64]
+    distances: NDArray[np.float64]
+    matched_mass: NDArray[np.float64]
+    unmatched_mass: NDArray[np.float64]
+    missing_mass: NDArray[np.float64]
+
+
+class HMMAligner(ModelsMixin, TransformerMixin, BaseEstimator):
+    """Bring models to the states of one reference, in one order.
+
+    Models fitted separately number their states as they like. Each state of a model is
+    matched with one state of the reference: one to one as far as the numbers of states
+    allow, with the least mean squared distance between states. Surplus states join the
+    nearest of the others. Unlike a registration by transport, a matching lets models
+    spend unequal shares of time in a state.
+
+    Parameters
+    ----------
+    reference : {"barycenter", "medoid"} or HMMBatch of one model, default="barycenter"
+        Whose states are used: the average of the training models
+        (:func:`hmm_barycenter`, for Gaussian states with the same observed channels);
+        the training model with the least mean distance to the others, of any kind of
+        states; or a model of your own.
+
+    n_components : int, default=None
+        Number of states of the average, or of the models among which the medoid is
+        sought. By default that of the largest model, and any.
+
+    max_distance : float, default=None
+        Distance from which on a state does not count as the state it is matched with.
+        By default the mean distance between two states of the reference.
+
+    hmm : transformer, default=None
+        Turns sequences into models; it is cloned, and fitted on the training
+        sequences. By default ``HMMTransformer()``. Not used if `X` is an `HMMBatch`.
+
+    memory : str, path-like or joblib.Memory, default=None
+        Where fitted models and distances are kept, by content.
+
+    n_jobs : int, default=None
+        Number of joblib workers for the distances that a medoid needs.
+
+    random_state : int, RandomState instance or None, default=None
+        Seed of the start of the average.
+
+    Attributes
+    ----------
+    reference_ : HMMBatch
+        The reference, a batch of one model.
+
+    max_distance_ : float
+        The largest distance between counterparts.
+
+    plans_ : ndarray of shape (n_models_fit, n_components_model, n_components)
+        Mass of each state of the training models on each state of the reference.
+
+    state_distances_ : ndarray of shape (n_models_fit, n_components)
+        Distance of each state of the training models to that of the reference; NaN
+        where a model has none.
+
+    unmatched_mass_ : ndarray of shape (n_models_fit,)
+        Mass of states of each training model that the reference does not have.
+
+    missing_mass_ : ndarray of shape (n_models_fit,)
+        Mass of states of the reference that each training model does not have.
+
+    hmm_ : transformer or None
+        The fitted `hmm`; None if `fit` was not given sequences.
+
+    n_features_in_ : int
+        Number of features of the models or sequences; of columns if `fit` was given a
+        2-D array.
+
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, if `fit` was given a data frame.
+
+    See Also
+    --------
+    state_table : Occupancy, dwell times and means of aligned states, as a table.
+    state_effects : Which states and transitions differ between groups.
+    register_states : Registration of two models by transport.
+
+    Notes
+    -----
+    Chains are carried over to the reference by the matching: where several states
+    become one, their steps are added up, so that staying among them is staying. A state
+    of the reference that a model does not have gets weight 0 and the parameters of the
+    reference, and no path reaches it.
+
+    Examples
+    --------
+    Two models with the same states in another order, and one that lacks a state:
+
+    >>> from skawhmm import HMMAligner, HMMBatch
+    >>> models = HMMBatch(
+    ...     transmats=[
+    ...         [[0.9, 0.1], [0.2, 0.8]],
+    ...         [[0.7, 0.3], [0.1, 0.9]],
+    ...         [[1.0]],
+    ...     ],
+    ...     means=[[[0.0], [5.0]], [[5.2], [0.1]], [[0.2]]],
+    ...     covars=[[[1.0], [1.0]], [[1.0], [1.0]], [[1.0]]],
+    ... )
+    >>> aligner = HMMAligner(reference=models[0]).fit(models)
+    >>> aligned = aligner.transform(models)
+    >>> aligned.means[..., 0]
+    array([[0. , 5. ],
+           [0.1, 5.2],
+           [0.2, 5. ]])
+    >>> aligned.weights.round(2)
+    array([[0.67, 0.33],
+           [0.75, 0.25],
+           [1.  , 0.  ]])
+    >>> aligner.missing_mass_.round(2)
+    array([0.  , 0.  , 0.33])
+    """
+
+    _fixed: ClassVar = {"metric": "jaw", "alpha": None, "p": 1, "metric_params": None}
+    _parameter_checks: ClassVar = {
+        **ModelsMixin._parameter_checks,
+        "reference": check_reference,
+        "n_components": partial(check_optional, check=partial(check_integer, low=1)),
+        "max_distance": partial(
+            check_optional, check=partial(check_real, low=0, high=np.inf)
+        ),
+    }
+
+    def __init__(
+        self,
+        reference: Any = "barycenter",
+        n_components: int | None = None,
+        *,
+        max_distance: float | None = None,
+        hmm: Any = None,
+        memory: Any = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.reference = reference
+        self.n_components = n_components
+        self.max_distance = max_distance
+        self.hmm = hmm
+        self.memory = memory
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> "HMMAligner":
+        """Learn the reference.
+
+        Parameters
+        ----------
+        X : HMMBatch, list of array-like of shape (n_timesteps, n_features), or array
+            Models or sequences; sequences may also be a 3-D array padded by NaN, or a
+            2-D array whose rows are univariate.
+
+        y : array-like of shape (n_models,), default=None
+            Labels, given to `hmm` and not used otherwise.
+
+        Returns
+        -------
+        self : HMMAligner
+            The fitted aligner.
+        """
+        self._fitted(X, y)
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None) -> HMMBatch:
+        """Learn the reference, and return the models on its states.
+
+        Parameters
+        ----------
+        X : HMMBatch, list of array-like, or array-like
+            Models or sequences, as in `fit`.
+
+        y : array-like of shape (n_models,), default=None
+            Labels, given to `hmm` and not used otherwise.
+
+        Returns
+        -------
+        aligned : HMMBatch
+            As `transform` returns them.
+        """
+        return self._fitted(X, y).models
+
+    def transform(self, X: Any) -> HMMBatch:
+        """Return models on the states of the reference.
+
+        Parameters
+        ----------
+        X : HMMBatch, list of array-like, or array-like
+            Models or sequences, as in `fit`.
+
+        Returns
+        -------
+        aligned : HMMBatch
+            The models, with their `info`, all with the states of the reference.
+        """
+        return self.align(X).models
+
+    def align(self, X: Any) -> Alignment:
+        """Return models on the states of the reference, and how well they match.
+
+        Parameters
+        ----------
+        X : HMMBatch, list of array-like, or array-like
+            Models or sequences, as in `fit`.
+
+        Returns
+        -------
+        alignment : Alignment
+            The aligned models, plans, distances between matched states, and the mass
+            without counterpart.
+        """
+        check_is_fitted(self)
+        return self._aligned(self._models(X))
+
+    def set_output(self, *, transform: str | None = None) -> "HMMAligner":  # noqa: ARG002
+        """Do nothing: models have no form as a table.
+
+        A `Pipeline` calls it on all its steps.
+
+        Parameters
+        ----------
+        transform : {"default", "pandas", "polars"}, default=None
+            Ignored.
+
+        Returns
+        -------
+        self : object
+            The aligner.
+        """
+        return self
+
+    def _fitted(self, X, y):
+        """Learn the reference; return the alignment of the training models."""
+        self._check_parameters()
+        models = self._learned_models(self._checked(X, reset=True), y)
+        self.reference_ = self._learned_reference(models)
+        self.max_distance_ = self.max_distance
+        if self.max_distance is None:
+            self.max_distance_ = mean_state_distance(self.reference_)
+        alignment = self._aligned(models)
+        self.plans_ = alignment.plans
+        self.state_distances_ = alignment.distances
+        self.unmatched_mass_ = alignment.unmatched_mass
+        self.missing_mass_ = alignment.missing_mass
+        return alignment
+
+    def _learned_reference(self, models):
+        if is_models(self.reference):
+            return self.reference._bare()
+        if self.reference == "barycenter":
+            models.emission.gaussian('reference="barycenter" needs')
+            return hmm_barycenter(
+                models, n_components=self.n_components, random_state=self.random_state
+            )[0]
+        sizes = models.n_components
+        usable = np.full(len(models), True)
+        if self.n_components is not None:
+            usable = sizes == self.n_components
+        if not usable.any():
+            raise ValueError(
+                "n_components must be the number of states of a model if the reference "
+                f"is a medoid, got {self.n_components}, and models with "
+                f"{sizes.min()} to {sizes.max()}."
+            )
+        metric = self._resolved_metric()
+        distances = reference_distances(
+            models, models, metric, memory=self.memory, n_jobs=self.n_jobs
+        )
+        # Equal models have sums that differ by rounding; the first of them is taken.
+        totals = np.where(usable, distances.sum(axis=1), np.inf)
+        return models[int(np.argmin(totals))]._bare()
+
+    def _aligned(self, models):
+        check_same_features(self.reference_, models, ("reference", "X"))
+        return aligned_models(models, self.reference_, self.max_distance_)
+
+
+def mean_state_distance(model):
+    """Return the mean distance between two different states of a model.
+
+    Parameters
+    ----------
+    model : HMMBatch
+        A batch of one model.
+
+    Returns
+    -------
+    distance : float
+        The mean weighted by the probabilities of the two states; infinite if there is
+        only one state.
+    """
+    index = np.zeros(1, dtype=np.int64)
+    distances = np.sqrt(model.emission.ground_costs().within(index, index)[0])
+    shares = np.outer(model.weights[0], model.weights[0])
+    np.fill_diagonal(shares, 0.0)
+    total = shares.sum()
+    return float((shares * distances).sum() / total) if total > 0 else np.inf
+
+
+def matched_states(cost, weights, ties):
+    """Return the state of the reference that each state of a model is matched with.
+
+    Parameters
+    ----------
+    cost : ndarray of shape (n_components_model, n_components)
+        Squared distances between states.
+
+    weights : ndarray of shape (n_components_model,)
+        Weights of the states of the model, all positive.
+
+    ties : ndarray of shape (n_components_model, n_components)
+        What decides between matchings of equal cost.
+
+    Returns
+    -------
+    matched : ndarray of int of shape (n_components_model,)
+        One to one if the model has at most as many states as the reference; otherwise
+        every state of the reference is taken, and the least total cost is found.
+    """
+    scale = cost.max() or 1.0
+    weighted = weights[:, None] * (cost + TIE_SHARE * scale * ties)
+    n_states, n_targets = weighted.shape
+    nearest = weighted.argmin(axis=1)
+    if n_states > n_targets:
+        # A surplus state may join any: it pays for the nearest.
+        surplus = np.repeat(weighted.min(axis=1)[:, None], n_states - n_targets, axis=1)
+        weighted = np.concatenate([weighted, surplus], axis=1)
+    columns = linear_sum_assignment(weighted)[1]
+    return np.where(columns < n_targets, columns, nearest)
+
+
+def aligned_models(models, reference, max_distance):
+    """Return models on the states of a reference.
+
+    Parameters
+    ----------
+    models : HMMBatch
+        The models.
+
+    reference : HMMBatch
+        A batch of one model.
+
+    max_distance : float
+        Largest distance between counterparts.
+
+    Returns
+    -------
+    alignment : Alignment
+        The aligned models and how well they match.
+    """
+    n_models, n_targets = len(models), int(reference.n_components[0])
+    both = HMMBatch.concatenate([reference._bare(), models._bare()])
+    size = both.transmats.shape[1]
+    rows = 1 + np.arange(n_models)
+    costs = both.emission.ground_costs()
+    cross = costs.cross(rows, np.zeros_like(rows))[:, :, :n_targets]
+    real = np.arange(size) < both.n_components[rows, None]
+    maps = _maps(both, cross, real, n_targets)
+    weights = both.weights[rows]
+    plans = weights[:, :, None] * maps
+    carried = np.zeros((n_models, size, size))
+    carried[:, :n_targets] = np.maximum(plans, LEAST_MASS * maps).swapaxes(1, 2)
+    chains = carried_chains(both.transmats[rows], carried, True)
+    totals = carried.sum(axis=2)[:, :n_targets]
+    empty = totals == 0
+    shares = carried[:, :n_targets] / np.where(empty, 1, totals)[..., None]
+    chains = chains[:, :n_targets, :n_targets]
+    chains[empty] = np.eye(n_targets)[np.nonzero(empty)[1]]
+    aligned = models._changed(
+        emission=_merged_states(both.emission, shares, empty),
+        transmats=chains,
+        weights=plans.sum(axis=1),
+        startprobs=np.einsum("nj,njk->nk", both.startprobs[rows], maps),
+    )
+    near = np.sqrt(cross) <= max_distance
+    matched = (plans * near).sum(axis=1)
+    distances = _counterpart_distances(aligned, reference, n_targets)
+    return Alignment(
+        aligned,
+        plans[:, : int(models.n_components.max())],
+        np.where(empty, np.nan, distances),
+        matched,
+        np.maximum((plans * ~near).sum(axis=(1, 2)), 0.0),
+        ((matched == 0) * reference.weights[:, :n_targets]).sum(axis=1),
+    )
+
+
+def _maps(both, cross, real, n_targets):
+    """Return the matchings of all models as matrices of ones and zeros."""
+    stays = np.diagonal(both.transmats, axis1=1, axis2=2)
+    ties = sum(
+        np.abs(values[1:, :, None] - values[0, None, None, :n_targets])
+        for values in (both.weights, stays)
+    )
+    maps = np.zeros(cross.shape)
+    for n, states in enumerate(map(np.flatnonzero, real)):
+        weights = np.maximum(both.weights[1 + n, states], LEAST_MASS)
+        maps[n, states, matched_states(cross[n, states], weights, ties[n, states])] = 1
+    return maps
+
+
+def _merged_states(emission, shares, empty):
+    """Return states of models merged by shares; those of the reference if empty."""
+    own = emission[1:]
+    merged = own.merged(shares)
+    arrays = []
+    for name, array in merged.parameters.items():
+        axes = tuple(range(2, array.ndim))
+        blank = np.expand_dims(empty, axes)
+        first = getattr(emission, name)[:1, : array.shape[1]]
+        arrays.append(np.where(blank, first, array))
+    return own.like(*arrays, observed=own.observed)
+
+
+def _counterpart_distances(aligned, reference, n_targets):
+    both = HMMBatch.concatenate([reference._bare(), aligned._bare()])
+    rows = 1 + np.arange(len(aligned))
+    cross = both.emission.ground_costs().cross(rows, np.zeros_like(rows))
+    states = np.arange(n_targets)
+    return np.sqrt(cross[:, states, states])

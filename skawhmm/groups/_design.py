@@ -1,0 +1,300 @@
+"""Who belongs to which group, and what may be exchanged with what."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+# A direction that a basis explains up to this share is explained.
+RANK_TOLERANCE = 1e-8
+
+
+class Design(NamedTuple):
+    """A comparison of groups of units, each of which is one model or several.
+
+    `names` are the groups; `codes` and `strata` have one number per unit. `unit_of` is
+    the unit of each model. `covariates` has one row per unit.
+    """
+
+    names: np.ndarray
+    codes: np.ndarray
+    strata: np.ndarray
+    covariates: np.ndarray
+    unit_of: np.ndarray
+
+    @property
+    def counts(self):
+        """Number of units per group."""
+        return np.bincount(self.codes, minlength=len(self.names))
+
+    @property
+    def pairs(self):
+        """All pairs of groups, as numbers."""
+        return list(zip(*np.triu_indices(len(self.names), 1), strict=True))
+
+    def averaged(self, values):
+        """Return values of models averaged over the units, ignoring NaN.
+
+        Parameters
+        ----------
+        values : ndarray of shape (n_models, n_columns)
+            One row per model.
+
+        Returns
+        -------
+        averages : ndarray of shape (n_units, n_columns)
+            One row per unit; NaN where all its models have NaN.
+        """
+        known = ~np.isnan(values)
+        sums = np.zeros((len(self.codes), values.shape[1]))
+        sizes = np.zeros_like(sums)
+        np.add.at(sums, self.unit_of, np.where(known, values, 0.0))
+        np.add.at(sizes, self.unit_of, known)
+        return np.where(sizes > 0, sums / np.maximum(sizes, 1), np.nan)
+
+    def ordered(self, order):
+        """Return the comparison with its units in another order, one model per unit.
+
+        Parameters
+        ----------
+        order : ndarray of int of shape (n_units,)
+            The unit in each place.
+
+        Returns
+        -------
+        design : Design
+            The comparison.
+        """
+        return self._replace(
+            codes=self.codes[order],
+            strata=self.strata[order],
+            covariates=self.covariates[order],
+            unit_of=np.arange(len(order)),
+        )
+
+    def chosen(self, groups):
+        """Return the comparison of some of the groups, and the units in it.
+
+        Parameters
+        ----------
+        groups : sequence of int
+            Numbers of the groups.
+
+        Returns
+        -------
+        design : Design
+            The smaller comparison, one model per unit.
+
+        units : ndarray of int
+            The units of this design in the smaller one.
+        """
+        units = np.flatnonzero(np.isin(self.codes, groups))
+        _, codes = np.unique(self.codes[units], return_inverse=True)
+        design = self.ordered(units)._replace(
+            names=self.names[list(groups)], codes=codes
+        )
+        return design, units
+
+    def bases(self):
+        """Return orthonormal bases of what is tested, and of what is taken out first.
+
+        Returns
+        -------
+        effect : ndarray of shape (n_units, n_groups - 1)
+            Differences between groups, orthogonal to the other two.
+
+        blocks : ndarray of shape (n_units, n_strata)
+            Means of the strata. Permutations within strata do not change them.
+
+        nuisance : ndarray of shape (n_units, n_directions)
+            What covariates add to them.
+        """
+        blocks = _indicators(self.strata)
+        blocks = blocks / np.sqrt(blocks.sum(axis=0))
+        nuisance = _new_directions(self.covariates, blocks)
+        known = np.concatenate([blocks, nuisance], axis=1)
+        groups = _indicators(self.codes)
+        effect = _new_directions(groups, known)
+        if effect.shape[1] < len(self.names) - 1:
+            names = ", ".join(map(str, self.names))
+            raise ValueError(
+                f"groups must not follow from strata and covariates, got groups "
+                f"({names}) of which these leave {effect.shape[1] + 1} to tell apart."
+            )
+        return effect, blocks, nuisance
+
+
+def _indicators(codes):
+    return (codes[:, None] == np.unique(codes)).astype(float)
+
+
+def _new_directions(columns, known):
+    """Return an orthonormal basis of what columns add to a known one."""
+    rest = columns - known @ (known.T @ columns)
+    scale = np.linalg.norm(columns, axis=0).max(initial=0.0)
+    left, sizes, _ = np.linalg.svd(rest, full_matrices=False)
+    return left[:, sizes > RANK_TOLERANCE * scale]
+
+
+def check_design(models, groups, units=None, strata=None, covariates=None):
+    """Return a comparison of groups, or raise if it cannot be made.
+
+    Parameters
+    ----------
+    models : HMMBatch or ndarray
+        What is compared, one entry per model.
+
+    groups, units, strata : str or array-like of shape (n_models,)
+        Labels of the models, or the name of a column of their `info`. Units and strata
+        may be None: each model is then a unit, and all are one stratum.
+
+    covariates : str, array-like of shape (n_models[, n_covariates]), or None
+        Numbers of the models.
+
+    Returns
+    -------
+    design : Design
+        The comparison.
+    """
+    n_models = len(models)
+    labels = check_labels("groups", groups, models)
+    names, codes = np.unique(labels, return_inverse=True)
+    if len(names) < 2:
+        raise ValueError(f"groups must name at least 2 groups, got only '{names[0]}'.")
+    if units is None:
+        unit_of = np.arange(n_models)
+    else:
+        unit_of = np.unique(check_labels("units", units, models), return_inverse=True)[
+            1
+        ]
+        _check_constant("units", "group", unit_of, labels)
+    if strata is None:
+        blocks = np.zeros(n_models, dtype=np.int64)
+    else:
+        given = check_labels("strata", strata, models)
+        blocks = np.unique(given, return_inverse=True)[1]
+        _check_constant("units", "stratum", unit_of, given)
+    firsts = np.unique(unit_of, return_index=True)[1]
+    counts = np.bincount(codes[firsts])
+    if counts.min() < 2:
+        raise ValueError(
+            "Each of the groups must hold at least 2 units (models, if units is None), "
+            f"got 1 in '{names[counts.argmin()]}'."
+        )
+    numbers = check_covariates(covariates, models)
+    design = Design(names, codes[firsts], blocks[firsts], np.empty((0, 0)), unit_of)
+    design = design._replace(covariates=design.averaged(numbers))
+    _check_exchangeable(design)
+    return design
+
+
+def check_labels(name, labels, models):
+    """Return one label per model, or raise.
+
+    Parameters
+    ----------
+    name : str
+        The argument as the caller knows it.
+
+    labels : str or array-like of shape (n_models,)
+        The labels, or the name of a column of the `info` of the models.
+
+    models : HMMBatch or ndarray
+        What they belong to.
+
+    Returns
+    -------
+    labels : ndarray of shape (n_models,)
+        The labels.
+    """
+    array = np.asarray(_column(name, labels, models))
+    if array.shape != (len(models),):
+        raise ValueError(
+            f"{name} must hold one label per model ({len(models)} models), got shape "
+            f"{array.shape}."
+        )
+    missing = array != array  # noqa: PLR0124 (NaN differs from itself, of any type)
+    if array.dtype == object:
+        missing |= np.array([label is None for label in array])
+        array = array.astype(str)
+    if np.any(missing):
+        n = int(np.argmax(missing))
+        raise ValueError(f"{name} must name every model, got none for model {n}.")
+    return array
+
+
+def check_covariates(covariates, models):
+    """Return covariates as columns of finite numbers, or raise.
+
+    Parameters
+    ----------
+    covariates : str, array-like of shape (n_models[, n_covariates]), or None
+        What was given.
+
+    models : HMMBatch or ndarray
+        What they belong to.
+
+    Returns
+    -------
+    covariates : ndarray of shape (n_models, n_covariates)
+        The numbers, in units of their own spread.
+    """
+    if covariates is None:
+        return np.empty((len(models), 0))
+    given = _column("covariates", covariates, models)
+    try:
+        array = np.asarray(given, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise TypeError(
+            "covariates must be numbers (give categories as strata, or as columns of 0 "
+            f"and 1), got {error}."
+        ) from error
+    array = array[:, None] if array.ndim == 1 else array
+    if array.ndim != 2 or len(array) != len(models):
+        raise ValueError(
+            f"covariates must have one row per model ({len(models)} models), got shape "
+            f"{array.shape}."
+        )
+    if not np.isfinite(array).all():
+        n, column = (int(k) for k in np.argwhere(~np.isfinite(array))[0])
+        raise ValueError(
+            f"covariates must be finite, got {array[n, column]} for model {n}."
+        )
+    centered = array - array.mean(axis=0)
+    spread = centered.std(axis=0)
+    return centered / np.where(spread > 0, spread, 1)
+
+
+def _column(name, values, models):
+    """Return the column of `info` that a string names; anything else as it is."""
+    if not isinstance(values, str):
+        return values
+    info: Any = getattr(models, "info", {})
+    if values not in info:
+        raise ValueError(
+            f"{name} must hold one entry per model or name a column of X.info, got "
+            f"{values!r}, and the columns {sorted(info)}."
+        )
+    return info[values]
+
+
+def _check_constant(name, what, unit_of, labels):
+    """Raise if the models of a unit have different labels."""
+    firsts = np.unique(unit_of, return_index=True)[1]
+    other = np.flatnonzero(labels != labels[firsts][unit_of])
+    if len(other):
+        n = int(other[0])
+        first = int(firsts[unit_of[n]])
+        raise ValueError(
+            f"{name} must lie within one {what} each, got models {first} and {n} of "
+            f"one unit in '{labels[first]}' and '{labels[n]}'."
+        )
+
+
+def _check_exchangeable(design):
+    """Raise if no unit can change its group within its stratum."""
+    pairs = np.unique(np.stack([design.strata, design.codes]), axis=1)
+    if len(np.unique(pairs[0])) == pairs.shape[1]:
+        raise ValueError(
+            "strata must hold units of at least 2 groups, got 1 group in each stratum: "
+            "there is nothing to permute."
+        )

@@ -1,0 +1,519 @@
+r"""Which states and transitions differ between groups, and by how much.
+
+Each measure y (the occupancy of a state, a transition probability, ...) is compared by
+a contrast a of the units: the estimated difference is :math:`a^\top y`, by least
+squares with the means of strata taken out. Its interval uses the robust variance HC2
+with the degrees of freedom of Bell and McCaffrey; for two groups without strata this is
+the interval of Welch.
+
+For p-values all measures are centred within strata and scaled to length one, and so are
+the contrasts. Their products are partial correlations, which have one scale. Every one
+of them is compared with the largest of all under each permutation, so that the p-values
+hold for all together (Westfall and Young).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import stats
+
+from skawhmm.groups._alignment import HMMAligner
+from skawhmm.groups._design import check_design
+from skawhmm.groups._permutations import LEVEL, permuted, pvalues
+from skawhmm.groups._tables import (
+    aligned_to,
+    state_measures,
+    transition_probabilities,
+)
+from skawhmm.models._batch import HMMBatch
+from skawhmm.models._checks import check_models
+from skawhmm.utils._checks import (
+    check_choice,
+    check_integer,
+    check_n_jobs,
+    check_real,
+    check_seed,
+    check_verbose,
+)
+from skawhmm.utils._tables import data_frame, html_table, text_table
+
+MEASURES = ("occupancy", "dwell_time", "visits", "parameters", "transitions")
+COMPARED = ("occupancy", "dwell_time", "parameters", "transitions")
+
+# Values that differ by less than this share of their size are equal.
+NO_SPREAD = 1e-10
+
+# A value with less freedom than this is fitted exactly.
+FITTED = 1e-8
+
+# Rows that `repr` shows.
+SHOWN_ROWS = 12
+
+
+@dataclass(frozen=True, eq=False)
+class StateEffects:
+    """Differences between groups; :func:`state_effects` returns it.
+
+    Parameters
+    ----------
+    columns : dict of ndarray of shape (n_effects,)
+        The table: "measure", "state", "next_state" (-1 if it is no transition),
+        "group", "other", "mean", "other_mean", "difference" (of the other group from
+        the first), "low", "high", "standardized" (the difference in standard deviations
+        within groups), "pvalue" (corrected for all rows together) and "uncorrected".
+
+    null_distribution : ndarray of shape (n_permutations,)
+        Largest absolute statistic under each permutation.
+
+    statistic : ndarray of shape (n_effects,)
+        Partial correlation of each measure with the difference between its groups.
+
+    models : HMMBatch
+        The models on common states.
+
+    groups : dict
+        Number of units per group.
+
+    level : float
+        Level of the intervals.
+
+    See Also
+    --------
+    state_effects : The computation.
+    hmm_group_test : Whether groups differ at all.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skawhmm import HMMBatch, state_effects
+    >>> models = HMMBatch(
+    ...     transmats=np.ones((6, 1, 1)),
+    ...     means=np.array([0.0, 0.2, 0.1, 1.1, 0.9, 1.0])[:, None, None],
+    ...     covars=np.ones((6, 1, 1)),
+    ... )
+    >>> effects = state_effects(models, list("aaabbb"), random_state=0)
+    >>> effects.columns["difference"].round(2), effects.columns["low"].round(2)
+    (array([0.9]), array([0.67]))
+    """
+
+    columns: Mapping[str, NDArray[Any]]
+    null_distribution: NDArray[np.float64] = field(repr=False)
+    statistic: NDArray[np.float64] = field(repr=False)
+    models: HMMBatch
+    groups: Mapping[str, int]
+    level: float
+
+    def to_frame(self, significance: float = 1.0) -> Any:
+        """Return the differences as a data frame of pandas, the surest first.
+
+        Parameters
+        ----------
+        significance : float in [0, 1], default=1.0
+            Largest corrected p-value of the rows returned.
+
+        Returns
+        -------
+        frame : pandas.DataFrame
+            One row per measure and pair of groups.
+        """
+        check_real("significance", significance, 0, 1)
+        rows = self._order()
+        rows = rows[self.columns["pvalue"][rows] <= significance]
+        columns = {name: values[rows] for name, values in self.columns.items()}
+        return data_frame(columns, "StateEffects.to_frame")
+
+    def _order(self):
+        """Return the rows, the surest first."""
+        sizes = -np.abs(np.nan_to_num(self.statistic))
+        return np.lexsort((sizes, self.columns["pvalue"]))
+
+    def _title(self):
+        groups = ", ".join(f"{name}: {count}" for name, count in self.groups.items())
+        n_sure = int(np.sum(self.columns["pvalue"] <= LEVEL))
+        return (
+            f"{n_sure} of {len(self.statistic)} differences at p <= {LEVEL}, "
+            f"{len(self.null_distribution)} permutations\n"
+            f"{groups}; differences are other minus first"
+        )
+
+    def _shown(self):
+        rows = self._order()[:SHOWN_ROWS]
+        shown = {name: values[rows].tolist() for name, values in self.columns.items()}
+        shown["next_state"] = ["" if k < 0 else str(k) for k in shown["next_state"]]
+        for name in ("mean", "other_mean", "standardized", "uncorrected"):
+            del shown[name]
+        if len(self.groups) == 2:
+            del shown["group"], shown["other"]
+        return shown
+
+    def __repr__(self) -> str:
+        return f"{self._title()}\n{text_table(self._shown())}"
+
+    def _repr_html_(self) -> str:
+        return html_table(self._shown(), self._title())
+
+
+def state_effects(
+    models: HMMBatch,
+    groups: str | ArrayLike,
+    *,
+    reference: Any = "barycenter",
+    measures: str | Sequence[str] = COMPARED,
+    units: str | ArrayLike | None = None,
+    strata: str | ArrayLike | None = None,
+    level: float = 0.95,
+    n_permutations: int = 9999,
+    random_state: Any = None,
+    n_jobs: int | None = None,
+    verbose: int = 0,
+) -> StateEffects:
+    """Return which states and transitions differ between groups, and by how much.
+
+    Models are brought to common states, and what is measured of each state and
+    transition is compared between groups.
+
+    Parameters
+    ----------
+    models : HMMBatch
+        The models.
+
+    groups : str or array-like of shape (n_models,)
+        The group of each model, or the name of a column of ``models.info``.
+
+    reference : {"barycenter", "medoid"}, HMMBatch, HMMAligner or None, \
+            default="barycenter"
+        Whose states the models are brought to, as in :func:`state_table`. None takes
+        the states as they are, which must then be the same in all models.
+
+    measures : str or sequence of str, default=("occupancy", "dwell_time", \
+            "parameters", "transitions")
+        What is compared: shares of time, mean lengths of visits, numbers of "visits"
+        per 100 steps, means and standard deviations (or probabilities of symbols,
+        rates of counts) of the states, transition probabilities.
+
+    units : str or array-like of shape (n_models,), default=None
+        What is independent, such as subjects with several sequences each. Measures are
+        averaged over the models of a unit.
+
+    strata : str or array-like of shape (n_models,), default=None
+        What units are compared and permuted within, such as pairs or sites.
+
+    level : float in (0, 1), default=0.95
+        Level of the intervals, each for itself.
+
+    n_permutations : int, default=9999
+        Number of permutations.
+
+    random_state : int, RandomState instance or None, default=None
+        Seed of the permutations and of the average.
+
+    n_jobs : int, default=None
+        Number of joblib workers. It never changes the result.
+
+    verbose : int, default=0
+        Whether to show a progress bar.
+
+    Returns
+    -------
+    effects : StateEffects
+        A table of differences with intervals and p-values, which are corrected for all
+        of its rows together.
+
+    See Also
+    --------
+    hmm_group_test : Whether groups differ at all.
+
+    Notes
+    -----
+    A model that lacks a state has occupancy 0 there and no other value of it; a state
+    that is never left has no dwell time. Such values are left out of differences and
+    intervals. Measures that are the same in all models are left out, too.
+
+    References
+    ----------
+    Westfall, P. H. and Young, S. S. (1993). Resampling-based multiple testing. Wiley.
+
+    Examples
+    --------
+    Subjects of the second group stay longer in the second state:
+
+    >>> import numpy as np
+    >>> from skawhmm import HMMBatch, state_effects
+    >>> rng = np.random.default_rng(0)
+    >>> group = np.repeat(["control", "patient"], 10)
+    >>> stay = np.where(group == "control", 0.6, 0.8) + rng.normal(0, 0.03, 20)
+    >>> models = HMMBatch(
+    ...     transmats=[[[0.9, 0.1], [1 - s, s]] for s in stay],
+    ...     means=rng.normal([[0.0], [5.0]], 0.3, (20, 2, 1)),
+    ...     covars=np.ones((20, 2, 1)),
+    ... )
+    >>> measures = ("occupancy", "transitions")
+    >>> state_effects(models, group, measures=measures, random_state=0)
+    4 of 4 differences at p <= 0.05, 9999 permutations
+    control: 10, patient: 10; differences are other minus first
+    measure     state  next_state  difference      low     high  pvalue
+    transition      1  0              -0.1839  -0.2079  -0.1599  0.0001
+    transition      1  1               0.1839   0.1599   0.2079  0.0001
+    occupancy       0                 -0.1197  -0.1391  -0.1003  0.0001
+    occupancy       1                  0.1197   0.1003   0.1391  0.0001
+    """
+    check_models("models", models)
+    names = [measures] if isinstance(measures, str) else list(measures)
+    for name in names:
+        check_choice("measures", name, MEASURES)
+    if not names:
+        raise ValueError("measures must name at least 1 measure, got none.")
+    level = check_real("level", level, 0, 1, include_low=False)
+    check_integer("n_permutations", n_permutations, 1)
+    check_n_jobs("n_jobs", n_jobs)
+    check_verbose("verbose", verbose)
+    seed = check_seed(random_state)
+    design = check_design(models, groups, units, strata)
+    if isinstance(reference, str):
+        reference = HMMAligner(reference, random_state=seed).fit(models)
+    aligned = aligned_to(models, reference).models
+    labels, values = measured(aligned, names)
+    labels, values = _varied(labels, design.averaged(values))
+    # What a permutation does must not depend on the order in which models were given.
+    order = np.lexsort((*values.T[::-1], design.codes))
+    design, values = design.ordered(order), values[order]
+    directions = pair_directions(design)
+    scaled = _scaled(values, design)
+    observed = np.abs(directions.T @ scaled)
+    null = permuted(
+        _correlations,
+        (scaled, directions),
+        design.strata,
+        n_permutations,
+        (seed,),
+        n_jobs=n_jobs,
+        verbose=verbose,
+    )
+    largest = null.max(axis=(1, 2))
+    columns = _columns(labels, values, design, level)
+    columns["pvalue"] = pvalues(observed.ravel(), largest[:, None])
+    columns["uncorrected"] = pvalues(observed, null).ravel()
+    counts = zip(map(str, design.names), design.counts.tolist(), strict=True)
+    return StateEffects(
+        MappingProxyType(columns),
+        largest,
+        (directions.T @ scaled).ravel(),
+        aligned,
+        MappingProxyType(dict(counts)),
+        level,
+    )
+
+
+def measured(models, names):
+    """Return what is measured of each model, as columns.
+
+    Parameters
+    ----------
+    models : HMMBatch
+        Models on common states.
+
+    names : list of str
+        Kinds of measures.
+
+    Returns
+    -------
+    labels : list of tuple
+        Name, state and next state (-1 if there is none) of each column.
+
+    values : ndarray of shape (n_models, n_columns)
+        The numbers; NaN where a model has none.
+    """
+    absent = models.weights == 0
+    states = state_measures(models)
+    described = models.emission.described()
+    labels, columns = [], []
+    for name in names:
+        if name == "transitions":
+            chains = transition_probabilities(models)
+            cells = list(np.ndindex(chains.shape[1:]))
+            labels += [("transition", *cell) for cell in cells]
+            columns += [chains[:, i, k] for i, k in cells]
+            continue
+        parts = described if name == "parameters" else {name: states[name]}
+        for part, numbers in parts.items():
+            gaps = ~np.isfinite(numbers) | (absent & (part != "occupancy"))
+            shown = np.where(gaps, np.nan, numbers)
+            labels += [(part, k, -1) for k in range(shown.shape[1])]
+            columns += list(shown.T)
+    if not columns:
+        raise ValueError(
+            f"measures must be known of these models, got {names}, and states of kind "
+            f"{models.emission.name!r}, of which nothing can be measured."
+        )
+    return labels, np.stack(columns, axis=1)
+
+
+def _varied(labels, values):
+    """Return the measures that are not the same for all units."""
+    low, high = np.fmin.reduce(values, axis=0), np.fmax.reduce(values, axis=0)
+    kept = np.flatnonzero(
+        high - low > NO_SPREAD * np.maximum(np.abs(high), np.abs(low))
+    )
+    if len(kept) == 0:
+        raise ValueError(
+            "models must differ in what is compared, got measures that are the same in "
+            "all of them."
+        )
+    return [labels[k] for k in kept], values[:, kept]
+
+
+def pair_directions(design):
+    """Return the contrast of each pair of groups, scaled to length one.
+
+    Parameters
+    ----------
+    design : Design
+        The comparison.
+
+    Returns
+    -------
+    directions : ndarray of shape (n_units, n_pairs)
+        Orthogonal to the means of the strata.
+    """
+    contrasts, _ = _contrasts(design, np.arange(len(design.codes)))
+    return (contrasts / np.linalg.norm(contrasts, axis=1, keepdims=True)).T
+
+
+def _contrasts(design, rows):
+    """Return what estimates the differences of pairs of groups, and the residuals.
+
+    Parameters
+    ----------
+    design : Design
+        The comparison.
+
+    rows : ndarray of int of shape (n_rows,)
+        Units whose values are known.
+
+    Returns
+    -------
+    contrasts : ndarray of shape (n_pairs, n_rows)
+        Least squares, with the means of strata taken out; NaN for groups that the rows
+        do not tell apart.
+
+    rest : ndarray of shape (n_rows, n_rows)
+        Projection on what groups and strata leave.
+    """
+    strata = design.strata[rows]
+    blocks = (strata[:, None] == np.unique(strata)).astype(float)
+    groups = (design.codes[rows, None] == np.arange(len(design.names))).astype(float)
+    columns = np.concatenate([groups, blocks], axis=1)
+    inverse = np.linalg.pinv(columns)
+    pairs = np.arange(len(design.pairs))
+    wanted = np.zeros((len(pairs), columns.shape[1]))
+    one, two = np.transpose(design.pairs)
+    wanted[pairs, one], wanted[pairs, two] = -1, 1
+    contrasts = wanted @ inverse
+    known = np.isclose(contrasts @ columns, wanted, atol=1e-8).all(axis=1)
+    contrasts[~known] = np.nan
+    return contrasts, np.eye(len(rows)) - columns @ inverse
+
+
+def _scaled(values, design):
+    """Return measures centred within strata and scaled to length one; 0 for NaN."""
+    known = ~np.isnan(values)
+    blocks = design.strata[:, None] == np.unique(design.strata)
+    sums = blocks.T.astype(float) @ np.where(known, values, 0.0)
+    means = sums / np.maximum(blocks.T.astype(float) @ known, 1)
+    left = np.where(known, values - blocks.astype(float) @ means, 0.0)
+    sizes = np.linalg.norm(left, axis=0)
+    # Measures may vary between strata only; rounding is then all that is left.
+    varied = sizes > NO_SPREAD * np.linalg.norm(np.where(known, values, 0.0), axis=0)
+    return np.where(varied, left / np.where(varied, sizes, 1), 0.0)
+
+
+def _correlations(arrays, rows):
+    scaled, directions = arrays
+    n_pairs = directions.shape[1]
+    moved = directions[rows].swapaxes(1, 2).reshape(-1, len(scaled))
+    return np.abs(moved @ scaled).reshape(len(rows), n_pairs, -1)
+
+
+def _columns(labels, values, design, level):
+    """Return names, differences and intervals of all measures and pairs of groups."""
+    n_pairs, n_measures = len(design.pairs), len(labels)
+    one, two = (np.repeat(side, n_measures) for side in np.transpose(design.pairs))
+    kinds = np.array([label[0] for label in labels])
+    places = np.array([label[1:] for label in labels])
+    columns = {
+        "measure": np.tile(kinds, n_pairs),
+        "state": np.tile(places[:, 0], n_pairs),
+        "next_state": np.tile(places[:, 1], n_pairs),
+        "group": design.names[one].astype(str),
+        "other": design.names[two].astype(str),
+    }
+    means = np.stack(
+        [_known_mean(values[design.codes == g]) for g in range(two.max() + 1)]
+    )
+    tiled = np.tile(np.arange(n_measures), n_pairs)
+    columns["mean"], columns["other_mean"] = means[one, tiled], means[two, tiled]
+    found = np.empty((4, n_pairs, n_measures))
+    # Measures that are known of the same units share their contrasts.
+    patterns, which = np.unique(~np.isnan(values), axis=1, return_inverse=True)
+    for k, pattern in enumerate(patterns.T):
+        own = np.flatnonzero(which.ravel() == k)
+        rows = np.flatnonzero(pattern)
+        part = difference_intervals(values[np.ix_(rows, own)], design, rows, level)
+        found[..., own] = part
+    names = "difference", "low", "high", "standardized"
+    return columns | dict(zip(names, found.reshape(4, -1), strict=True))
+
+
+def _known_mean(values):
+    known = ~np.isnan(values)
+    sums = np.where(known, values, 0.0).sum(axis=0)
+    counts = known.sum(axis=0)
+    return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
+
+
+def difference_intervals(values, design, rows, level):
+    """Return the differences of measures between pairs of groups, with intervals.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_rows, n_measures)
+        The measures, all of them known.
+
+    design : Design
+        The comparison.
+
+    rows : ndarray of int of shape (n_rows,)
+        The units that the values belong to.
+
+    level : float
+        Level of the intervals.
+
+    Returns
+    -------
+    found : ndarray of shape (4, n_pairs, n_measures)
+        Differences, the ends of their intervals, and differences in units of the
+        standard deviation within groups and strata. NaN where there are too few values.
+    """
+    contrasts, rest = _contrasts(design, rows)
+    free = np.diagonal(rest)
+    # A value that is alone in its stratum is fitted exactly and tells nothing.
+    usable = free > FITTED
+    roots = np.where(usable, contrasts / np.sqrt(np.where(usable, free, 1)), 0.0)
+    roots[np.isnan(contrasts).all(axis=1)] = np.nan
+    left = rest @ values
+    errors = np.sqrt(roots**2 @ left**2)
+    spreads = [root[:, None] * rest * root for root in roots]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        freedom = np.array([np.trace(x) ** 2 / np.sum(x**2) for x in spreads])
+        deviation = np.sqrt(np.sum(left**2, axis=0) / np.trace(rest))
+        deviation[np.trace(rest) < 0.5] = np.nan
+        difference = contrasts @ values
+        margin = errors * stats.t.ppf((1 + level) / 2, freedom)[:, None]
+        standardized = difference / np.where(deviation > 0, deviation, np.nan)
+    return np.stack(
+        [difference, difference - margin, difference + margin, standardized]
+    )

@@ -1,0 +1,174 @@
+"""What a test of groups finds."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skawhmm.utils._tables import data_frame, html_table, text_table
+
+STATISTICS = {"pseudo_f": "pseudo-F", "energy": "energy F"}
+
+
+@dataclass(frozen=True, eq=False)
+class PermutationTest:
+    """One permutation test: a statistic, and its values under permutation.
+
+    Parameters
+    ----------
+    statistic : float
+        The observed value.
+
+    pvalue : float
+        Share of arrangements with a value at least as large.
+
+    effect_size : float
+        Share of the variation that the groups explain; NaN if it has no meaning.
+
+    null_distribution : ndarray of shape (n_permutations,)
+        Values under permutation.
+    """
+
+    statistic: float
+    pvalue: float
+    effect_size: float
+    null_distribution: NDArray[np.float64] = field(repr=False)
+
+
+@dataclass(frozen=True, eq=False)
+class GroupTestResult:
+    """Whether groups of models differ; :func:`hmm_group_test` returns it.
+
+    Parameters
+    ----------
+    tests : dict of PermutationTest
+        The test of the distance, and those of its components if it has any:
+        "distance", "marginal" and "transition".
+
+    dispersion : PermutationTest
+        Test of equal spread around the centres of the groups.
+
+    pairwise : dict
+        For three or more groups: one dict like `tests` per pair of groups.
+
+    pairwise_pvalues : dict
+        The p-values of those tests, corrected for the number of pairs by Holm.
+
+    groups : dict
+        Number of units per group.
+
+    kind : {"pseudo_f", "energy"}
+        The statistic.
+
+    Attributes
+    ----------
+    statistic, pvalue, effect_size, null_distribution : float or ndarray
+        Those of the distance.
+
+    marginal, transition : PermutationTest or None
+        Tests of the components: do the states differ, or the movement between them?
+
+    See Also
+    --------
+    hmm_group_test : The test.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skawhmm import hmm_group_test
+    >>> values = np.array([0.0, 1.0, 2.0, 5.0, 4.0, 6.0, 8.0, 9.0])
+    >>> distances = np.abs(values[:, None] - values)
+    >>> result = hmm_group_test(distances, list("aaaabbbb"), random_state=0)
+    >>> round(result.statistic, 2), round(result.effect_size, 2)
+    (9.42, 0.61)
+    >>> result
+    pseudo-F of 2 groups (a: 4, b: 4), 9999 permutations
+    test        statistic  pvalue  effect_size
+    distance        9.417  0.0569       0.6108
+    dispersion        0.1  0.8594
+    """
+
+    tests: Mapping[str, PermutationTest]
+    dispersion: PermutationTest
+    pairwise: Mapping[tuple[str, str], Mapping[str, PermutationTest]]
+    pairwise_pvalues: Mapping[tuple[str, str], Mapping[str, float]]
+    groups: Mapping[str, int]
+    kind: str
+
+    @property
+    def statistic(self) -> float:
+        """Statistic of the distance."""
+        return self.tests["distance"].statistic
+
+    @property
+    def pvalue(self) -> float:
+        """Share of arrangements that are at least as extreme."""
+        return self.tests["distance"].pvalue
+
+    @property
+    def effect_size(self) -> float:
+        """Share of the variation that the groups explain."""
+        return self.tests["distance"].effect_size
+
+    @property
+    def null_distribution(self) -> NDArray[np.float64]:
+        """Statistics under permutation."""
+        return self.tests["distance"].null_distribution
+
+    @property
+    def marginal(self) -> PermutationTest | None:
+        """Test of the marginal component: whether the states differ."""
+        return self.tests.get("marginal")
+
+    @property
+    def transition(self) -> PermutationTest | None:
+        """Test of the transition component: whether movements differ."""
+        return self.tests.get("transition")
+
+    def to_frame(self) -> Any:
+        """Return all tests as a data frame of pandas.
+
+        Returns
+        -------
+        frame : pandas.DataFrame
+            One row per test, with the columns "groups", "test", "statistic", "pvalue",
+            "corrected" and "effect_size". Corrected p-values are given for pairs of
+            groups.
+        """
+        return data_frame(self._columns(), "GroupTestResult.to_frame")
+
+    def _columns(self):
+        """Return the columns of the table of all tests."""
+        rows = []
+        for name, test in {**self.tests, "dispersion": self.dispersion}.items():
+            rows.append(("all", name, test, np.nan))
+        for pair, tests in self.pairwise.items():
+            for name, test in tests.items():
+                corrected = self.pairwise_pvalues[pair][name]
+                rows.append((" - ".join(pair), name, test, corrected))
+        return {
+            "groups": [row[0] for row in rows],
+            "test": [row[1] for row in rows],
+            "statistic": [row[2].statistic for row in rows],
+            "pvalue": [row[2].pvalue for row in rows],
+            "corrected": [row[3] for row in rows],
+            "effect_size": [row[2].effect_size for row in rows],
+        }
+
+    def _title(self):
+        groups = ", ".join(f"{name}: {count}" for name, count in self.groups.items())
+        return (
+            f"{STATISTICS[self.kind]} of {len(self.groups)} groups ({groups}), "
+            f"{len(self.null_distribution)} permutations"
+        )
+
+    def __repr__(self) -> str:
+        columns = self._columns()
+        if not self.pairwise:
+            del columns["groups"], columns["corrected"]
+        return f"{self._title()}\n{text_table(columns)}"
+
+    def _repr_html_(self) -> str:
+        return html_table(self._columns(), self._title())

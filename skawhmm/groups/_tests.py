@@ -1,0 +1,477 @@
+r"""Tests of differences between groups of models, by permutation.
+
+The squared distances :math:`A_{ij} = d_{ij}^2` hold all that a linear model of the
+groups needs. With :math:`G = -A / 2`, the projection :math:`H_0` on what is taken out
+first (a mean, strata, covariates) and :math:`G_0 = (I - H_0) G (I - H_0)`, the groups
+explain :math:`\operatorname{tr}(Q^\top G_0 Q)` of the variation
+:math:`\operatorname{tr}(G_0)`, where Q is an orthonormal basis of the differences
+between groups outside :math:`H_0`. Their ratio of mean squares is the pseudo-F of
+Anderson (2001); in one dimension it is the F of the analysis of (co)variance. With
+distances in the place of their squares it is the energy statistic of Rizzo and Szekely.
+
+Permutations exchange what is left after :math:`H_0` (Freedman and Lane), within strata.
+They permute the rows of the bases, so that a thousand of them are one matrix product.
+"""
+
+import warnings
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from skawhmm._base import reference_components, reference_distances
+from skawhmm.distances._aggregated import mixed_components
+from skawhmm.distances._resolve import resolve_metric
+from skawhmm.groups._design import check_design
+from skawhmm.groups._permutations import (
+    LEVEL,
+    holm,
+    permuted,
+    pvalues,
+    quadratic_forms,
+)
+from skawhmm.groups._results import GroupTestResult, PermutationTest
+from skawhmm.models._checks import check_models, check_same_features
+from skawhmm.sequences._checks import is_models
+from skawhmm.utils._checks import (
+    check_choice,
+    check_distances,
+    check_integer,
+    check_n_jobs,
+    check_seed,
+    check_verbose,
+)
+
+# Given distances may be asymmetric, or off 0 on the diagonal, by this share of the
+# largest one.
+DISTANCE_TOLERANCE = 1e-8
+
+# Powers of the distances that the two statistics are made of.
+POWERS = {"pseudo_f": 2, "energy": 1}
+
+# Streams of random numbers of one call.
+OVERALL, SPREAD, PAIRS = 0, 1, 2
+
+
+def hmm_group_test(
+    X: Any,
+    groups: str | ArrayLike,
+    *,
+    metric: Any = "jaw",
+    alpha: float | None = None,
+    p: float = 1,
+    metric_params: Mapping[str, Any] | None = None,
+    statistic: str = "pseudo_f",
+    n_permutations: int = 9999,
+    units: str | ArrayLike | None = None,
+    strata: str | ArrayLike | None = None,
+    covariates: str | ArrayLike | None = None,
+    random_state: Any = None,
+    n_jobs: int | None = None,
+    verbose: int = 0,
+) -> GroupTestResult:
+    """Test whether groups of models differ, by permutation of their distances.
+
+    The models need not share an order of states, nor their number. The test is made
+    for the distance and, with the same permutations, for its two components: do the
+    states differ, or the movement between them?
+
+    Parameters
+    ----------
+    X : HMMBatch or array-like of shape (n_models, n_models[, 2])
+        The models, or the distances between them, or their components as
+        :func:`pairwise_hmm_components` gives them, stacked along a third axis.
+
+    groups : str or array-like of shape (n_models,)
+        The group of each model, or the name of a column of ``X.info``.
+
+    metric : {"maw", "iaw", "jaw", "kl", "coupling"} or object, default="jaw"
+        Distance between two models, which must be symmetric.
+
+    alpha : float in [0, 1], default=None
+        Share of the transition component in the distance. By default that of the
+        distance: 0.1 for "maw" and "iaw", 0.5 for "jaw".
+
+    p : float in (0, 2], default=1
+        Order of the distance.
+
+    metric_params : dict, default=None
+        Further parameters of the distance.
+
+    statistic : {"pseudo_f", "energy"}, default="pseudo_f"
+        What is compared: the pseudo-F of PERMANOVA, made of squared distances, which
+        finds differences between the centres of groups; or the same ratio made of
+        distances, the energy statistic, which finds any difference between groups.
+
+    n_permutations : int, default=9999
+        Number of permutations. The least possible p-value is one over this plus one.
+
+    units : str or array-like of shape (n_models,), default=None
+        What is independent, such as subjects with several sequences each: the models
+        of a unit are averaged (in the geometry of the distances) and move together. By
+        default each model is a unit.
+
+    strata : str or array-like of shape (n_models,), default=None
+        What units are permuted within, such as pairs or sites. Differences between
+        strata are taken out.
+
+    covariates : str or array-like of shape (n_models[, n_covariates]), default=None
+        Numbers whose linear effect is taken out first, such as age. Permutations then
+        exchange residuals.
+
+    random_state : int, RandomState instance or None, default=None
+        Seed of the permutations. With the same seed the result does not depend on the
+        order of the models.
+
+    n_jobs : int, default=None
+        Number of joblib workers. It never changes the result.
+
+    verbose : int, default=0
+        Whether to show a progress bar.
+
+    Returns
+    -------
+    result : GroupTestResult
+        Statistics, p-values, shares of explained variation and null distributions for
+        the distance and its components, a test of equal spread and, for three or more
+        groups, tests of all pairs with the correction of Holm.
+
+    See Also
+    --------
+    state_effects : Which states and transitions differ.
+    HMMAligner : Models on common states.
+
+    Notes
+    -----
+    A significant result may also be due to groups of unequal spread. The test of
+    dispersion compares the distances of units to the centres of their groups, and a
+    warning is given if it is significant, too.
+
+    References
+    ----------
+    Anderson, M. J. (2001). A new method for non-parametric multivariate analysis of
+    variance. Austral Ecology 26, 32-46.
+
+    Anderson, M. J. (2006). Distance-based tests for homogeneity of multivariate
+    dispersions. Biometrics 62, 245-253.
+
+    Rizzo, M. L. and Szekely, G. J. (2010). DISCO analysis. Annals of Applied
+    Statistics 4, 1034-1055.
+
+    Examples
+    --------
+    Two groups with the same states, between which one moves in another order:
+
+    >>> from skawhmm import HMMTransformer, hmm_group_test
+    >>> from skawhmm.datasets import make_hmm_sequences
+    >>> X, y = make_hmm_sequences(
+    ...     30, differ_in="transitions", separation=2, n_timesteps=200, random_state=0
+    ... )
+    >>> models = HMMTransformer(n_components=3, random_state=0).fit_transform(X)
+    >>> hmm_group_test(models, y, n_permutations=999, random_state=0)
+    pseudo-F of 2 groups (0: 15, 1: 15), 999 permutations
+    test        statistic  pvalue  effect_size
+    distance        143.4   0.001       0.8366
+    marginal       0.8257   0.522      0.02864
+    transition      587.3   0.001       0.9545
+    dispersion     0.4612   0.503
+    """
+    check_choice("statistic", statistic, POWERS)
+    check_integer("n_permutations", n_permutations, 1)
+    check_n_jobs("n_jobs", n_jobs)
+    check_verbose("verbose", verbose)
+    seed = check_seed(random_state)
+    chosen = resolve_metric(metric, alpha=alpha, p=p, metric_params=metric_params)
+    X = check_models("X", X) if is_models(X) else checked_matrices(X)
+    design = check_design(X, groups, units, strata, covariates)
+    _warn_of_few_permutations(design, n_permutations)
+    workers = {"n_jobs": n_jobs, "verbose": verbose}
+    compared = _compared(X, chosen, metric, workers)
+    powers = [matrix ** POWERS[statistic] for matrix in compared.values()]
+    squares = compared["distance"] ** 2
+    matrices, design = unit_matrices(np.stack([*powers, squares]), design)
+    arguments = list(compared), matrices[:-1], n_permutations, workers
+    tests = _component_tests(design, *arguments, (seed, OVERALL))
+    spread = dispersion_test(matrices[-1], design, n_permutations, (seed, SPREAD))
+    pairwise = _pairwise_tests(design, *arguments, seed)
+    _warn_of_spread(tests["distance"], spread)
+    names = map(str, design.names)
+    return GroupTestResult(
+        MappingProxyType(tests),
+        spread,
+        MappingProxyType(pairwise),
+        MappingProxyType(_corrected(pairwise)),
+        MappingProxyType(dict(zip(names, design.counts.tolist(), strict=True))),
+        statistic,
+    )
+
+
+def checked_matrices(X):
+    """Return given distances or components, or raise if they are none.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_models, n_models[, 2])
+        What was given.
+
+    Returns
+    -------
+    X : ndarray of the same shape
+        Finite, symmetric and 0 on the diagonal.
+    """
+    X = np.asarray(X, dtype=float)
+    if (
+        X.ndim not in {2, 3}
+        or X.shape[0] != X.shape[1]
+        or X.shape[2:] not in {(), (2,)}
+    ):
+        raise ValueError(
+            "X must be an HMMBatch, distances of shape (n_models, n_models) or "
+            f"components of shape (n_models, n_models, 2), got shape {X.shape}."
+        )
+    check_distances("X", X)
+    for wrong, wanted in ((np.isinf(X), "be finite"), (X < 0, "not be negative")):
+        _check_cells(wrong, X, wanted)
+    slack = DISTANCE_TOLERANCE * X.max(initial=0.0)
+    _check_cells(np.abs(X - X.swapaxes(0, 1)) > slack, X, "be symmetric")
+    far = np.zeros(X.shape, dtype=bool)
+    index = np.arange(len(X))
+    far[index, index] = X[index, index] > slack
+    _check_cells(far, X, "be 0 on the diagonal")
+    return X
+
+
+def _check_cells(wrong, X, wanted):
+    if wrong.any():
+        cell = tuple(int(k) for k in np.argwhere(wrong)[0])
+        raise ValueError(
+            f"Distances must {wanted}, got {X[cell]} in row {cell[0]}, column "
+            f"{cell[1]}."
+        )
+
+
+def _compared(X, metric, given, workers):
+    """Return the distances between models and, if they have any, their components."""
+    if not is_models(X) and X.ndim == 2:
+        return {"distance": X}
+    if is_models(X):
+        check_same_features(X, X)
+    mixed = hasattr(metric, "components") and hasattr(metric, "alpha")
+    if is_models(X) and not mixed:
+        distances = reference_distances(X, X, metric, **workers)
+        if not metric.symmetric:
+            raise ValueError(f"metric must be symmetric, got {given!r}, which is not.")
+        return {"distance": _off_diagonal(distances)}
+    if not mixed:
+        raise TypeError(
+            f"metric must have an alpha that mixes components, got {given!r}."
+        )
+    both = reference_components(X, X, metric, **workers) if is_models(X) else X
+    both = _off_diagonal(both)
+    return {
+        "distance": mixed_components(both, metric.alpha),
+        "marginal": both[..., 0],
+        "transition": both[..., 1],
+    }
+
+
+def _off_diagonal(distances):
+    """Return distances that are finite, and 0 on the diagonal.
+
+    Some distances of a model to itself are not 0 (`IAW`), and no statistic uses them.
+    """
+    _check_cells(np.isinf(distances), distances, "be finite")
+    distances = np.array(distances)
+    index = np.arange(len(distances))
+    distances[index, index] = 0.0
+    return distances
+
+
+def unit_matrices(matrices, design):
+    """Return matrices and their design with one row per unit, in an order of content.
+
+    Parameters
+    ----------
+    matrices : ndarray of shape (n_matrices, n_models, n_models)
+        Powers of distances between models.
+
+    design : Design
+        The comparison.
+
+    Returns
+    -------
+    matrices : ndarray of shape (n_matrices, n_units, n_units)
+        Their averages over the models of each unit, times -1/2.
+
+    design : Design
+        The comparison in the same order, one model per unit.
+    """
+    n_units = len(design.codes)
+    if n_units == len(design.unit_of):
+        rows = np.argsort(design.unit_of)
+        matrices = matrices[:, rows][:, :, rows]
+    else:
+        shares = (np.arange(n_units)[:, None] == design.unit_of).astype(float)
+        shares /= shares.sum(axis=1, keepdims=True)
+        matrices = shares @ matrices @ shares.T
+    # What a permutation does must not depend on the order in which models were given.
+    content = np.sort(matrices[0], axis=1).sum(axis=1)
+    order = np.lexsort((content, design.codes))
+    design = design.ordered(order)
+    return -0.5 * matrices[:, order][:, :, order], design
+
+
+def _component_tests(design, names, matrices, n_permutations, workers, seed):
+    """Return one test per matrix, by name, all with the same permutations."""
+    effect, blocks, nuisance = design.bases()
+    n_units, n_effects = effect.shape
+    n_left = n_units - n_effects - blocks.shape[1] - nuisance.shape[1]
+    if n_left < 1:
+        raise ValueError(
+            "There must be more units than groups, strata and covariates together, got "
+            f"{n_units} units, which leave {n_left} degrees of freedom."
+        )
+    known = np.concatenate([blocks, nuisance], axis=1)
+    rest = np.eye(n_units) - known @ known.T
+    matrices = rest @ matrices @ rest
+    totals = np.trace(matrices, axis1=1, axis2=2)
+    basis = np.concatenate([effect, nuisance], axis=1)
+    observed = quadratic_forms(matrices, basis, np.arange(n_units)[None])
+    forms = permuted(
+        _forms, (matrices, basis), design.strata, n_permutations, seed, **workers
+    )
+    ratios = [
+        _f_ratios(values, totals, n_effects, n_left) for values in (observed, forms)
+    ]
+    shares = observed[0, :, :n_effects].sum(axis=1) / np.where(totals > 0, totals, 1)
+    chances = pvalues(ratios[0][0], ratios[1])
+    return {
+        name: PermutationTest(
+            float(ratios[0][0, k]), float(chances[k]), float(shares[k]), ratios[1][:, k]
+        )
+        for k, name in enumerate(names)
+    }
+
+
+def _forms(arrays, rows):
+    matrices, basis = arrays
+    return quadratic_forms(matrices, basis, rows)
+
+
+def _f_ratios(forms, totals, n_effects, n_left):
+    """Return ratios of mean squares; 0 where nothing varies."""
+    effects = forms[..., :n_effects].sum(axis=-1)
+    left = totals - forms.sum(axis=-1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratios = (effects / n_effects) / (left / n_left)
+    return np.where(totals > 0, ratios, 0.0)
+
+
+def dispersion_test(matrix, design, n_permutations, seed):
+    """Return the test of equal mean distance to the centres of the groups.
+
+    Parameters
+    ----------
+    matrix : ndarray of shape (n_units, n_units)
+        Squared distances, times -1/2.
+
+    design : Design
+        The comparison.
+
+    n_permutations : int
+        Number of permutations.
+
+    seed : tuple of int
+        Their seed.
+
+    Returns
+    -------
+    test : PermutationTest
+        Its permutations exchange the deviations of the distances from their means.
+    """
+    members = (design.codes[:, None] == np.arange(len(design.names))).astype(float)
+    means = members / members.sum(axis=0)
+    inner = matrix @ means
+    own = design.codes
+    centers = np.einsum("ig,ig->g", means, inner)
+    units = np.arange(len(own))
+    squared = matrix[units, units] - 2 * inner[units, own] + centers[own]
+    # Distances that are not Euclidean can leave a centre at an imaginary distance; its
+    # size is taken, as vegan does.
+    radii = np.sqrt(np.abs(squared))
+    left = radii - (means.T @ radii)[own]
+    centered = members - members.mean(axis=0)
+    basis, _, _ = np.linalg.svd(centered, full_matrices=False)
+    basis = basis[:, : len(design.names) - 1]
+    sizes = basis.shape[1], len(own) - len(design.names)
+
+    def ratios(values, total):
+        return _f_ratios((values**2)[:, None], np.array([total]), *sizes)[:, 0]
+
+    total = np.sum((radii - radii.mean()) ** 2)
+    observed = ratios((basis.T @ radii)[None], total)[0]
+    values = permuted(_projections, (left, basis), design.strata, n_permutations, seed)
+    null = ratios(values, np.sum(left**2))
+    chance = float(pvalues(observed, null))
+    return PermutationTest(float(observed), chance, np.nan, null)
+
+
+def _projections(arrays, rows):
+    values, basis = arrays
+    return values[rows] @ basis
+
+
+def _pairwise_tests(design, names, matrices, n_permutations, workers, seed):
+    """Return the tests of each pair of three or more groups."""
+    if len(design.names) == 2:
+        return {}
+    found = {}
+    for pair in design.pairs:
+        part, units = design.chosen(pair)
+        tests = _component_tests(
+            part,
+            names,
+            matrices[:, units][:, :, units],
+            n_permutations,
+            workers,
+            (seed, PAIRS, *map(int, pair)),
+        )
+        found[tuple(map(str, part.names))] = MappingProxyType(tests)
+    return found
+
+
+def _corrected(pairwise):
+    """Return p-values of pairs, corrected for their number within each component."""
+    names = list(next(iter(pairwise.values()), ()))
+    columns = {
+        name: holm(np.array([tests[name].pvalue for tests in pairwise.values()]))
+        for name in names
+    }
+    return {
+        pair: {name: float(columns[name][k]) for name in names}
+        for k, pair in enumerate(pairwise)
+    }
+
+
+def _warn_of_few_permutations(design, n_permutations):
+    n_pairs = len(design.pairs) if len(design.names) > 2 else 1
+    needed = int(np.ceil(n_pairs / LEVEL)) - 1
+    if n_permutations < needed:
+        warnings.warn(
+            f"n_permutations={n_permutations} cannot give a p-value of {LEVEL} or less"
+            f"{' after correction' if n_pairs > 1 else ''}: at least {needed} "
+            "permutations are needed.",
+            stacklevel=3,
+        )
+
+
+def _warn_of_spread(test, spread):
+    if test.pvalue <= LEVEL and spread.pvalue <= LEVEL:
+        warnings.warn(
+            "The groups also differ in spread (test of dispersion: "
+            f"p = {spread.pvalue:.4g}), which may be what the test of the distance "
+            "found. See the field dispersion of the result.",
+            stacklevel=3,
+        )
