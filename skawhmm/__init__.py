@@ -14,8 +14,17 @@ from skawhmm.distances._pairwise import (
     register_states,
 )
 from skawhmm.features._class_distance import HMMClassDistance
-from skawhmm.features._embedding import HMMEmbedding, make_classifier
+from skawhmm.features._embedding import HMMEmbedding
+from skawhmm.features._explanation import Explanation
+from skawhmm.features._ngrams import NGrams
 from skawhmm.features._pairwise import AlphaMixer, PairwiseHMMDistance
+from skawhmm.features._view_estimators import (
+    HMMViewClassifier,
+    HMMViewRegressor,
+    make_classifier,
+    make_regressor,
+    make_views,
+)
 from skawhmm.fitting._transformer import HMMTransformer
 from skawhmm.models._batch import HMMBatch
 from skawhmm.neighbors._cv import KNeighborsHMMClassifierCV
@@ -47,6 +56,7 @@ __all__ = [
     "AlphaMixer",
     "Deltas",
     "DistanceMatrixDisplay",
+    "Explanation",
     "Framewise",
     "HMMBatch",
     "HMMClassDistance",
@@ -56,9 +66,12 @@ __all__ = [
     "HMMMapDisplay",
     "HMMRetriever",
     "HMMTransformer",
+    "HMMViewClassifier",
+    "HMMViewRegressor",
     "KNeighborsHMMClassifier",
     "KNeighborsHMMClassifierCV",
     "KNeighborsHMMRegressor",
+    "NGrams",
     "PairwiseHMMDistance",
     "RegistrationDisplay",
     "RetrievalDisplay",
@@ -68,6 +81,8 @@ __all__ = [
     "hmm_barycenter",
     "hmm_distance",
     "make_classifier",
+    "make_regressor",
+    "make_views",
     "pairwise_hmm_components",
     "pairwise_hmm_distances",
     "pairwise_hmm_distances_chunked",

@@ -5,11 +5,16 @@ training data. Statistics have a leading axis over the sequences of a batch; tho
 one sequence depend on it alone.
 """
 
+import re
 from collections import namedtuple
 
 import numpy as np
 
-from skawhmm.features._embedding_kernels import add_statistics, normalize_rows
+from skawhmm.features._embedding_kernels import (
+    add_statistics,
+    normalize_rows,
+    root_rows,
+)
 
 Recipe = namedtuple(
     "Recipe", ["models", "coordinates", "blocks", "relevance", "normalize"]
@@ -115,8 +120,11 @@ BLOCKS = {
     "occupancy": occupancy_block,
     "transitions": transitions_block,
 }
+DEFAULT_BLOCKS = ("means", "scales", "thirds")
 # Blocks whose last axis is that of the channels.
 CHANNEL_BLOCKS = ("means", "scales", "thirds")
+# Blocks that are square roots already.
+ROOT_BLOCKS = ("occupancy", "transitions", "emissions")
 
 
 def block_features(name, stats, model, recipe):
@@ -139,8 +147,28 @@ def block_features(name, stats, model, recipe):
         wide = np.zeros((*block.shape[:-1], len(active)))
         wide[..., active] = block
         block = wide
+    return flat_block(name, block, recipe.normalize)
+
+
+def flat_block(name, block, normalize):
+    """Return a block with one row per sequence, of length 1 if that is wanted.
+
+    Parameters
+    ----------
+    name : str
+        Name of the block. The signed square root of those that are no roots is taken
+        before rows are normalized.
+
+    block : ndarray of shape (n_sequences, ...)
+        The features.
+
+    normalize : bool
+        Whether rows are normalized.
+    """
     flat = np.ascontiguousarray(block.reshape(len(block), -1))
-    if recipe.normalize:
+    if normalize:
+        if name not in ROOT_BLOCKS:
+            root_rows(flat)
         normalize_rows(flat)
     return flat
 
@@ -177,3 +205,35 @@ def block_names(name, n_components, channels):
     for axis in axes:
         labels = [f"{label}_{entry}" for label in labels for entry in axis]
     return labels
+
+
+FEATURE_NAME = re.compile(
+    r"r(?P<reference>\d+)_(?P<block>[a-z]+)(?:_part\d+)?_s(?P<state>\d+)"
+    r"(?:_(?P<channel>.+))?"
+)
+
+
+def name_fields(name):
+    """Return what the name of a feature of an embedding says about it.
+
+    Parameters
+    ----------
+    name : str
+        Any name, such as "r0_means_s1_x2".
+
+    Returns
+    -------
+    fields : dict of str
+        Some of "reference", "block", "state" and "channel"; none of them if the name
+        is not that of a feature of an embedding. A transition belongs to the state in
+        which it begins, and has no channel.
+    """
+    match = FEATURE_NAME.fullmatch(name)
+    if match is None:
+        return {}
+    fields = {key: value for key, value in match.groupdict().items() if value}
+    if fields["block"] == "transitions":
+        del fields["channel"]
+    fields["reference"] = f"r{fields['reference']}"
+    fields["state"] = f"s{fields['state']}"
+    return fields

@@ -103,18 +103,25 @@ cdef void fill_part(
             weights[t - first] *= overlap / n_parts
 
 
-def normalize_rows(double[:, ::1] rows):
-    """Take the signed square root of the entries, then divide rows by their length.
+def root_rows(double[:, ::1] rows):
+    """Take the signed square root of all entries."""
+    cdef Py_ssize_t i, j
+    with nogil:
+        for i in range(rows.shape[0]):
+            for j in range(rows.shape[1]):
+                rows[i, j] = copysign(sqrt(fabs(rows[i, j])), rows[i, j])
 
-    The length is then the root of the sum of absolute values. Rows of 0 stay.
-    """
+
+def normalize_rows(double[:, ::1] rows):
+    """Divide rows by their length. Rows of 0 stay."""
     cdef Py_ssize_t i, j
     cdef double total
     with nogil:
         for i in range(rows.shape[0]):
             total = 0.0
             for j in range(rows.shape[1]):
-                total += fabs(rows[i, j])
+                total += rows[i, j] * rows[i, j]
+            total = sqrt(total)
             for j in range(rows.shape[1]):
                 if total > 0:
-                    rows[i, j] = copysign(sqrt(fabs(rows[i, j]) / total), rows[i, j])
+                    rows[i, j] /= total
