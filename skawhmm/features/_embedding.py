@@ -14,6 +14,7 @@ from skawhmm._base import EstimatorMixin
 from skawhmm.features._embedding_blocks import block_names
 from skawhmm.features._embedding_kinds import KINDS
 from skawhmm.features._embedding_references import ReferenceOptions, sampled_pieces
+from skawhmm.sequences._checks import channel_names
 from skawhmm.utils._checks import (
     check_boolean,
     check_choice,
@@ -103,11 +104,12 @@ class HMMEmbedding(EstimatorMixin, TransformerMixin, BaseEstimator):
     mean the same for all sequences, so vectors can be compared entry by entry: they
     suit linear classifiers and Euclidean nearest-neighbour indexes.
 
-    Let a reference have Gaussian states with means :math:`\mu_{0k}` and variances :math:`\sigma_{0k}^2`.
-    Of :math:`T` frames :math:`x_t`, state :math:`k` is expected to have
-    :math:`n_k = \sum_t g_{tk}`. With relevance :math:`r` the adapted mean is
-    :math:`\mu_k = (r \mu_{0k} + \sum_t g_{tk} x_t) / (n_k + r)`, and the variance is
-    adapted likewise. With :math:`\pi_k = n_k / T`, the blocks of each reference are
+    Let a reference have Gaussian states with means :math:`\mu_{0k}` and variances
+    :math:`\sigma_{0k}^2`. Of :math:`T` frames :math:`x_t`, state :math:`k` is
+    expected to have :math:`n_k = \sum_t g_{tk}`. With relevance :math:`r` the adapted
+    mean is :math:`\mu_k = (r \mu_{0k} + \sum_t g_{tk} x_t) / (n_k + r)`, and the
+    variance is adapted likewise. With :math:`\pi_k = n_k / T`, the blocks of each
+    reference are
 
     - "means": :math:`\sqrt{\pi_k} (\mu_k - \mu_{0k}) / \sigma_{0k}`;
     - "scales": :math:`\sqrt{\pi_k} \log(\sigma_k / \sigma_{0k})`;
@@ -186,9 +188,6 @@ class HMMEmbedding(EstimatorMixin, TransformerMixin, BaseEstimator):
     reference_models_ : HMMBatch
         The references, in the units of the data.
 
-    symbols_ : ndarray of shape (n_symbols,)
-        The symbols of the training data, if `emission` is "categorical".
-
     n_features_in_ : int
         Number of features of a frame; number of columns if `fit` was given a 2-D array.
 
@@ -204,8 +203,9 @@ class HMMEmbedding(EstimatorMixin, TransformerMixin, BaseEstimator):
     -----
     Channels are standardized inside, so their units and offsets change nothing. The
     entries of a channel are 0 if it does not vary in the training data, or is missing
-    in the sequence. Symbols that `fit` has not seen count as not observed. After `fit`, the vector of a sequence depends on nothing but the
-    sequence, so a large collection can be transformed piece by piece.
+    in the sequence. Symbols that `fit` has not seen count as not observed. After `fit`,
+    the vector of a sequence depends on nothing but the sequence, so a large collection
+    can be transformed piece by piece.
 
     Examples
     --------
@@ -224,6 +224,7 @@ class HMMEmbedding(EstimatorMixin, TransformerMixin, BaseEstimator):
     >>> words = ["banana", "tomato", "potato", "papaya", "salami", "casino"]
     >>> letters = HMMEmbedding(2, emission="categorical", random_state=0).fit(words)
     >>> letters.reference_models_.decode(["potato"])[0]
+    [array([1, 0, 1, 0, 1, 0])]
     """
 
     _parameter_checks: ClassVar = {
@@ -308,9 +309,6 @@ class HMMEmbedding(EstimatorMixin, TransformerMixin, BaseEstimator):
         )
         self.n_iter_ = max(reference.n_iter for reference in kind.references)
         self.reference_models_ = kind.batch()
-        vars(self).pop("symbols_", None)
-        if self.emission == "categorical":
-            self.symbols_ = kind.family.symbols
         return self
 
     def transform(self, X: Any) -> Any:
@@ -363,16 +361,7 @@ class HMMEmbedding(EstimatorMixin, TransformerMixin, BaseEstimator):
             channel 2.
         """
         check_is_fitted(self)
-        n_channels, form = self._learned_from
-        channels = [f"x{c}" for c in range(n_channels)]
-        if input_features is not None:
-            given = [str(name) for name in input_features]
-            if len(given) != self.n_features_in_:
-                raise ValueError(
-                    "input_features should have length equal to n_features_in_="
-                    f"{self.n_features_in_}, got {len(given)}."
-                )
-            channels = given if form == "sequences" else channels
+        channels = channel_names(self, input_features)
         return np.array(self._feature_names(channels), dtype=object)
 
     def _feature_names(self, channels):

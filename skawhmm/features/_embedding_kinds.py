@@ -155,7 +155,7 @@ class PoissonKind(DiscreteKind):
         return names
 
 
-KINDS = {
+KINDS: dict[str, Any] = {
     "gaussian": GaussianKind,
     "categorical": CategoricalKind,
     "poisson": PoissonKind,

@@ -3,7 +3,8 @@ r"""Ridge regression whose penalty is chosen by exact leave-fold-out: arrays onl
 With features :math:`z_i`, targets :math:`y_i` and weights :math:`c_i`, the ridge is the
 minimum of
 
-.. math:: \sum_i c_i \lVert y_i - z_i^T \beta - b \rVert^2 + \alpha \lVert\beta\rVert^2 .
+.. math::
+    \sum_i c_i \lVert y_i - z_i^T \beta - b \rVert^2 + \alpha \lVert \beta \rVert^2 .
 
 The intercept :math:`b` is not penalized, so a shift of the features changes nothing. If
 the rows of a fold are left out, the predictions for them follow from the solution for
@@ -11,7 +12,7 @@ all rows (dual) or from sums over the other rows (primal); both are those of a f
 without the fold, up to rounding, with the weights :math:`c_i` as they are.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -100,7 +101,7 @@ def dual_ridge(gram, targets, weights, folds, alphas, score):
     values = np.maximum(values, 0.0)
     vectors -= np.outer(direction, direction @ vectors)
     aims = vectors.T @ (root[:, None] * targets)
-    best = None
+    best: Any = None
     for alpha in alphas:
         scaled = vectors / (values + alpha)
         coef, held_out = scaled @ aims, np.empty_like(targets)

@@ -22,9 +22,9 @@ class NGrams(EstimatorMixin, TransformerMixin, BaseEstimator):
     """Turn sequences of symbols into square roots of the frequencies of n-grams.
 
     An n-gram is a run of symbols: one, a pair, a triple, or symbols some steps apart.
-    The Euclidean distance between two vectors is, up to a factor, the Hellinger distance
-    between the frequencies. Symbols and n-grams that `fit` has not seen count in no
-    entry.
+    The Euclidean distance between two vectors is, up to a factor, the Hellinger
+    distance between the frequencies. Symbols and n-grams that `fit` has not seen count
+    in no entry.
 
     Parameters
     ----------

@@ -22,7 +22,7 @@ from skawhmm.features._views import (
 class LinearDecision(NamedTuple):
     """Sums of features times coefficients: `coefs` has one array per view."""
 
-    views: list[View]
+    views: tuple[View, ...]
     coefs: list[np.ndarray]
     intercept: np.ndarray
 
@@ -46,9 +46,9 @@ class RadialDecision(NamedTuple):
     weighted squared lengths.
     """
 
-    views: list[View]
+    views: tuple[View, ...]
     weights: np.ndarray
-    rows: list[np.ndarray]
+    rows: tuple[np.ndarray, ...]
     lengths: np.ndarray
     rate: float
     coef: np.ndarray

@@ -20,7 +20,9 @@ from skawhmm.features._views import (
 )
 from skawhmm.utils._parallel import Shared, completed
 
-# Training vectors per principal direction from which the primal solver learns them.
+# Training vectors from which the primal solver learns the scale and the principal
+# directions of a view: at least so many, and so many per direction.
+SAMPLE_ROWS = 2000
 ROWS_PER_DIRECTION = 4
 
 
@@ -92,10 +94,10 @@ def learn_dual(named, sequences, problem, rng):
         *problem.run(dual_view, shared, range(len(named)), "views"), strict=True
     )
     shared = Shared((grams, problem), sum(gram.nbytes for gram in grams))
-    own = problem.run(
+    alone = problem.run(
         dual_ridge_task, shared, range(len(grams)), "scores", problem.n_jobs
     )
-    scores = np.array([ridge.score for ridge in own])
+    scores = np.array([ridge.score for ridge in alone])
     weights = score_weights(scores, problem.score_scale)
     gram = sum(w * g for w, g in zip(weights, grams, strict=True))
     lengths = gram.diagonal()
@@ -115,8 +117,8 @@ def learn_dual(named, sequences, problem, rng):
         )
     else:
         coefs = [
-            w * dual_coefs(*part, ridge.coef)
-            for w, *part in zip(weights, views, rows, strict=True)
+            w * dual_coefs(view, own, ridge.coef)
+            for w, view, own in zip(weights, views, rows, strict=True)
         ]
         decision = LinearDecision(views, coefs, ridge.intercept)
     return Learned(decision, ridge, scores, weights, problem.gammas[place])
@@ -168,10 +170,10 @@ def learn_primal(named, sequences, problem, rng):
         *problem.run(primal_view, shared, range(len(named)), "views"), strict=True
     )
     shared = Shared((parts, problem), sum(part.nbytes for part in parts))
-    own = problem.run(
+    alone = problem.run(
         primal_ridge_task, shared, range(len(parts)), "scores", problem.n_jobs
     )
-    scores = np.array([ridge.score for ridge in own])
+    scores = np.array([ridge.score for ridge in alone])
     weights = score_weights(scores, problem.score_scale)
     features = np.hstack(
         [np.sqrt(w) * part for w, part in zip(weights, parts, strict=True)]
@@ -195,7 +197,7 @@ def primal_view(shared, n):
     fitted = fitted_transformer(transformer, sequences, rng)
     n_rows = len(sequences)
     if problem.max_rank is not None:
-        n_rows = min(n_rows, ROWS_PER_DIRECTION * problem.max_rank)
+        n_rows = min(n_rows, max(SAMPLE_ROWS, ROWS_PER_DIRECTION * problem.max_rank))
     chosen = np.sort(rng.permutation(len(sequences))[:n_rows])
     sample = all_vectors(fitted, [sequences[i] for i in chosen])
     view = standardized_view(name, fitted, sample, problem.max_rank)

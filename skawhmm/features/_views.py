@@ -89,7 +89,7 @@ def fitted_transformer(transformer, sequences, rng):
     if len(sequences) > FIT_SEQUENCES:
         chosen = np.sort(rng.permutation(len(sequences))[:FIT_SEQUENCES])
         sequences = [sequences[i] for i in chosen]
-    return clone(transformer).fit(sequences)
+    return clone(transformer).fit(sequences, None)
 
 
 def standardized_view(name, transformer, rows, max_rank=None):
