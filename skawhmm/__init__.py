@@ -40,6 +40,7 @@ from skawhmm.neighbors._scores import (
     retrieval_curve,
 )
 from skawhmm.plot._curves import AlphaCurveDisplay, RetrievalDisplay
+from skawhmm.plot._explanation import ExplanationDisplay
 from skawhmm.plot._map import HMMMapDisplay
 from skawhmm.plot._matrix import DistanceMatrixDisplay
 from skawhmm.plot._registration import RegistrationDisplay
@@ -57,6 +58,7 @@ __all__ = [
     "Deltas",
     "DistanceMatrixDisplay",
     "Explanation",
+    "ExplanationDisplay",
     "Framewise",
     "HMMBatch",
     "HMMClassDistance",

@@ -340,9 +340,10 @@ class HMMEmbedding(EstimatorMixin, TransformerMixin, BaseEstimator):
             verbose=self.verbose,
             label="vectors",
         )
-        width = len(self._feature_names(["x"] * self._learned_from[0]))
-        vectors = np.empty((len(sequences), width), self.dtype)
+        vectors: Any = None
         for (first, last), rows in zip(tasks, results, strict=True):
+            if vectors is None:
+                vectors = np.empty((len(sequences), rows.shape[1]), self.dtype)
             vectors[first:last] = rows
         return vectors
 

@@ -16,6 +16,7 @@ from skawhmm.features._views import (
     inner_products,
     squared_gaps,
     squared_lengths,
+    turned,
 )
 
 
@@ -28,8 +29,8 @@ class LinearDecision(NamedTuple):
 
     def decide(self, parts):
         """Return the decisions."""
-        pairs = zip(self.views, self.coefs, parts, strict=True)
-        return self.intercept + sum((p - v.mean) @ c for v, c, p in pairs)
+        triples = zip(self.views, parts, self.coefs, strict=True)
+        return self.intercept + sum(turned(*triple) for triple in triples)
 
     def shares(self, parts, groups):
         """Return what groups add, of shape (n_sequences, n_groups, n_targets)."""

@@ -12,7 +12,7 @@ from sklearn.base import clone
 # Columns that are converted to double precision at a time, and sequences that are
 # transformed at a time: bounds of memory.
 COLUMN_BLOCK = 4096
-SEQUENCE_BLOCK = 1024
+SEQUENCE_BLOCK = 256
 # Views are fitted to at most this many sequences, drawn at random from more.
 FIT_SEQUENCES = 10_000
 
@@ -169,10 +169,32 @@ def coordinates(view, rows):
     """Return standardized vectors, or their coordinates if the view has a basis."""
     if view.basis is None:
         return (rows - view.mean) / view.scale
-    products = np.zeros((len(rows), view.basis.shape[1]))
+    return turned(view, rows, view.basis) / view.scale
+
+
+def turned(view, rows, matrix):
+    """Return centred vectors times a matrix, summed in double precision.
+
+    Parameters
+    ----------
+    view : View
+        The view.
+
+    rows : ndarray of shape (n_rows, n_features)
+        Vectors.
+
+    matrix : ndarray of shape (n_features, n_columns)
+        The matrix.
+
+    Returns
+    -------
+    products : ndarray of shape (n_rows, n_columns)
+        The products.
+    """
+    products = np.zeros((len(rows), matrix.shape[1]))
     for c in column_blocks(len(view.mean)):
-        products += (rows[:, c] - view.mean[c]) @ view.basis[c]
-    return products / view.scale
+        products += (rows[:, c] - view.mean[c]) @ matrix[c]
+    return products
 
 
 def squared_gaps(products, lengths, others):
