@@ -543,11 +543,11 @@ SYMBOL_ROWS = {
     "recommended": recommended_rows,
 }
 LIBRARIES = {
-    "dtw": "aeon",
-    "minirocket": "aeon",
-    "hydra": "aeon",
-    "quant": "aeon",
-    "sequentia": "sequentia",
+    "dtw": ["aeon"],
+    "minirocket": ["aeon"],
+    "hydra": ["aeon", "torch"],
+    "quant": ["aeon"],
+    "sequentia": ["sequentia"],
 }
 OURS = ("summary", "grid", "recommended", "ngrams")
 
@@ -696,7 +696,7 @@ def chosen_rows(words, rows):
         word: run
         for word, run in rows.items()
         if (not words or word in words)
-        and (word not in LIBRARIES or importlib.util.find_spec(LIBRARIES[word]))
+        and all(importlib.util.find_spec(name) for name in LIBRARIES.get(word, []))
     }
 
 

@@ -3,8 +3,8 @@ What does a decision rest on?
 =============================
 
 The recommended classifier looks at a sequence in several ways and says which of them it
-used. Here one class holds each level for longer than the other one. All of it happens in
-one of three channels, which the classifier is not told.
+used. Here one class holds each level for longer than the other one. All of it happens
+in one of three channels, which the classifier is not told.
 """
 
 import matplotlib.pyplot as plt

@@ -13,7 +13,8 @@ import numpy as np
 from skawhmm.features._embedding_kernels import (
     add_statistics,
     normalize_rows,
-    root_rows,
+    weighted_log_scales,
+    weighted_shifts,
 )
 
 Recipe = namedtuple(
@@ -65,11 +66,6 @@ def relative_statistics(batch, model):
     return stats
 
 
-def adapted_gaps(counts, firsts, model, relevance):
-    """Means adapted to the frames less those of the reference, in its deviations."""
-    return firsts / (counts + relevance) / np.sqrt(model.states[1])
-
-
 def state_shares(stats):
     """Share of the sequence's frames in each state, of shape (n, n_components)."""
     occupancies = stats.occupancies.sum(axis=1)
@@ -78,28 +74,17 @@ def state_shares(stats):
 
 def means_block(stats, model, relevance):
     """Shift of each state's mean, weighted by the root of the state's share."""
-    gaps = adapted_gaps(stats.counts.sum(1), stats.firsts.sum(1), model, relevance)
-    return np.sqrt(state_shares(stats))[..., None] * gaps
+    return weighted_shifts(stats, model.states[1], relevance, whole=True)
 
 
 def scales_block(stats, model, relevance):
     """Logarithm of the ratio of each state's deviation to the reference's."""
-    totals = stats.counts.sum(axis=1) + relevance
-    steps = stats.firsts.sum(axis=1) / totals
-    covars = (
-        stats.seconds.sum(axis=1) + relevance * model.states[1]
-    ) / totals - steps**2
-    # The prior's part is exact; the rest is a variance that rounding may push below 0.
-    covars = np.maximum(covars, relevance * model.states[1] / totals)
-    logs = 0.5 * np.log(covars / model.states[1])
-    return np.sqrt(state_shares(stats))[..., None] * logs
+    return weighted_log_scales(stats, model.states[1], relevance)
 
 
 def thirds_block(stats, model, relevance):
     """Shift of each state's mean in each third of the sequence."""
-    totals = stats.occupancies.sum(axis=(1, 2))[:, None, None]
-    gaps = adapted_gaps(stats.counts, stats.firsts, model, relevance)
-    return np.sqrt(stats.occupancies / totals)[..., None] * gaps
+    return weighted_shifts(stats, model.states[1], relevance, whole=False)
 
 
 def occupancy_block(stats, model, relevance):  # noqa: ARG001
@@ -147,29 +132,30 @@ def block_features(name, stats, model, recipe):
         wide = np.zeros((*block.shape[:-1], len(active)))
         wide[..., active] = block
         block = wide
-    return flat_block(name, block, recipe.normalize)
+    return flat_block(name, block, recipe)
 
 
-def flat_block(name, block, normalize):
-    """Return a block with one row per sequence, of length 1 if that is wanted.
+def flat_block(name, block, recipe):
+    """Return a block with one row per sequence, normalized if that is wanted.
+
+    All blocks of all references then have the same length, and whole rows length 1. The
+    signed square root of blocks that are no roots is taken before.
 
     Parameters
     ----------
     name : str
-        Name of the block. The signed square root of those that are no roots is taken
-        before rows are normalized.
+        Name of the block.
 
     block : ndarray of shape (n_sequences, ...)
         The features.
 
-    normalize : bool
-        Whether rows are normalized.
+    recipe : Recipe or DiscreteRecipe
+        Says whether rows are normalized, and how many blocks there are.
     """
     flat = np.ascontiguousarray(block.reshape(len(block), -1))
-    if normalize:
-        if name not in ROOT_BLOCKS:
-            root_rows(flat)
-        normalize_rows(flat)
+    if recipe.normalize:
+        n_blocks = len(recipe.models) * len(recipe.blocks)
+        normalize_rows(flat, name in ROOT_BLOCKS, n_blocks**-0.5)
     return flat
 
 
@@ -189,8 +175,7 @@ def embedded_rows(sequences, recipe):
     for model in recipe.models:
         stats = relative_statistics(batch, model)
         parts += [block_features(name, stats, model, recipe) for name in recipe.blocks]
-    vectors = np.concatenate(parts, axis=1)
-    return vectors / np.sqrt(len(parts)) if recipe.normalize else vectors
+    return np.concatenate(parts, axis=1)
 
 
 def block_names(name, n_components, channels):

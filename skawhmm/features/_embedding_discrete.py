@@ -89,8 +89,7 @@ def discrete_rows(sequences, recipe):
     for model in recipe.models:
         stats = discrete_statistics(sequences, model, recipe.family)
         parts += [
-            flat_block(name, block(stats, model, recipe.relevance), recipe.normalize)
+            flat_block(name, block(stats, model, recipe.relevance), recipe)
             for name, block in recipe.blocks.items()
         ]
-    vectors = np.concatenate(parts, axis=1)
-    return vectors / np.sqrt(len(parts)) if recipe.normalize else vectors
+    return np.concatenate(parts, axis=1)
