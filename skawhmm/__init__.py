@@ -16,8 +16,17 @@ from skawhmm.distances._pairwise import (
     register_states,
 )
 from skawhmm.features._class_distance import HMMClassDistance
-from skawhmm.features._embedding import HMMEmbedding, make_classifier
+from skawhmm.features._embedding import HMMEmbedding
+from skawhmm.features._explanation import Explanation
+from skawhmm.features._ngrams import NGrams
 from skawhmm.features._pairwise import AlphaMixer, PairwiseHMMDistance
+from skawhmm.features._view_estimators import (
+    HMMViewClassifier,
+    HMMViewRegressor,
+    make_classifier,
+    make_regressor,
+    make_views,
+)
 from skawhmm.fitting._transformer import HMMTransformer
 from skawhmm.groups._alignment import Alignment, HMMAligner
 from skawhmm.groups._effects import StateEffects, state_effects
@@ -41,6 +50,7 @@ from skawhmm.neighbors._scores import (
 )
 from skawhmm.plot._curves import AlphaCurveDisplay, RetrievalDisplay
 from skawhmm.plot._dynamics import DynamicsGainDisplay
+from skawhmm.plot._explanation import ExplanationDisplay
 from skawhmm.plot._map import HMMMapDisplay
 from skawhmm.plot._matrix import DistanceMatrixDisplay
 from skawhmm.plot._registration import RegistrationDisplay
@@ -62,6 +72,8 @@ __all__ = [
     "Deltas",
     "DistanceMatrixDisplay",
     "DynamicsGainDisplay",
+    "Explanation",
+    "ExplanationDisplay",
     "Framewise",
     "GroupTestResult",
     "HMMAligner",
@@ -74,10 +86,13 @@ __all__ = [
     "HMMNoveltyDetector",
     "HMMRetriever",
     "HMMTransformer",
+    "HMMViewClassifier",
+    "HMMViewRegressor",
     "KNeighborsHMMClassifier",
     "KNeighborsHMMClassifierCV",
     "KNeighborsHMMRegressor",
     "Law",
+    "NGrams",
     "PairwiseHMMDistance",
     "RegistrationDisplay",
     "RetrievalDisplay",
@@ -91,6 +106,8 @@ __all__ = [
     "hmm_distance",
     "hmm_group_test",
     "make_classifier",
+    "make_regressor",
+    "make_views",
     "mfcc",
     "pairwise_hmm_components",
     "pairwise_hmm_distances",

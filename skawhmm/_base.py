@@ -129,11 +129,7 @@ class ModelsMixin(EstimatorMixin):
 
     def _checked_sequences(self, X, y=None, *, reset):
         """Return sequences as a list; texts become columns of characters."""
-        if not holds_symbols(X):
-            return check_input(self, X, y, reset=reset)
-        sequences = [x[:, None] for x in symbol_sequences(X)]
-        check_channels(self, 1, reset=reset)
-        return sequences
+        return check_frames_or_symbols(self, X, y, reset=reset)
 
     def _learned_models(self, X, y):
         """Set `hmm_`; return the models of checked training input."""
@@ -189,6 +185,35 @@ class ReferencesMixin(ModelsMixin):
             self.hmm_ = None
             return None
         return super()._learned_models(X, y)
+
+
+def check_frames_or_symbols(estimator, X, y=None, *, reset):
+    """Return sequences of numbers or strings as a list of arrays of two dimensions.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Whose input it is.
+
+    X : object
+        What was given: any form of sequences, texts included.
+
+    y : array-like, default=None
+        What was given as labels; lengths are recognised.
+
+    reset : bool
+        Whether this is the input of `fit`, else it must be like it.
+
+    Returns
+    -------
+    sequences : list of ndarray of shape (n_timesteps, n_features)
+        The sequences; texts become columns of characters.
+    """
+    if not holds_symbols(X):
+        return check_input(estimator, X, y, reset=reset)
+    sequences = [x[:, None] for x in symbol_sequences(X)]
+    check_channels(estimator, 1, reset=reset)
+    return sequences
 
 
 def check_targets(y, caller):

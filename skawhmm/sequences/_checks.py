@@ -112,6 +112,36 @@ def _check_channel_count(estimator, n_channels):
         )
 
 
+def input_names(estimator, input_features):
+    """Return the names of an estimator's input channels.
+
+    Parameters
+    ----------
+    estimator : estimator
+        A fitted estimator.
+
+    input_features : array-like of str of shape (n_features_in_,), or None
+        Names given by the caller; not used if `fit` was given a 2-D array, whose rows
+        have one channel.
+
+    Returns
+    -------
+    names : list of str
+        The names; by default "x0", "x1" and so on.
+    """
+    n_channels, form = estimator._learned_from
+    names = [f"x{c}" for c in range(n_channels)]
+    if input_features is None:
+        return names
+    given = [str(name) for name in input_features]
+    if len(given) != estimator.n_features_in_:
+        raise ValueError(
+            "input_features should have length equal to n_features_in_="
+            f"{estimator.n_features_in_}, got {len(given)}."
+        )
+    return given if form == "sequences" else names
+
+
 def check_sequences(X, *, n_features=None, caller="HMMTransformer"):
     """Return sequences as a list of arrays, whatever form they came in.
 

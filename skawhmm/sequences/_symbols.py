@@ -181,8 +181,39 @@ def check_symbols(symbols):
     return array if array.dtype.kind == "U" else array.astype(np.int64)
 
 
-def encoded(sequences, symbols):
+def symbol_codes(sequences, symbols):
     """Return symbols as their positions in the alphabet.
+
+    Parameters
+    ----------
+    sequences : list of ndarray of shape (n_timesteps,)
+        From `symbol_sequences`.
+
+    symbols : ndarray of shape (n_symbols,)
+        The alphabet.
+
+    Returns
+    -------
+    codes : list of ndarray of shape (n_timesteps,)
+        Positions, counted from 0; -1 for NaN, -2 for symbols that are not in the
+        alphabet.
+    """
+    order = np.argsort(symbols)
+    alphabet = symbols[order]
+    codes = []
+    for x in sequences:
+        own = np.full(len(x), -2)
+        # Only NaN differs from itself.
+        own[x != x] = -1  # noqa: PLR0124
+        if (x.dtype.kind == "U") == (symbols.dtype.kind == "U"):
+            place = np.minimum(np.searchsorted(alphabet, x), len(alphabet) - 1)
+            own = np.where(alphabet[place] == x, order[place], own)
+        codes.append(own)
+    return codes
+
+
+def encoded(sequences, symbols):
+    """Return symbols as their positions in the alphabet, or raise if one is not in it.
 
     Parameters
     ----------
@@ -197,26 +228,16 @@ def encoded(sequences, symbols):
     codes : list of ndarray of shape (n_timesteps, 1)
         Positions, counted from 0, as float64; NaN stays NaN.
     """
-    order = np.argsort(symbols)
-    alphabet = symbols[order]
-    codes = []
-    for i, x in enumerate(sequences):
-        # Only NaN differs from itself.
-        missing = x != x  # noqa: PLR0124
-        comparable = (x.dtype.kind == "U") == (symbols.dtype.kind == "U")
-        place = np.zeros(len(x), np.int64)
-        if comparable:
-            place = np.minimum(np.searchsorted(alphabet, x), len(alphabet) - 1)
-        unknown = ~missing & (alphabet[place] != x) if comparable else ~missing
-        if unknown.any():
+    codes = symbol_codes(sequences, symbols)
+    for i, (x, own) in enumerate(zip(sequences, codes, strict=True)):
+        if own.min() == -2:
             shown = ", ".join(repr(s.item()) for s in symbols[:SHOWN_SYMBOLS])
             more = ", ..." if len(symbols) > SHOWN_SYMBOLS else ""
-            strange = x[unknown][0].item()
+            strange = x[own == -2][0].item()
             strange = int(strange) if isinstance(strange, float) else strange
             raise ValueError(
                 f"X[{i}] holds the symbol {strange!r}, which is not among the "
                 f"{len(symbols)} symbols {shown}{more}. All symbols that may occur can "
                 "be given as HMMTransformer(symbols=...)."
             )
-        codes.append(np.where(missing, np.nan, order[place])[:, None])
-    return codes
+    return [np.where(own < 0, np.nan, own)[:, None] for own in codes]
