@@ -6,6 +6,7 @@ from skawhmm.distances._coupling import TransitionCoupling
 from skawhmm.distances._iaw import IAW
 from skawhmm.distances._jaw import JAW
 from skawhmm.distances._kl import KL
+from skawhmm.distances._law import Law
 from skawhmm.distances._maw import MAW
 from skawhmm.distances._pairwise import (
     hmm_distance,
@@ -15,8 +16,17 @@ from skawhmm.distances._pairwise import (
     register_states,
 )
 from skawhmm.features._class_distance import HMMClassDistance
-from skawhmm.features._embedding import HMMEmbedding, make_classifier
+from skawhmm.features._embedding import HMMEmbedding
+from skawhmm.features._explanation import Explanation
+from skawhmm.features._ngrams import NGrams
 from skawhmm.features._pairwise import AlphaMixer, PairwiseHMMDistance
+from skawhmm.features._view_estimators import (
+    HMMViewClassifier,
+    HMMViewRegressor,
+    make_classifier,
+    make_regressor,
+    make_views,
+)
 from skawhmm.fitting._transformer import HMMTransformer
 from skawhmm.groups._alignment import Alignment, HMMAligner
 from skawhmm.groups._effects import StateEffects, state_effects
@@ -31,6 +41,7 @@ from skawhmm.groups._uncertainty import (
 )
 from skawhmm.models._batch import HMMBatch
 from skawhmm.neighbors._cv import KNeighborsHMMClassifierCV
+from skawhmm.neighbors._dynamics import dynamics_gain
 from skawhmm.neighbors._estimators import (
     KNeighborsHMMClassifier,
     KNeighborsHMMRegressor,
@@ -44,13 +55,17 @@ from skawhmm.neighbors._scores import (
     retrieval_curve,
 )
 from skawhmm.plot._curves import AlphaCurveDisplay, RetrievalDisplay
+from skawhmm.plot._dynamics import DynamicsGainDisplay
 from skawhmm.plot._effects import EffectsDisplay, TransitionGraphDisplay
+from skawhmm.plot._explanation import ExplanationDisplay
 from skawhmm.plot._group_test import GroupTestDisplay
 from skawhmm.plot._map import HMMMapDisplay
 from skawhmm.plot._matrix import DistanceMatrixDisplay
 from skawhmm.plot._registration import RegistrationDisplay
 from skawhmm.plot._states import StateSummaryDisplay
 from skawhmm.plot._uncertainty import DistanceIntervalDisplay, StabilityDisplay
+from skawhmm.sequences._containers import as_sequences
+from skawhmm.sequences._mfcc import mfcc
 from skawhmm.sequences._preprocessing import Deltas, Framewise, TimeChannel
 from skawhmm.utils._versions import show_versions
 
@@ -68,7 +83,10 @@ __all__ = [
     "DistanceInterval",
     "DistanceIntervalDisplay",
     "DistanceMatrixDisplay",
+    "DynamicsGainDisplay",
     "EffectsDisplay",
+    "Explanation",
+    "ExplanationDisplay",
     "Framewise",
     "GroupTestDisplay",
     "GroupTestResult",
@@ -82,9 +100,13 @@ __all__ = [
     "HMMNoveltyDetector",
     "HMMRetriever",
     "HMMTransformer",
+    "HMMViewClassifier",
+    "HMMViewRegressor",
     "KNeighborsHMMClassifier",
     "KNeighborsHMMClassifierCV",
     "KNeighborsHMMRegressor",
+    "Law",
+    "NGrams",
     "PairwiseHMMDistance",
     "RegistrationDisplay",
     "RetrievalDisplay",
@@ -95,12 +117,17 @@ __all__ = [
     "TimeChannel",
     "TransitionCoupling",
     "TransitionGraphDisplay",
+    "as_sequences",
     "average_precision",
     "distance_interval",
+    "dynamics_gain",
     "hmm_barycenter",
     "hmm_distance",
     "hmm_group_test",
     "make_classifier",
+    "make_regressor",
+    "make_views",
+    "mfcc",
     "pairwise_hmm_components",
     "pairwise_hmm_distances",
     "pairwise_hmm_distances_chunked",

@@ -14,6 +14,7 @@ from skawhmm.distances._pairwise import pairwise_hmm_components, pairwise_hmm_di
 from skawhmm.distances._resolve import (
     METRIC_CHECKS,
     components_alpha,
+    fitted_metric,
     resolve_metric,
 )
 from skawhmm.fitting._transformer import HMMTransformer
@@ -118,21 +119,17 @@ class ModelsMixin(EstimatorMixin):
         given = {name: params[name] for name in names if name in params}
         return resolve_metric(**{**given, **self._fixed, **changed})
 
-    def _checked(self, X, *, reset):
-        """Return `X` as a batch of models or a list of sequences."""
+    def _checked(self, X, y=None, *, reset):
+        """Return `X` as a batch of models or a list of sequences; `y` goes with it."""
         if not is_models(X):
-            return self._checked_sequences(X, reset=reset)
+            return self._checked_sequences(X, y, reset=reset)
         check_models("X", X)
         check_channels(self, X.n_features, reset=reset)
         return X
 
-    def _checked_sequences(self, X, *, reset):
+    def _checked_sequences(self, X, y=None, *, reset):
         """Return sequences as a list; texts become columns of characters."""
-        if not holds_symbols(X):
-            return check_input(self, X, reset=reset)
-        sequences = [x[:, None] for x in symbol_sequences(X)]
-        check_channels(self, 1, reset=reset)
-        return sequences
+        return check_frames_or_symbols(self, X, y, reset=reset)
 
     def _learned_models(self, X, y):
         """Set `hmm_`; return the models of checked training input."""
@@ -143,9 +140,14 @@ class ModelsMixin(EstimatorMixin):
         """Return the models of input that comes after `fit`."""
         return later_models(self.hmm_, self._checked(X, reset=False), self.memory)
 
-    def _distances_between(self, X, Y):
-        """Return the distances of models to reference models, of shape (n_X, n_Y)."""
+    def _distances_between(self, X, Y, references=None):
+        """Return the distances of models to others, of shape (n_X, n_Y).
+
+        What the distance learns, it learns from `references`; by default they are `Y`.
+        """
         metric = self._resolved_metric()
+        if references is not None:
+            metric = fitted_metric(metric, references)
         if self.memory is not None and is_mixture(metric):
             # What is remembered serves every alpha.
             return mixed_components(self._components_between(X, Y), metric.alpha)
@@ -171,11 +173,11 @@ class ReferencesMixin(ModelsMixin):
     def _precomputed(self):
         return isinstance(self.metric, str) and self.metric == "precomputed"
 
-    def _checked(self, X, *, reset):
+    def _checked(self, X, y=None, *, reset):
         """Return `X` as models, as a list of sequences, or as given distances."""
         if self._precomputed:
             return check_precomputed(self, X, reset=reset, square=reset)
-        return super()._checked(X, reset=reset)
+        return super()._checked(X, y, reset=reset)
 
     def _learned_models(self, X, y):
         """Set `hmm_`; return the models of checked input, None if it is distances."""
@@ -183,6 +185,35 @@ class ReferencesMixin(ModelsMixin):
             self.hmm_ = None
             return None
         return super()._learned_models(X, y)
+
+
+def check_frames_or_symbols(estimator, X, y=None, *, reset):
+    """Return sequences of numbers or strings as a list of arrays of two dimensions.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Whose input it is.
+
+    X : object
+        What was given: any form of sequences, texts included.
+
+    y : array-like, default=None
+        What was given as labels; lengths are recognised.
+
+    reset : bool
+        Whether this is the input of `fit`, else it must be like it.
+
+    Returns
+    -------
+    sequences : list of ndarray of shape (n_timesteps, n_features)
+        The sequences; texts become columns of characters.
+    """
+    if not holds_symbols(X):
+        return check_input(estimator, X, y, reset=reset)
+    sequences = [x[:, None] for x in symbol_sequences(X)]
+    check_channels(estimator, 1, reset=reset)
+    return sequences
 
 
 def check_targets(y, caller):

@@ -1,4 +1,5 @@
 import os
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -59,3 +60,16 @@ def make_sequences():
         return X, y
 
     return make
+
+
+@pytest.fixture
+def shared():
+    """Return a function that finds a file of real data, or skips the test."""
+
+    def found(name):
+        path = Path(os.environ.get("SKAWHMM_DATA", "missing")) / name
+        if not path.exists():
+            pytest.skip(f"needs {name} in the folder named by SKAWHMM_DATA")
+        return path
+
+    return found

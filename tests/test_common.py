@@ -14,6 +14,8 @@ from skawhmm import (
     HMMNoveltyDetector,
     HMMRetriever,
     HMMTransformer,
+    HMMViewClassifier,
+    HMMViewRegressor,
     KNeighborsHMMClassifier,
     KNeighborsHMMClassifierCV,
     KNeighborsHMMRegressor,
@@ -51,7 +53,11 @@ EXPECTED_FAILURES = {
     },
 }
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*fewer distinct frames.*:UserWarning")
+# Many checks fit matrices of many rows and few columns, which look like recordings.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:.*fewer distinct frames.*:UserWarning"),
+    pytest.mark.filterwarnings("ignore:X of shape .* was read as:UserWarning"),
+]
 
 
 # One state and no randomness: many checks fit rows of two numbers.
@@ -67,6 +73,8 @@ ESTIMATORS = [
     AlphaMixer(),
     HMMClassDistance(hmm=HMM),
     HMMEmbedding((1, 2), random_state=0),
+    HMMViewClassifier([("frames", HMMEmbedding((1, 2), random_state=0))], cv=2),
+    HMMViewRegressor([("frames", HMMEmbedding((1, 2), random_state=0))], cv=2),
     HMMRetriever(hmm=HMM),
     HMMNoveltyDetector(hmm=HMM, level=0.2),
     HMMNoveltyDetector(metric="precomputed", level=0.2),

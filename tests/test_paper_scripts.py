@@ -66,7 +66,7 @@ def test_every_competitor_has_a_row(output, name):
 
 @pytest.mark.parametrize("name", ["fig3", "fig4", "fig6", "fig7", "fig8", "table3"])
 def test_scores_are_shares(output, name):
-    skipped = {"groups", "k", "lost", "step"}
+    skipped = {"groups", "k", "lost", "n_timesteps", "step"}
     cells = [
         float(cell)
         for row in rows_of(output, name)

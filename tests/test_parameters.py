@@ -15,9 +15,12 @@ from skawhmm import (
     HMMNoveltyDetector,
     HMMRetriever,
     HMMTransformer,
+    HMMViewClassifier,
+    HMMViewRegressor,
     KNeighborsHMMClassifier,
     KNeighborsHMMClassifierCV,
     KNeighborsHMMRegressor,
+    NGrams,
     PairwiseHMMDistance,
     pairwise_hmm_distances,
 )
@@ -52,7 +55,19 @@ VOTERS = {
     "weights": ["rank", 3],
     "algorithm": ["fast", None],
 }
-OWN = {
+RIDGES = {
+    "views": [
+        *(3, [], [3], [("x",)], [("x", 3)], [("x", HMMEmbedding)], [(3, NGrams())]),
+        *([("a__b", NGrams())], [("x", NGrams())] * 2, [("cv", NGrams())]),
+    ],
+    "alphas": [0, (), (1, -1), "small"],
+    "gammas": [-1, (), (0, "wide")],
+    "score_scale": [0, "small"],
+    "cv": [1, 2.5, "five", None],
+    "solver": ["fast", None],
+    "max_rank": [0, 2.5, "full"],
+}
+OWN: dict = {
     PairwiseHMMDistance: {
         "metric": ["precomputed"],
         "output": ["matrix", None],
@@ -73,6 +88,7 @@ OWN = {
         "n_components": [0, (), (2, 2.5), "many"],
         "relevance": [0, "low"],
         "blocks": ["mean", (), 3, (3,)],
+        "emission": ["text", None],
         "reference": ["gmm", None],
         "normalize": ["yes", 1.5],
         "n_frames": [0, 2.5],
@@ -80,6 +96,17 @@ OWN = {
         "tol": [-1, "low"],
         "reg_covar": [-1, "low"],
         "dtype": [int, "wide"],
+    },
+    HMMViewClassifier: {
+        **RIDGES,
+        "class_weight": ["equal", 3, {0: -1}, {0: "x"}],
+    },
+    HMMViewRegressor: RIDGES,
+    NGrams: {
+        "order": [0, 2.5, "two"],
+        "lag": [0, 2.5, "two"],
+        "max_features": [0, 2.5, None],
+        "sparse_output": ["yes", None, 3],
     },
     HMMRetriever: {
         "n_neighbors": [0, 2.5, "few"],
@@ -140,7 +167,9 @@ def test_wrong_parameters_stop_fit_before_any_work(
     kind, name, value, make_sequences, monkeypatch
 ):
     X, y = make_sequences()
-    monkeypatch.setattr("skawhmm.features._embedding.fit_references", Untouchable().fit)
+    monkeypatch.setattr(
+        "skawhmm.features._embedding_kinds.fit_references", Untouchable().fit
+    )
     params = {"hmm": Untouchable(), "n_neighbors": 2, "n_clusters": 2}
     known = kind().get_params(deep=False)
     params = {key: param for key, param in params.items() if key in known}

@@ -40,7 +40,12 @@ from skawhmm import (
     PairwiseHMMDistance,
     TimeChannel,
 )
-from skawhmm.datasets import data_home, load_npz, make_hmm_sequences, make_phonemes
+from skawhmm.datasets import (
+    load_basic_motions,
+    load_japanese_vowels,
+    make_hmm_sequences,
+    make_phonemes,
+)
 
 HMM = HMMTransformer(n_components=2, random_state=0)
 
@@ -50,16 +55,12 @@ def data():
     return make_hmm_sequences(30, separation=2, n_timesteps=(30, 50), random_state=0)
 
 
-def real_data(name):
+def real_data(load):
     """Return the training and the test part of a data set."""
-    if not (data_home() / f"{name}.npz").exists():
-        pytest.skip(f"needs {name}.npz in the folder named by SKAWHMM_DATA")
-    bunch = load_npz(name)
-    parts = []
-    for part in ("train", "test"):
-        rows = np.flatnonzero(np.asarray(bunch.split) == part)
-        parts += [[bunch.data[n] for n in rows], bunch.target[rows]]
-    return parts
+    return [
+        *load(split="train", return_X_y=True),
+        *load(split="test", return_X_y=True),
+    ]
 
 
 @pytest.fixture
@@ -162,7 +163,7 @@ def test_alpha_search_with_memory_of_the_pipeline(data, count, tmp_path):
 
 
 def test_japanese_vowels():
-    X, y, X_test, y_test = real_data("uea_JapaneseVowels")
+    X, y, X_test, y_test = real_data(load_japanese_vowels)
     hmm = HMMTransformer(n_components=2, random_state=0)
     steps = [("deltas", Deltas()), ("framewise", Framewise()), ("hmm", hmm)]
     knn = Pipeline([*steps, ("knn", KNeighborsHMMClassifier(1))]).fit(X, y)
@@ -179,7 +180,7 @@ def test_japanese_vowels():
 
 
 def test_basic_motions():
-    X, y, X_test, y_test = real_data("uea_BasicMotions")
+    X, y, X_test, y_test = real_data(load_basic_motions)
     pipe = Pipeline(
         [
             ("framewise", Framewise()),

@@ -18,7 +18,7 @@ from skawhmm.cluster._averaging import (
 )
 from skawhmm.models._batch import HMMBatch
 from skawhmm.models._checks import check_models
-from skawhmm.utils._checks import check_integer, check_real
+from skawhmm.utils._checks import check_integer, check_random, check_real
 
 # Largest number of models tried as the start of an average.
 MAX_STARTS = 10
@@ -109,6 +109,7 @@ def hmm_barycenter(
         size = check_integer("n_components", n_components, 1)
     members = make_members(models, size)
     labels = np.zeros(len(models), dtype=np.int64)
+    check_random("random_state", random_state)
     center = _start(members, size, shares, check_random_state(random_state))
     cost = squared_costs(members, center, labels)
     plans, totals = registered(members, center, labels, cost)

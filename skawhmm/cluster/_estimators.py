@@ -25,6 +25,7 @@ from skawhmm.cluster._algorithms import (
 )
 from skawhmm.cluster._averaging import make_members
 from skawhmm.distances._pairwise import pairwise_hmm_distances
+from skawhmm.distances._resolve import fitted_metric
 from skawhmm.utils._checks import check_choice, check_integer, check_real
 
 INITS = {"k-means++": spread_seeds, "medoids": medoid_seeds, "random": random_seeds}
@@ -240,9 +241,10 @@ class HMMKMeans(ModelsMixin, _HMMClusterer):
             The fitted clusterer.
         """
         self._check_parameters()
-        X = self._checked(X, reset=True)
+        X = self._checked(X, y, reset=True)
         self._check_cluster_count(len(X))
-        members = make_members(self._learned_models(X, y))
+        self._references = self._learned_models(X, y)
+        members = make_members(self._references)
         random_state = check_random_state(self.random_state)
         draw, distances = INITS[self.init], self._distances
         starts = (
@@ -280,7 +282,7 @@ class HMMKMeans(ModelsMixin, _HMMClusterer):
         return self._distances(self._models(X), self.cluster_centers_)
 
     def _distances(self, X, Y):
-        metric = self._resolved_metric()
+        metric = fitted_metric(self._resolved_metric(), self._references)
         distances = pairwise_hmm_distances(X, Y, metric, n_jobs=self.n_jobs)
         if not np.isfinite(distances).all():
             raise ValueError(
@@ -302,7 +304,8 @@ class HMMKMedoids(ReferencesMixin, _HMMClusterer):
         Number of clusters.
 
     metric : str or object, default="maw"
-        Distance between two models: "maw", "iaw", "jaw", "kl", "coupling" or an object.
+        Distance between two models: "maw", "iaw", "jaw", "kl", "coupling", "law" or an
+        object.
         With "precomputed", `X` holds distances of shape (n_models, n_models_fit), or
         their components of shape (n_models, n_models_fit, 2), to be mixed at `alpha`.
 
@@ -431,9 +434,9 @@ class HMMKMedoids(ReferencesMixin, _HMMClusterer):
             The fitted clusterer.
         """
         self._check_parameters()
-        X = self._checked(X, reset=True)
+        X = self._checked(X, y, reset=True)
         self._check_cluster_count(len(X))
-        models = self._learned_models(X, y)
+        self._references = models = self._learned_models(X, y)
         if models is None:
             distances = mixed_precomputed(X, self.alpha)
         else:
@@ -453,4 +456,5 @@ class HMMKMedoids(ReferencesMixin, _HMMClusterer):
         if self._precomputed:
             X = self._checked(X, reset=False)
             return mixed_precomputed(X, self.alpha)[:, self.medoid_indices_]
-        return self._distances_between(self._models(X), self.cluster_centers_)
+        centers = self.cluster_centers_
+        return self._distances_between(self._models(X), centers, self._references)

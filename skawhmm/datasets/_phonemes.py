@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from skawhmm.datasets._formants import PHONEMES
 from skawhmm.datasets._generators import check_count
-from skawhmm.datasets._mfcc import mfcc
 from skawhmm.datasets._sampling import item_generator, seed_sequence
 from skawhmm.datasets._speech import SAMPLE_RATE, make_speaker, synthesized_phoneme
+from skawhmm.sequences._mfcc import mfcc
 
 # Root streams of one call: the speakers, and the utterances.
 _SPEAKERS, _UTTERANCES = 0, 1

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.io import wavfile
 
 
-def sound(content, place):
+def sound(content, place, *, mono=False):
     """Sample rate and samples of a sound file with one channel.
 
     Parameters
@@ -20,6 +20,9 @@ def sound(content, place):
 
     place : str
         Name of the file in errors.
+
+    mono : bool, default=False
+        Whether several channels are averaged; otherwise they are an error.
 
     Returns
     -------
@@ -38,11 +41,20 @@ def sound(content, place):
             f"{place}: expected a RIFF or NIST SPHERE sound file, "
             f"got one beginning with {content[:8]!r}."
         )
+    if samples.ndim == 2 and mono:
+        samples = _mixed(samples)
     if samples.ndim != 1:
         raise ValueError(f"{place}: expected one channel, got {samples.shape[1]}.")
     if samples.size == 0:
         raise ValueError(f"{place}: expected samples, got none.")
     return rate, samples
+
+
+def _mixed(samples):
+    """Return the mean of the channels, in the range of their type."""
+    mean = samples.mean(axis=1)
+    is_whole = samples.dtype.kind in "iu"
+    return np.rint(mean).astype(samples.dtype) if is_whole else mean
 
 
 def _riff(content, place):

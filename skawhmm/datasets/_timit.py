@@ -11,9 +11,9 @@ from sklearn.utils import Bunch
 
 from skawhmm.datasets._files import file_tree, found_path, loaded
 from skawhmm.datasets._generators import check_count
-from skawhmm.datasets._mfcc import frame_samples, mfcc
 from skawhmm.datasets._sampling import item_generator, seed_sequence
 from skawhmm.datasets._sound_files import sound
+from skawhmm.sequences._mfcc import frame_samples, mfcc
 
 _NAMES = ("timit", "TIMIT", "timit.zip", "timit_nltk_sample_raw.zip")
 

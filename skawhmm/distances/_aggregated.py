@@ -150,8 +150,9 @@ class Aggregated(ABC):
         plans = self._plans(prepared, index_a, index_b, cost)
         bias = 0.5 * (prepared.bias[index_a] + prepared.bias[index_b])
         marginal = marginal_components(plans, cost, self.p, bias)
+        carriers = self._carriers(plans)
         transition = registered_transitions(
-            prepared, index_a, index_b, plans, self.p, self.steps, self.rows
+            prepared, index_a, index_b, carriers, self.p, self.steps, self.rows
         )
         return np.stack([marginal, transition], axis=1)
 
@@ -188,6 +189,10 @@ class Aggregated(ABC):
     @abstractmethod
     def _plans(self, prepared, index_a, index_b, cost):
         """Return the registration of the states of each pair, given their cost."""
+
+    def _carriers(self, plans):
+        """Return the registrations by which chains are carried over."""
+        return plans
 
     def registrations(
         self, prepared: Any, index_a: NDArray[np.int64], index_b: NDArray[np.int64]

@@ -30,6 +30,13 @@ class JAW(MAW):
         of the next states or by the squared Hellinger distance, which sees rare
         transitions and has no unit.
 
+    registration : {"transport", "identity"}, default="transport"
+        How transitions are carried over. With "identity", state 1 of a model stands for
+        state 1 of every other one, and so on: rows are compared as they are. It is for
+        models that share their states, such as visible chains and models that start
+        from a pooled one; all must have the same number of states. The marginal
+        component is that of optimal transport in either case.
+
     See Also
     --------
     MAW : The distance of the paper.
@@ -69,5 +76,6 @@ class JAW(MAW):
         *,
         steps: str = "joint",
         rows: str = "transport",
+        registration: str = "transport",
     ) -> None:
-        super().__init__(alpha, p, steps=steps, rows=rows)
+        super().__init__(alpha, p, steps=steps, rows=rows, registration=registration)

@@ -1,7 +1,17 @@
 """MAW: the aggregated distance whose registration is optimal transport."""
 
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
 from skawhmm.distances._aggregated import Aggregated
 from skawhmm.distances._registration import optimal_registrations
+from skawhmm.models._batch import HMMBatch
+from skawhmm.models._checks import check_equal_sizes
+from skawhmm.utils._checks import check_choice
+
+REGISTRATIONS = ("transport", "identity")
 
 
 class MAW(Aggregated):
@@ -27,6 +37,13 @@ class MAW(Aggregated):
         Whether the rows of two transition matrices are compared by optimal transport
         of the next states, as in the paper, or by the squared Hellinger distance,
         which sees rare transitions and has no unit.
+
+    registration : {"transport", "identity"}, default="transport"
+        How transitions are carried over. With "identity", state 1 of a model stands for
+        state 1 of every other one, and so on: rows are compared as they are. It is for
+        models that share their states, such as visible chains and models that start
+        from a pooled one; all must have the same number of states. The marginal
+        component is that of optimal transport in either case.
 
     See Also
     --------
@@ -62,12 +79,85 @@ class MAW(Aggregated):
            [1., 0.]])
     """
 
+    def __init__(
+        self,
+        alpha: float = 0.1,
+        p: float = 1,
+        *,
+        steps: str = "independent",
+        rows: str = "transport",
+        registration: str = "transport",
+    ) -> None:
+        super().__init__(alpha, p, steps=steps, rows=rows)
+        self.registration = check_choice("registration", registration, REGISTRATIONS)
+
+    def prepare(self, models: HMMBatch) -> Any:
+        """Return what the pairs of `models` share.
+
+        Parameters
+        ----------
+        models : HMMBatch
+            The models.
+
+        Returns
+        -------
+        prepared : PreparedModels
+            For the other methods.
+        """
+        prepared = super().prepare(models)
+        if not self._by_number:
+            return prepared
+        check_equal_sizes(models, "registration='identity'")
+        # Every state has its counterpart, whether it is visited or not.
+        chains = np.array(models.transmats)
+        return prepared._replace(transmats=chains, chains=chains)
+
+    @property
+    def marginal_share(self) -> float:
+        """Share of the marginal component that the distance is never below."""
+        # A search by bounds prepares queries by themselves, and could not compare
+        # their number of states with that of the references.
+        return 0.0 if self._by_number else super().marginal_share
+
     @property
     def transition_share(self) -> float:
         """Share of the transition component under the best registration."""
-        return self.alpha
+        return 0.0 if self._by_number else self.alpha
+
+    @property
+    def _by_number(self):
+        return self.registration == "identity"
 
     def _plans(self, prepared, index_a, index_b, cost):
         return optimal_registrations(
             prepared.weights, prepared.transmats, index_a, index_b, cost
         )
+
+    def _carriers(self, plans):
+        if not self._by_number:
+            return plans
+        return np.tile(np.eye(plans.shape[1]), (len(plans), 1, 1))
+
+    def registrations(
+        self, prepared: Any, index_a: NDArray[np.int64], index_b: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
+        """Return the registration of the states of each pair.
+
+        Parameters
+        ----------
+        prepared : PreparedModels
+            From `prepare`.
+
+        index_a, index_b : ndarray of int of shape (n_pairs,)
+            The models of each pair.
+
+        Returns
+        -------
+        plans : ndarray of shape (n_pairs, n_components, n_components)
+            Probability that each state of a shares with each state of b. If states are
+            registered by number, the mean of their two probabilities.
+        """
+        if not self._by_number:
+            return super().registrations(prepared, index_a, index_b)
+        weights = 0.5 * (prepared.weights[index_a] + prepared.weights[index_b])
+        return weights[:, :, None] * np.eye(weights.shape[1])

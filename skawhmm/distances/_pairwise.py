@@ -10,7 +10,11 @@ from numpy.typing import NDArray
 from tqdm.auto import tqdm
 
 from skawhmm.distances._matrix_file import check_matrix, open_matrix
-from skawhmm.distances._resolve import check_aggregated, resolve_metric
+from skawhmm.distances._resolve import (
+    check_aggregated,
+    fitted_metric,
+    resolve_metric,
+)
 from skawhmm.models._batch import HMMBatch
 from skawhmm.models._checks import (
     check_models,
@@ -56,7 +60,7 @@ def pairwise_hmm_distances(
     Y : HMMBatch, default=None
         The models to compare with; by default those of `X`, each pair computed once.
 
-    metric : {"maw", "iaw", "jaw", "kl", "coupling"} or object, default="maw"
+    metric : {"maw", "iaw", "jaw", "kl", "coupling", "law"} or object, default="maw"
         Distance between two models.
 
     alpha : float in [0, 1], default=None
@@ -128,7 +132,7 @@ def pairwise_hmm_distances_chunked(
     Y : HMMBatch, default=None
         The models to compare with; by default those of `X`.
 
-    metric : {"maw", "iaw", "jaw", "kl", "coupling"} or object, default="maw"
+    metric : {"maw", "iaw", "jaw", "kl", "coupling", "law"} or object, default="maw"
         Distance between two models.
 
     alpha : float in [0, 1], default=None
@@ -176,6 +180,7 @@ def pairwise_hmm_distances_chunked(
     others = X if Y is None else check_models("Y", Y)
     limit = check_real("max_memory", max_memory, 0, np.inf, include_low=False)
     chosen = resolve_metric(metric, alpha=alpha, p=p, metric_params=metric_params)
+    chosen = fitted_metric(chosen, others)
     n_rows = max(int(limit * 1e6 / (8 * len(others))), 1)
     starts = range(0, len(X), n_rows)
     for first in tqdm(starts, "chunks", disable=not verbose):
@@ -262,7 +267,7 @@ def hmm_distance(
     a, b : HMMBatch
         Batches of one model each, such as ``models[0]``.
 
-    metric : {"maw", "iaw", "jaw", "kl", "coupling"} or object, default="maw"
+    metric : {"maw", "iaw", "jaw", "kl", "coupling", "law"} or object, default="maw"
         Distance between two models.
 
     alpha : float in [0, 1], default=None
@@ -295,6 +300,8 @@ def hmm_distance(
     check_single_model("b", b)
     check_same_features(a, b, ("a", "b"))
     chosen = resolve_metric(metric, alpha=alpha, p=p, metric_params=metric_params)
+    both = HMMBatch.concatenate([bare_models(a), bare_models(b)])
+    chosen = fitted_metric(chosen, both)
     return float(_pairwise(a, b, chosen, "distances", (), None, 0)[0, 0])
 
 
@@ -388,6 +395,7 @@ def _pairwise(X, Y, metric, method, tail, n_jobs, verbose, out=None, dtype=np.fl
     same = Y is None
     check_same_features(X, X if same else check_models("Y", Y))
     models = X if same else HMMBatch.concatenate([bare_models(X), bare_models(Y)])
+    metric = fitted_metric(metric, X if same else Y)
     n_columns = len(X if same else Y)
     mirrored = same and metric.symmetric
     size = models.transmats.shape[1]

@@ -22,6 +22,12 @@ apart by them. Further members are optional, and each makes more possible:
     Largest number of rows and columns of a block of pairs. Without it a block has at
     most 128; a distance that needs much memory or time per pair has less.
 
+``fitted_to(models)``
+    Returns the distance with the parameters that it learns from reference models, such
+    as a scale. The reference models are the training models of an estimator, or the
+    second batch of a function. Once they are learned, the value of a pair must not
+    depend on other models.
+
 ``components(prepared, index_a, index_b)``
     Returns the marginal and the transition component of each pair, of shape
     (n_pairs, 2), for `pairwise_hmm_components`.
@@ -61,6 +67,7 @@ from skawhmm.distances._coupling import TransitionCoupling
 from skawhmm.distances._iaw import IAW
 from skawhmm.distances._jaw import JAW
 from skawhmm.distances._kl import KL
+from skawhmm.distances._law import Law
 from skawhmm.distances._maw import MAW
 from skawhmm.utils._checks import check_choice, check_parameters, check_real
 
@@ -70,6 +77,7 @@ METRICS = {
     "jaw": JAW,
     "kl": KL,
     "coupling": TransitionCoupling,
+    "law": Law,
 }
 
 
@@ -173,6 +181,25 @@ def resolve_metric(metric, *, alpha, p, metric_params=None):
             f"metric_params of {metric!r} may be {allowed}, got {sorted(unknown)}."
         )
     return chosen(**params, **extra)
+
+
+def fitted_metric(metric, references):
+    """Return a distance with what it learns from reference models, if anything.
+
+    Parameters
+    ----------
+    metric : object
+        The distance.
+
+    references : HMMBatch
+        The models.
+
+    Returns
+    -------
+    metric : object
+        The same distance, or another one that has learned.
+    """
+    return metric.fitted_to(references) if hasattr(metric, "fitted_to") else metric
 
 
 def check_metric(metric):

@@ -14,6 +14,8 @@ from skawhmm.emissions._categorical_kernels import (
 from skawhmm.emissions._custom import check_table
 from skawhmm.emissions._discrete import Discrete
 from skawhmm.emissions._discrete_kernels import normalized, shared_log
+from skawhmm.emissions._laws import symbol_law_comparer
+from skawhmm.sequences._checks import check_no_missing
 from skawhmm.sequences._symbols import (
     check_symbols,
     encoded,
@@ -138,6 +140,11 @@ class Categorical(Discrete):
         family = make_categorical(empty, symbols, options.symbol_costs)
         return family, family.checked(sequences, type(options).__name__)
 
+    def check_gaps(self, sequences, options):
+        """Raise if a symbol is missing that a visible chain would have to count."""
+        if isinstance(options.n_components, str) and options.n_components == "symbols":
+            check_no_missing(sequences, "n_components='symbols'")
+
     def common_states(self, frames):
         """Return the frequencies of symbols, as one state."""
         counts = np.bincount(frames[frames >= 0], minlength=len(self.symbols))
@@ -174,6 +181,10 @@ class Categorical(Discrete):
     def divergences(self, index_a, index_b):
         """Return divergences (n_pairs, n_components, n_components) of states a to b."""
         return state_divergences(self.states, index_a, index_b)
+
+    def law_comparer(self, masses, sizes, bandwidth):
+        """Return a function of pairs of models: squared distances of their laws."""
+        return symbol_law_comparer(self.states, masses)
 
     def cross(self, index_a, index_b):
         """Return squared distances (n_pairs, n_components, n_components) of a to b."""

@@ -93,6 +93,8 @@ class Emission(ABC):
         Kullback-Leibler divergences between the states of pairs of models.
     ``drawn(i, path, rng)``
         A sequence drawn from model i, given its path of states.
+    ``law_comparer(masses, sizes, bandwidth)``, ``median_gap(weights)``
+        Distances between the laws of frames, and the scale of their kernel.
 
     **If models can be fitted**
 
@@ -387,6 +389,34 @@ class Emission(ABC):
     def divergences(self, index_a, index_b):
         """Return divergences (n_pairs, n_components, n_components) from a to b."""
         raise self._lacking("a density")
+
+    def law_comparer(self, masses, sizes, bandwidth):
+        """Return a function that compares the laws of frames of pairs of models.
+
+        Parameters
+        ----------
+        masses : ndarray of shape (n_models, n_components[, n_components])
+            Probabilities of states, or of pairs of successive states.
+
+        sizes : ndarray of int of shape (n_models,)
+            Number of states of each model, without padding.
+
+        bandwidth : float
+            Width of the kernel between frames, if the family has one.
+
+        Returns
+        -------
+        gaps : callable
+            Takes two index arrays and returns one squared distance per pair.
+        """
+        raise self._lacking("a law")
+
+    def median_gap(self, weights):
+        """Return the median squared distance between frames of two states.
+
+        It is 0 if the family compares laws without a kernel.
+        """
+        return 0.0
 
     def gaussian(self, purpose):
         """Return the family if its states are Gaussian, else raise.

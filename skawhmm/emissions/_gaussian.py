@@ -25,6 +25,7 @@ from skawhmm.emissions._gaussian_scores_kernels import (
     paired_log_likelihoods,
     score_models,
 )
+from skawhmm.emissions._laws import gaussian_law_comparer, median_squared_gap
 from skawhmm.sequences._checks import check_complete, check_no_missing, check_sequences
 from skawhmm.utils._checks import check_covariances
 
@@ -239,6 +240,18 @@ class Gaussian(Emission):
         values, vectors, roots = self._spectral
         states = np.array(self.means), roots, values, vectors
         return gaussian_divergences(*states, index_a, index_b)
+
+    def law_comparer(self, masses, sizes, bandwidth):
+        """Return a function of pairs of models: squared distances of their laws."""
+        states = self.means, self.covars, self.masks()
+        return gaussian_law_comparer(*states, masses, sizes, bandwidth)
+
+    def median_gap(self, weights):
+        """Return the median squared distance between frames of two states."""
+        variances = self.covars
+        if self.covariance_type == "full":
+            variances = np.diagonal(variances, axis1=2, axis2=3)
+        return median_squared_gap(self.means, variances, self.masks(), weights)
 
     @cached_property
     def _spectral(self):

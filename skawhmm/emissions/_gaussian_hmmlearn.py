@@ -67,6 +67,9 @@ def _covariances(covars, covariance_type, shape):
     if covariance_type in {"full", "tied"}:
         return covars
     if covars.ndim == 3:
+        # Once fitted, spherical models of hmmlearn 0.3.3 repeat the matrix of a state
+        # as often as there are features.
+        covars = covars[:: len(covars) // shape[0]]
         return np.diagonal(covars, axis1=1, axis2=2)
     return np.broadcast_to(covars.reshape(shape[0], -1), shape)
 

@@ -4,6 +4,7 @@ import numpy as np
 
 from skawhmm.emissions._discrete import Discrete
 from skawhmm.emissions._discrete_kernels import shared_log
+from skawhmm.emissions._laws import gaussian_law_comparer, median_squared_gap
 from skawhmm.emissions._poisson_kernels import (
     add_count_sums,
     rate_divergences,
@@ -104,6 +105,22 @@ class Poisson(Discrete):
     def divergences(self, index_a, index_b):
         """Return divergences (n_pairs, n_components, n_components) of states a to b."""
         return rate_divergences(self.states, index_a, index_b)
+
+    def law_comparer(self, masses, sizes, bandwidth):
+        """Return a function of pairs of models: squared distances of their laws."""
+        means, variances = self._stabilized
+        masks = self.masks()
+        return gaussian_law_comparer(means, variances, masks, masses, sizes, bandwidth)
+
+    def median_gap(self, weights):
+        """Return the median squared distance between frames of two states."""
+        means, variances = self._stabilized
+        return median_squared_gap(means, variances, self.masks(), weights)
+
+    @property
+    def _stabilized(self):
+        """Means and variances of 2 sqrt(x), which is nearly Gaussian for counts x."""
+        return 2 * np.sqrt(self.states), np.ones(self.states.shape)
 
     def cross(self, index_a, index_b):
         """Return squared distances (n_pairs, n_components, n_components) of a to b."""

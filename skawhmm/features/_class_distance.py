@@ -49,13 +49,13 @@ class HMMClassDistance(ModelsMixin, TransformerMixin, BaseEstimator):
     groups : dict or sequence of sequences of int, default=None
         Channels of each group, by name or in order. By default one group of all.
 
-    metric : {"maw", "iaw", "jaw", "kl", "coupling"} or object, default="maw"
+    metric : {"maw", "iaw", "jaw", "kl", "coupling", "law"} or object, default="maw"
         Distance between two models.
 
     alpha : float in [0, 1], default=None
         Share of the transition component in the distance. By default that of the
         distance: 0.1 for "maw" and "iaw", 0.5 for "jaw". Distances that are a single
-        number ("kl", "coupling"), and objects, do not use it.
+        number ("kl", "coupling", "law"), and objects, do not use it.
 
     p : float in (0, 2], default=1
         Order of the distance.
@@ -165,7 +165,7 @@ class HMMClassDistance(ModelsMixin, TransformerMixin, BaseEstimator):
         """
         self._check_parameters()
         y = check_classes(y, type(self).__name__)
-        sequences = self._checked_sequences(X, reset=True)
+        sequences = self._checked_sequences(X, y, reset=True)
         check_consistent_length(sequences, y)
         self.classes_, codes = np.unique(y, return_inverse=True)
         self.groups_ = check_channel_groups(self.groups, sequences[0].shape[1])

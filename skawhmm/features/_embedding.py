@@ -1,36 +1,20 @@
 """One vector per sequence: its statistics relative to shared reference models."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.linear_model import RidgeClassifierCV
-from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from skawhmm._base import EstimatorMixin
-from skawhmm.features._embedding_blocks import (
-    BLOCKS,
-    Recipe,
-    block_names,
-    embedded_rows,
-)
-from skawhmm.features._embedding_references import (
-    ReferenceOptions,
-    fit_references,
-    raw_model,
-    sampled_pieces,
-    writable_model,
-)
-from skawhmm.models._batch import HMMBatch
-from skawhmm.sequences._checks import check_input
-from skawhmm.sequences._preprocessing import Deltas, TimeChannel
+from skawhmm.features._embedding_blocks import block_names
+from skawhmm.features._embedding_kinds import KINDS
+from skawhmm.features._embedding_references import ReferenceOptions, sampled_pieces
+from skawhmm.sequences._checks import input_names
 from skawhmm.utils._checks import (
     check_boolean,
     check_choice,
@@ -38,16 +22,14 @@ from skawhmm.utils._checks import (
     check_integer,
     check_real,
 )
-from skawhmm.utils._parallel import Shared, completed, writable
+from skawhmm.utils._parallel import Shared, completed
 
 # Frames per task, and the largest number of sequences: enough work, little memory.
 TASK_FRAMES = 4096
 TASK_SEQUENCES = 64
-# Penalties tried by the classifier; vectors have length 1.
-RIDGE_ALPHAS = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
 
 
-def check_blocks(name, value):
+def check_blocks(name, value, kind):
     """Return the blocks of the vectors as a list of names, or raise.
 
     Parameters
@@ -56,19 +38,26 @@ def check_blocks(name, value):
         The argument as the caller knows it.
 
     value : object
-        The value to check: a name or a sequence of names.
+        The value to check: a name or a sequence of names; None for those that suit most
+        data.
+
+    kind : type or object
+        Kind of the embedding, which knows its blocks.
 
     Returns
     -------
     blocks : list of str
         The names.
     """
+    known = list(kind.blocks)
+    if value is None:
+        return list(kind.default_blocks)
     if not isinstance(value, Iterable):
-        raise TypeError(f"{name} must name some of {list(BLOCKS)}, got {value!r}.")
+        raise TypeError(f"{name} must name some of {known}, got {value!r}.")
     blocks = [value] if isinstance(value, str) else list(value)
     if not blocks:
-        raise ValueError(f"{name} must name at least 1 of {list(BLOCKS)}, got none.")
-    return [check_choice(name, block, tuple(BLOCKS)) for block in blocks]
+        raise ValueError(f"{name} must name at least 1 of {known}, got none.")
+    return [check_choice(name, block, known) for block in blocks]
 
 
 def check_dtype(name, value):
@@ -91,6 +80,21 @@ def check_dtype(name, value):
         raise ValueError(wanted)
 
 
+def check_max_iter(name, value):
+    """Raise unless `value` is a number of steps, or None.
+
+    Parameters
+    ----------
+    name : str
+        The argument as the caller knows it.
+
+    value : object
+        The value to check.
+    """
+    if value is not None:
+        check_integer(name, value, 1)
+
+
 class HMMEmbedding(EstimatorMixin, TransformerMixin, BaseEstimator):
     r"""Turn every sequence into a vector, by its statistics under shared models.
 
@@ -100,11 +104,12 @@ class HMMEmbedding(EstimatorMixin, TransformerMixin, BaseEstimator):
     mean the same for all sequences, so vectors can be compared entry by entry: they
     suit linear classifiers and Euclidean nearest-neighbour indexes.
 
-    Let a reference have means :math:`\mu_{0k}` and variances :math:`\sigma_{0k}^2`.
-    Of :math:`T` frames :math:`x_t`, state :math:`k` is expected to have
-    :math:`n_k = \sum_t g_{tk}`. With relevance :math:`r` the adapted mean is
-    :math:`\mu_k = (r \mu_{0k} + \sum_t g_{tk} x_t) / (n_k + r)`, and the variance is
-    adapted likewise. With :math:`\pi_k = n_k / T`, the blocks of each reference are
+    Let a reference have Gaussian states with means :math:`\mu_{0k}` and variances
+    :math:`\sigma_{0k}^2`. Of :math:`T` frames :math:`x_t`, state :math:`k` is
+    expected to have :math:`n_k = \sum_t g_{tk}`. With relevance :math:`r` the adapted
+    mean is :math:`\mu_k = (r \mu_{0k} + \sum_t g_{tk} x_t) / (n_k + r)`, and the
+    variance is adapted likewise. With :math:`\pi_k = n_k / T`, the blocks of each
+    reference are
 
     - "means": :math:`\sqrt{\pi_k} (\mu_k - \mu_{0k}) / \sigma_{0k}`;
     - "scales": :math:`\sqrt{\pi_k} \log(\sigma_k / \sigma_{0k})`;
@@ -113,40 +118,57 @@ class HMMEmbedding(EstimatorMixin, TransformerMixin, BaseEstimator):
     - "occupancy": :math:`\sqrt{\pi_k}`;
     - "transitions": square roots of the expected transition frequencies.
 
+    References of symbols have the blocks "occupancy", "transitions" and
+
+    - "emissions": :math:`\sqrt{n_{ks} / T}`, the square roots of the expected shares of
+      frames in state :math:`k` with symbol :math:`s`.
+
+    References of counts have "occupancy", "transitions" and, with rates
+    :math:`\lambda_{0k}` that are adapted as means are,
+
+    - "rates": :math:`2 \sqrt{\pi_k} (\sqrt{\lambda_k} - \sqrt{\lambda_{0k}})`.
+
     Parameters
     ----------
     n_components : int or sequence of int, default=(4, 8, 16, 32)
-        Number of states of each reference. There are fewer states if there are fewer
-        distinct frames.
+        Number of states of each reference. There are fewer Gaussian states if there
+        are fewer distinct frames.
 
     relevance : float, default=2.0
         Weight of the reference as a prior, in frames per state.
 
-    blocks : str or sequence of str, default=("means", "scales", "thirds")
-        Blocks of the list above that the vectors hold.
+    blocks : str or sequence of str, default=None
+        Blocks of the list above that the vectors hold. By default "means", "scales" and
+        "thirds" of Gaussian states, "transitions" and "emissions" of symbols,
+        "transitions" and "rates" of counts.
+
+    emission : {"gaussian", "categorical", "poisson"}, default="gaussian"
+        What states emit: real frames, symbols or counts.
 
     reference : {"hmm", "mixture"}, default="hmm"
         Whether references are hidden Markov models, or mixtures whose next state does
         not depend on the present one.
 
     normalize : bool, default=True
-        Whether to take the signed square root of each block of each reference, give it
-        length 1 and divide by the square root of the number of blocks. Without it the
-        "means" and "scales" blocks keep the units of the distance between models.
+        Whether to give each block of each reference length 1 and divide by the square
+        root of the number of blocks. The signed square root of blocks that are no roots
+        ("means", "scales", "thirds", "rates") is taken before. Without it the "means"
+        and "scales" blocks keep the units of the distance between models.
 
     n_frames : int, default=30000
         Largest number of training frames from which references are learned. If there
         are more, pieces of sequences are drawn at random.
 
-    max_iter : int, default=8
-        Largest number of EM steps per reference.
+    max_iter : int, default=None
+        Largest number of EM steps per reference. By default 8 for Gaussian states,
+        which start from clusters, and 25 for others, which start at random.
 
     tol : float, default=1e-5
         EM stops if a step gains at most this much log likelihood per frame.
 
     reg_covar : float, default=1e-2
-        Least variance of a reference state in a channel, as a share of the variance of
-        the channel.
+        Least variance of a Gaussian reference state in a channel, as a share of the
+        variance of the channel.
 
     dtype : {numpy.float64, numpy.float32}, default=numpy.float64
         Type of the vectors. They are computed in double precision.
@@ -181,8 +203,9 @@ class HMMEmbedding(EstimatorMixin, TransformerMixin, BaseEstimator):
     -----
     Channels are standardized inside, so their units and offsets change nothing. The
     entries of a channel are 0 if it does not vary in the training data, or is missing
-    in the sequence. After `fit`, the vector of a sequence depends on nothing but the
-    sequence, so a large collection can be transformed piece by piece.
+    in the sequence. Symbols that `fit` has not seen count as not observed. After `fit`,
+    the vector of a sequence depends on nothing but the sequence, so a large collection
+    can be transformed piece by piece.
 
     Examples
     --------
@@ -195,17 +218,24 @@ class HMMEmbedding(EstimatorMixin, TransformerMixin, BaseEstimator):
     >>> ridge = make_pipeline(vectors, RidgeClassifier()).fit(X[:20], y[:20])
     >>> ridge.score(X[20:], y[20:])
     1.0
+
+    Symbols, here letters: a state for vowels and one for consonants.
+
+    >>> words = ["banana", "tomato", "potato", "papaya", "salami", "casino"]
+    >>> letters = HMMEmbedding(2, emission="categorical", random_state=0).fit(words)
+    >>> letters.reference_models_.decode(["potato"])[0]
+    [array([1, 0, 1, 0, 1, 0])]
     """
 
     _parameter_checks: ClassVar = {
         **EstimatorMixin._parameter_checks,
         "n_components": check_counts,
         "relevance": partial(check_real, low=0, high=np.inf, include_low=False),
-        "blocks": check_blocks,
+        "emission": partial(check_choice, choices=tuple(KINDS)),
         "reference": partial(check_choice, choices=("hmm", "mixture")),
         "normalize": check_boolean,
         "n_frames": partial(check_integer, low=1),
-        "max_iter": partial(check_integer, low=1),
+        "max_iter": check_max_iter,
         "tol": partial(check_real, low=0, high=np.inf),
         "reg_covar": partial(check_real, low=0, high=np.inf),
         "dtype": check_dtype,
@@ -215,12 +245,13 @@ class HMMEmbedding(EstimatorMixin, TransformerMixin, BaseEstimator):
         self,
         n_components: int | Sequence[int] = (4, 8, 16, 32),
         relevance: float = 2.0,
-        blocks: str | Sequence[str] = ("means", "scales", "thirds"),
+        blocks: str | Sequence[str] | None = None,
         *,
+        emission: str = "gaussian",
         reference: str = "hmm",
         normalize: bool = True,
         n_frames: int = 30000,
-        max_iter: int = 8,
+        max_iter: int | None = None,
         tol: float = 1e-5,
         reg_covar: float = 1e-2,
         dtype: DTypeLike = np.float64,
@@ -231,6 +262,7 @@ class HMMEmbedding(EstimatorMixin, TransformerMixin, BaseEstimator):
         self.n_components = n_components
         self.relevance = relevance
         self.blocks = blocks
+        self.emission = emission
         self.reference = reference
         self.normalize = normalize
         self.n_frames = n_frames
@@ -242,7 +274,7 @@ class HMMEmbedding(EstimatorMixin, TransformerMixin, BaseEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: ArrayLike | None = None) -> "HMMEmbedding":  # noqa: ARG002
+    def fit(self, X: Any, y: ArrayLike | None = None) -> "HMMEmbedding":
         """Learn the references.
 
         Parameters
@@ -260,22 +292,23 @@ class HMMEmbedding(EstimatorMixin, TransformerMixin, BaseEstimator):
             The fitted transformer.
         """
         self._check_parameters()
+        kind = KINDS[self.emission]()
         sizes = check_counts("n_components", self.n_components)
-        sequences = check_input(self, X, reset=True)
+        sequences = kind.checked(self, X, y, reset=True)
         rng = check_random_state(self.random_state)
         options = ReferenceOptions(
             self.reference == "hmm",
-            self.max_iter,
+            kind.max_iter if self.max_iter is None else self.max_iter,
             self.tol,
             self.reg_covar,
             int(rng.randint(np.iinfo(np.int32).max)),
         )
         pieces = sampled_pieces(sequences, self.n_frames, rng)
-        self._references, self._coordinates = fit_references(
+        self._kind = kind.fit(
             pieces, sizes, options, n_jobs=self.n_jobs, verbose=self.verbose
         )
-        self.n_iter_ = max(reference.n_iter for reference in self._references)
-        self.reference_models_ = self._reference_batch()
+        self.n_iter_ = max(reference.n_iter for reference in kind.references)
+        self.reference_models_ = kind.batch()
         return self
 
     def transform(self, X: Any) -> Any:
@@ -292,8 +325,12 @@ class HMMEmbedding(EstimatorMixin, TransformerMixin, BaseEstimator):
             One row per sequence.
         """
         check_is_fitted(self)
-        sequences = check_input(self, X, reset=False)
-        shared = Shared((sequences, self._recipe()), sum(x.nbytes for x in sequences))
+        sequences = self._kind.checked(self, X, reset=False)
+        blocks = check_blocks("blocks", self.blocks, self._kind)
+        recipe = self._kind.recipe(blocks, float(self.relevance), bool(self.normalize))
+        shared = Shared(
+            (sequences, recipe, self._kind.rows), sum(x.nbytes for x in sequences)
+        )
         tasks = task_ranges([len(x) for x in sequences])
         results = completed(
             embedded_task,
@@ -303,9 +340,10 @@ class HMMEmbedding(EstimatorMixin, TransformerMixin, BaseEstimator):
             verbose=self.verbose,
             label="vectors",
         )
-        width = len(self._feature_names(["x"] * self._learned_from[0]))
-        vectors = np.empty((len(sequences), width), self.dtype)
+        vectors: Any = None
         for (first, last), rows in zip(tasks, results, strict=True):
+            if vectors is None:
+                vectors = np.empty((len(sequences), rows.shape[1]), self.dtype)
             vectors[first:last] = rows
         return vectors
 
@@ -324,45 +362,22 @@ class HMMEmbedding(EstimatorMixin, TransformerMixin, BaseEstimator):
             channel 2.
         """
         check_is_fitted(self)
-        n_channels, form = self._learned_from
-        channels = [f"x{c}" for c in range(n_channels)]
-        if input_features is not None:
-            given = [str(name) for name in input_features]
-            if len(given) != self.n_features_in_:
-                raise ValueError(
-                    "input_features should have length equal to n_features_in_="
-                    f"{self.n_features_in_}, got {len(given)}."
-                )
-            channels = given if form == "sequences" else channels
+        channels = input_names(self, input_features)
         return np.array(self._feature_names(channels), dtype=object)
 
     def _feature_names(self, channels):
         return [
             f"r{r}_{name}"
-            for r, reference in enumerate(self._references)
-            for block in check_blocks("blocks", self.blocks)
-            for name in block_names(block, len(reference.weights), channels)
+            for r, reference in enumerate(self._kind.references)
+            for block in check_blocks("blocks", self.blocks, self._kind)
+            for name in block_names(
+                block, len(reference.weights), self._kind.channels(channels)
+            )
         ]
 
-    def _recipe(self):
-        centre, scale = writable((self._coordinates.centre, self._coordinates.scale))
-        return Recipe(
-            [writable_model(r.model) for r in self._references],
-            replace(self._coordinates, centre=centre, scale=scale),
-            check_blocks("blocks", self.blocks),
-            float(self.relevance),
-            bool(self.normalize),
-        )
-
-    def _reference_batch(self):
-        models = [raw_model(r, self._coordinates) for r in self._references]
-        return HMMBatch(
-            [model.transmat for model in models],
-            [model.states[0] for model in models],
-            [model.states[1] for model in models],
-            weights=[reference.weights for reference in self._references],
-            startprobs=[model.startprob for model in models],
-        )
+    def _check_parameters(self):
+        super()._check_parameters()
+        check_blocks("blocks", self.blocks, KINDS[self.emission])
 
 
 def task_ranges(lengths):
@@ -379,72 +394,5 @@ def task_ranges(lengths):
 
 def embedded_task(shared, first, last):
     """Return the vectors of a range of sequences."""
-    sequences, recipe = shared.value
-    return embedded_rows(sequences[first:last], recipe)
-
-
-def make_classifier(
-    *,
-    cv: Any = 3,
-    n_jobs: int | None = None,
-    random_state: Any = None,
-    memory: Any = None,
-) -> GridSearchCV:
-    """Make a classifier of sequences: one vector per sequence, then ridge regression.
-
-    It is a Pipeline of :class:`Deltas`, :class:`TimeChannel`, :class:`HMMEmbedding` and
-    :class:`sklearn.linear_model.RidgeClassifierCV`. A grid search chooses what is added
-    to the channels: nothing, time derivatives, derivatives over 2, 4 and 8 frames, or
-    derivatives and the position in the sequence.
-
-    Parameters
-    ----------
-    cv : int, splitter or iterable, default=3
-        Folds of the grid search. With ``GroupKFold()``, `fit` takes the groups
-        (subjects, speakers) that folds keep together.
-
-    n_jobs : int, default=None
-        Number of joblib workers of the embedding.
-
-    random_state : int, RandomState instance or None, default=None
-        Seed of the embedding.
-
-    memory : str or joblib.Memory, default=None
-        Where the Pipeline caches fitted steps.
-
-    Returns
-    -------
-    search : GridSearchCV
-        The classifier. After `fit`, ``search.best_params_`` holds the chosen channels.
-
-    See Also
-    --------
-    HMMEmbedding : The vectors.
-
-    Examples
-    --------
-    >>> from skawhmm import make_classifier
-    >>> from skawhmm.datasets import make_hmm_sequences
-    >>> X, y = make_hmm_sequences(n_sequences=30, random_state=0)
-    >>> search = make_classifier(cv=2, random_state=0).fit(X[:20], y[:20])
-    >>> search.score(X[20:], y[20:])
-    1.0
-    """
-    pipeline = Pipeline(
-        [
-            ("deltas", Deltas()),
-            ("position", TimeChannel()),
-            ("embedding", HMMEmbedding(n_jobs=n_jobs, random_state=random_state)),
-            ("ridge", RidgeClassifierCV(alphas=RIDGE_ALPHAS)),
-        ],
-        memory=memory,
-    )
-    grid = [
-        {"deltas": ["passthrough"], "position": ["passthrough"]},
-        {
-            "deltas": [Deltas(), Deltas(lags=(2, 4, 8))],
-            "position": ["passthrough"],
-        },
-        {"deltas": [Deltas()], "position": [TimeChannel()]},
-    ]
-    return GridSearchCV(pipeline, grid, cv=cv)
+    sequences, recipe, rows = shared.value
+    return rows(sequences[first:last], recipe)

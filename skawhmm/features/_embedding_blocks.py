@@ -5,11 +5,17 @@ training data. Statistics have a leading axis over the sequences of a batch; tho
 one sequence depend on it alone.
 """
 
+import re
 from collections import namedtuple
 
 import numpy as np
 
-from skawhmm.features._embedding_kernels import add_statistics, normalize_rows
+from skawhmm.features._embedding_kernels import (
+    add_statistics,
+    normalize_rows,
+    weighted_log_scales,
+    weighted_shifts,
+)
 
 Recipe = namedtuple(
     "Recipe", ["models", "coordinates", "blocks", "relevance", "normalize"]
@@ -60,11 +66,6 @@ def relative_statistics(batch, model):
     return stats
 
 
-def adapted_gaps(counts, firsts, model, relevance):
-    """Means adapted to the frames less those of the reference, in its deviations."""
-    return firsts / (counts + relevance) / np.sqrt(model.states[1])
-
-
 def state_shares(stats):
     """Share of the sequence's frames in each state, of shape (n, n_components)."""
     occupancies = stats.occupancies.sum(axis=1)
@@ -73,28 +74,17 @@ def state_shares(stats):
 
 def means_block(stats, model, relevance):
     """Shift of each state's mean, weighted by the root of the state's share."""
-    gaps = adapted_gaps(stats.counts.sum(1), stats.firsts.sum(1), model, relevance)
-    return np.sqrt(state_shares(stats))[..., None] * gaps
+    return weighted_shifts(stats, model.states[1], relevance, whole=True)
 
 
 def scales_block(stats, model, relevance):
     """Logarithm of the ratio of each state's deviation to the reference's."""
-    totals = stats.counts.sum(axis=1) + relevance
-    steps = stats.firsts.sum(axis=1) / totals
-    covars = (
-        stats.seconds.sum(axis=1) + relevance * model.states[1]
-    ) / totals - steps**2
-    # The prior's part is exact; the rest is a variance that rounding may push below 0.
-    covars = np.maximum(covars, relevance * model.states[1] / totals)
-    logs = 0.5 * np.log(covars / model.states[1])
-    return np.sqrt(state_shares(stats))[..., None] * logs
+    return weighted_log_scales(stats, model.states[1], relevance)
 
 
 def thirds_block(stats, model, relevance):
     """Shift of each state's mean in each third of the sequence."""
-    totals = stats.occupancies.sum(axis=(1, 2))[:, None, None]
-    gaps = adapted_gaps(stats.counts, stats.firsts, model, relevance)
-    return np.sqrt(stats.occupancies / totals)[..., None] * gaps
+    return weighted_shifts(stats, model.states[1], relevance, whole=False)
 
 
 def occupancy_block(stats, model, relevance):  # noqa: ARG001
@@ -115,8 +105,11 @@ BLOCKS = {
     "occupancy": occupancy_block,
     "transitions": transitions_block,
 }
+DEFAULT_BLOCKS = ("means", "scales", "thirds")
 # Blocks whose last axis is that of the channels.
 CHANNEL_BLOCKS = ("means", "scales", "thirds")
+# Blocks that are square roots already.
+ROOT_BLOCKS = ("occupancy", "transitions", "emissions")
 
 
 def block_features(name, stats, model, recipe):
@@ -139,9 +132,30 @@ def block_features(name, stats, model, recipe):
         wide = np.zeros((*block.shape[:-1], len(active)))
         wide[..., active] = block
         block = wide
+    return flat_block(name, block, recipe)
+
+
+def flat_block(name, block, recipe):
+    """Return a block with one row per sequence, normalized if that is wanted.
+
+    All blocks of all references then have the same length, and whole rows length 1. The
+    signed square root of blocks that are no roots is taken before.
+
+    Parameters
+    ----------
+    name : str
+        Name of the block.
+
+    block : ndarray of shape (n_sequences, ...)
+        The features.
+
+    recipe : Recipe or DiscreteRecipe
+        Says whether rows are normalized, and how many blocks there are.
+    """
     flat = np.ascontiguousarray(block.reshape(len(block), -1))
     if recipe.normalize:
-        normalize_rows(flat)
+        n_blocks = len(recipe.models) * len(recipe.blocks)
+        normalize_rows(flat, name in ROOT_BLOCKS, n_blocks**-0.5)
     return flat
 
 
@@ -161,8 +175,7 @@ def embedded_rows(sequences, recipe):
     for model in recipe.models:
         stats = relative_statistics(batch, model)
         parts += [block_features(name, stats, model, recipe) for name in recipe.blocks]
-    vectors = np.concatenate(parts, axis=1)
-    return vectors / np.sqrt(len(parts)) if recipe.normalize else vectors
+    return np.concatenate(parts, axis=1)
 
 
 def block_names(name, n_components, channels):
@@ -177,3 +190,35 @@ def block_names(name, n_components, channels):
     for axis in axes:
         labels = [f"{label}_{entry}" for label in labels for entry in axis]
     return labels
+
+
+FEATURE_NAME = re.compile(
+    r"r(?P<reference>\d+)_(?P<block>[a-z]+)(?:_part\d+)?_s(?P<state>\d+)"
+    r"(?:_(?P<channel>.+))?"
+)
+
+
+def name_fields(name):
+    """Return what the name of a feature of an embedding says about it.
+
+    Parameters
+    ----------
+    name : str
+        Any name, such as "r0_means_s1_x2".
+
+    Returns
+    -------
+    fields : dict of str
+        Some of "reference", "block", "state" and "channel"; none of them if the name
+        is not that of a feature of an embedding. A transition belongs to the state in
+        which it begins, and has no channel.
+    """
+    match = FEATURE_NAME.fullmatch(name)
+    if match is None:
+        return {}
+    fields = {key: value for key, value in match.groupdict().items() if value}
+    if fields["block"] == "transitions":
+        del fields["channel"]
+    fields["reference"] = f"r{fields['reference']}"
+    fields["state"] = f"s{fields['state']}"
+    return fields

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from libc.math cimport copysign, fabs, sqrt
+from libc.math cimport copysign, fabs, log, sqrt
 
 from skawhmm.emissions._gaussian_densities cimport (
     Frames,
@@ -103,10 +103,127 @@ cdef void fill_part(
             weights[t - first] *= overlap / n_parts
 
 
-def normalize_rows(double[:, ::1] rows):
-    """Take the signed square root of the entries, then divide rows by their length.
+def weighted_shifts(stats, covars, double relevance, bint whole):
+    """Shifts of adapted means, weighted by the roots of the states' shares.
 
-    The length is then the root of the sum of absolute values. Rows of 0 stay.
+    Parameters
+    ----------
+    stats : Statistics
+        Statistics of a batch of sequences.
+
+    covars : ndarray of shape (n_components, n_features)
+        Variances of the reference.
+
+    relevance : float
+        Weight of the reference as a prior, in frames.
+
+    whole : bool
+        Whether parts are added up first; otherwise each part has shifts of its own.
+
+    Returns
+    -------
+    shifts : ndarray of shape (n_sequences, n_parts, n_components, n_features)
+        In deviations of the reference; one part if they are added up.
+    """
+    cdef const double[:, :, ::1] occupancies = stats.occupancies
+    cdef const double[:, :, :, ::1] counts = stats.counts
+    cdef const double[:, :, :, ::1] firsts = stats.firsts
+    cdef const double[:, ::1] deviations = np.sqrt(covars)
+    cdef Py_ssize_t n_parts = occupancies.shape[1], n_joined = 1
+    cdef Py_ssize_t i, part, j, k, c
+    cdef double total, share, root, count, first
+    if whole:
+        n_joined, n_parts = n_parts, 1
+    cdef double[:, :, :, ::1] shifts = np.empty(
+        (counts.shape[0], n_parts, counts.shape[2], counts.shape[3])
+    )
+    with nogil:
+        for i in range(shifts.shape[0]):
+            total = frames_of(occupancies, i)
+            for part in range(n_parts):
+                for k in range(shifts.shape[2]):
+                    share = 0.0
+                    for j in range(n_joined):
+                        share += occupancies[i, part + j, k]
+                    root = sqrt(share / total)
+                    for c in range(shifts.shape[3]):
+                        count = first = 0.0
+                        for j in range(n_joined):
+                            count += counts[i, part + j, k, c]
+                            first += firsts[i, part + j, k, c]
+                        shifts[i, part, k, c] = (
+                            root * first / ((count + relevance) * deviations[k, c])
+                        )
+    return np.asarray(shifts)
+
+
+def weighted_log_scales(stats, const double[:, ::1] covars, double relevance):
+    """Logarithms of adapted deviations, weighted by the roots of the states' shares.
+
+    The parameters are those of `weighted_shifts`; parts are added up.
+
+    Returns
+    -------
+    logs : ndarray of shape (n_sequences, n_components, n_features)
+        Logarithms of the ratios to the deviations of the reference.
+    """
+    cdef const double[:, :, ::1] occupancies = stats.occupancies
+    cdef const double[:, :, :, ::1] counts = stats.counts
+    cdef const double[:, :, :, ::1] firsts = stats.firsts
+    cdef const double[:, :, :, ::1] seconds = stats.seconds
+    cdef Py_ssize_t n_parts = occupancies.shape[1], i, j, k, c
+    cdef double total, share, root, count, first, second, prior, ratio
+    cdef double[:, :, ::1] logs = np.empty(
+        (counts.shape[0], counts.shape[2], counts.shape[3])
+    )
+    with nogil:
+        for i in range(logs.shape[0]):
+            total = frames_of(occupancies, i)
+            for k in range(logs.shape[1]):
+                share = 0.0
+                for j in range(n_parts):
+                    share += occupancies[i, j, k]
+                root = 0.5 * sqrt(share / total)
+                for c in range(logs.shape[2]):
+                    count, first, second = relevance, 0.0, 0.0
+                    for j in range(n_parts):
+                        count += counts[i, j, k, c]
+                        first += firsts[i, j, k, c]
+                        second += seconds[i, j, k, c]
+                    first /= count
+                    # The prior's part is exact; the rest is a variance that rounding
+                    # may push below 0.
+                    prior = relevance / count
+                    ratio = (second / count - first * first) / covars[k, c] + prior
+                    logs[i, k, c] = root * log(max(ratio, prior))
+    return np.asarray(logs)
+
+
+cdef double frames_of(
+    const double[:, :, ::1] occupancies, Py_ssize_t i
+) noexcept nogil:
+    """Number of frames of a sequence."""
+    cdef double total = 0.0
+    cdef Py_ssize_t part, k
+    for part in range(occupancies.shape[1]):
+        for k in range(occupancies.shape[2]):
+            total += occupancies[i, part, k]
+    return total
+
+
+def normalize_rows(double[:, ::1] rows, bint rooted, double length):
+    """Give rows a length, after the signed square root of their entries if wanted.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n_rows, n_columns)
+        Changed in place. Rows of 0 stay.
+
+    rooted : bool
+        Whether the entries are roots already.
+
+    length : float
+        The length.
     """
     cdef Py_ssize_t i, j
     cdef double total
@@ -114,7 +231,11 @@ def normalize_rows(double[:, ::1] rows):
         for i in range(rows.shape[0]):
             total = 0.0
             for j in range(rows.shape[1]):
-                total += fabs(rows[i, j])
+                total += rows[i, j] * rows[i, j] if rooted else fabs(rows[i, j])
+            if total == 0:
+                continue
+            total = length / sqrt(total)
             for j in range(rows.shape[1]):
-                if total > 0:
-                    rows[i, j] = copysign(sqrt(fabs(rows[i, j]) / total), rows[i, j])
+                if not rooted:
+                    rows[i, j] = copysign(sqrt(fabs(rows[i, j])), rows[i, j])
+                rows[i, j] *= total

@@ -4,10 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from skawhmm.emissions._contract import Model
+from skawhmm.emissions._contract import Data, Model
 from skawhmm.fitting._coordinates import Coordinates, pooled_coordinates
 from skawhmm.fitting._each import start_models
-from skawhmm.fitting._em_loop import FitOptions, climb, model_at
+from skawhmm.fitting._em_loop import FitOptions, Steps, climb, model_at, stacked
+from skawhmm.fitting._general import start_model
 from skawhmm.fitting._pooled import BlockSteps, joined, pool_blocks
 from skawhmm.fitting._starts import distinct_count
 from skawhmm.utils._parallel import writable
@@ -145,13 +146,13 @@ def reference_start(pool, n_components, options):
     return start_models(points, pool.data, n_states, options, n_candidates=1)[0]
 
 
-class ReferenceSteps(BlockSteps):
-    """EM steps of a reference: a hidden Markov model, or a mixture.
+class ReferenceMixin:
+    """EM steps of a reference, which is a chain or a mixture.
 
     Parameters
     ----------
     *args, **kwargs : object
-        As for `BlockSteps`.
+        As for the steps of which it is a mixin.
 
     is_chain : bool, default=True
         Whether the reference is a chain. Otherwise it is a mixture: all rows of its
@@ -164,12 +165,88 @@ class ReferenceSteps(BlockSteps):
 
     def maximization(self, expected, rows, model, active):
         """Change the parameters of the model, in place, by an M step."""
-        super().maximization(expected, rows, model, active)
+        super().maximization(expected, rows, model, active)  # type: ignore[misc]
         if not self.is_chain:
-            counts = expected.counts + self.pseudo_count
+            counts = expected.counts + PSEUDO_COUNT
             weights = counts / counts.sum(axis=1, keepdims=True)
             model.startprob[:] = weights
             model.transmat[:] = weights[:, None]
+
+
+class ReferenceSteps(ReferenceMixin, BlockSteps):
+    """EM steps of a reference with Gaussian states."""
+
+
+class DiscreteReferenceSteps(ReferenceMixin, Steps):
+    """EM steps of a reference whose states emit symbols or counts."""
+
+
+def fit_discrete_references(pieces, sizes, family, options):
+    """Fit one model of each size to all pieces, from random start values.
+
+    The prior of a state is the common law of all frames, with the weight of one frame.
+
+    Parameters
+    ----------
+    pieces : list of ndarray
+        Frames of training sequences, in the form that the family's EM reads.
+
+    sizes : list of int
+        Numbers of states.
+
+    family : Discrete
+        The family, with one blank state.
+
+    options : ReferenceOptions
+        How the references are fitted.
+
+    Returns
+    -------
+    references : list of Reference
+        One per size; one state is enough if all frames are equal.
+    """
+    offsets = np.cumsum([0, *(len(piece) for piece in pieces)])
+    data = Data(np.concatenate(pieces), None, offsets, np.array([0, len(pieces)]))
+    fit_options = FitOptions(
+        max_iter=options.max_iter,
+        tol=options.tol,
+        relevance=PSEUDO_COUNT,
+        seed=options.seed,
+        family=family,
+    )
+    references = []
+    for n, size in enumerate(sizes):
+        n_states = size if family.varied(data.frames) else 1
+        start = start_model(
+            data,
+            n_states,
+            fit_options,
+            np.random.default_rng([options.seed, n]),
+            first=True,
+        )
+        prior = common_model(family, data.frames, n_states)
+        steps = DiscreteReferenceSteps(
+            family, data, fit_options.rule, prior, is_chain=options.is_chain
+        )
+        found = climb(steps, start)
+        references.append(
+            Reference(
+                model_at(found.model, 0),
+                found.counts[0] / found.counts[0].sum(),
+                float(found.log_likelihood[0]),
+                int(found.n_iter[0]),
+            )
+        )
+    return references
+
+
+def common_model(family, frames, n_states):
+    """Return a stack of one model whose states are all alike and equally probable."""
+    equal = np.full(n_states, 1 / n_states)
+    states = tuple(
+        np.repeat(part, n_states, axis=0) for part in family.common_states(frames)
+    )
+    return stacked([Model(equal, np.tile(equal, (n_states, 1)), states)])
 
 
 def raw_model(reference: Reference, coordinates: Coordinates):

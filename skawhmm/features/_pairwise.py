@@ -53,13 +53,13 @@ class PairwiseHMMDistance(
 
     Parameters
     ----------
-    metric : {"maw", "iaw", "jaw", "kl", "coupling"} or object, default="maw"
+    metric : {"maw", "iaw", "jaw", "kl", "coupling", "law"} or object, default="maw"
         Distance between two models.
 
     alpha : float in [0, 1], default=None
         Share of the transition component in the distance. By default that of the
         distance: 0.1 for "maw" and "iaw", 0.5 for "jaw". Distances that are a single
-        number ("kl", "coupling"), and objects, do not use it.
+        number ("kl", "coupling", "law"), and objects, do not use it.
 
     p : float in (0, 2], default=1
         Order of the distance.
@@ -126,6 +126,10 @@ class PairwiseHMMDistance(
     nearest positive semidefinite matrix, and :math:`k P` for a row :math:`k` of kernel
     values between a new model and the training models: the same linear map, so that a
     training model gets the same row whether it is new or not.
+
+    The kernel of "law" is positive semidefinite as it is: :math:`d` is a distance
+    between points of a Euclidean space, :math:`d^2` thus conditionally negative
+    definite, and so is its root.
 
     A distance may be infinite: its kernel value is 0. A distance that is NaN raises an
     error.
@@ -249,7 +253,7 @@ class PairwiseHMMDistance(
     def _fit(self, X, y):
         """Learn; return the distances between the references if they were needed."""
         self._check_parameters()
-        self.models_ = self._learned_models(self._checked(X, reset=True), y)
+        self.models_ = self._learned_models(self._checked(X, y, reset=True), y)
         self._n_features_out = len(self.models_)
         for name in {"gamma_", "projection_"} & vars(self).keys():
             delattr(self, name)

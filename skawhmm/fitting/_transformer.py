@@ -12,8 +12,15 @@ from sklearn.utils.validation import check_is_fitted
 from skawhmm.emissions._registry import FAMILIES
 from skawhmm.fitting._em_loop import FitOptions
 from skawhmm.fitting._parallel_fit import fit_models, fit_pool, make_batch
+from skawhmm.fitting._visible import pooled_chain, uniform_chain, visible_fits
 from skawhmm.models._batch import HMMBatch
-from skawhmm.utils._checks import check_choice, check_integer, check_real
+from skawhmm.sequences._forms import check_not_lengths, warn_of_form
+from skawhmm.utils._checks import (
+    check_choice,
+    check_integer,
+    check_random,
+    check_real,
+)
 
 OPTIONS = {
     "emission": FAMILIES,
@@ -31,6 +38,9 @@ ONLY_SOME_FAMILIES: dict[str, Any] = {
     "n_mix": 1,
     "engine": "batched",
 }
+
+# Values that parameters must have if states are symbols.
+VISIBLE = {"emission": "categorical", "topology": "ergodic"}
 
 
 class HMMTransformer(TransformerMixin, BaseEstimator):
@@ -53,10 +63,13 @@ class HMMTransformer(TransformerMixin, BaseEstimator):
 
     Parameters
     ----------
-    n_components : int or {"bic", "aic"}, default=3
+    n_components : int or {"bic", "aic", "symbols"}, default=3
         Number of states per model. A criterion chooses the number between 1 and
         `max_components` for each sequence; with a pooled model it chooses once, for
         that model. Sequences with fewer distinct frames get fewer states.
+        "symbols", with ``emission="categorical"``, makes visible Markov chains: one
+        state per symbol of the alphabet, with transitions that are counted, not
+        learned by EM.
 
     covariance_type : {"diag", "full", "spherical", "tied"}, default="diag"
         Form of the covariances of Gaussian states. Spherical covariances are stored as
@@ -89,9 +102,11 @@ class HMMTransformer(TransformerMixin, BaseEstimator):
         covariances and counted transitions. With "pooled", all models start from one
         model of all training sequences, so that their states correspond.
 
-    prior : {None, "pooled"}, default=None
+    prior : {None, "pooled"} or float, default=None
         With "pooled", every model is the pooled model adapted to its sequence by
-        maximum a posteriori. This makes short sequences usable.
+        maximum a posteriori. This makes short sequences usable. A number is for
+        visible chains: it is added to every count. Either of the two makes everything
+        possible in a visible chain, which `KL` needs.
 
     relevance : float, default=4.0
         Weight of the pooled model as a prior, in frames per state.
@@ -190,6 +205,15 @@ class HMMTransformer(TransformerMixin, BaseEstimator):
     >>> models.emissionprobs[0].round(2)
     array([[1.  , 0.  , 0.  ],
            [0.  , 0.33, 0.67]])
+
+    In a visible chain every symbol is a state. Here "n" follows every "a" but the last,
+    and "a" follows every "b" and "n":
+
+    >>> chain = HMMTransformer("symbols", emission="categorical")
+    >>> chain.fit_transform(["banana"]).transmats[0]
+    array([[0., 0., 1.],
+           [1., 0., 0.],
+           [1., 0., 0.]])
     """
 
     def __init__(
@@ -203,7 +227,7 @@ class HMMTransformer(TransformerMixin, BaseEstimator):
         n_mix: int = 1,
         topology: str = "ergodic",
         init: str = "kmeans",
-        prior: str | None = None,
+        prior: str | float | None = None,
         relevance: float = 4.0,
         n_init: int = 1,
         max_iter: int = 100,
@@ -241,7 +265,7 @@ class HMMTransformer(TransformerMixin, BaseEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any = None) -> "HMMTransformer":  # noqa: ARG002
+    def fit(self, X: Any, y: Any = None) -> "HMMTransformer":
         """Check the parameters and, if one is asked for, learn the pooled model.
 
         Parameters
@@ -261,7 +285,9 @@ class HMMTransformer(TransformerMixin, BaseEstimator):
             The fitted transformer.
         """
         self._check_parameters()
+        check_not_lengths(X, y)
         self._family, sequences = FAMILIES[self.emission].blank(X, self)
+        warn_of_form(X)
         self.n_features_in_ = sequences[0].shape[1]
         for name, value in self._family.extras.items():
             setattr(self, f"{name}_", value)
@@ -271,7 +297,7 @@ class HMMTransformer(TransformerMixin, BaseEstimator):
         self.pooled_model_ = None
         if "pooled" in {self.init, self.prior}:
             self._family.check_gaps(sequences, self)
-            self._pooled, fit = fit_pool(sequences, self._options(), self.n_jobs)
+            self._pooled, fit = self._fit_pool(sequences)
             self.pooled_model_ = make_batch([fit], self._family, weights=self.weights)
         return self
 
@@ -292,13 +318,7 @@ class HMMTransformer(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         sequences = self._family.checked(X, type(self).__name__)
         self._family.check_gaps(sequences, self)
-        fits = fit_models(
-            sequences,
-            self._options(),
-            pooled=self._pooled,
-            n_jobs=self.n_jobs,
-            verbose=self.verbose,
-        )
+        fits = self._fits(sequences)
         self._warn_of_few_states(fits)
         return make_batch(
             fits,
@@ -325,26 +345,76 @@ class HMMTransformer(TransformerMixin, BaseEstimator):
         """
         return self
 
+    @property
+    def _is_visible(self):
+        """Whether states are the symbols themselves."""
+        return isinstance(self.n_components, str) and self.n_components == "symbols"
+
+    def _fit_pool(self, sequences):
+        """Return what `_fits` takes as the pooled model, and its fit."""
+        if self._is_visible:
+            return pooled_chain(sequences, len(self.symbols_), self.relevance)
+        return fit_pool(sequences, self._options(), self.n_jobs)
+
+    def _fits(self, sequences):
+        """Return one fit per sequence."""
+        if self._is_visible:
+            return visible_fits(sequences, len(self.symbols_), *self._chain_prior())
+        return fit_models(
+            sequences,
+            self._options(),
+            pooled=self._pooled,
+            n_jobs=self.n_jobs,
+            verbose=self.verbose,
+        )
+
+    def _chain_prior(self):
+        """Return the prior of visible chains, and its weight per law."""
+        if self.prior is None:
+            return None, 0.0
+        if isinstance(self.prior, str):
+            return self._pooled, self.relevance
+        n_symbols = len(self.symbols_)
+        return uniform_chain(n_symbols), self.prior * n_symbols
+
     def _check_parameters(self):
         for name, choices in OPTIONS.items():
             check_choice(name, getattr(self, name), choices)
-        if self.prior is not None:
-            check_choice("prior", self.prior, ("pooled",))
-        if not isinstance(self.n_components, str):
-            check_integer("n_components", self.n_components, 1)
-        elif self.n_components not in {"aic", "bic"}:
-            raise ValueError(
-                "n_components must be an integer of at least 1, 'aic' or 'bic', got "
-                f"{self.n_components!r}."
-            )
+        self._check_states()
         for name in ("n_mix", "n_init", "max_components"):
             check_integer(name, getattr(self, name), 1)
         check_integer("max_iter", self.max_iter, 0)
         check_real("relevance", self.relevance, 0, np.inf, include_low=False)
         for name in ("tol", "reg_covar"):
             check_real(name, getattr(self, name), 0, np.inf)
+        check_random("random_state", self.random_state)
         self._check_emission()
         self._check_engine()
+
+    def _check_states(self):
+        if not isinstance(self.n_components, str):
+            check_integer("n_components", self.n_components, 1)
+        elif self.n_components not in {"aic", "bic", "symbols"}:
+            raise ValueError(
+                "n_components must be an integer of at least 1, 'aic', 'bic' or "
+                f"'symbols', got {self.n_components!r}."
+            )
+        if self._is_visible:
+            for name, value in VISIBLE.items():
+                if getattr(self, name) != value:
+                    raise ValueError(
+                        f"{name} must be {value!r} with n_components='symbols', got "
+                        f"{getattr(self, name)!r}."
+                    )
+        if isinstance(self.prior, str):
+            check_choice("prior", self.prior, ("pooled",))
+        elif self.prior is not None:
+            check_real("prior", self.prior, 0, np.inf, include_low=False)
+            if not self._is_visible:
+                raise ValueError(
+                    "prior must be None or 'pooled' unless n_components='symbols', got "
+                    f"{self.prior!r}."
+                )
 
     def _check_emission(self):
         usable = FAMILIES[self.emission].fit_options

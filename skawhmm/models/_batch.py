@@ -2,10 +2,9 @@
 
 import hashlib
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from os import PathLike
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -22,7 +21,9 @@ from skawhmm.models._checks import (
     check_model_shapes,
     check_observed,
     check_paired,
+    checked_rows,
 )
+from skawhmm.models._exchange import Columns, known_arrays, with_every_row
 from skawhmm.models._inference import (
     best_paths,
     log_likelihood,
@@ -261,7 +262,7 @@ class HMMBatch:
     @property
     def info(self) -> Mapping[str, NDArray[Any]]:
         """Columns with one entry per model."""
-        return MappingProxyType(self._info)
+        return Columns(self._info)
 
     @property
     def covariance_type(self) -> str:
@@ -324,14 +325,7 @@ class HMMBatch:
             if len(key) != 2 or key[1] is not Ellipsis:
                 raise IndexError(f"HMMBatch has one axis, the models; got {key!r}.")
             key = key[0]
-        if isinstance(key, slice):
-            rows = np.arange(len(self))[key]
-        else:
-            # An empty list makes an array of floats, which is no index.
-            index = np.asarray(key, dtype=None if np.size(key) else int)
-            rows = np.atleast_1d(np.arange(len(self))[index])
-        if rows.ndim > 1:
-            raise IndexError(f"HMMBatch has one axis, the models; got {key!r}.")
+        rows = checked_rows(key, len(self))
         return self._changed(
             emission=self.emission[rows],
             transmats=self.transmats[rows],
@@ -516,8 +510,8 @@ class HMMBatch:
 
         `MAW`, `TransitionCoupling` and everything built on them use the distances in
         place of the 2-Wasserstein distance between Gaussian states. `KL`, `IAW`,
-        sampling, `hmm_barycenter` and `save` need more than distances and raise an
-        error.
+        `Law`, sampling, `hmm_barycenter` and `save` need more than distances and raise
+        an error.
 
         Parameters
         ----------
@@ -708,7 +702,86 @@ class HMMBatch:
         )
 
     @classmethod
-    def from_hmmlearn(cls, models: Any, *, weights: Any = None) -> "HMMBatch":
+    def from_arrays(
+        cls,
+        models: Any,
+        *,
+        weights: ArrayLike | Sequence[ArrayLike] | None = None,
+        info: Mapping[str, ArrayLike] | None = None,
+    ) -> "HMMBatch":
+        """Return models given as plain arrays by name, in a dictionary.
+
+        Models of libraries that keep their parameters in dictionaries or named tuples
+        are read as they are, whatever made the arrays: NumPy, JAX, PyTorch.
+
+        Parameters
+        ----------
+        models : mapping or named tuple, or sequence of them
+            The arrays of one model, of several models stacked along a first axis, or
+            one mapping per model. Known are our own names (those of the attributes of
+            a batch), those of hmmlearn (``transmat_``, ``startprob_``, ``means_``,
+            ``covars_``, ``emissionprob_``, ``lambdas_``) and those of dynamax
+            (``initial.probs``, ``transitions.transition_matrix``, and in ``emissions``
+            ``means`` with ``covs`` or ``scale_diags``, ``probs``, ``rates``), with or
+            without their groups.
+
+        weights : array-like of shape (n_models, n_components), default=None
+            State probabilities. By default those among the arrays or, if there are
+            none, the stationary law of each chain.
+
+        info : dict of array-like, default=None
+            Columns with one entry per model.
+
+        Returns
+        -------
+        batch : HMMBatch
+            The models.
+
+        Examples
+        --------
+        A model as dynamax keeps it:
+
+        >>> from skawhmm import HMMBatch
+        >>> params = {
+        ...     "initial": {"probs": [0.5, 0.5]},
+        ...     "transitions": {"transition_matrix": [[0.9, 0.1], [0.2, 0.8]]},
+        ...     "emissions": {
+        ...         "means": [[0.0], [3.0]], "covs": [[[1.0]], [[2.0]]],
+        ...     },
+        ... }
+        >>> HMMBatch.from_arrays([params, params], info={"subject": ["ann", "bob"]})
+        HMMBatch(n_models=2, n_components=2, n_features=1, covariance_type='full')
+        """
+        arrays = known_arrays(models)
+        fitting = [f for f in FAMILIES.values() if {*f.parameter_names} <= {*arrays}]
+        if not fitting:
+            wanted = [" and ".join(f.parameter_names) for f in FAMILIES.values()]
+            raise ValueError(
+                f"models must hold the parameters of states, one of {wanted}, got "
+                f"{sorted(arrays)}."
+            )
+        family = fitting[0]
+        states = {name: arrays.pop(name) for name in family.parameter_names}
+        shared = {n: arrays.pop(n) for n in family.shared_names if n in arrays}
+        chain = arrays.pop("transmats")
+        if weights is not None:
+            arrays["weights"] = weights
+        unused = {*arrays} - {"weights", "startprobs", "observed"}
+        if unused:
+            raise ValueError(
+                f"models must hold parameters of one kind of states, got "
+                f"{sorted(states)} and {sorted(unused)}."
+            )
+        return cls._of(family, chain, states, shared=shared, info=info, **arrays)
+
+    @classmethod
+    def from_hmmlearn(
+        cls,
+        models: Any,
+        *,
+        weights: Any = None,
+        info: Mapping[str, ArrayLike] | None = None,
+    ) -> "HMMBatch":
         """Return fitted models of hmmlearn as a batch.
 
         Parameters
@@ -716,22 +789,47 @@ class HMMBatch:
         models : hmmlearn model or sequence of them
             Fitted ``GaussianHMM`` or ``GMMHMM`` models of any covariance type,
             ``CategoricalHMM`` models or ``PoissonHMM`` models. A state of a ``GMMHMM``
-            becomes one state per Gaussian.
+            becomes one state per Gaussian. A state that hmmlearn saw no transition from
+            gets equal transition probabilities.
 
         weights : array-like of shape (n_models, n_components), default=None
             State probabilities, by default the stationary law of each chain.
+
+        info : dict of array-like, default=None
+            Columns with one entry per model, such as names or labels.
 
         Returns
         -------
         batch : HMMBatch
             The models.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from hmmlearn.hmm import GaussianHMM
+        >>> from skawhmm import HMMBatch
+        >>> rng = np.random.default_rng(0)
+        >>> theirs = [GaussianHMM(2).fit(rng.normal(size=(50, 3))) for _ in range(2)]
+        >>> models = HMMBatch.from_hmmlearn(theirs, info={"run": ["a", "b"]})
+        >>> models
+        HMMBatch(n_models=2, n_components=2, n_features=3, covariance_type='diag')
+        >>> models.info["run"]
+        array(['a', 'b'], dtype='<U1')
         """
-        models = models if isinstance(models, Sequence | np.ndarray) else [models]
+        if not isinstance(models, Sequence | np.ndarray):
+            is_many = isinstance(models, Iterable)
+            models = [*models] if is_many else [models]
         family = family_of_hmmlearn(models)
         arrays = family.hmmlearn_arrays(models)
         states = {name: arrays[name] for name in family.parameter_names}
-        chain, starts = arrays["transmats"], arrays["startprobs"]
-        return cls._of(family, chain, states, weights=weights, startprobs=starts)
+        return cls._of(
+            family,
+            [with_every_row(transmat) for transmat in arrays["transmats"]],
+            states,
+            weights=weights,
+            startprobs=arrays["startprobs"],
+            info=info,
+        )
 
     def to_hmmlearn(self, index: int = 0) -> Any:
         """Return one model as a fitted model of hmmlearn.

@@ -127,6 +127,50 @@ def check_observed(observed, n_models, n_features):
     return mask
 
 
+def checked_rows(key, n_models):
+    """Return the numbers of the models that an index chooses.
+
+    Parameters
+    ----------
+    key : int, slice or array-like of int or bool
+        The index.
+
+    n_models : int
+        Number of models.
+
+    Returns
+    -------
+    rows : ndarray of int of shape (n_chosen,)
+        The numbers.
+    """
+    numbers = np.arange(n_models)
+    if isinstance(key, slice):
+        return numbers[key]
+    wanted = "models must be indexed by integers, by a slice or by a boolean mask"
+    try:
+        # An empty list makes an array of floats, which is no index.
+        index = np.asarray(key, dtype=None if np.size(key) else int)
+    except ValueError as error:
+        raise IndexError(f"{wanted}, got nested lists.") from error
+    if index.ndim > 1:
+        raise IndexError(f"HMMBatch has one axis, the models; got {key!r}.")
+    if index.dtype.kind == "b" and index.shape != (n_models,):
+        raise IndexError(
+            f"A boolean mask must have one entry per model ({n_models} models), got "
+            f"shape {index.shape}."
+        )
+    if index.dtype.kind not in "iub":
+        raise IndexError(f"{wanted}, got {key!r}.")
+    if index.dtype.kind != "b" and index.size:
+        outside = index[(index < -n_models) | (index >= n_models)]
+        if outside.size:
+            raise IndexError(
+                f"An index must lie within the {n_models} models, got "
+                f"{outside.flat[0]}."
+            )
+    return np.atleast_1d(numbers[index])
+
+
 def check_info(info, n_models):
     """Return info columns as arrays with one entry per model.
 
@@ -268,6 +312,26 @@ def check_single_model(name, models):
             "of a batch."
         )
     return models
+
+
+def check_equal_sizes(models, reason):
+    """Raise unless all models have the same number of states.
+
+    Parameters
+    ----------
+    models : HMMBatch
+        The models.
+
+    reason : str
+        Beginning of the message: what needs it.
+    """
+    sizes = models.n_components
+    other = np.flatnonzero(sizes != sizes[0])
+    if other.size:
+        raise ValueError(
+            f"{reason} needs models with the same number of states, got {sizes[0]} and "
+            f"{sizes[other[0]]}."
+        )
 
 
 def check_same_features(X, Y, names=("X", "Y")):

@@ -184,7 +184,7 @@ class NeighborsMixin(KNeighborsMixin, ReferencesMixin):
 
     def _fit_references(self, X, y=None, n_voters=1):
         """Keep the models of `X`; there must be at least `n_voters`."""
-        X = self._checked(X, reset=True)
+        X = self._checked(X, y, reset=True)
         check_consistent_length(X, y)
         # scikit-learn compares the two numbers at the first query; here that would be
         # after all models have been fitted. Of its common checks only one fits fewer

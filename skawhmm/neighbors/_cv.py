@@ -80,7 +80,8 @@ class KNeighborsHMMClassifierCV(
         class against the rest.
 
     metric : str or object, default="maw"
-        Distance between two models: "maw", "iaw", "jaw", "kl", "coupling" or an object.
+        Distance between two models: "maw", "iaw", "jaw", "kl", "coupling", "law" or an
+        object.
         With "precomputed", `X` holds components of shape (n_queries, n_models_fit, 2).
         For distances that are a single number only the number of neighbours is chosen.
 
@@ -227,7 +228,7 @@ class KNeighborsHMMClassifierCV(
         self.classes_, codes = np.unique(y, return_inverse=True)
         if self.scoring == "roc_auc" and len(self.classes_) < 2:
             raise ValueError("scoring='roc_auc' needs at least 2 classes in y, got 1.")
-        X = self._checked(X, reset=True)
+        X = self._checked(X, y, reset=True)
         check_consistent_length(X, y)
         self.n_neighbors_tried_ = self._usable_numbers(len(X))
         models = self._learned_models(X, y)

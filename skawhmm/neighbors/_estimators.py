@@ -29,14 +29,15 @@ class KNeighborsHMMClassifier(NeighborsMixin, ClassifierMixin, BaseEstimator):
         the one with the nearest neighbour wins.
 
     metric : str or object, default="maw"
-        Distance between two models: "maw", "iaw", "jaw", "kl", "coupling" or an object.
+        Distance between two models: "maw", "iaw", "jaw", "kl", "coupling", "law" or an
+        object.
         With "precomputed", `X` holds distances of shape (n_queries, n_models_fit) or,
         for any `alpha`, components of shape (n_queries, n_models_fit, 2).
 
     alpha : float in [0, 1], default=None
         Share of the transition component in the distance. By default that of the
         distance: 0.1 for "maw" and "iaw", 0.5 for "jaw". Distances that are a single
-        number ("kl", "coupling"), and objects, do not use it.
+        number ("kl", "coupling", "law"), and objects, do not use it.
 
     p : float in (0, 2], default=1
         Order of the distance.
@@ -205,14 +206,15 @@ class KNeighborsHMMRegressor(NeighborsMixin, RegressorMixin, BaseEstimator):
         a callable is given infinite distances as the largest float.
 
     metric : str or object, default="maw"
-        Distance between two models: "maw", "iaw", "jaw", "kl", "coupling" or an object.
+        Distance between two models: "maw", "iaw", "jaw", "kl", "coupling", "law" or an
+        object.
         With "precomputed", `X` holds distances of shape (n_queries, n_models_fit) or,
         for any `alpha`, components of shape (n_queries, n_models_fit, 2).
 
     alpha : float in [0, 1], default=None
         Share of the transition component in the distance. By default that of the
         distance: 0.1 for "maw" and "iaw", 0.5 for "jaw". Distances that are a single
-        number ("kl", "coupling"), and objects, do not use it.
+        number ("kl", "coupling", "law"), and objects, do not use it.
 
     p : float in (0, 2], default=1
         Order of the distance.

@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from skawhmm.neighbors._base import NeighborsMixin
+from skawhmm.sequences._forms import check_not_lengths
 from skawhmm.utils._checks import check_real
 
 
@@ -24,14 +25,15 @@ class HMMRetriever(NeighborsMixin, BaseEstimator):
         Largest distance of neighbours that `radius_neighbors` finds.
 
     metric : str or object, default="maw"
-        Distance between two models: "maw", "iaw", "jaw", "kl", "coupling" or an object.
+        Distance between two models: "maw", "iaw", "jaw", "kl", "coupling", "law" or an
+        object.
         With "precomputed", `X` holds distances of shape (n_queries, n_models_fit) or,
         for any `alpha`, components of shape (n_queries, n_models_fit, 2).
 
     alpha : float in [0, 1], default=None
         Share of the transition component in the distance. By default that of the
         distance: 0.1 for "maw" and "iaw", 0.5 for "jaw". Distances that are a single
-        number ("kl", "coupling"), and objects, do not use it.
+        number ("kl", "coupling", "law"), and objects, do not use it.
 
     p : float in (0, 2], default=1
         Order of the distance.
@@ -125,7 +127,7 @@ class HMMRetriever(NeighborsMixin, BaseEstimator):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any = None) -> "HMMRetriever":  # noqa: ARG002
+    def fit(self, X: Any, y: Any = None) -> "HMMRetriever":
         """Keep the models of `X`.
 
         Parameters
@@ -144,6 +146,7 @@ class HMMRetriever(NeighborsMixin, BaseEstimator):
             The fitted retriever.
         """
         self._check_parameters()
+        check_not_lengths(X, y)
         # There may be fewer models than `n_neighbors`: queries can ask for another
         # number, and `radius_neighbors` for none.
         self._fit_references(X)

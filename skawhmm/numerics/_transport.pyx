@@ -301,8 +301,7 @@ cdef void improve(
                 gap = cost[i * n_sinks + j] - tree.price[i] - tree.price[n_sources + j]
                 if gap < least and tree.depth[n_sources + j] >= 0:
                     least, sink = gap, j
-        if sink >= 0:
-            pivot(i, sink, cost, n_sources, n_sinks, plan, tree)
+        if sink >= 0 and pivot(i, sink, cost, n_sources, n_sinks, plan, tree):
             unchanged = 0
             left -= 1
         else:
@@ -326,7 +325,7 @@ cdef double largest_cost(
     return largest
 
 
-cdef inline void pivot(
+cdef inline bint pivot(
     int source,
     int sink,
     const double* cost,
@@ -335,7 +334,11 @@ cdef inline void pivot(
     double* plan,
     const Tree* tree,
 ) noexcept nogil:
-    """Bring the cell (source, sink) into the tree and drop the cell it empties."""
+    """Bring the cell (source, sink) into the tree and drop the cell it empties.
+
+    Return whether that was possible. It always is if costs and masses are numbers; if
+    prices overflow, the cell may be in the tree already or join two trees.
+    """
     cdef int low_a = source, low_b = n_sources + sink
     cdef int out_a = -1, out_b = -1, a = low_a, b = low_b
     cdef int above, out, low, gone
@@ -345,11 +348,15 @@ cdef inline void pivot(
     while a != b:
         if tree.depth[a] >= tree.depth[b]:
             above = tree.parent[a]
+            if above < 0:
+                return False
             if a < n_sources and plan[a * n_sinks + above - n_sources] < mass_a:
                 mass_a, out_a = plan[a * n_sinks + above - n_sources], a
             a = above
         else:
             above = tree.parent[b]
+            if above < 0:
+                return False
             if b >= n_sources and plan[above * n_sinks + b - n_sources] <= mass_b:
                 mass_b, out_b = plan[above * n_sinks + b - n_sources], b
             b = above
@@ -357,9 +364,8 @@ cdef inline void pivot(
         mass, out, low, above = mass_b, out_b, low_b, low_a
     else:
         mass, out, low, above = mass_a, out_a, low_a, low_b
-    if out < 0:
-        # Only where masses are no numbers: nothing can leave.
-        return
+    if out < 0 or tree.parent[low_a] == low_b or tree.parent[low_b] == low_a:
+        return False
     shift(low_a, a, -mass, n_sources, n_sinks, plan, tree)
     shift(low_b, a, mass, n_sources, n_sinks, plan, tree)
     plan[source * n_sinks + sink] += mass
@@ -372,6 +378,7 @@ cdef inline void pivot(
     part(gone, out, tree)
     join(low, above, tree)
     hang(low, above, cost, n_sources, n_sinks, tree)
+    return True
 
 
 cdef inline void shift(

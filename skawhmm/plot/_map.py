@@ -186,7 +186,7 @@ class HMMMapDisplay:
         y : array-like of shape (n_models,), default=None
             Their labels.
 
-        metric : {"maw", "iaw", "jaw", "kl", "coupling"} or object, default="maw"
+        metric : {"maw", "iaw", "jaw", "kl", "coupling", "law"} or object, default="maw"
             Distance between two models.
 
         alpha : float in [0, 1], default=None

@@ -5,6 +5,20 @@ from scipy import sparse
 from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
+from skawhmm.sequences._forms import (
+    check_not_lengths,
+    is_table,
+    readable,
+    warn_of_form,
+)
+from skawhmm.sequences._tables import (
+    channel_names,
+    matrix,
+    numbers,
+    open_table,
+    wrong_kind,
+)
+
 # Squares of larger values, summed, leave the range of float64.
 LARGEST_VALUE = 1e150
 
@@ -14,7 +28,7 @@ def is_models(X):
     return hasattr(X, "emission")
 
 
-def check_input(estimator, X, *, reset):
+def check_input(estimator, X, y=None, *, reset):
     """Return the sequences that an estimator was given as a list of arrays.
 
     Sets or checks `n_features_in_`: the number of channels or, for a 2-D array whose
@@ -28,6 +42,9 @@ def check_input(estimator, X, *, reset):
     X : list of array-like, or array-like of two or three dimensions
         What was given.
 
+    y : array-like, default=None
+        What was given as labels; lengths are recognised.
+
     reset : bool
         Whether this is the input of `fit`, else it must be like it.
 
@@ -40,16 +57,22 @@ def check_input(estimator, X, *, reset):
         raise TypeError(
             f"X must hold sequences for {type(estimator).__name__}, got an HMMBatch."
         )
+    X = readable(X)
+    check_not_lengths(X, y)
     if not is_list_of_sequences(X) and getattr(X, "ndim", 2) != 3:
-        return _check_rows(estimator, X, reset)
-    sequences = check_sequences(X)
-    check_channels(estimator, sequences[0].shape[1], reset=reset)
+        sequences = _check_rows(estimator, X, reset)
+    else:
+        sequences = check_sequences(X)
+        check_channels(estimator, sequences[0].shape[1], reset=reset)
+    if reset:
+        warn_of_form(X)
     return sequences
 
 
 def _check_rows(estimator, X, reset):
     """Return the rows of a 2-D array as univariate sequences."""
     checks = {"dtype": np.float64, "ensure_all_finite": "allow-nan"}
+    X = plain_numbers(X)
     if reset:
         estimator._learned_from = (1, "rows")
     _check_channel_count(estimator, 1)
@@ -89,6 +112,36 @@ def _check_channel_count(estimator, n_channels):
         )
 
 
+def input_names(estimator, input_features):
+    """Return the names of an estimator's input channels.
+
+    Parameters
+    ----------
+    estimator : estimator
+        A fitted estimator.
+
+    input_features : array-like of str of shape (n_features_in_,), or None
+        Names given by the caller; not used if `fit` was given a 2-D array, whose rows
+        have one channel.
+
+    Returns
+    -------
+    names : list of str
+        The names; by default "x0", "x1" and so on.
+    """
+    n_channels, form = estimator._learned_from
+    names = [f"x{c}" for c in range(n_channels)]
+    if input_features is None:
+        return names
+    given = [str(name) for name in input_features]
+    if len(given) != estimator.n_features_in_:
+        raise ValueError(
+            "input_features should have length equal to n_features_in_="
+            f"{estimator.n_features_in_}, got {len(given)}."
+        )
+    return given if form == "sequences" else names
+
+
 def check_sequences(X, *, n_features=None, caller="HMMTransformer"):
     """Return sequences as a list of arrays, whatever form they came in.
 
@@ -112,11 +165,7 @@ def check_sequences(X, *, n_features=None, caller="HMMTransformer"):
         C-contiguous float64, without infinities; NaN marks values not observed. Arrays
         that already are such are not copied.
     """
-    if sparse.issparse(X):
-        raise TypeError(
-            "Sparse data was passed for X, but dense sequences are required: a list "
-            "of arrays of shape (n_timesteps, n_features). Use X.toarray()."
-        )
+    X = readable(X)
     if is_list_of_sequences(X):
         sequences = [checked_sequence(x, i) for i, x in enumerate(X)]
     else:
@@ -130,45 +179,135 @@ def check_sequences(X, *, n_features=None, caller="HMMTransformer"):
 
 
 def is_list_of_sequences(X):
-    """Whether X is a list of arrays, not one array (or nested lists of numbers)."""
+    """Whether X is a list of sequences, not one array (or nested lists of one)."""
     if isinstance(X, np.ndarray):
         return X.dtype == object and X.ndim == 1
     if not isinstance(X, list | tuple):
         return False
-    return len(X) == 0 or any(np.ndim(x) != 1 or _is_array(x) for x in X)
+    if len(X) == 0 or any(_is_array(x) or _depth(x) != 1 for x in X):
+        return True
+    # Lists of numbers of several lengths are univariate sequences.
+    return len({len(x) for x in X}) > 1
 
 
 def _is_array(x):
     return hasattr(x, "__array__")
 
 
+def _depth(x):
+    """Return the number of axes of nested lists, told from the first entries."""
+    if _is_array(x):
+        return np.ndim(x)
+    if not isinstance(x, list | tuple):
+        return 0
+    return 1 + (_depth(x[0]) if len(x) else 0)
+
+
 def checked_sequence(x, i):
     """Return one member of a list as a float64 array of two dimensions."""
-    try:
-        array = np.asarray(x)
-        # Without this, complex values would only lose their imaginary part.
-        wrong = "complex values" if array.dtype.kind == "c" else None
-        array = np.asarray(array.real, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"X[{i}] must be an array of numbers of shape (n_timesteps, n_features), "
-            f"got {type(x).__name__}: {error}."
-        ) from error
-    if wrong is not None:
-        raise ValueError(f"X[{i}] must be an array of real numbers, got {wrong}.")
+    array = numbers(_member_array(x, i), f"X[{i}]")
     if array.ndim == 1:
         array = array[:, None]
     if array.ndim != 2:
+        number = " Write [X] if X is one univariate sequence." * (array.ndim == 0)
         raise ValueError(
             f"X[{i}] must have shape (n_timesteps, n_features), got {array.shape}."
+            f"{number}"
         )
     return np.ascontiguousarray(array)
+
+
+def _member_array(x, i):
+    """Return one member of a list as an array of whatever type it has."""
+    wanted = f"X[{i}] must be an array of numbers of shape (n_timesteps, n_features)"
+    if is_table(x):
+        table = open_table(x)
+        return matrix(table, channel_names(table, None, table.levels))
+    if sparse.issparse(x):
+        raise TypeError(f"{wanted}, got a sparse matrix. Use X[{i}].toarray().")
+    is_plain = isinstance(x, np.ndarray | list | tuple) or _is_array(x)
+    is_number = x is not None and np.isscalar(x) and not isinstance(x, bytes)
+    if isinstance(x, str):
+        raise TypeError(f"{wanted}, got a text.{_hint_of_symbols(x)}")
+    if not is_plain and not is_number:
+        raise TypeError(f"{wanted}, got a {type(x).__name__}.")
+    if isinstance(x, np.ma.MaskedArray):
+        return x
+    try:
+        array = np.asarray(x)
+    except ValueError as error:
+        sizes = sorted({np.size(row) for row in x})
+        raise ValueError(f"{wanted}, got rows of different sizes {sizes}.") from error
+    if array.dtype.kind == "U" and not _is_array(x):
+        # NumPy turns numbers beside a string into strings.
+        array = np.array(x, dtype=object)
+    if wrong_kind(array) is not None and _hint_of_symbols(array):
+        raise ValueError(f"{wanted}, got {wrong_kind(array)}.{_hint_of_symbols(array)}")
+    return array
+
+
+def _hint_of_symbols(x):
+    is_text = isinstance(x, str) or (
+        isinstance(x, np.ndarray) and str(wrong_kind(x)).startswith("strings")
+    )
+    return ' HMMTransformer(emission="categorical") fits symbols.' if is_text else ""
+
+
+def plain_numbers(X):
+    """Return a matrix, less its mask, or raise unless it can hold numbers.
+
+    Parameters
+    ----------
+    X : array-like of two or three dimensions
+        What was given; scikit-learn words what is wrong with its shape.
+
+    Returns
+    -------
+    X : ndarray or array-like
+        Masked values are NaN.
+    """
+    if isinstance(X, np.ma.MaskedArray):
+        return numbers(X, "X")
+    if isinstance(X, list | tuple):
+        try:
+            array = np.asarray(X)
+        except ValueError as error:
+            raise ValueError(
+                "X must be a list of arrays of shape (n_timesteps, n_features), or an "
+                "array, got nested lists whose lengths differ within a sequence."
+            ) from error
+        # NumPy turns numbers beside a string into strings.
+        X = np.array(X, dtype=object) if array.dtype.kind == "U" else array
+    if not isinstance(X, np.ndarray):
+        return X
+    if X.ndim == 1:
+        raise ValueError(
+            "X must be a list of arrays, or an array of 2 or 3 axes, got a 1D array. "
+            "Reshape your data: [X] if it is one univariate sequence."
+        )
+    wrong = wrong_kind(X)
+    if wrong is not None:
+        # The first words are those that the checks of scikit-learn expect.
+        start = "Complex data not supported: " * wrong.startswith("complex")
+        hint = _hint_of_symbols(X)
+        raise ValueError(f"{start}X must hold numbers, got {wrong}.{hint}")
+    if X.dtype == object:
+        try:
+            return X.astype(np.float64)
+        except (TypeError, ValueError) as error:
+            # scikit-learn's checks expect the words of Python in the brackets.
+            raise TypeError(f"X must hold numbers only ({error}).") from error
+    return X
 
 
 def unpadded_rows(X):
     """Sequences from an array of two or three dimensions, less their padding."""
     array = check_array(
-        X, dtype=np.float64, allow_nd=True, ensure_all_finite=False, input_name="X"
+        plain_numbers(X),
+        dtype=np.float64,
+        allow_nd=True,
+        ensure_all_finite=False,
+        input_name="X",
     )
     if array.ndim == 2:
         array = array[..., None]
@@ -190,8 +329,16 @@ def check_feature_counts(sequences, n_features, caller):
     """Raise unless all sequences have one and the wanted number of features."""
     sizes = sorted({x.shape[1] for x in sequences})
     if len(sizes) > 1:
+        rows = {len(x) for x in sequences}
+        hint = ""
+        if len(rows) == 1 and len(sequences) > 1:
+            hint = (
+                f" All have {rows.pop()} rows: if channels come before time, as in "
+                'aeon, write: X, ids = as_sequences(X, layout="channels_first").'
+            )
         raise ValueError(
             f"All sequences in X must have the same number of features, got {sizes}."
+            f"{hint}"
         )
     if sizes[0] == 0:
         raise ValueError("The sequences in X must have at least 1 feature, got 0.")

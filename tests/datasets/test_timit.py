@@ -6,9 +6,10 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.io import wavfile
 
-from skawhmm.datasets import load_timit, mfcc
+from skawhmm import mfcc
+from skawhmm.datasets import load_timit
 from skawhmm.datasets._sound_files import sound
-from skawhmm.datasets._timit import _folded, phn_segments
+from skawhmm.datasets._timit import _FOLD_48, _folded, phn_segments
 
 PHONES = "0 1600 h#\n1600 3200 sh\n3200 3210 q\n3210 3220 iy\n3220 4800 pcl\n"
 
@@ -201,6 +202,15 @@ def test_wrong_arguments_are_named(tmp_path):
         load_timit(folder, test_size=1)
 
 
+def test_folded_phones_are_48_and_39():
+    assert len(_FOLD_48) == 60
+    for n_phones in (48, 39):
+        assert len({_folded(phone, n_phones) for phone in _FOLD_48}) == n_phones
+    # Lee and Hon's table: stops before their release are silence, zh is sh.
+    assert _folded("pcl", 39) == _folded("h#", 39) == "sil"
+    assert _folded("zh", 39) == _folded("sh", 39) == "sh"
+
+
 def test_shared_folding(shared):
     stored = json.loads(shared("timit_61_48_39.json").read_text())
     assert len(stored) == 61
@@ -211,6 +221,19 @@ def test_shared_folding(shared):
     for n_phones in (48, 39):
         kept = {_folded(phone, n_phones) for phone in stored if phone != "q"}
         assert len(kept) == n_phones
+
+
+def test_a_small_corpus_by_the_papers_settings(tmp_path):
+    folder = write(tmp_path, [f"s{i}" for i in range(16)])
+    bunch = load_timit(folder, window=0.004, hop=0.002, concat=4)
+    assert len(bunch.segments.phone) == 64
+    assert {x.shape[1] for x in bunch.data} == {39}
+    assert all(np.all(np.isfinite(x)) for x in bunch.data)
+    assert len(bunch.data) * 4 + bunch.n_dropped_segments == 64
+    parts = [
+        set("+".join(bunch.speaker[bunch.split == p]).split("+")) for p in bunch.split
+    ]
+    assert {len(part) for part in parts} == {4, 12}
 
 
 def test_shared_corpus_by_the_papers_settings(shared):

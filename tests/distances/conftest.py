@@ -1,29 +1,10 @@
-import json
-import os
-from pathlib import Path
-
-import numpy as np
 import pytest
-
-N_CASES = 100
+from oracle.cases import N_CASES, load
 
 
 @pytest.fixture(scope="session")
 def cases():
-    home = os.environ.get("SKAWHMM_DATA")
-    if not home:
-        pytest.skip("SKAWHMM_DATA is not set: no frozen cases")
-    path = Path(home).parent / "oracle" / "oracle_public.npz"
-    if not path.exists():
-        pytest.skip("no oracle/oracle_public.npz beside the data")
-    with np.load(path, allow_pickle=False) as archive:
-        cases = json.loads(str(archive["meta"]))
-        for key in archive.files:
-            if "." in key:
-                n, name = key.split(".", 1)
-                cases[int(n)][name] = archive[key]
-    assert len(cases) == N_CASES
-    return cases
+    return load()
 
 
 @pytest.fixture(params=range(N_CASES))

@@ -10,6 +10,7 @@ from skawhmm import (
     KL,
     MAW,
     HMMBatch,
+    Law,
     TransitionCoupling,
     hmm_distance,
     pairwise_hmm_components,
@@ -31,6 +32,8 @@ DISTANCES = {
     "kl-variational": KL(method="variational"),
     "kl-data": KL(method="data"),
     "coupling": TransitionCoupling(),
+    "law": Law(bandwidth=2.0),
+    "law-single": Law(order=1, bandwidth=0.5),
 }
 
 

@@ -1,6 +1,6 @@
 """MAW against frozen numbers, and against a slow reading of the paper's equations.
 
-The frozen cases lie beside the data and not in the repository. A model is a dict: T,
+The frozen cases and what made them are in `tests/oracle`. A model is a dict: T,
 pi, mu, Sigma; equation numbers are the paper's.
 """
 

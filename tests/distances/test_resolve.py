@@ -125,7 +125,8 @@ def test_numpy_numbers_are_numbers(make_batch):
 def test_metric_params_that_do_not_exist(make_batch):
     for params in ({"beta": 1}, {"alpha": 0.2}):
         with pytest.raises(
-            ValueError, match=r"of 'maw' may be \['rows', 'steps'\], got"
+            ValueError,
+            match=r"of 'maw' may be \['registration', 'rows', 'steps'\], got",
         ):
             pairwise_hmm_distances(make_batch(), metric_params=params)
 

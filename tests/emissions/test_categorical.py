@@ -385,7 +385,7 @@ def test_estimators_take_texts(texts):
 def test_what_needs_points_raises(rng):
     models = random_models(rng)
     for estimator in (HMMEmbedding((1,)), Deltas()):
-        with pytest.raises(ValueError, match=r"X\[0\] must be an array of numbers"):
+        with pytest.raises(TypeError, match=r"X\[0\] must be an array of numbers"):
             estimator.fit(["abba", "baba"])
     with pytest.raises(TypeError, match=r"Gaussian states, got states of kind 'categ"):
         pairwise_hmm_distances(models, metric="iaw")

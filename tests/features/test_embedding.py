@@ -7,11 +7,9 @@ from joblib import parallel_config
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.linear_model import RidgeClassifierCV
-from sklearn.model_selection import GroupKFold
 from sklearn.pipeline import make_pipeline
 
 from skawhmm import HMMBatch, HMMEmbedding, hmm_distance
-from skawhmm.features._embedding import make_classifier
 from skawhmm.features._embedding_blocks import BLOCKS, N_PARTS, relative_statistics
 from skawhmm.models._inference import posteriors
 
@@ -60,7 +58,7 @@ def time_shares(n_timesteps):
 
 @pytest.mark.parametrize("n_timesteps", [1, 2, 4, 6])
 def test_statistics_are_sums_over_paths(n_timesteps, sequences, small, rng):
-    model = small.fit(sequences)._references[2].model
+    model = small.fit(sequences)._kind.references[2].model
     x = rng.normal(size=(n_timesteps, 3))
     stats = relative_statistics([(x.T.copy(), np.empty((0, 0)))], model)
     post, moves = path_statistics(x, model)
@@ -300,18 +298,6 @@ def test_models_and_wrong_widths_are_refused(sequences, small, make_batch):
         small.fit(make_batch())
     with pytest.raises(ValueError, match="X has 2 features, but HMMEmbedding"):
         small.fit(sequences).transform([x[:, :2] for x in sequences])
-
-
-def test_classifier_chooses_channels_by_groups(make_sequences):
-    X, y = make_sequences(n_sequences=80, n_timesteps=(60, 90))
-    groups = np.arange(80) // 4
-    search = make_classifier(cv=GroupKFold(2), random_state=0)
-    search.set_params(estimator__embedding__n_components=(2, 3))
-    search.fit(X[:48], y[:48], groups=groups[:48])
-    assert search.n_splits_ == 2
-    # The classes differ in how fast they move.
-    assert search.best_params_["deltas"] != "passthrough"
-    assert search.score(X[48:], y[48:]) > 0.8
 
 
 def test_vectors_feed_a_linear_classifier(make_sequences):

@@ -1,6 +1,7 @@
 import json
 import pickle
 import zipfile
+from typing import NamedTuple
 
 import joblib
 import numpy as np
@@ -749,12 +750,135 @@ def test_a_fitted_variational_model(covariance_type, make_sequences):
     assert_allclose(matrices, np.broadcast_to(np.eye(2), (2, 2, 2)), atol=0.8)
 
 
+@pytest.mark.parametrize("covariance_type", COVARIANCE_TYPES)
+@pytest.mark.parametrize("n_features", [1, 2, 5])
 @pytest.mark.parametrize("make", [GaussianHMM, GMMHMM])
-def test_fitted_models_of_hmmlearn(make, make_sequences):
-    X, _ = make_sequences(4)
-    theirs = make(2, random_state=0).fit(np.concatenate(X), [len(x) for x in X])
+def test_fitted_models_of_hmmlearn(make, covariance_type, n_features, make_sequences):
+    X, _ = make_sequences(4, n_features=n_features)
+    theirs = [
+        make(size, covariance_type=covariance_type, random_state=0).fit(x)
+        for size, x in zip((2, 3, 2, 1), X, strict=True)
+    ]
+    ours = HMMBatch.from_hmmlearn(theirs, info={"name": list("abcd")})
+    assert ours.info["name"].tolist() == list("abcd")
+    for n, (x, model) in enumerate(zip(X, theirs, strict=True)):
+        assert_allclose(log_likelihood(ours[n], x), model.score(x), rtol=1e-9)
+        assert_allclose(ours[n].score([x])[0, 0], model.score(x), rtol=1e-9)
+
+
+def test_a_state_of_hmmlearn_without_transitions():
+    x = np.array([0, 0.1, 0.05, -0.1, 0.02, 0.04, 9.0])[:, None]
+    theirs = GaussianHMM(2, random_state=0).fit(x)
+    assert not theirs.transmat_.any(axis=1).all()
     ours = HMMBatch.from_hmmlearn(theirs)
-    assert_allclose(log_likelihood(ours, X[0]), theirs.score(X[0]), rtol=1e-9)
+    assert_allclose(ours.transmats[0], [[5 / 6, 1 / 6], [0.5, 0.5]])
+    # hmmlearn itself refuses to score with a row of zeros.
+    assert np.isfinite(ours.score([x])).all()
+
+
+def test_models_of_hmmlearn_from_an_iterable(rng):
+    theirs = [gaussian_hmm(rng, "diag") for _ in range(2)]
+    ours = HMMBatch.from_hmmlearn(theirs)
+    assert HMMBatch.from_hmmlearn(model for model in theirs) == ours
+    assert HMMBatch.from_hmmlearn(dict(enumerate(theirs)).values()) == ours
+
+
+class Emissions(NamedTuple):
+    means: np.ndarray
+    covs: np.ndarray
+
+
+class Params(NamedTuple):
+    initial: dict
+    transitions: dict
+    emissions: Emissions
+
+
+def dynamax_like(models, n):
+    """Return a model in the nested tuples in which dynamax keeps it."""
+    return Params(
+        {"probs": models.startprobs[n]},
+        {"transition_matrix": models.transmats[n]},
+        Emissions(models.means[n], models.covars[n]),
+    )
+
+
+def test_models_from_plain_arrays(make_batch):
+    models = make_batch(3, covariance_type="full")
+    info = {"subject": ["ann", "bob", "cat"]}
+    wanted = make_batch(3, covariance_type="full", info=info)
+    nested = [dynamax_like(models, n) for n in range(3)]
+    assert HMMBatch.from_arrays(nested, info=info) == wanted
+    assert HMMBatch.from_arrays(nested[1]) == models[1]
+    stacked = {
+        "transmat_": models.transmats,
+        "startprob_": models.startprobs,
+        "means_": models.means,
+        "covars_": models.covars,
+    }
+    assert HMMBatch.from_arrays(stacked) == models
+    given = HMMBatch.from_arrays(stacked, weights=np.full((3, 3), 1 / 3))
+    assert_allclose(given.weights, 1 / 3)
+    flat = {"initial_probs": [1.0], "transition_matrix": [[1.0]], "means": [[2.0]]}
+    scales = HMMBatch.from_arrays({**flat, "scale_diags": [[3.0]]})
+    assert scales.covars[0, 0, 0] == 9.0
+
+
+def test_other_families_from_plain_arrays():
+    chain = [[[0.9, 0.1], [0.1, 0.9]]]
+    rates = {"transmats": chain, "rates": [[[1.0], [4.0]]]}
+    assert HMMBatch.from_arrays(rates) == HMMBatch.from_rates(chain, rates["rates"])
+    probs = {"transmats": chain, "emissions": {"probs": [[[1.0, 0.0], [0.5, 0.5]]]}}
+    ours = HMMBatch.from_arrays({**probs, "symbols": "ab"})
+    assert ours == HMMBatch.from_emissionprobs(
+        chain, probs["emissions"]["probs"], symbols="ab"
+    )
+
+
+@pytest.mark.parametrize(
+    ("models", "error", "words"),
+    [
+        ({"transmats": [[[1.0]]]}, ValueError, "parameters of states"),
+        ({"means": [[[1.0]]]}, ValueError, "must hold transmats"),
+        ({"transmats": [[[1.0]]], "colour": 1}, ValueError, "known names.*'colour'"),
+        (
+            {"transmats": [[1.0]], "rates": [[1.0]], "means": [[1.0]]},
+            ValueError,
+            r"one kind of states, got \['rates'\] and \['means'\]",
+        ),
+        ([], ValueError, "at least one model"),
+        ([3], TypeError, r"models\[0\] must hold arrays by name, got int"),
+        (
+            [{"transmats": [[1.0]]}, {"transmats": [[1.0]], "rates": [[1.0]]}],
+            ValueError,
+            "in model 0 and .* in model 1",
+        ),
+    ],
+)
+def test_errors_of_plain_arrays(models, error, words):
+    with pytest.raises(error, match=words):
+        HMMBatch.from_arrays(models)
+
+
+def test_info_is_a_mapping_that_pandas_reads(make_batch):
+    info = {"name": list("abcd"), "length": [4, 3, 2, 1]}
+    models = make_batch(4, info=info)
+    assert isinstance(models.info, dict)
+    frame = pytest.importorskip("pandas").DataFrame(models.info)
+    assert frame["name"].tolist() == info["name"]
+    assert frame["length"].tolist() == info["length"]
+    for change in (
+        lambda columns: columns.update(new=1),
+        lambda columns: columns.pop("name"),
+        lambda columns: columns.clear(),
+        lambda columns: columns.setdefault("new", 1),
+        lambda columns: columns.__delitem__("name"),
+    ):
+        with pytest.raises(TypeError, match="cannot be changed"):
+            change(models.info)
+    assert {*models.info} == {"name", "length"}
+    again = pickle.loads(pickle.dumps(models.info))
+    assert again["name"].tolist() == info["name"]
 
 
 @pytest.mark.parametrize(
@@ -801,3 +925,28 @@ def test_singular_models_have_no_place_in_hmmlearn():
         line.to_hmmlearn(1)
     with pytest.raises(IndexError):
         flat.to_hmmlearn(2)
+
+
+@pytest.mark.parametrize(
+    ("key", "message"),
+    [
+        ([True, False], r"one entry per model \(4 models\), got shape \(2,\)"),
+        (np.ones(5, bool), r"one entry per model \(4 models\), got shape \(5,\)"),
+        (9, "within the 4 models, got 9"),
+        ([0, -5], "within the 4 models, got -5"),
+        (1.5, "integers, by a slice or by a boolean mask, got 1.5"),
+        ("info", "got 'info'"),
+        ([[0], [1, 2]], "got nested lists"),
+        ([[0, 1]], "one axis"),
+    ],
+)
+def test_errors_of_an_index(make_batch, key, message):
+    with pytest.raises(IndexError, match=message):
+        make_batch(4)[key]
+
+
+def test_masks_and_numbers_choose_models(make_batch):
+    models = make_batch(4)
+    mask = np.array([True, False, False, True])
+    assert models[mask] == models[[0, 3]] == models[[0, -1]]
+    assert len(models[[]]) == len(models[np.zeros(4, bool)]) == 0

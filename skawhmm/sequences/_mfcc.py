@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.fft import dct, rfft
 from scipy.signal import get_window
 
-from skawhmm.datasets._generators import check_count
+from skawhmm.utils._checks import check_integer
 
 # Least energy of a mel band, about -100 dB of full scale: the logarithm of digital
 # silence stays finite.
@@ -69,8 +69,8 @@ def mfcc(
 
     See Also
     --------
-    load_timit : Labelled phonemes, analysed by this function.
-    make_phonemes : Synthetic phonemes, analysed by this function.
+    skawhmm.datasets.load_wav_folder : Sound files, analysed by this function.
+    skawhmm.datasets.load_timit : Labelled phonemes, analysed by this function.
 
     Notes
     -----
@@ -84,7 +84,7 @@ def mfcc(
     Examples
     --------
     >>> import numpy as np
-    >>> from skawhmm.datasets import mfcc
+    >>> from skawhmm import mfcc
     >>> tone = np.sin(2 * np.pi * 440 * np.arange(16000) / 16000)
     >>> mfcc(tone, 16000).shape
     (98, 39)
@@ -98,8 +98,8 @@ def mfcc(
         "hop": hop,
     }.items():
         check_positive(name, value)
-    check_count("n_filters", n_filters)
-    check_count("n_coefficients", n_coefficients)
+    check_integer("n_filters", n_filters, 1)
+    check_integer("n_coefficients", n_coefficients, 1)
     if n_coefficients > n_filters:
         raise ValueError(
             f"n_coefficients must be at most n_filters={n_filters}, "

@@ -2,8 +2,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from skawhmm.datasets import load_npz, load_timit, mfcc
-from skawhmm.datasets._mfcc import mel_filters
+from skawhmm import mfcc
+from skawhmm.datasets import load_npz, load_timit
+from skawhmm.sequences._mfcc import mel_filters
 
 
 def slow_frame_cepstra(frame, sample_rate, n_filters=26):

@@ -1,0 +1,188 @@
+"""Distances between the laws that two models give to their frames."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skawhmm.models._batch import HMMBatch
+from skawhmm.utils._checks import check_choice, check_integer, check_real
+
+
+def check_bandwidth(name, value):
+    """Return the width of a kernel: a number above 0, or "median".
+
+    Parameters
+    ----------
+    name : str
+        The argument as the caller knows it.
+
+    value : object
+        What was given.
+
+    Returns
+    -------
+    value : float or str
+        The width.
+    """
+    if isinstance(value, str):
+        return check_choice(name, value, ("median",))
+    # The largest number that is finite: a kernel of infinite width sees no difference.
+    return check_real(name, value, 0, np.finfo(float).max, include_low=False)
+
+
+def check_order(name, value):
+    """Return a number of successive frames, 1 or 2.
+
+    Parameters
+    ----------
+    name : str
+        The argument as the caller knows it.
+
+    value : object
+        What was given.
+
+    Returns
+    -------
+    value : int
+        The number.
+    """
+    if check_integer(name, value, 1) > 2:
+        raise ValueError(f"{name} must be 1 or 2, got {value!r}.")
+    return int(value)
+
+
+class Law:
+    r"""Distance between the laws of two successive frames, without a registration.
+
+    A model says how likely each pair of successive frames is. Two models are compared
+    by these laws only, so the distance does not depend on how a mixture is cut into
+    states. It is a Euclidean distance in a space of functions: it obeys the triangle
+    inequality, and kernels made of it are positive semidefinite as they are.
+
+    Parameters
+    ----------
+    order : {1, 2}, default=2
+        Number of successive frames. With 1, the order of frames does not count.
+
+    bandwidth : float or "median", default="median"
+        Width :math:`h` of the kernel :math:`e^{-\lVert x - y \rVert^2 / 2 h^2}` between
+        frames. "median" takes it from the reference models (see Notes). Symbols need
+        no kernel.
+
+    Notes
+    -----
+    *Gaussian states.* The distance is the maximum mean discrepancy under the kernel,
+    in closed form for diagonal and full covariances. Pairs of frames have the product
+    of the kernels of the first and of the second frames.
+
+    *"median".* Twice the squared bandwidth is the median of the expected squared
+    distance between the frames of two states, over all pairs of states of the
+    reference models (of evenly chosen ones, if they have more than 1500 states). The
+    reference models are the training models of an estimator, `Y` of
+    :func:`pairwise_hmm_distances`, or `X` if there is no `Y`, and both models of
+    :func:`hmm_distance`. The distance of a pair thus depends on the reference models,
+    and on nothing else of the batch; with a number it depends on the pair only.
+
+    *Symbols* are compared by the Hellinger distance, which is at most 1, between the
+    laws of pairs of symbols; costs between symbols are not used. *Counts* :math:`x` are
+    compared after :math:`2 \sqrt x`, which turns a Poisson law into one that is close
+    to a Gaussian of variance 1. States with a cost of the user have no law.
+
+    *Missing channels.* Two models that observed different channels are compared on
+    those that both observed, with squared distances between frames scaled up by the
+    number of all channels over the number of common ones. The matrix of a kernel need
+    not be positive semidefinite then.
+
+    References
+    ----------
+    A. Gretton, K. M. Borgwardt, M. J. Rasch, B. Schölkopf and A. Smola (2012). "A
+    kernel two-sample test." Journal of Machine Learning Research 13, 723-773.
+
+    Examples
+    --------
+    Two chains with the same states, of which the second changes state more often. A
+    single frame does not tell them apart; two frames do:
+
+    >>> from skawhmm import HMMBatch, Law, hmm_distance
+    >>> models = HMMBatch(
+    ...     transmats=[[[0.9, 0.1], [0.1, 0.9]], [[0.5, 0.5], [0.5, 0.5]]],
+    ...     means=[[[0.0], [5.0]], [[0.0], [5.0]]],
+    ...     covars=[[[1.0], [1.0]], [[1.0], [1.0]]],
+    ... )
+    >>> hmm_distance(models[0], models[1], Law(order=1))
+    0.0
+    >>> round(hmm_distance(models[0], models[1], Law()), 2)
+    0.17
+    """
+
+    symmetric = True
+
+    # Laws of pairs of symbols are made for the models of a tile, and may be large.
+    max_tile = 64
+
+    def __init__(self, *, order: int = 2, bandwidth: float | str = "median") -> None:
+        self.order = check_order("order", order)
+        self.bandwidth = check_bandwidth("bandwidth", bandwidth)
+
+    def fitted_to(self, models: HMMBatch) -> "Law":
+        """Return the distance with the bandwidth that reference models suggest.
+
+        Parameters
+        ----------
+        models : HMMBatch
+            The reference models.
+
+        Returns
+        -------
+        metric : Law
+            Its `bandwidth` is a number.
+        """
+        if not isinstance(self.bandwidth, str):
+            return self
+        # The order of the models does not matter.
+        models = models[np.argsort(models.keys)]
+        median = models.emission.median_gap(models.weights)
+        # Without any spread every bandwidth is as good.
+        bandwidth = np.sqrt(0.5 * median) if median > 0 else 1.0
+        return type(self)(order=self.order, bandwidth=float(bandwidth))
+
+    def prepare(self, models: HMMBatch) -> Any:
+        """Return what the pairs of `models` share.
+
+        Parameters
+        ----------
+        models : HMMBatch
+            The models; they are the reference models if the bandwidth is "median".
+
+        Returns
+        -------
+        prepared : callable
+            For the other method.
+        """
+        bandwidth = self.fitted_to(models).bandwidth
+        masses = np.array(models.weights)
+        if self.order == 2:
+            masses = masses[:, :, None] * models.transmats
+        sizes = np.asarray(models.n_components, np.intp)
+        return models.emission.law_comparer(masses, sizes, bandwidth)
+
+    def distances(
+        self, prepared: Any, index_a: NDArray[np.int64], index_b: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
+        """Return the distance of each pair.
+
+        Parameters
+        ----------
+        prepared : callable
+            From `prepare`.
+
+        index_a, index_b : ndarray of int of shape (n_pairs,)
+            The models of each pair.
+
+        Returns
+        -------
+        distances : ndarray of shape (n_pairs,)
+            The distances.
+        """
+        return np.sqrt(prepared(index_a, index_b))

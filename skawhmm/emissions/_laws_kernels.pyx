@@ -1,0 +1,376 @@
+"""Distances between laws of frames of many pairs in one loop; see `_laws`."""
+
+import numpy as np
+
+from libc.math cimport sqrt
+
+cdef extern from "emissions/_laws_kernels.h" nogil:
+    """
+    /* The square of a distance below this share of its parts is their rounding. */
+    #define SQUARE_ROUNDING 1e-14
+    """
+    const double SQUARE_ROUNDING
+    void fill_diagonal_kernel(
+        const double* means_a,
+        const double* spreads_a,
+        Py_ssize_t n_a,
+        const double* means_b,
+        const double* spreads_b,
+        Py_ssize_t n_b,
+        Py_ssize_t size,
+        double* kernel,
+    )
+    void fill_full_kernel(
+        const double* means_a,
+        const double* spreads_a,
+        Py_ssize_t n_a,
+        const double* means_b,
+        const double* spreads_b,
+        Py_ssize_t n_b,
+        Py_ssize_t size,
+        double* matrix,
+        double* gaps,
+        double* kernel,
+    )
+    double half_squared_gap(const double* x, const double* y, Py_ssize_t size)
+
+
+cdef struct Law:
+    # States of one model, and the masses of states or of pairs of states.
+    const double* means
+    const double* spreads
+    const double* masses
+    Py_ssize_t n_states
+
+
+cdef struct Shape:
+    # What all models share: number of states with padding, of channels of a state, of
+    # successive frames, and whether covariances are full.
+    Py_ssize_t stride
+    Py_ssize_t size
+    int order
+    bint full
+
+
+def law_products(
+    means,
+    spreads,
+    masses,
+    const Py_ssize_t[::1] sizes,
+    const Py_ssize_t[::1] index_a,
+    const Py_ssize_t[::1] index_b,
+):
+    """Scalar products of the laws of model pairs, in the space of the kernel.
+
+    Parameters
+    ----------
+    means : ndarray of shape (n_models, n_components, n_features)
+        Means over the bandwidth.
+
+    spreads : ndarray of shape (n_models, n_components, n_features[, n_features])
+        One half, or half the identity, plus covariances over the squared bandwidth.
+
+    masses : ndarray of shape (n_models, n_components[, n_components])
+        Probabilities of states, or of pairs of successive states.
+
+    sizes : ndarray of shape (n_models,)
+        Number of states of each model.
+
+    index_a, index_b : ndarray of shape (n_pairs,)
+        The models of each pair.
+
+    Returns
+    -------
+    products : ndarray of shape (n_pairs,)
+        Expected kernel between a frame, or two, of a and of b.
+    """
+    cdef const double[:, :, ::1] places = np.ascontiguousarray(means)
+    cdef const double[:, ::1] widths = flat(spreads)
+    cdef const double[:, ::1] shares = flat(masses)
+    cdef Shape shape = shape_of(places, masses.ndim, spreads.ndim)
+    cdef double[::1] scratch = make_scratch(shape)
+    cdef double[::1] products = np.empty(index_a.shape[0])
+    cdef Py_ssize_t n, a, b
+    cdef Law one, two
+    with nogil:
+        for n in range(index_a.shape[0]):
+            a, b = index_a[n], index_b[n]
+            one = Law(&places[a, 0, 0], &widths[a, 0], &shares[a, 0], sizes[a])
+            two = Law(&places[b, 0, 0], &widths[b, 0], &shares[b, 0], sizes[b])
+            products[n] = law_product(&one, &two, &shape, &scratch[0])
+    return np.asarray(products)
+
+
+def masked_law_gaps(
+    means,
+    spreads,
+    const double[:, ::1] masks,
+    masses,
+    const Py_ssize_t[::1] sizes,
+    const Py_ssize_t[::1] index_a,
+    const Py_ssize_t[::1] index_b,
+):
+    """Squared distances between the laws of model pairs on their common features.
+
+    Parameters
+    ----------
+    means, spreads, masses, sizes, index_a, index_b : ndarray
+        As in `law_products`.
+
+    masks : ndarray of shape (n_models, n_features)
+        One where a model observed a feature, zero elsewhere.
+
+    Returns
+    -------
+    gaps : ndarray of shape (n_pairs,)
+        Squares, for squared distances between frames that are scaled up by the number
+        of features over that of common ones.
+    """
+    cdef const double[:, :, ::1] places = np.ascontiguousarray(means)
+    cdef const double[:, ::1] widths = flat(spreads)
+    cdef const double[:, ::1] shares = flat(masses)
+    cdef Shape shape = shape_of(places, masses.ndim, spreads.ndim)
+    cdef Shape lean
+    cdef double[::1] scratch = make_scratch(shape)
+    cdef double[:, ::1] points = np.empty((2, shape.stride * shape.size))
+    cdef double[:, ::1] squares = np.empty((2, widths.shape[1]))
+    cdef Py_ssize_t[::1] common = np.empty(shape.size, np.intp)
+    cdef double[::1] gaps = np.empty(index_a.shape[0])
+    cdef Py_ssize_t n, a, b, k
+    cdef Law one, two
+    cdef double factor
+    with nogil:
+        for n in range(index_a.shape[0]):
+            a, b = index_a[n], index_b[n]
+            lean = shape
+            lean.size = 0
+            for k in range(shape.size):
+                if masks[a, k] > 0 and masks[b, k] > 0:
+                    common[lean.size] = k
+                    lean.size += 1
+            factor = shape.size / <double>lean.size
+            one = Law(&points[0, 0], &squares[0, 0], &shares[a, 0], sizes[a])
+            two = Law(&points[1, 0], &squares[1, 0], &shares[b, 0], sizes[b])
+            pack(&places[a, 0, 0], &widths[a, 0], sizes[a], &shape, &common[0],
+                 lean.size, factor, &points[0, 0], &squares[0, 0])
+            pack(&places[b, 0, 0], &widths[b, 0], sizes[b], &shape, &common[0],
+                 lean.size, factor, &points[1, 0], &squares[1, 0])
+            gaps[n] = squared_distance(
+                law_product(&one, &one, &lean, &scratch[0]),
+                law_product(&two, &two, &lean, &scratch[0]),
+                law_product(&one, &two, &lean, &scratch[0]),
+            )
+    return np.asarray(gaps)
+
+
+def law_gaps(
+    const double[::1] own,
+    const double[::1] products,
+    const Py_ssize_t[::1] index_a,
+    const Py_ssize_t[::1] index_b,
+):
+    """Squared distances from scalar products: of models with themselves, of pairs."""
+    cdef double[::1] gaps = np.empty(index_a.shape[0])
+    cdef Py_ssize_t n
+    with nogil:
+        for n in range(index_a.shape[0]):
+            gaps[n] = squared_distance(own[index_a[n]], own[index_b[n]], products[n])
+    return np.asarray(gaps)
+
+
+def symbol_law_gaps(
+    states,
+    masses,
+    const Py_ssize_t[::1] models,
+    const Py_ssize_t[::1] index_a,
+    const Py_ssize_t[::1] index_b,
+):
+    """Squared Hellinger distances between the laws of symbols of model pairs.
+
+    Parameters
+    ----------
+    states : ndarray of shape (n_models, n_components, n_symbols)
+        Probabilities of the symbols.
+
+    masses : ndarray of shape (n_models, n_components[, n_components])
+        Probabilities of states, or of pairs of successive states.
+
+    models : ndarray of shape (n_used,)
+        The models that occur in pairs.
+
+    index_a, index_b : ndarray of shape (n_pairs,)
+        Places of each pair in `models`.
+
+    Returns
+    -------
+    gaps : ndarray of shape (n_pairs,)
+        One minus the overlap of the laws of one symbol, or of two successive ones.
+    """
+    cdef const double[:, :, ::1] shares = np.ascontiguousarray(states)
+    cdef const double[:, ::1] weights = flat(masses)
+    cdef Py_ssize_t size = shares.shape[1], n_symbols = shares.shape[2], n
+    cdef Py_ssize_t n_values = n_symbols if masses.ndim == 2 else n_symbols * n_symbols
+    cdef double[:, ::1] roots = np.zeros((models.shape[0], n_values))
+    cdef double[::1] row = np.empty(n_symbols)
+    cdef double[::1] gaps = np.empty(index_a.shape[0])
+    cdef bint single = masses.ndim == 2
+    with nogil:
+        for n in range(models.shape[0]):
+            if single:
+                add_rows(
+                    &weights[models[n], 0], &shares[models[n], 0, 0], size, n_symbols,
+                    &roots[n, 0],
+                )
+            else:
+                add_pairs(
+                    &weights[models[n], 0], &shares[models[n], 0, 0], size, n_symbols,
+                    &row[0], &roots[n, 0],
+                )
+            take_roots(&roots[n, 0], n_values)
+        for n in range(index_a.shape[0]):
+            gaps[n] = half_squared_gap(
+                &roots[index_a[n], 0], &roots[index_b[n], 0], n_values
+            )
+    return np.asarray(gaps)
+
+
+def flat(stack):
+    """Return an array as rows, one per model."""
+    return np.ascontiguousarray(stack).reshape(len(stack), -1)
+
+
+cdef Shape shape_of(const double[:, :, ::1] means, int mass_axes, int spread_axes):
+    cdef Shape shape
+    shape.stride, shape.size = means.shape[1], means.shape[2]
+    shape.order, shape.full = mass_axes - 1, spread_axes == 4
+    return shape
+
+
+cdef make_scratch(Shape shape):
+    """Return room for the kernel and two products of it, a matrix, and a vector."""
+    n_cells, size = shape.stride * shape.stride, shape.size
+    return np.empty(3 * n_cells + (size * size + size if shape.full else 0))
+
+
+cdef inline double squared_distance(
+    double own_a, double own_b, double product
+) noexcept nogil:
+    cdef double square = own_a + own_b - 2 * product
+    return square if square > SQUARE_ROUNDING * (own_a + own_b) else 0.0
+
+
+cdef double law_product(
+    const Law* a, const Law* b, const Shape* shape, double* scratch
+) noexcept nogil:
+    """Scalar product of two laws: masses of a and b, times the kernel of states."""
+    cdef Py_ssize_t n_a = a.n_states, n_b = b.n_states, size = shape.size
+    cdef Py_ssize_t n_cells = shape.stride * shape.stride, i, j, k, l
+    cdef double* kernel = scratch
+    cdef double* left = scratch + n_cells
+    cdef double* right = scratch + 2 * n_cells
+    cdef double* rest = scratch + 3 * n_cells
+    cdef double total = 0.0
+    if shape.full:
+        fill_full_kernel(
+            a.means, a.spreads, n_a, b.means, b.spreads, n_b, size, rest,
+            rest + size * size, kernel,
+        )
+    else:
+        fill_diagonal_kernel(
+            a.means, a.spreads, n_a, b.means, b.spreads, n_b, size, kernel
+        )
+    if shape.order == 1:
+        for i in range(n_a):
+            for j in range(n_b):
+                total += a.masses[i] * b.masses[j] * kernel[i * n_b + j]
+        return total
+    for i in range(n_a * n_b):
+        left[i] = right[i] = 0.0
+    # The kernel of the first frames times the pairs of b, the pairs of a times the
+    # kernel of the second frames: both have one row per state of a that is left, and
+    # one column per state of b that is entered.
+    for i in range(n_a):
+        for k in range(n_b):
+            for l in range(n_b):
+                left[i * n_b + l] += (
+                    kernel[i * n_b + k] * b.masses[k * shape.stride + l]
+                )
+        for j in range(n_a):
+            for l in range(n_b):
+                right[i * n_b + l] += (
+                    a.masses[i * shape.stride + j] * kernel[j * n_b + l]
+                )
+    for i in range(n_a * n_b):
+        total += left[i] * right[i]
+    return total
+
+
+cdef void pack(
+    const double* means,
+    const double* spreads,
+    Py_ssize_t n_states,
+    const Shape* shape,
+    const Py_ssize_t* common,
+    Py_ssize_t n_common,
+    double factor,
+    double* points,
+    double* squares,
+) noexcept nogil:
+    """Copy the states of a model on some features, distances scaled up by a factor."""
+    cdef Py_ssize_t size = shape.size, i, k, l
+    cdef double half
+    for i in range(n_states):
+        for k in range(n_common):
+            points[i * n_common + k] = sqrt(factor) * means[i * size + common[k]]
+            if not shape.full:
+                squares[i * n_common + k] = (
+                    0.5 + factor * (spreads[i * size + common[k]] - 0.5)
+                )
+                continue
+            for l in range(n_common):
+                half = 0.5 if k == l else 0.0
+                squares[(i * n_common + k) * n_common + l] = half + factor * (
+                    spreads[(i * size + common[k]) * size + common[l]] - half
+                )
+
+
+cdef void add_rows(
+    const double* weights,
+    const double* rows,
+    Py_ssize_t n_rows,
+    Py_ssize_t size,
+    double* total,
+) noexcept nogil:
+    """Add rows times their weights to `total`."""
+    cdef Py_ssize_t i, s
+    for i in range(n_rows):
+        if weights[i] > 0:
+            for s in range(size):
+                total[s] += weights[i] * rows[i * size + s]
+
+
+cdef void add_pairs(
+    const double* weights,
+    const double* rows,
+    Py_ssize_t n_rows,
+    Py_ssize_t size,
+    double* row,
+    double* total,
+) noexcept nogil:
+    """Add outer products of rows times the weights of their pairs to `total`."""
+    cdef Py_ssize_t i, s, t
+    for i in range(n_rows):
+        # What follows state i, then each symbol of it with that.
+        for s in range(size):
+            row[s] = 0.0
+        add_rows(weights + i * n_rows, rows, n_rows, size, row)
+        for s in range(size):
+            if rows[i * size + s] > 0:
+                for t in range(size):
+                    total[s * size + t] += rows[i * size + s] * row[t]
+
+
+cdef void take_roots(double* values, Py_ssize_t size) noexcept nogil:
+    cdef Py_ssize_t s
+    for s in range(size):
+        values[s] = sqrt(values[s])

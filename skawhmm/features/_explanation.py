@@ -1,0 +1,136 @@
+"""What decisions rest on: shares of groups of features."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from skawhmm.features._embedding_blocks import name_fields
+from skawhmm.utils._checks import check_choice
+
+# What tells groups of features apart.
+LEVELS = ("view", "reference", "block", "state", "channel", "feature")
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What the decisions about some sequences rest on.
+
+    :meth:`HMMViewClassifier.explain` and :meth:`HMMViewRegressor.explain` return it.
+
+    Parameters
+    ----------
+    labels : list of str
+        Names of the groups of features.
+
+    shares : ndarray of shape (n_sequences, n_groups, n_targets)
+        What each group adds to each decision: the decision less the decision with the
+        features of the group at their means in the training data.
+
+    decisions : ndarray of shape (n_sequences, n_targets)
+        The decisions; one per class, also if there are two.
+
+    classes : ndarray of shape (n_targets,) or None
+        The classes; None for numbers.
+
+    See Also
+    --------
+    ExplanationDisplay : A picture of it.
+
+    Examples
+    --------
+    >>> from skawhmm import make_classifier
+    >>> from skawhmm.datasets import make_hmm_sequences
+    >>> X, y = make_hmm_sequences(n_sequences=40, random_state=0)
+    >>> classifier = make_classifier(random_state=0).fit(X, y)
+    >>> explanation = classifier.explain(X[:1], by="view")
+    >>> explanation.labels
+    ['frames', 'deltas', 'lags', 'position']
+    >>> explanation.shares.shape
+    (1, 4, 2)
+    """
+
+    labels: list[str]
+    shares: np.ndarray
+    decisions: np.ndarray
+    classes: np.ndarray | None
+
+
+def check_levels(name, value):
+    """Return what tells groups of features apart as a list, or raise.
+
+    Parameters
+    ----------
+    name : str
+        The argument as the caller knows it.
+
+    value : object
+        The value to check: one of `LEVELS` or several.
+
+    Returns
+    -------
+    levels : list of str
+        The levels, at least one.
+    """
+    levels = [value] if isinstance(value, str) else list(value)
+    if not levels:
+        raise ValueError(f"{name} must hold at least 1 of {list(LEVELS)}, got none.")
+    return [check_choice(name, level, LEVELS) for level in levels]
+
+
+def feature_fields(named, sizes):
+    """Return the fields of all features of all views.
+
+    Parameters
+    ----------
+    named : list of tuple
+        Names and fitted transformers of the views.
+
+    sizes : list of int
+        Number of features of each view.
+
+    Returns
+    -------
+    fields : list of dict
+        One per feature, with a text for each of `LEVELS`, empty if the feature has no
+        such property.
+    """
+    fields: list[dict[str, str]] = []
+    for (view, transformer), size in zip(named, sizes, strict=True):
+        for name in feature_names(transformer, size):
+            empty = dict.fromkeys(LEVELS, "")
+            fields.append({**empty, **name_fields(name), "view": view, "feature": name})
+    return fields
+
+
+def feature_names(transformer: Any, size: int) -> list[str]:
+    """Return the names of a view's features; numbers if the transformer has none."""
+    if not hasattr(transformer, "get_feature_names_out"):
+        return [str(n) for n in range(size)]
+    return [str(name) for name in transformer.get_feature_names_out()]
+
+
+def feature_groups(fields, levels):
+    """Return the groups of features that agree in some fields.
+
+    Parameters
+    ----------
+    fields : list of dict
+        From `feature_fields`.
+
+    levels : list of str
+        What tells groups apart.
+
+    Returns
+    -------
+    labels : list of str
+        Names of the groups, in the order in which their first features come.
+
+    groups : list of ndarray of int
+        The features of each group.
+    """
+    members: dict[str, list[int]] = {}
+    for n, own in enumerate(fields):
+        label = " ".join(own[level] for level in levels if own[level])
+        members.setdefault(label or "other", []).append(n)
+    return list(members), [np.array(group) for group in members.values()]

@@ -1,0 +1,197 @@
+"""Frequencies of symbols and of short runs of them, as vectors."""
+
+from functools import partial
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from skawhmm._base import EstimatorMixin
+from skawhmm.sequences._checks import check_channels
+from skawhmm.sequences._symbols import learned_symbols, symbol_codes, symbol_sequences
+from skawhmm.utils._checks import check_boolean, check_integer
+
+# N-grams are numbered by 64-bit integers.
+LARGEST_NUMBER = 2**62
+
+
+class NGrams(EstimatorMixin, TransformerMixin, BaseEstimator):
+    """Turn sequences of symbols into square roots of the frequencies of n-grams.
+
+    An n-gram is a run of symbols: one, a pair, a triple, or symbols some steps apart.
+    The Euclidean distance between two vectors is, up to a factor, the Hellinger
+    distance between the frequencies. Symbols and n-grams that `fit` has not seen count
+    in no entry.
+
+    Parameters
+    ----------
+    order : int, default=2
+        Number of symbols of an n-gram: 1 for symbols, 2 for pairs, 3 for triples.
+
+    lag : int, default=1
+        Number of steps from one symbol of an n-gram to the next.
+
+    max_features : int, default=20000
+        Largest number of n-grams. Those found in most training sequences are kept.
+
+    sparse_output : bool, default=True
+        Whether the result is a sparse matrix, or an array.
+
+    Attributes
+    ----------
+    symbols_ : ndarray of shape (n_symbols,)
+        The symbols of the training sequences.
+
+    n_features_in_ : int
+        Number of features of a frame, which is 1.
+
+    See Also
+    --------
+    HMMEmbedding : Statistics under hidden Markov models, for longer memory.
+    make_classifier : Classifier that combines both for symbols.
+
+    Examples
+    --------
+    >>> from skawhmm import NGrams
+    >>> pairs = NGrams(order=2, sparse_output=False)
+    >>> pairs.fit_transform(["abab", "aaaa"]).round(2)
+    array([[0.  , 0.82, 0.58],
+           [1.  , 0.  , 0.  ]])
+    >>> pairs.get_feature_names_out()
+    array(['a|a', 'a|b', 'b|a'], dtype=object)
+    """
+
+    _parameter_checks: ClassVar = {
+        **EstimatorMixin._parameter_checks,
+        "order": partial(check_integer, low=1),
+        "lag": partial(check_integer, low=1),
+        "max_features": partial(check_integer, low=1),
+        "sparse_output": check_boolean,
+    }
+
+    def __init__(
+        self,
+        order: int = 2,
+        lag: int = 1,
+        *,
+        max_features: int = 20000,
+        sparse_output: bool = True,
+    ) -> None:
+        self.order = order
+        self.lag = lag
+        self.max_features = max_features
+        self.sparse_output = sparse_output
+
+    def fit(self, X: Any, y: ArrayLike | None = None) -> "NGrams":  # noqa: ARG002
+        """Learn which n-grams occur.
+
+        Parameters
+        ----------
+        X : list of str or of array-like of shape (n_timesteps,)
+            Training sequences of symbols: texts, strings or integers; also an array
+            whose rows are sequences of integers, with trailing NaN as padding.
+
+        y : Ignored
+            Not used, present for API consistency.
+
+        Returns
+        -------
+        self : NGrams
+            The fitted transformer.
+        """
+        self._check_parameters()
+        sequences = symbol_sequences(X)
+        check_channels(self, 1, reset=True)
+        self.symbols_ = learned_symbols(sequences)
+        if len(self.symbols_) ** self.order > LARGEST_NUMBER:
+            raise ValueError(
+                f"order must be smaller with {len(self.symbols_)} symbols, got "
+                f"{self.order!r}: n-grams cannot be numbered."
+            )
+        numbers, owners, _ = self._numbers(sequences)
+        found, inverse = np.unique(numbers, return_inverse=True)
+        # Each n-gram counts once per sequence.
+        pairs = np.unique(inverse * len(sequences) + owners)
+        counts = np.bincount(pairs // len(sequences), minlength=len(found))
+        common = np.argsort(-counts, kind="stable")[: self.max_features]
+        self._vocabulary = np.sort(found[common])
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Return square roots of frequencies.
+
+        Parameters
+        ----------
+        X : list of str or of array-like of shape (n_timesteps,)
+            Sequences in one of the forms that `fit` takes.
+
+        Returns
+        -------
+        roots : sparse array or ndarray of shape (n_sequences, n_features_out)
+            One row per sequence; squares of a row add up to 1 if all its n-grams occur
+            in the training sequences.
+        """
+        check_is_fitted(self)
+        sequences = symbol_sequences(X)
+        numbers, owners, totals = self._numbers(sequences)
+        known = np.isin(numbers, self._vocabulary)
+        place = np.searchsorted(self._vocabulary, numbers[known])
+        counts = sparse.coo_array(
+            (np.ones(len(place)), (owners[known], place)),
+            shape=(len(sequences), len(self._vocabulary)),
+        ).tocsr()
+        counts.data = np.sqrt(counts.data / np.repeat(totals, np.diff(counts.indptr)))
+        return counts if self.sparse_output else counts.toarray()
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:  # noqa: ARG002
+        """Return the n-grams as text.
+
+        Parameters
+        ----------
+        input_features : Ignored
+            Not used, present for API consistency.
+
+        Returns
+        -------
+        names : ndarray of str
+            The symbols of each n-gram, joined by "|", and the lag if it is not 1: for
+            example ``"a|b, 4 apart"``.
+        """
+        check_is_fitted(self)
+        apart = f", {self.lag} apart" if self.lag > 1 and self.order > 1 else ""
+        digits = np.unravel_index(self._vocabulary, [len(self.symbols_)] * self.order)
+        runs = self.symbols_[np.stack(digits, axis=1)]
+        return np.array(["|".join(map(str, run)) + apart for run in runs], dtype=object)
+
+    def _numbers(self, sequences):
+        """Return the numbers of n-grams of known symbols, whose they are, and counts.
+
+        An n-gram is a number whose digits are the positions of its symbols. The counts
+        are those of all n-grams of a sequence, of known symbols or not.
+        """
+        codes = symbol_codes(sequences, self.symbols_)
+        lengths = np.array([len(x) for x in codes])
+        frames, owners = (
+            np.concatenate(codes),
+            np.repeat(np.arange(len(codes)), lengths),
+        )
+        steps = self.lag * np.arange(self.order)
+        first = np.arange(max(len(frames) - steps[-1], 0))
+        # An n-gram ends in the sequence in which it begins.
+        first = first[owners[first] == owners[first + steps[-1]]]
+        runs = frames[first[:, None] + steps]
+        # Values that were not observed make no n-gram, unknown symbols an unknown one.
+        seen = (runs != -1).all(axis=1)
+        totals = np.bincount(owners[first[seen]], minlength=len(codes))
+        known = (runs >= 0).all(axis=1)
+        weights = len(self.symbols_) ** np.arange(self.order)[::-1]
+        return runs[known] @ weights, owners[first[known]], totals
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        return tags

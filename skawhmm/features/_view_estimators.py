@@ -1,0 +1,612 @@
+"""The classifier and the regressor: one ridge over several views."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import minimize_scalar
+from scipy.special import log_softmax, softmax
+from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.utils import (
+    check_array,
+    check_consistent_length,
+    check_random_state,
+    column_or_1d,
+)
+from sklearn.utils.class_weight import compute_class_weight
+
+from skawhmm._base import check_classes, check_frames_or_symbols, check_targets
+from skawhmm.features._default_views import make_views
+from skawhmm.features._fold_ridge import explained_variance, weighted_accuracy
+from skawhmm.features._view_base import ALPHAS, GAMMAS, ViewRidge
+
+# Bounds of the logarithm of the factor that turns decisions into log odds.
+SHARPNESS = (np.log(1e-3), np.log(1e3))
+
+
+class HMMViewClassifier(ClassifierMixin, ViewRidge):
+    r"""Classify sequences by one ridge over several views of them.
+
+    A view turns a sequence into a vector: its statistics under reference hidden Markov
+    models of some channels, say, or frequencies of pairs of symbols. All views feed one
+    ridge regression on the classes, in which views that classify well alone weigh more.
+    :func:`make_classifier` makes this classifier with views that suit most data.
+
+    Each view is centred and scaled to unit variance. Its inner score :math:`s` is the
+    balanced accuracy of a ridge on this view alone, for folds of the training sequences
+    that are left out one at a time, less a hundredth of the squared error. The weights
+    of views are proportional to :math:`e^{s / \tau}`. The penalty and the kernel of the
+    whole are those with the best inner score. Everything is learned in `fit`.
+
+    Parameters
+    ----------
+    views : list of (str, transformer), default=None
+        Names and transformers that make one vector per sequence. They are cloned, and
+        fitted without the classes. By default those of :func:`make_views`.
+
+    alphas : float or sequence of float
+        Penalties to try. The variance of all features together is 1.
+
+    gammas : float or sequence of float, default=(0, 0.5, 2)
+        Kernels to try: 0 is linear, others are :math:`e^{-\gamma d^2 / m}` with the
+        median :math:`m` of the squared distances :math:`d^2`.
+
+    score_scale : float, default=0.02
+        The difference :math:`\tau` of inner scores at which the weights of two views
+        differ by the factor e.
+
+    cv : int, splitter or iterable, default=5
+        Inner folds. An integer is the number of folds, which have about equal shares of
+        each class and keep groups together.
+
+    class_weight : "balanced", dict or None, default="balanced"
+        Weights of the classes in the ridge and in the inner score: all classes alike,
+        by class, or all sequences alike.
+
+    solver : {"auto", "dual", "primal"}, default="auto"
+        "dual" works with all pairs of training sequences, "primal" with pairs of
+        features, and a linear kernel only. "auto" is "dual" up to 3000 sequences.
+
+    max_rank : int or None, default=512
+        Of a view with more features, the primal solver takes so many principal
+        coordinates; None takes all features. The dual solver always does.
+
+    n_jobs : int, default=None
+        Number of joblib workers for the ridges, and for the default views.
+
+    random_state : int, RandomState instance or None, default=None
+        Seed of the folds, and of the default views.
+
+    verbose : int, default=0
+        Whether to show progress bars.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The classes.
+
+    views_ : list of (str, transformer)
+        The fitted views.
+
+    view_scores_ : dict of float
+        Inner score of each view alone.
+
+    view_weights_ : dict of float
+        Weight of each view; they sum to 1.
+
+    alpha_, gamma_ : float
+        The chosen penalty and kernel.
+
+    inner_score_ : float
+        Inner score of the whole. It is a little too good for new sequences, because
+        weights, penalty and kernel are chosen by such scores.
+
+    solver_ : {"dual", "primal"}
+        The solver that was used.
+
+    sharpness_ : float
+        Factor of decisions in `predict_proba`.
+
+    n_features_in_ : int
+        Number of features of a frame; of columns if `fit` was given a 2-D array.
+
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, if `fit` was given a data frame.
+
+    See Also
+    --------
+    make_classifier : The same with views chosen for you.
+    HMMViewRegressor : The same for numbers.
+    ExplanationDisplay : What decisions rest on, as a picture.
+
+    Notes
+    -----
+    Views are fitted once, to all training sequences, and never see the classes, so
+    inner folds share them. With more than 10 000 training sequences they are fitted to
+    as many, drawn at random. The primal solver needs 8 bytes per sequence and
+    coordinate: 100 000 sequences with 4 views of 512 coordinates are 1.6 GB.
+
+    Probabilities are the softmax of `sharpness_` times the decisions. The factor is the
+    one with the least log loss for the decisions about folds that were left out, with
+    the weights of the classes, so classes are equally probable beforehand if they are
+    balanced.
+
+    Examples
+    --------
+    The default views, and one of your own:
+
+    >>> import numpy as np
+    >>> from sklearn.preprocessing import FunctionTransformer
+    >>> from skawhmm import HMMViewClassifier, make_views
+    >>> from skawhmm.datasets import make_hmm_sequences
+    >>> X, y = make_hmm_sequences(n_sequences=60, random_state=0)
+    >>> lengths = FunctionTransformer(lambda X: np.array([[len(x)] for x in X]))
+    >>> views = [*make_views(random_state=0), ("length", lengths)]
+    >>> classifier = HMMViewClassifier(views, random_state=0).fit(X[:40], y[:40])
+    >>> classifier.score(X[40:], y[40:])
+    1.0
+    >>> max(classifier.view_weights_, key=classifier.view_weights_.get)
+    'frames'
+    """
+
+    def __init__(
+        self,
+        views: Sequence[tuple[str, Any]] | None = None,
+        *,
+        alphas: float | Sequence[float] = ALPHAS,
+        gammas: float | Sequence[float] = GAMMAS,
+        score_scale: float = 0.02,
+        cv: Any = 5,
+        class_weight: str | Mapping[Any, float] | None = "balanced",
+        solver: str = "auto",
+        max_rank: int | None = 512,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.views = views
+        self.alphas = alphas
+        self.gammas = gammas
+        self.score_scale = score_scale
+        self.cv = cv
+        self.class_weight = class_weight
+        self.solver = solver
+        self.max_rank = max_rank
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(
+        self, X: Any, y: ArrayLike, groups: ArrayLike | None = None
+    ) -> "HMMViewClassifier":
+        """Learn views, weights and ridge.
+
+        Parameters
+        ----------
+        X : list of array-like of shape (n_timesteps, n_features)
+            Training sequences; also a 3-D array padded by NaN, a 2-D array whose rows
+            are univariate sequences or, if the views take symbols, a list of texts.
+
+        y : array-like of shape (n_sequences,)
+            Classes.
+
+        groups : array-like of shape (n_sequences,), default=None
+            Groups that inner folds keep together, such as subjects or speakers.
+
+        Returns
+        -------
+        self : HMMViewClassifier
+            The fitted classifier.
+        """
+        self._check_parameters()
+        labels = check_classes(y, type(self).__name__)
+        sequences = check_frames_or_symbols(self, X, y, reset=True)
+        check_consistent_length(sequences, labels)
+        self.classes_, codes = np.unique(labels, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError(
+                f"{type(self).__name__} needs at least 2 classes in y, got 1 class."
+            )
+        own = compute_class_weight(self.class_weight, classes=self.classes_, y=labels)
+        weights = np.asarray(own, dtype=np.float64)[codes]
+        targets = np.where(codes[:, None] == np.arange(len(self.classes_)), 1.0, -1.0)
+        rng = check_random_state(self.random_state)
+        folds = self._folds(codes, groups, rng)
+        held_out = self._learn(
+            sequences, targets, weights, folds, weighted_accuracy, rng
+        )
+        self.sharpness_ = calibrated_sharpness(held_out, codes, weights)
+        return self
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Return how much speaks for each class.
+
+        Parameters
+        ----------
+        X : list of array-like of shape (n_timesteps, n_features)
+            Sequences in one of the forms that `fit` takes.
+
+        Returns
+        -------
+        decisions : ndarray of shape (n_sequences,) or (n_sequences, n_classes)
+            Near 1 for the class of a sequence and -1 for others; of two classes, only
+            the decisions for the second one.
+        """
+        decisions = self._decided(X)
+        return decisions[:, 1] if len(self.classes_) == 2 else decisions
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the class of each sequence.
+
+        Parameters
+        ----------
+        X : list of array-like of shape (n_timesteps, n_features)
+            Sequences in one of the forms that `fit` takes.
+
+        Returns
+        -------
+        classes : ndarray of shape (n_sequences,)
+            The classes with the largest decisions.
+        """
+        decisions = self._decided(X)
+        return self.classes_[decisions.argmax(axis=1)]
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return the probabilities of classes, calibrated on the training data.
+
+        Parameters
+        ----------
+        X : list of array-like of shape (n_timesteps, n_features)
+            Sequences in one of the forms that `fit` takes.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_sequences, n_classes)
+            Rows sum to 1; the largest is that of the predicted class.
+        """
+        decisions = self._decided(X)
+        return softmax(self.sharpness_ * decisions, axis=1)
+
+
+class HMMViewRegressor(RegressorMixin, ViewRidge):
+    """Predict a number for each sequence by one ridge over several views of it.
+
+    It is :class:`HMMViewClassifier` for numbers, such as an age or a severity. The
+    inner score of a view is the share of the variance that it explains in folds that
+    are left out.
+
+    Parameters
+    ----------
+    views : list of (str, transformer), default=None
+        Names and transformers that make one vector per sequence. They are cloned, and
+        fitted without the targets. By default those of :func:`make_views`.
+
+    alphas : float or sequence of float
+        Penalties to try. The variance of all features together is 1.
+
+    gammas : float or sequence of float, default=(0, 0.5, 2)
+        Kernels to try: 0 is linear, others are radial, with rates in units of the
+        median squared distance.
+
+    score_scale : float, default=0.02
+        The difference of inner scores at which the weights of two views differ by the
+        factor e.
+
+    cv : int, splitter or iterable, default=5
+        Inner folds. An integer is the number of folds, which keep groups together.
+
+    solver : {"auto", "dual", "primal"}, default="auto"
+        "dual" works with all pairs of training sequences, "primal" with pairs of
+        features, and a linear kernel only. "auto" is "dual" up to 3000 sequences.
+
+    max_rank : int or None, default=512
+        Of a view with more features, the primal solver takes so many principal
+        coordinates; None takes all features. The dual solver always does.
+
+    n_jobs : int, default=None
+        Number of joblib workers for the ridges, and for the default views.
+
+    random_state : int, RandomState instance or None, default=None
+        Seed of the folds, and of the default views.
+
+    verbose : int, default=0
+        Whether to show progress bars.
+
+    Attributes
+    ----------
+    views_ : list of (str, transformer)
+        The fitted views.
+
+    view_scores_ : dict of float
+        Inner score of each view alone.
+
+    view_weights_ : dict of float
+        Weight of each view; they sum to 1.
+
+    alpha_, gamma_ : float
+        The chosen penalty and kernel.
+
+    inner_score_ : float
+        Inner score of the whole.
+
+    solver_ : {"dual", "primal"}
+        The solver that was used.
+
+    n_features_in_ : int
+        Number of features of a frame; of columns if `fit` was given a 2-D array.
+
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, if `fit` was given a data frame.
+
+    See Also
+    --------
+    make_regressor : The same with views chosen for you.
+    HMMViewClassifier : The same for classes.
+
+    Examples
+    --------
+    How often a sequence changes its state:
+
+    >>> import numpy as np
+    >>> from skawhmm import make_regressor
+    >>> rng = np.random.default_rng(0)
+    >>> rates = rng.uniform(0.05, 0.5, size=80)
+    >>> X = [np.cumsum(rng.random((300, 1)) < rate, axis=0) % 2.0 for rate in rates]
+    >>> regressor = make_regressor(random_state=0).fit(X[:60], rates[:60])
+    >>> round(regressor.score(X[60:], rates[60:]), 1)
+    0.9
+    """
+
+    def __init__(
+        self,
+        views: Sequence[tuple[str, Any]] | None = None,
+        *,
+        alphas: float | Sequence[float] = ALPHAS,
+        gammas: float | Sequence[float] = GAMMAS,
+        score_scale: float = 0.02,
+        cv: Any = 5,
+        solver: str = "auto",
+        max_rank: int | None = 512,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.views = views
+        self.alphas = alphas
+        self.gammas = gammas
+        self.score_scale = score_scale
+        self.cv = cv
+        self.solver = solver
+        self.max_rank = max_rank
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(
+        self, X: Any, y: ArrayLike, groups: ArrayLike | None = None
+    ) -> "HMMViewRegressor":
+        """Learn views, weights and ridge.
+
+        Parameters
+        ----------
+        X : list of array-like of shape (n_timesteps, n_features)
+            Training sequences; also a 3-D array padded by NaN, a 2-D array whose rows
+            are univariate sequences or, if the views take symbols, a list of texts.
+
+        y : array-like of shape (n_sequences,) or (n_sequences, n_targets)
+            Numbers.
+
+        groups : array-like of shape (n_sequences,), default=None
+            Groups that inner folds keep together, such as subjects or speakers.
+
+        Returns
+        -------
+        self : HMMViewRegressor
+            The fitted regressor.
+        """
+        self._check_parameters()
+        numbers = check_array(
+            check_targets(y, type(self).__name__),
+            ensure_2d=False,
+            dtype=np.float64,
+            input_name="y",
+        )
+        sequences = check_frames_or_symbols(self, X, y, reset=True)
+        check_consistent_length(sequences, numbers)
+        if numbers.ndim == 2 and numbers.shape[1] == 1:
+            numbers = column_or_1d(numbers, warn=True)
+        self._is_single = numbers.ndim == 1
+        targets = numbers.reshape(len(numbers), -1)
+        weights = np.ones(len(targets))
+        rng = check_random_state(self.random_state)
+        folds = self._folds(np.zeros(len(targets), np.int64), groups, rng)
+        self._learn(sequences, targets, weights, folds, explained_variance, rng)
+        return self
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """Return the number of each sequence.
+
+        Parameters
+        ----------
+        X : list of array-like of shape (n_timesteps, n_features)
+            Sequences in one of the forms that `fit` takes.
+
+        Returns
+        -------
+        predicted : ndarray of shape (n_sequences,) or (n_sequences, n_targets)
+            The numbers.
+        """
+        predicted = self._decided(X)
+        return predicted[:, 0] if self._is_single else predicted
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        # Checks pass tables, whose columns are no time steps.
+        tags.regressor_tags.poor_score = True
+        tags.target_tags.multi_output = True
+        return tags
+
+
+def calibrated_sharpness(decisions, codes, weights):
+    """Return the factor of decisions whose softmax has the least log loss.
+
+    Parameters
+    ----------
+    decisions : ndarray of shape (n_sequences, n_classes)
+        Decisions about sequences that were not learned from.
+
+    codes : ndarray of int of shape (n_sequences,)
+        Their classes.
+
+    weights : ndarray of shape (n_sequences,)
+        Weights of the sequences.
+
+    Returns
+    -------
+    sharpness : float
+        The factor.
+    """
+    n_rows, n_classes = decisions.shape
+    aims = np.zeros(decisions.shape)
+    aims[np.arange(n_rows), codes] = 1.0
+    # One more sequence of each class keeps the factor finite if all is right.
+    aims = (n_rows * aims + 1.0) / (n_rows + n_classes)
+
+    def loss(log_factor):
+        logs = log_softmax(np.exp(log_factor) * decisions, axis=1)
+        return -weights @ (aims * logs).sum(axis=1)
+
+    found = minimize_scalar(loss, bounds=SHARPNESS, method="bounded")
+    return float(np.exp(found.x))
+
+
+def make_classifier(
+    emission: str = "gaussian",
+    *,
+    cv: Any = 5,
+    class_weight: str | Mapping[Any, float] | None = "balanced",
+    n_jobs: int | None = None,
+    random_state: Any = None,
+    verbose: int = 0,
+) -> HMMViewClassifier:
+    """Make the recommended classifier of sequences, for frames or for symbols.
+
+    It is :class:`HMMViewClassifier` with the views of :func:`make_views`, and needs no
+    tuning: what to use is learned from the training sequences.
+
+    Parameters
+    ----------
+    emission : {"gaussian", "categorical"}, default="gaussian"
+        Whether sequences hold real frames or symbols.
+
+    cv : int, splitter or iterable, default=5
+        Inner folds, by which penalty, kernel and weights of views are chosen. `fit`
+        takes groups (subjects, speakers) that they keep together.
+
+    class_weight : "balanced", dict or None, default="balanced"
+        Weights of the classes.
+
+    n_jobs : int, default=None
+        Number of joblib workers.
+
+    random_state : int, RandomState instance or None, default=None
+        Seed of views and folds.
+
+    verbose : int, default=0
+        Whether to show progress bars.
+
+    Returns
+    -------
+    classifier : HMMViewClassifier
+        The classifier.
+
+    See Also
+    --------
+    make_regressor : The same for numbers.
+
+    Examples
+    --------
+    >>> from skawhmm import make_classifier
+    >>> from skawhmm.datasets import make_hmm_sequences
+    >>> X, y = make_hmm_sequences(n_sequences=60, random_state=0)
+    >>> classifier = make_classifier(random_state=0).fit(X[:40], y[:40])
+    >>> classifier.score(X[40:], y[40:])
+    1.0
+
+    Texts are sequences of symbols:
+
+    >>> texts = ["the cat sat", "a dog ran", "den katt satt", "en hund sprang"] * 3
+    >>> classifier = make_classifier("categorical", cv=3, random_state=0)
+    >>> classifier.fit(texts, ["en", "en", "sv", "sv"] * 3).predict(["hunden satt"])
+    array(['sv'], dtype='<U2')
+    """
+    return HMMViewClassifier(
+        make_views(emission, n_jobs=n_jobs, random_state=random_state),
+        cv=cv,
+        class_weight=class_weight,
+        n_jobs=n_jobs,
+        random_state=random_state,
+        verbose=verbose,
+    )
+
+
+def make_regressor(
+    emission: str = "gaussian",
+    *,
+    cv: Any = 5,
+    n_jobs: int | None = None,
+    random_state: Any = None,
+    verbose: int = 0,
+) -> HMMViewRegressor:
+    """Make the recommended regressor of sequences, for frames or for symbols.
+
+    It is :class:`HMMViewRegressor` with the views of :func:`make_views`.
+
+    Parameters
+    ----------
+    emission : {"gaussian", "categorical"}, default="gaussian"
+        Whether sequences hold real frames or symbols.
+
+    cv : int, splitter or iterable, default=5
+        Inner folds, by which penalty, kernel and weights of views are chosen. `fit`
+        takes groups (subjects, speakers) that they keep together.
+
+    n_jobs : int, default=None
+        Number of joblib workers.
+
+    random_state : int, RandomState instance or None, default=None
+        Seed of views and folds.
+
+    verbose : int, default=0
+        Whether to show progress bars.
+
+    Returns
+    -------
+    regressor : HMMViewRegressor
+        The regressor.
+
+    See Also
+    --------
+    make_classifier : The same for classes.
+
+    Examples
+    --------
+    How often a sequence changes its state:
+
+    >>> import numpy as np
+    >>> from skawhmm import make_regressor
+    >>> rng = np.random.default_rng(0)
+    >>> rates = rng.uniform(0.05, 0.5, size=80)
+    >>> X = [np.cumsum(rng.random((300, 1)) < rate, axis=0) % 2.0 for rate in rates]
+    >>> regressor = make_regressor(random_state=0).fit(X[:60], rates[:60])
+    >>> round(regressor.score(X[60:], rates[60:]), 1)
+    0.9
+    """
+    return HMMViewRegressor(
+        make_views(emission, n_jobs=n_jobs, random_state=random_state),
+        cv=cv,
+        n_jobs=n_jobs,
+        random_state=random_state,
+        verbose=verbose,
+    )

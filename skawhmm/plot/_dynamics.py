@@ -1,0 +1,176 @@
+"""Pictures of what the order of frames is worth."""
+
+from textwrap import fill
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from skawhmm.plot._style import COLORS, drawing_axes
+
+
+class DynamicsGainDisplay:
+    """Show the scores of sequences with and without the order of their frames.
+
+    Use :meth:`from_gain` to create it. Every fold has a mark for its score, small ones
+    for the scores of permuted sequences, and a line from their mean to the score, whose
+    length is the gain. The last place shows the means of all folds, with the standard
+    error of the gain.
+
+    Parameters
+    ----------
+    scores : array-like of shape (n_folds,)
+        Scores of the sequences as they are.
+
+    permuted_scores : array-like of shape (n_folds, n_permutations)
+        Scores of permuted sequences.
+
+    standard_error : float
+        Standard error of the mean gain.
+
+    meaning : str, default=None
+        A sentence above the picture.
+
+    score_name : str, default="score"
+        Label of the vertical axis.
+
+    Attributes
+    ----------
+    marks_ : matplotlib.lines.Line2D
+        The scores of the folds.
+
+    permuted_marks_ : matplotlib.lines.Line2D
+        The scores of permuted sequences.
+
+    gains_ : matplotlib.collections.LineCollection
+        The gains of the folds.
+
+    mean_ : matplotlib.container.ErrorbarContainer
+        The mean score, with the standard error of the mean gain.
+
+    ax_ : matplotlib.axes.Axes
+        The axes.
+
+    figure_ : matplotlib.figure.Figure
+        The figure.
+
+    See Also
+    --------
+    dynamics_gain : The numbers of the picture.
+
+    Examples
+    --------
+    >>> from skawhmm import DynamicsGainDisplay, dynamics_gain
+    >>> from skawhmm.datasets import make_hmm_sequences
+    >>> X, y = make_hmm_sequences(40, differ_in="transitions", random_state=0)
+    >>> result = dynamics_gain(X, y, n_permutations=2)
+    >>> display = DynamicsGainDisplay.from_gain(result)
+    >>> display.ax_.get_ylabel()
+    'balanced accuracy'
+    """
+
+    def __init__(
+        self,
+        scores: ArrayLike,
+        permuted_scores: ArrayLike,
+        standard_error: float,
+        *,
+        meaning: str | None = None,
+        score_name: str = "score",
+    ) -> None:
+        self.scores = scores
+        self.permuted_scores = permuted_scores
+        self.standard_error = standard_error
+        self.meaning = meaning
+        self.score_name = score_name
+
+    @classmethod
+    def from_gain(
+        cls, result: Any, *, ax: Any = None, **kwargs: Any
+    ) -> "DynamicsGainDisplay":
+        """Draw a result of `dynamics_gain`.
+
+        Parameters
+        ----------
+        result : DynamicsGain
+            What :func:`dynamics_gain` returned.
+
+        ax : matplotlib.axes.Axes, default=None
+            Where to draw; by default on a new figure.
+
+        **kwargs : dict
+            Given to :meth:`matplotlib.axes.Axes.plot` for the scores of the folds.
+
+        Returns
+        -------
+        display : DynamicsGainDisplay
+            The picture.
+        """
+        display = cls(
+            result.scores,
+            result.permuted_scores,
+            result.standard_error,
+            meaning=result.meaning,
+            score_name=result.score_name,
+        )
+        return display.plot(ax=ax, **kwargs)
+
+    def plot(self, ax: Any = None, **kwargs: Any) -> "DynamicsGainDisplay":
+        """Draw the scores of all folds, and their means.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, default=None
+            Where to draw; by default on a new figure.
+
+        **kwargs : dict
+            Given to :meth:`matplotlib.axes.Axes.plot` for the scores of the folds.
+
+        Returns
+        -------
+        display : DynamicsGainDisplay
+            The picture.
+        """
+        self.ax_, self.figure_ = drawing_axes(ax)
+        ax = self.ax_
+        scores, permuted = np.asarray(self.scores), np.asarray(self.permuted_scores)
+        places, last = np.arange(len(scores)), len(scores) + 0.5
+        lows = permuted.mean(axis=1)
+        self.gains_ = ax.vlines(
+            [*places, last],
+            [*lows, lows.mean()],
+            [*scores, scores.mean()],
+            color="0.6",
+            linewidth=1.5,
+            zorder=1,
+        )
+        (self.permuted_marks_,) = ax.plot(
+            np.repeat(places, permuted.shape[1]),
+            permuted.ravel(),
+            "o",
+            color=COLORS[1],
+            markersize=4,
+            alpha=0.5,
+            label="frames permuted",
+        )
+        style = {"markersize": 8, "color": COLORS[0], "label": "frames in order"}
+        (self.marks_,) = ax.plot(places, scores, "o", **{**style, **kwargs})
+        ax.plot([last], [lows.mean()], "D", color=COLORS[1], markersize=7)
+        self.mean_ = ax.errorbar(
+            [last],
+            [scores.mean()],
+            yerr=[self.standard_error],
+            fmt="D",
+            color=COLORS[0],
+            markersize=7,
+            capsize=5,
+            label="means, standard error of the gain",
+        )
+        ax.axvline(len(scores) - 0.25, color="0.85", linewidth=1)
+        names = [*(str(place + 1) for place in places), "mean"]
+        ax.set_xticks([*places, last], names)
+        ax.set(xlabel="fold", ylabel=self.score_name, xlim=(-0.6, last + 0.6))
+        if self.meaning is not None:
+            ax.set_title(fill(self.meaning, 68), fontsize="medium")
+        ax.legend()
+        return self

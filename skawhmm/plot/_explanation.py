@@ -1,0 +1,173 @@
+"""What decisions rest on, as a picture."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from skawhmm.features._explanation import Explanation
+from skawhmm.plot._style import COLORS, drawing_axes
+from skawhmm.utils._checks import check_integer
+
+
+class ExplanationDisplay:
+    """Show which views, blocks, states or channels the decisions rest on.
+
+    There is one bar per group of features: what it adds to the decision for a class,
+    averaged over sequences. Use :meth:`from_estimator` to create it.
+
+    Parameters
+    ----------
+    explanation : Explanation
+        The shares of groups, from ``explain`` of a classifier or regressor.
+
+    target : int, default=None
+        Column of the decisions. By default each sequence's largest decision, which is
+        that for the predicted class; for numbers the first.
+
+    max_groups : int, default=20
+        Largest number of bars. Those of the largest size are drawn.
+
+    Attributes
+    ----------
+    shares_ : ndarray of shape (n_groups,)
+        Mean share of each group in the decisions.
+
+    order_ : ndarray of int
+        The groups that are drawn, the largest share first.
+
+    bars_ : matplotlib.container.BarContainer
+        The bars.
+
+    ax_ : matplotlib.axes.Axes
+        The axes.
+
+    figure_ : matplotlib.figure.Figure
+        The figure.
+
+    See Also
+    --------
+    HMMViewClassifier.explain : The numbers of the picture.
+
+    Examples
+    --------
+    >>> from skawhmm import ExplanationDisplay, make_classifier
+    >>> from skawhmm.datasets import make_hmm_sequences
+    >>> X, y = make_hmm_sequences(n_sequences=40, random_state=0)
+    >>> classifier = make_classifier(random_state=0).fit(X, y)
+    >>> display = ExplanationDisplay.from_estimator(classifier, X, by="view")
+    >>> len(display.bars_), display.ax_.get_xlabel()
+    (4, 'share in the decision for the predicted class')
+    """
+
+    def __init__(
+        self,
+        explanation: Explanation,
+        *,
+        target: int | None = None,
+        max_groups: int = 20,
+    ) -> None:
+        self.explanation = explanation
+        self.target = target
+        self.max_groups = max_groups
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        *,
+        by: str | Sequence[str] = ("view", "block"),
+        label: Any = None,
+        max_groups: int = 20,
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> "ExplanationDisplay":
+        """Draw what the decisions about some sequences rest on.
+
+        Parameters
+        ----------
+        estimator : HMMViewClassifier or HMMViewRegressor
+            The fitted estimator.
+
+        X : list of array-like of shape (n_timesteps, n_features)
+            Sequences, of one class as a rule.
+
+        by : str or sequence of str, default=("view", "block")
+            What tells groups of features apart, as in ``explain``.
+
+        label : object, default=None
+            The class whose decisions are explained. By default the predicted class of
+            each sequence.
+
+        max_groups : int, default=20
+            Largest number of bars.
+
+        ax : matplotlib.axes.Axes, default=None
+            Where to draw; by default on a new figure.
+
+        **kwargs : dict
+            Given to :meth:`matplotlib.axes.Axes.barh`.
+
+        Returns
+        -------
+        display : ExplanationDisplay
+            The picture.
+        """
+        check_is_fitted(estimator)
+        target = None
+        if label is not None:
+            places = np.flatnonzero(estimator.classes_ == label)
+            if not len(places):
+                raise ValueError(
+                    f"label must be one of {estimator.classes_.tolist()}, got "
+                    f"{label!r}."
+                )
+            target = int(places[0])
+        explanation = estimator.explain(X, by=by)
+        display = cls(explanation, target=target, max_groups=max_groups)
+        return display.plot(ax=ax, **kwargs)
+
+    def plot(self, ax: Any = None, **kwargs: Any) -> "ExplanationDisplay":
+        """Draw one bar per group of features.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, default=None
+            Where to draw; by default on a new figure.
+
+        **kwargs : dict
+            Given to :meth:`matplotlib.axes.Axes.barh`.
+
+        Returns
+        -------
+        display : ExplanationDisplay
+            The picture.
+        """
+        check_integer("max_groups", self.max_groups, 1)
+        self.ax_, self.figure_ = drawing_axes(ax)
+        found = self.explanation
+        columns = found.decisions.argmax(axis=1)
+        if self.target is not None:
+            columns = np.full(len(found.decisions), self.target)
+        self.shares_ = found.shares[np.arange(len(columns)), :, columns].mean(axis=0)
+        largest = np.argsort(-np.abs(self.shares_), kind="stable")[: self.max_groups]
+        self.order_ = largest[np.argsort(-self.shares_[largest], kind="stable")]
+        shares = self.shares_[self.order_]
+        # Both the side and the colour of a bar tell its sign.
+        colors = [COLORS[0] if share >= 0 else COLORS[1] for share in shares]
+        places = np.arange(len(shares))
+        self.bars_ = self.ax_.barh(places, shares, **{"color": colors, **kwargs})
+        self.ax_.set_yticks(places, [found.labels[g] for g in self.order_])
+        self.ax_.invert_yaxis()
+        self.ax_.axvline(0, color="0.5", linewidth=0.8)
+        self.ax_.set_xlabel(self._label())
+        return self
+
+    def _label(self):
+        if self.explanation.classes is None:
+            return "share in the prediction"
+        if self.target is None:
+            return "share in the decision for the predicted class"
+        return f"share in the decision for {self.explanation.classes[self.target]}"

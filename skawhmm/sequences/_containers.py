@@ -1,0 +1,505 @@
+"""Sequences from what users keep them in: tables, dicts, other libraries' arrays."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from skawhmm.sequences._checks import (
+    check_sequences,
+    is_list_of_sequences,
+    unpadded_rows,
+)
+from skawhmm.sequences._forms import (
+    SERIES,
+    is_bare_frame,
+    is_table,
+    package_type,
+    readable,
+    warn_of_form,
+)
+from skawhmm.sequences._symbols import holds_symbols, symbol_sequences
+from skawhmm.sequences._tables import (
+    channel_names,
+    check_column,
+    group_codes,
+    group_labels,
+    id_array,
+    is_columns,
+    matrix,
+    numbers,
+    open_table,
+    row_order,
+    shown,
+    time_values,
+)
+from skawhmm.utils._checks import check_choice
+
+LAYOUTS = ("time_first", "channels_first")
+
+
+def as_sequences(
+    data: Any,
+    *,
+    id: Any = None,  # noqa: A002
+    time: Any = None,
+    channels: Any = None,
+    labels: Any = None,
+    lengths: Any = None,
+    layout: str = "time_first",
+) -> Any:
+    """Read sequences from tables, dicts, files in memory and other libraries' arrays.
+
+    Every estimator takes a list of arrays of shape (n_timesteps, n_features). This
+    function makes that list from what data usually comes in.
+
+    Parameters
+    ----------
+    data : table, array-like, dict, list or iterable
+        One of
+
+        - a long table with one row per frame (pandas, polars, pyarrow, a dict of
+          columns, a structured array), with `id` and, as far as there are such columns,
+          `time`, `channels` and `labels`; a pandas MultiIndex whose last level is the
+          time needs no names;
+        - a wide table with one univariate sequence per row: no `time`, and no `id` or
+          one that differs from row to row;
+        - frames of shape (n_frames, n_features) and `lengths`, as for hmmlearn;
+        - an array of shape (n_sequences, n_timesteps, n_features), padded with NaN at
+          the end, as in tslearn, or of shape (n_sequences, n_timesteps);
+        - an array of shape (n_sequences, n_channels, n_timesteps), or a list of arrays
+          of shape (n_channels, n_timesteps), with ``layout="channels_first"``, as in
+          aeon and sktime;
+        - a nested table of sktime, whose cells are series;
+        - an xarray `DataArray`, whose dimensions `id`, `time` and `channels` name, or a
+          `Dataset`, whose variables are channels;
+        - an awkward array: numbers of shape (n_sequences, any[, n_features]), or
+          records, whose fields are channels;
+        - a dict with one sequence per key, a Series of arrays, a list, a generator; the
+          sequences in them may be arrays, lists or tables.
+
+    id : str or list of str, default=None
+        Column, columns or dimension that tells sequences apart.
+
+    time : str, default=None
+        Column or dimension by which frames are sorted: numbers or dates. A time that
+        occurs twice in a sequence is an error, and gaps are a warning. By default the
+        rows of a table are taken in their order.
+
+    channels : str or list of str, default=None
+        Columns, variables or the dimension of the features. By default all columns
+        with no other role. A single column of strings gives sequences of symbols.
+
+    labels : str, default=None
+        Column of labels, of which each sequence must have one.
+
+    lengths : array-like of int of shape (n_sequences,), default=None
+        Number of frames of each sequence, in frames that follow each other.
+
+    layout : {"time_first", "channels_first"}, default="time_first"
+        Order of the axes of arrays.
+
+    Returns
+    -------
+    sequences : list of ndarray of shape (n_timesteps, n_features)
+        Float64, NaN where values are missing; strings of shape (n_timesteps,) if there
+        are symbols.
+
+    ids : ndarray of shape (n_sequences,)
+        What names each sequence: entries of `id`, keys, entries of an index, otherwise
+        numbers from 0. They are in the order in which they first appear.
+
+    labels : ndarray of shape (n_sequences,)
+        Only if `labels` names a column.
+
+    See Also
+    --------
+    HMMTransformer : Fits one model per sequence.
+
+    Examples
+    --------
+    A table with one row per frame, not in order:
+
+    >>> from skawhmm import as_sequences
+    >>> table = {
+    ...     "run": ["b", "a", "b", "a", "b"],
+    ...     "time": [2, 0, 0, 1, 1],
+    ...     "speed": [9.0, 1.0, 7.0, 2.0, 8.0],
+    ...     "kind": ["fast", "slow", "fast", "slow", "fast"],
+    ... }
+    >>> X, ids, y = as_sequences(table, id="run", time="time", labels="kind")
+    >>> X[0].ravel(), X[1].ravel()
+    (array([7., 8., 9.]), array([1., 2.]))
+    >>> ids, y
+    (array(['b', 'a'], dtype='<U1'), array(['fast', 'slow'], dtype='<U4'))
+
+    Frames and lengths, as hmmlearn takes them:
+
+    >>> import numpy as np
+    >>> X, ids = as_sequences(np.arange(10.0).reshape(5, 2), lengths=[3, 2])
+    >>> [x.shape for x in X], ids
+    ([(3, 2), (2, 2)], array([0, 1]))
+    """
+    check_choice("layout", layout, LAYOUTS)
+    names = {"id": id, "time": time, "channels": channels, "labels": labels}
+    reader = _reader(data, names, lengths)
+    found = reader(data, names, lengths=lengths, layout=layout)
+    return found if labels is not None else found[:2]
+
+
+def _reader(data, names, lengths):
+    """Return the function that reads this kind of data."""
+    package, kind = package_type(data)
+    if lengths is not None:
+        return _from_lengths
+    if kind == "LazyFrame":
+        raise TypeError("data must be in memory, got a LazyFrame: call collect first.")
+    if package in {"xarray", "awkward"}:
+        return {"xarray": _from_xarray, "awkward": _from_awkward}[package]
+    if isinstance(data, Mapping):
+        is_named = any(names[role] is not None for role in ("id", "labels"))
+        return _from_table if is_named else _from_members
+    if is_columns(data) and not is_bare_frame(data):
+        return _from_nested if _is_nested(data) else _from_table
+    if package_type(data) in SERIES:
+        return _from_pandas_series if package == "pandas" else _from_series
+    return _from_members if not hasattr(data, "__array__") else _from_array
+
+
+def _refuse(names, roles, what):
+    """Raise if columns are named for data that has none."""
+    for role in roles:
+        if names[role] is not None:
+            raise ValueError(
+                f"{role} must be None for {what}, which has no names, got "
+                f"{names[role]!r}."
+            )
+
+
+def _refuse_layout(layout, what):
+    if layout != "time_first":
+        raise ValueError(f"layout must be 'time_first' for {what}, got {layout!r}.")
+
+
+def _numbered(sequences):
+    return sequences, np.arange(len(sequences)), None
+
+
+def _from_lengths(data, names, *, lengths, layout):
+    """Cut frames that follow each other."""
+    _refuse(names, ("id", "time", "labels"), "frames with lengths")
+    _refuse_layout(layout, "frames with lengths")
+    if is_columns(data):
+        table = open_table(data)
+        frames = matrix(table, channel_names(table, names["channels"], []))
+    else:
+        _refuse(names, ("channels",), "an array")
+        given = np.asanyarray(data)
+        frames = given if given.dtype == np.float64 else numbers(given, "data")
+    if frames.ndim == 1:
+        frames = frames[:, None]
+    counts = np.asarray(lengths)
+    if counts.ndim != 1 or counts.dtype.kind not in "iu" or (counts < 1).any():
+        raise ValueError(f"lengths must be positive integers, got {lengths!r}.")
+    if frames.ndim != 2 or counts.sum() != len(frames):
+        raise ValueError(
+            f"lengths must sum to the {len(frames)} frames of data, which have shape "
+            f"{frames.shape}, got the sum {counts.sum()}."
+        )
+    return _numbered(_checked(np.split(frames, np.cumsum(counts)[:-1])))
+
+
+def _checked(sequences):
+    if holds_symbols(sequences):
+        return symbol_sequences(sequences)
+    return check_sequences(sequences, caller="as_sequences")
+
+
+def _from_table(data, names, *, lengths, layout):  # noqa: ARG001
+    """Read a long table, or a wide one."""
+    _refuse_layout(layout, "a table")
+    table = open_table(data)
+    id_names, time = _roles(table, names)
+    used = [*id_names, *([] if time is None else [time])]
+    if names["labels"] is not None:
+        used.append(names["labels"])
+    columns = [check_column(table, "id", name) for name in id_names]
+    codes, ids = (
+        group_codes(columns, id_names)
+        if columns
+        else (np.zeros(table.n_rows, np.int64), np.arange(1))
+    )
+    if table.n_rows == 0:
+        raise ValueError("data must have at least one row, got none.")
+    labels = None
+    if names["labels"] is not None:
+        labels = check_column(table, "labels", names["labels"])
+    # A table with no column of times and an id per row has one sequence per row.
+    if time is None and (not columns or len(ids) == table.n_rows):
+        values = matrix(table, channel_names(table, names["channels"], used))
+        index = getattr(data, "index", None) if package_type(data)[1] else None
+        rows = np.arange(table.n_rows) if index is None else np.asarray(index)
+        if not columns:
+            warn_of_form(values)
+        return _checked_rows(values), ids if columns else rows, labels
+    raw = None if time is None else check_column(table, "time", time)
+    times = None if raw is None else time_values(raw, time)
+    order = row_order(codes, times, ids, raw, time)
+    values = matrix(table, channel_names(table, names["channels"], used))[order]
+    counts = np.bincount(codes, minlength=len(ids))
+    sequences = _checked(np.split(values, np.cumsum(counts)[:-1]))
+    if labels is not None:
+        labels = group_labels(codes, labels, ids, names["labels"])
+    return sequences, ids, labels
+
+
+def _checked_rows(values):
+    if values.ndim == 1:
+        raise ValueError(
+            "A table of strings must have several rows per sequence; the argument id "
+            "names the columns that tell sequences apart."
+        )
+    return check_sequences(values, caller="as_sequences")
+
+
+def _roles(table, names):
+    """Return the columns of the ids, and the column of the times or None."""
+    ids = names["id"]
+    given = [] if ids is None else [*ids] if isinstance(ids, list | tuple) else [ids]
+    time = names["time"]
+    if len(table.levels) > 1 and not given:
+        if time is None:
+            time = table.levels[-1]
+        given = [level for level in table.levels if level != time]
+    return given, time
+
+
+def _is_nested(data):
+    """Whether the cells of a pandas table are series, as sktime keeps them."""
+    if package_type(data) != ("pandas", "DataFrame") or not data.size:
+        return False
+    return all(np.ndim(cell) == 1 for cell in data.iloc[0])
+
+
+def _from_nested(data, names, *, lengths, layout):  # noqa: ARG001
+    _refuse(names, ("id", "time", "labels"), "a nested table")
+    _refuse_layout(layout, "a nested table")
+    table = open_table(data)
+    columns = [
+        table.column(n) for n in channel_names(table, names["channels"], table.levels)
+    ]
+    sequences = []
+    for i, cells in enumerate(zip(*columns, strict=True)):
+        sizes = sorted({len(cell) for cell in cells})
+        if len(sizes) > 1:
+            raise ValueError(
+                f"The cells of row {i} must have one length, got {sizes}: all channels "
+                "of a sequence are measured at the same times."
+            )
+        sequences.append(np.stack([np.asarray(cell) for cell in cells], axis=1))
+    return _checked(sequences), np.asarray(data.index), None
+
+
+def _from_pandas_series(data, names, *, lengths, layout):
+    """Read a Series: a long table of one column, or one sequence per entry."""
+    if data.index.nlevels > 1:
+        column = "value" if data.name is None else data.name
+        frame = data.to_frame(column)
+        return _from_table(frame, names, lengths=lengths, layout=layout)
+    found = _from_members(
+        dict(enumerate(readable(data))), names, lengths=lengths, layout=layout
+    )
+    return found[0], np.asarray(data.index), None
+
+
+def _from_series(data, names, *, lengths, layout):
+    return _from_members(readable(data), names, lengths=lengths, layout=layout)
+
+
+def _from_members(data, names, *, lengths, layout):  # noqa: ARG001
+    """Read a dict, a list or anything that gives one sequence after the other."""
+    if isinstance(data, str | bytes) or not isinstance(data, Iterable | Sequence):
+        raise TypeError(
+            "data must be a table, an array, a dict or a list of sequences, got "
+            f"{type(data).__name__}."
+        )
+    if isinstance(data, set | frozenset):
+        readable(data, "data")
+    keys, members = (
+        ([*data], [*data.values()]) if isinstance(data, Mapping) else (None, [*data])
+    )
+    if not members:
+        raise ValueError("data must hold at least one sequence, got none.")
+    if any(is_table(member) for member in members):
+        _refuse(names, ("id", "labels"), "a list of tables")
+        members = [_frames(member, names, i) for i, member in enumerate(members)]
+    else:
+        _refuse(names, ("id", "time", "channels", "labels"), "data without columns")
+    if holds_symbols(members):
+        _refuse_layout(layout, "symbols")
+        sequences = symbol_sequences(members)
+    elif is_list_of_sequences(members) or keys is not None:
+        if layout == "channels_first":
+            members = [_turned(x, i) for i, x in enumerate(members)]
+        members = [np.asarray(x) if isinstance(x, tuple) else x for x in members]
+        sequences = _checked(_as_list(members))
+    else:
+        return _from_array(np.asarray(members), names, lengths=None, layout=layout)
+    ids = np.arange(len(sequences)) if keys is None else id_array(keys)
+    return sequences, ids, None
+
+
+def _as_list(members):
+    """Return a list that is read as one sequence per entry, whatever its lengths."""
+    return [np.asarray(x) if _is_flat(x) else x for x in members]
+
+
+def _is_flat(x):
+    is_list = isinstance(x, list | tuple) and len(x) > 0
+    return is_list and all(np.isscalar(value) for value in x)
+
+
+def _turned(x, i):
+    array = np.asanyarray(x)
+    if array.ndim not in {1, 2}:
+        raise ValueError(
+            f"data[{i}] must have shape (n_channels, n_timesteps), got {array.shape}."
+        )
+    return array.T if array.ndim == 2 else array
+
+
+def _frames(member, names, i):
+    """Return the frames of one table, sorted by time."""
+    if not is_table(member):
+        raise ValueError(
+            f"data must hold tables only or no tables, got {type(member).__name__} "
+            f"at {i}."
+        )
+    only = {**names, "id": None, "labels": None}
+    if names["time"] is None:
+        table = open_table(member)
+        return matrix(table, channel_names(table, names["channels"], table.levels))
+    sequences, _, _ = _from_table(member, only, lengths=None, layout="time_first")
+    return sequences[0]
+
+
+def _from_array(data, names, *, lengths, layout):  # noqa: ARG001
+    """Read an array of two or three dimensions, or an array of arrays."""
+    _refuse(names, ("id", "time", "channels", "labels"), "an array")
+    if isinstance(data, np.ndarray) and data.dtype == object and data.ndim == 1:
+        return _from_members([*data], names, lengths=None, layout=layout)
+    array = data if isinstance(data, np.ndarray) else np.asanyarray(data)
+    if array.ndim == 1:
+        raise ValueError(
+            "data must have 2 or 3 axes, got 1. A single univariate sequence is given "
+            "as [data]."
+        )
+    if layout == "channels_first":
+        if array.ndim != 3:
+            raise ValueError(
+                "data must have shape (n_sequences, n_channels, n_timesteps) with "
+                f"layout='channels_first', got {array.shape}. A single recording is "
+                "given as [data]; univariate sequences in rows need no layout."
+            )
+        array = array.transpose(0, 2, 1)
+    elif array.ndim in {2, 3}:
+        warn_of_form(array)
+    sequences = unpadded_rows(array)
+    return _numbered(check_sequences(sequences, caller="as_sequences"))
+
+
+def _from_xarray(data, names, *, lengths, layout):  # noqa: ARG001
+    """Read an array with named dimensions, or variables that share theirs."""
+    _refuse_layout(layout, "an xarray object, whose dimensions have names")
+    if package_type(data)[1] == "Dataset":
+        chosen = names["channels"]
+        if chosen is not None:
+            data = data[[chosen] if isinstance(chosen, str) else [*chosen]]
+        data = data.to_array(dim="variable")
+        names = {**names, "channels": "variable"}
+    dims = _dimensions([*data.dims], names)
+    turned = data.transpose(*(dims[role] for role in dims))
+    values = turned.to_numpy()
+    if "id" not in dims:
+        values = values[None]
+    if "channels" not in dims:
+        values = values[..., None]
+    sequences = check_sequences(values, caller="as_sequences")
+    ids, labels = np.arange(len(sequences)), None
+    if "id" in dims and dims["id"] in data.coords:
+        ids = np.asarray(data.coords[dims["id"]])
+    if names["labels"] is not None:
+        known = [name for name, c in data.coords.items() if [*c.dims] == [dims["id"]]]
+        if names["labels"] not in known:
+            raise ValueError(
+                f"labels must name a coordinate of the sequences, one of "
+                f"{shown(known)}, got {names['labels']!r}."
+            )
+        labels = np.asarray(data.coords[names["labels"]])
+    return sequences, ids, labels
+
+
+def _dimensions(dims, names):
+    """Return which dimension has which role, in the order id, time, channels."""
+    if len(dims) > 3:
+        raise ValueError(
+            f"data must have at most the dimensions of sequences, time and channels, "
+            f"got {dims}."
+        )
+    roles = {role: names[role] for role in ("id", "time", "channels")}
+    for role, name in roles.items():
+        if name is not None and name not in dims:
+            raise ValueError(
+                f"{role} must name a dimension, one of {dims}, got {name!r}."
+            )
+    if roles["time"] is None and "time" in dims and "time" not in roles.values():
+        roles["time"] = "time"
+    order = ["id", "time", "channels"]
+    if len(dims) == 2:
+        # One recording if time comes first, otherwise univariate sequences.
+        is_recording = roles["channels"] is not None or dims[0] == roles["time"]
+        order = order[1:] if roles["id"] is None and is_recording else order[:2]
+    elif len(dims) < 2:
+        order = ["time"]
+    free = [dim for dim in dims if dim not in roles.values()]
+    wanted = [role for role in order if roles[role] is None]
+    if len(free) != len(wanted):
+        raise ValueError(
+            f"id, time and channels must name the dimensions {dims}, got "
+            f"{names['id']!r}, {names['time']!r} and {names['channels']!r}."
+        )
+    roles.update(zip(wanted, free, strict=True))
+    return {role: roles[role] for role in order}
+
+
+def _from_awkward(data, names, *, lengths, layout):  # noqa: ARG001
+    """Read lists of numbers, of rows, or of records."""
+    import awkward as ak
+
+    _refuse(names, ("id", "time", "labels"), "an awkward array")
+    if data.fields:
+        chosen = names["channels"] or data.fields
+        fields = [chosen] if isinstance(chosen, str) else [*chosen]
+        parts = [
+            _from_awkward(
+                data[name], {**names, "channels": None}, lengths=None, layout=layout
+            )[0]
+            for name in fields
+        ]
+        return _numbered([np.hstack(columns) for columns in zip(*parts, strict=True)])
+    _refuse(names, ("channels",), "an awkward array without fields")
+    if data.ndim == 3 and layout == "channels_first":
+        return _from_members(
+            [ak.to_numpy(x) for x in data], names, lengths=None, layout=layout
+        )
+    _refuse_layout(layout, "an awkward array of 2 dimensions")
+    try:
+        counts = ak.to_numpy(ak.num(data, axis=1))
+        frames = ak.to_numpy(ak.flatten(data, axis=1))
+    except ValueError as error:
+        raise ValueError(
+            "data must have the shape (n_sequences, any number of frames[, "
+            f"n_features]), got an awkward array of type {data.type}."
+        ) from error
+    frames = numbers(frames, "data")
+    return _numbered(_checked(np.split(frames, np.cumsum(counts)[:-1])))

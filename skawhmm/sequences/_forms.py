@@ -1,0 +1,294 @@
+"""What kind of container users pass as `X`, and what to write if it is not clear."""
+
+import sys
+import warnings
+from collections.abc import Iterator, Mapping, Sequence, Set
+
+import numpy as np
+from scipy import sparse
+
+# Packages whose objects are known by name, so that none of them has to be imported.
+PACKAGES = ("pandas", "polars", "pyarrow", "xarray", "awkward")
+TABLES = {
+    ("pandas", "DataFrame"),
+    ("polars", "DataFrame"),
+    ("polars", "LazyFrame"),
+    ("pyarrow", "Table"),
+    ("pyarrow", "RecordBatch"),
+}
+SERIES = {
+    ("pandas", "Series"),
+    ("polars", "Series"),
+    ("pyarrow", "Array"),
+    ("pyarrow", "ChunkedArray"),
+}
+OTHERS = {("xarray", "DataArray"), ("xarray", "Dataset"), ("awkward", "Array")}
+
+# Names by which columns of sequences and of times are recognised in a message.
+ID_NAMES = {
+    *("id", "case", "instance", "series", "sequence", "subject", "run", "trial"),
+    *("recording", "session", "patient", "user", "unit", "name", "file", "speaker"),
+}
+TIME_NAMES = {
+    *("time", "t", "timestamp", "date", "datetime", "frame", "step", "tick", "ds"),
+}
+
+# Frames of the stack in these packages are not the caller's.
+OURS = ("skawhmm", "sklearn", "joblib")
+
+# A matrix with at least this many rows, and this many per column, looks like a single
+# recording with time along its rows.
+RECORDING_ROWS = 100
+RECORDING_RATIO = 20
+
+
+def package_type(X):
+    """Return the package and the name of a known container, else two empty strings."""
+    for base in type(X).__mro__:
+        package = base.__module__.split(".")[0]
+        if package in PACKAGES:
+            known = (package, base.__name__)
+            if known in TABLES | SERIES | OTHERS:
+                return known
+    return ("", "")
+
+
+def is_table(X):
+    """Whether X is a table of pandas, polars or pyarrow."""
+    return package_type(X) in TABLES
+
+
+def is_bare_frame(X):
+    """Whether X is a DataFrame without names: a matrix, as scikit-learn passes it."""
+    if package_type(X) != ("pandas", "DataFrame") or X.index.nlevels > 1:
+        return False
+    plain = [*X.columns] == [*range(X.shape[1])]
+    return plain and all(getattr(t, "kind", "O") in "iufb" for t in X.dtypes)
+
+
+def readable(X, name="X"):
+    """Return X as a list or something like an array, else say what to write instead.
+
+    Parameters
+    ----------
+    X : object
+        What was given.
+
+    name : str, default="X"
+        The argument as the caller knows it.
+
+    Returns
+    -------
+    X : list, tuple or object
+        The same, or a list with its entries.
+    """
+    kind = package_type(X)
+    if kind in SERIES:
+        return _entries(X)
+    if kind in TABLES:
+        if is_bare_frame(X):
+            return X
+        raise TypeError(_table_message(X, kind, name))
+    if kind in OTHERS:
+        raise TypeError(
+            f"{name} must be a list of arrays or an array, got an object of {kind[0]} "
+            f"({kind[1]}), whose axes could be read in several ways. Write: "
+            f"{name}, ids = as_sequences({name})."
+        )
+    if sparse.issparse(X):
+        raise TypeError(
+            f"Sparse data was passed for {name}, but dense sequences are required: a "
+            "list of arrays of shape (n_timesteps, n_features). Use "
+            f"{name}.toarray()."
+        )
+    if isinstance(X, Mapping):
+        raise TypeError(_mapping_message(X, name))
+    if isinstance(X, Iterator | Set) or type(X).__name__ in {"dict_values", "map"}:
+        reason = (
+            "which has no order; write: {0} = sorted({0}) or another order"
+            if isinstance(X, Set) and not type(X).__name__.startswith("dict")
+            else "which can be read only once; write: {0} = list({0})"
+        )
+        raise TypeError(
+            f"{name} must be a list of arrays or an array, got a {type(X).__name__}, "
+            f"{reason.format(name)}."
+        )
+    if X is None or np.isscalar(X):
+        shown = "None" if X is None else f"a single {type(X).__name__}"
+        raise TypeError(f"{name} must be a list of sequences, got {shown}.")
+    if isinstance(X, np.ndarray) and X.dtype.names:
+        raise TypeError(
+            f"{name} must be a list of arrays or an array of numbers, got a structured "
+            f"array with the fields {list(X.dtype.names)}. If its rows are frames, "
+            f"write: {name}, ids = as_sequences({name}, id=...), with the name of the "
+            "field that tells sequences apart."
+        )
+    is_other = not isinstance(X, list | tuple) and not hasattr(X, "__array__")
+    if isinstance(X, Sequence) and is_other:
+        return list(X)
+    return X
+
+
+def _entries(X):
+    """Return the entries of a Series whose entries are sequences or texts."""
+    dtype = getattr(X, "dtype", None)
+    if package_type(X)[0] == "pandas":
+        is_numeric = getattr(dtype, "kind", "O") in "iufb"
+        return X.to_numpy() if is_numeric else X.tolist()
+    values = X.to_list() if hasattr(X, "to_list") else X.to_pylist()
+    is_number = [isinstance(value, int | float) for value in values[:1]]
+    return np.asarray(values, float) if any(is_number) else values
+
+
+def _table_message(X, kind, name):
+    if kind[1] == "LazyFrame":
+        return f"{name} must be a list of arrays, got a LazyFrame: call collect first."
+    shape = X.shape if hasattr(X, "shape") else (X.num_rows, X.num_columns)
+    what = f"a table ({kind[0]} {kind[1]} of {shape[0]} rows and {shape[1]} columns)"
+    line = suggested_line(X, name)
+    message = f"{name} must be a list of arrays or an array, got {what}. "
+    if line is None:
+        return (
+            f"{message}If each row is a univariate sequence, write: {name}, ids = "
+            f"as_sequences({name}). If rows are frames, name the column that tells "
+            f"sequences apart: {name}, ids = as_sequences({name}, id=...)."
+        )
+    return (
+        f"{message}Write: {line}. (This reads one row per frame; if each row is a "
+        f"sequence: {name}, ids = as_sequences({name}).)"
+    )
+
+
+def suggested_line(X, name):
+    """Return the call that reads a long table by what its columns are called, or None.
+
+    Parameters
+    ----------
+    X : table
+        Of pandas, polars or pyarrow.
+
+    name : str
+        The argument as the caller knows it.
+
+    Returns
+    -------
+    line : str or None
+        None if no column looks like that of the ids.
+    """
+    if getattr(getattr(X, "index", None), "nlevels", 1) > 1:
+        return f"{name}, ids = as_sequences({name})"
+    names = [*getattr(X, "column_names", X.columns)]
+    lower = [str(column).lower() for column in names]
+    times = [c for c, low in zip(names, lower, strict=True) if low in TIME_NAMES]
+    ids = [
+        column
+        for column, low in zip(names, lower, strict=True)
+        if low in ID_NAMES or low.endswith(("_id", " id"))
+    ]
+    ids += [c for c in names if c not in times and _repeats(X, c)]
+    if not ids:
+        return None
+    time = f", time={times[0]!r}" if times else ""
+    return f"{name}, ids = as_sequences({name}, id={ids[0]!r}{time})"
+
+
+def _repeats(X, column):
+    """Whether a column holds few different names or integers."""
+    values = np.asarray(X[column])
+    if values.ndim != 1 or values.dtype.kind not in "iuOUT" or len(values) < 2:
+        return False
+    try:
+        return len(set(values.tolist())) <= len(values) / 2
+    except TypeError:
+        return False
+
+
+def _mapping_message(X, name):
+    if "data" in X and "target" in X:
+        return f"{name} must be a list of arrays, got a {type(X).__name__}: give .data."
+    return (
+        f"{name} must be a list of arrays or an array, got a {type(X).__name__}. "
+        f"Write: {name}, ids = as_sequences({name}), which returns its values, and its "
+        "keys as ids."
+    )
+
+
+def check_not_lengths(X, y):
+    """Raise if `y` holds hmmlearn's lengths, not one label per sequence.
+
+    Parameters
+    ----------
+    X : object
+        What was given as sequences.
+
+    y : array-like or None
+        What was given as labels.
+    """
+    if y is None or getattr(X, "ndim", 0) != 2:
+        return
+    lengths = np.asarray(y)
+    if lengths.ndim != 1 or lengths.dtype.kind not in "iu":
+        return
+    n_frames = len(X)
+    if len(lengths) < n_frames and lengths.sum() == n_frames and (lengths > 0).all():
+        raise ValueError(
+            f"y must hold one label per sequence, got {len(lengths)} integers that sum "
+            f"to the {n_frames} rows of X, as hmmlearn's lengths do. Write: X, ids = "
+            "as_sequences(X, lengths=y)."
+        )
+
+
+def warn_of_form(X):
+    """Warn if X looks like a recording, or as if its axes were in another order.
+
+    Parameters
+    ----------
+    X : list of ndarray, or array-like of two or three dimensions
+        What `fit` was given, after all checks.
+    """
+    shape = _common_shape(X) if isinstance(X, list | tuple) else _own_shape(X)
+    if len(shape) == 3 and shape[1] < shape[2]:
+        warn_caller(
+            f"X was read as {shape[0]} sequences of {shape[1]} timesteps with "
+            f"{shape[2]} features. If channels come before time, as in aeon and sktime,"
+            ' write: X, ids = as_sequences(X, layout="channels_first").'
+        )
+    elif len(shape) == 2 and shape[0] >= max(
+        RECORDING_ROWS, RECORDING_RATIO * shape[1]
+    ):
+        warn_caller(
+            f"X of shape {shape} was read as {shape[0]} univariate sequences of "
+            f"{shape[1]} timesteps. If it is one recording of {shape[0]} timesteps, "
+            "write [X]; if it holds several, X, ids = as_sequences(X, lengths=...); if "
+            "it was read as you meant it, X[:, :, None] says so."
+        )
+
+
+def _own_shape(X):
+    return tuple(getattr(X, "shape", ()))
+
+
+def _common_shape(X):
+    """Return the shape of a list as an array, an empty one if its entries differ."""
+    shapes = {_own_shape(x) or np.shape(x) for x in X}
+    shape = shapes.pop()
+    is_rows = len(shape) == 1 and not any(hasattr(x, "__array__") for x in X)
+    return (len(X), *shape) if not shapes and (is_rows or len(shape) == 2) else ()
+
+
+def warn_caller(message):
+    """Warn, and point to the line outside this package from which the call came.
+
+    Parameters
+    ----------
+    message : str
+        Text of the warning.
+    """
+    level, frame = 0, sys._getframe()
+    while frame.f_back is not None and _is_ours(frame):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, UserWarning, stacklevel=level + 1)
+
+
+def _is_ours(frame):
+    return str(frame.f_globals.get("__name__", "")).split(".")[0] in OURS

@@ -1,0 +1,104 @@
+import pickle
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from sklearn.base import clone
+
+from skawhmm import NGrams
+
+TEXTS = ["abab", "aaaa", "cab", "b"]
+
+
+def counted(text, order, lag):
+    """Shares of n-grams, one at a time."""
+    last = lag * (order - 1)
+    runs = ["|".join(text[t : t + last + 1 : lag]) for t in range(len(text) - last)]
+    return {run: n / len(runs) for run, n in Counter(runs).items()}
+
+
+@given(
+    texts=st.lists(st.text("abc", min_size=1, max_size=9), min_size=1, max_size=5),
+    order=st.integers(1, 3),
+    lag=st.integers(1, 3),
+)
+def test_entries_are_roots_of_shares(texts, order, lag):
+    grams = NGrams(order, lag)
+    rows = grams.fit_transform(texts).toarray()
+    names = [name.split(",")[0] for name in grams.get_feature_names_out()]
+    for text, row in zip(texts, rows, strict=True):
+        expected = counted(text, order, lag)
+        assert_allclose(row**2, [expected.get(name, 0) for name in names])
+    found = {run for text in texts for run in counted(text, order, lag)}
+    assert sorted(found) == names
+
+
+def test_by_hand():
+    grams = NGrams(2, 2, sparse_output=False).fit(["abab"])
+    assert list(grams.get_feature_names_out()) == ["a|a, 2 apart", "b|b, 2 apart"]
+    # Of the pairs aa, bx and ax only the first is known.
+    assert_allclose(grams.transform(["abaxx"]), [[np.sqrt(1 / 3), 0]])
+
+
+def test_integers_and_strings_say_the_same():
+    codes = [np.array(["abc".index(s) for s in x]) for x in TEXTS]
+    rows = NGrams(2).fit_transform(TEXTS).toarray()
+    assert_array_equal(NGrams(2).fit_transform(codes).toarray(), rows)
+    columns = [x[:, None] for x in codes]
+    assert_array_equal(NGrams(2).fit_transform(columns).toarray(), rows)
+    words = [list(x) for x in TEXTS]
+    assert_array_equal(NGrams(2).fit_transform(words).toarray(), rows)
+
+
+def test_values_not_observed_make_no_pair():
+    x = np.array([0, 1, np.nan, 0, 1])
+    grams = NGrams(2, sparse_output=False).fit([x])
+    assert_array_equal(grams.get_feature_names_out(), ["0|1"])
+    assert_allclose(grams.transform([x]), [[1.0]])
+
+
+def test_the_most_common_are_kept():
+    grams = NGrams(1, max_features=2).fit(["abc", "ab", "b"])
+    assert list(grams.get_feature_names_out()) == ["a", "b"]
+
+
+def test_short_sequences_and_unknown_symbols_are_zero():
+    grams = NGrams(3).fit(TEXTS)
+    assert_array_equal(grams.transform(["a", "ab", "xyz"]).toarray(), 0)
+
+
+def test_sparse_or_not():
+    rows = NGrams(2).fit_transform(TEXTS)
+    assert sparse.issparse(rows)
+    dense = NGrams(2, sparse_output=False).fit_transform(TEXTS)
+    assert isinstance(dense, np.ndarray)
+    assert_array_equal(rows.toarray(), dense)
+
+
+def test_large_alphabets_are_numbered_or_refused():
+    x = np.arange(3000)
+    assert NGrams(5).fit([x, x]).transform([x]).shape == (1, 2996)
+    with pytest.raises(ValueError, match="order must be smaller with 3000 symbols"):
+        NGrams(6).fit([x])
+
+
+def test_clones_and_pickles():
+    grams = NGrams(2, 3).fit(TEXTS)
+    again = pickle.loads(pickle.dumps(grams))
+    assert_array_equal(
+        again.transform(TEXTS).toarray(), grams.transform(TEXTS).toarray()
+    )
+    assert clone(grams).get_params() == grams.get_params()
+
+
+def test_wrong_input():
+    with pytest.raises(TypeError, match="got a single str"):
+        NGrams().fit("abba")
+    with pytest.raises(ValueError, match=r"X\[0\] must hold symbols"):
+        NGrams().fit([np.array([0.5, 1.0])])
+    with pytest.raises(ValueError, match=r"X\[1\] must have at least 1 symbol"):
+        NGrams().fit(["ab", ""])

@@ -1,0 +1,710 @@
+"""Every container that data usually comes in: the right sequences or the right words.
+
+The same three sequences (of 4, 6 and 5 frames and two channels) are put into each
+container, and must come out as they were.
+"""
+
+import datetime
+import warnings
+from collections import deque
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.utils import Bunch
+
+from skawhmm import (
+    Framewise,
+    HMMClassDistance,
+    HMMEmbedding,
+    HMMKMeans,
+    HMMRetriever,
+    HMMTransformer,
+    KNeighborsHMMClassifier,
+    PairwiseHMMDistance,
+    as_sequences,
+)
+
+LENGTHS = [4, 6, 5]
+RUNS = ["walk 1", "run 1", "walk 2"]
+LABELS = ["walk", "run", "walk"]
+
+
+@pytest.fixture
+def sequences():
+    rng = np.random.default_rng(0)
+    return [rng.normal(size=(n, 2)) for n in LENGTHS]
+
+
+def columns(sequences, shuffled=True):
+    """Return a long table as columns, its rows in any order."""
+    frames = np.concatenate(sequences)
+    table = {
+        "run": np.repeat(RUNS, LENGTHS),
+        "t": np.concatenate([np.arange(n) for n in LENGTHS]),
+        "x": frames[:, 0],
+        "y": frames[:, 1],
+        "kind": np.repeat(LABELS, LENGTHS),
+    }
+    order = np.random.default_rng(1).permutation(len(frames))
+    order = order if shuffled else np.arange(len(frames))
+    return {name: column[order] for name, column in table.items()}
+
+
+def check(found, sequences, ids=(0, 1, 2)):
+    """Compare sequences by their ids, and the types with what is promised."""
+    X, names = found[:2]
+    assert isinstance(X, list)
+    assert isinstance(names, np.ndarray)
+    wanted = dict(zip(ids, sequences, strict=True))
+    assert {*names.tolist()} == {*wanted}
+    for x, name in zip(X, names.tolist(), strict=True):
+        assert x.dtype == np.float64
+        assert x.flags.c_contiguous
+        assert_array_equal(x, wanted[name])
+
+
+def pandas_table(sequences, **kw):
+    pandas = pytest.importorskip("pandas")
+    return pandas.DataFrame(columns(sequences, **kw))
+
+
+def polars_table(sequences):
+    return pytest.importorskip("polars").DataFrame(columns(sequences))
+
+
+def arrow_table(sequences):
+    return pytest.importorskip("pyarrow").table(columns(sequences))
+
+
+def structured(sequences):
+    table = columns(sequences)
+    array = np.empty(sum(LENGTHS), [(name, c.dtype) for name, c in table.items()])
+    for name, column in table.items():
+        array[name] = column
+    return array
+
+
+LONG = {"id": "run", "time": "t", "channels": ["x", "y"], "labels": "kind"}
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        columns,
+        pandas_table,
+        polars_table,
+        arrow_table,
+        lambda x: arrow_table(x).combine_chunks().to_batches()[0],
+        structured,
+    ],
+    ids=["dict", "pandas", "polars", "pyarrow", "pyarrow batch", "structured"],
+)
+def test_long_tables(make, sequences):
+    table = make(sequences)
+    X, ids, y = as_sequences(table, **LONG)
+    check((X, ids), sequences, RUNS)
+    assert dict(zip(ids.tolist(), y.tolist(), strict=True)) == dict(
+        zip(RUNS, LABELS, strict=True)
+    )
+
+
+def test_rows_keep_their_order_without_a_time(sequences):
+    table = pandas_table(sequences, shuffled=False)
+    found = as_sequences(table, id="run", channels=["x", "y"])
+    check(found, sequences, RUNS)
+    assert found[1].tolist() == RUNS
+
+
+def test_several_columns_tell_sequences_apart(sequences):
+    table = pandas_table(sequences)
+    table["number"] = table.run.str[-1].astype(int)
+    X, ids = as_sequences(table, id=["kind", "number"], time="t", channels=["x", "y"])
+    check((X, ids), sequences, [("walk", 1), ("run", 1), ("walk", 2)])
+
+
+def test_multi_index(sequences):
+    table = pandas_table(sequences).drop(columns="kind").set_index(["run", "t"])
+    check(as_sequences(table), sequences, RUNS)
+    check(as_sequences(table.rename_axis([None, None])), sequences, RUNS)
+    one = as_sequences(table["x"])
+    check(one, [x[:, :1] for x in sequences], RUNS)
+
+
+def test_an_index_can_be_the_time(sequences):
+    table = pandas_table(sequences).set_index("t")
+    check(as_sequences(table, **LONG), sequences, RUNS)
+
+
+@pytest.mark.parametrize("zone", [None, "Europe/Berlin"])
+def test_dates_order_frames(sequences, zone):
+    pandas = pytest.importorskip("pandas")
+    table = pandas_table(sequences)
+    start = pandas.Timestamp("2024-03-30 22:00", tz=zone)
+    table["t"] = start + pandas.to_timedelta(table["t"], unit="h")
+    check(as_sequences(table, **LONG), sequences, RUNS)
+    if zone is None:
+        table["t"] = table["t"].dt.to_period("h")
+        check(as_sequences(table, **LONG), sequences, RUNS)
+
+
+def test_dates_of_python_order_frames(sequences):
+    table = columns(sequences)
+    start = datetime.datetime(2024, 1, 1, tzinfo=datetime.UTC).replace(tzinfo=None)
+    dates = [start + datetime.timedelta(days=int(t)) for t in table["t"]]
+    table["t"] = np.array(dates, dtype=object)
+    check(as_sequences(table, **LONG), sequences, RUNS)
+
+
+def test_nullable_columns_have_nan(sequences):
+    pandas = pytest.importorskip("pandas")
+    table = pandas_table(sequences, shuffled=False)
+    table["x"] = table["x"].round().astype("Int64")
+    table.loc[2, "x"] = pandas.NA
+    X, _ = as_sequences(table, id="run", time="t", channels=["x", "y"])
+    assert np.isnan(X[0][2, 0])
+    assert np.isnan(np.concatenate(X)).sum() == 1
+
+
+def test_single_recording_in_a_table(sequences):
+    table = pandas_table(sequences).query("run == 'run 1'")
+    found = as_sequences(table, time="t", channels=["x", "y"])
+    check(found, sequences[1:2], (0,))
+
+
+@pytest.mark.parametrize("package", ["pandas", "polars"])
+def test_wide_tables(package):
+    module = pytest.importorskip(package)
+    rows = np.arange(12.0).reshape(3, 4)
+    rows[1, 3] = np.nan
+    table = module.DataFrame({f"t{k}": rows[:, k] for k in range(4)})
+    found = as_sequences(table)
+    wanted = [rows[0][:, None], rows[1][:3, None], rows[2][:, None]]
+    check(found, wanted)
+    named = module.DataFrame({"who": RUNS, **{f"t{k}": rows[:, k] for k in range(4)}})
+    check(as_sequences(named, id="who"), wanted, RUNS)
+    X, ids, y = as_sequences(named, labels="who")
+    check((X, ids), wanted)
+    assert y.tolist() == RUNS
+
+
+def test_index_of_a_wide_table_names_sequences():
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame(np.arange(6.0).reshape(2, 3), index=["a", "b"])
+    table.columns = list("xyz")
+    check(as_sequences(table), [[[0], [1], [2]], [[3], [4], [5]]], ["a", "b"])
+
+
+def test_symbols_in_a_table():
+    table = {"id": [1, 1, 2, 2, 2], "base": list("ACGTA")}
+    X, ids = as_sequences(table, id="id")
+    assert ["".join(x) for x in X] == ["AC", "GTA"]
+    assert ids.tolist() == [1, 2]
+    assert len(HMMTransformer(1, emission="categorical").fit_transform(X)) == 2
+
+
+def test_lengths(sequences):
+    frames = np.concatenate(sequences)
+    check(as_sequences(frames, lengths=LENGTHS), sequences)
+    check(as_sequences(frames.tolist(), lengths=LENGTHS), sequences)
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame(frames, columns=["x", "y"])
+    check(as_sequences(table, lengths=LENGTHS), sequences)
+
+
+def padded(sequences):
+    cube = np.full((3, 6, 2), np.nan)
+    for row, x in zip(cube, sequences, strict=True):
+        row[: len(x)] = x
+    return cube
+
+
+def test_arrays(sequences):
+    cube = padded(sequences)
+    check(as_sequences(cube), sequences)
+    check(as_sequences(np.ma.masked_invalid(cube)), sequences)
+    check(
+        as_sequences(cube.astype(np.float32).astype(object)),
+        [x.astype(np.float32) for x in sequences],
+    )
+    turned = cube.transpose(0, 2, 1)
+    check(as_sequences(turned, layout="channels_first"), sequences)
+    rows = cube[:, :, 0]
+    check(as_sequences(rows), [x[:, :1] for x in sequences])
+    ragged = np.empty(3, object)
+    ragged[:] = sequences
+    check(as_sequences(ragged), sequences)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        list,
+        tuple,
+        deque,
+        iter,
+        lambda X: (x for x in X),
+        lambda X: map(np.asarray, X),
+        lambda X: [x.tolist() for x in X],
+        lambda X: [np.ma.masked_array(x) for x in X],
+        lambda X: dict(enumerate(X)).values(),
+    ],
+    ids=[
+        "list",
+        "tuple",
+        "deque",
+        "iterator",
+        "generator",
+        "map",
+        "lists",
+        "masked",
+        "values",
+    ],
+)
+def test_collections(make, sequences):
+    check(as_sequences(make(sequences)), sequences)
+
+
+def test_dicts(sequences):
+    check(as_sequences(dict(zip(RUNS, sequences, strict=True))), sequences, RUNS)
+    ragged = {"a": [1.0, 2.0], "b": [3.0, 4.0]}
+    check(as_sequences(ragged), [[[1], [2]], [[3], [4]]], ["a", "b"])
+    keyed = {("s", 1): sequences[0], ("s", 2): sequences[1]}
+    check(as_sequences(keyed), sequences[:2], [("s", 1), ("s", 2)])
+
+
+def test_series_of_arrays(sequences):
+    pandas = pytest.importorskip("pandas")
+    series = pandas.Series(sequences, index=RUNS)
+    check(as_sequences(series), sequences, RUNS)
+    polars = pytest.importorskip("polars")
+    check(as_sequences(polars.Series([x.tolist() for x in sequences])), sequences)
+
+
+def test_tables_in_lists_and_dicts(sequences):
+    pandas = pytest.importorskip("pandas")
+    tables = [
+        pandas.DataFrame({"t": np.arange(len(x)), "x": x[:, 0], "y": x[:, 1]})
+        for x in sequences
+    ]
+    tables[1] = tables[1].sample(frac=1, random_state=0)
+    check(as_sequences(tables, time="t"), sequences)
+    keyed = dict(zip(RUNS, tables, strict=True))
+    check(as_sequences(keyed, time="t", channels=["x", "y"]), sequences, RUNS)
+
+
+def test_xarray(sequences):
+    xarray = pytest.importorskip("xarray")
+    cube = padded(sequences)
+    named = xarray.DataArray(cube, dims=("run", "time", "sensor"))
+    check(as_sequences(named), sequences)
+    turned = named.transpose("sensor", "time", "run").assign_coords(
+        run=RUNS, kind=("run", LABELS)
+    )
+    X, ids, y = as_sequences(turned, id="run", channels="sensor", labels="kind")
+    check((X, ids), sequences, RUNS)
+    assert y.tolist() == LABELS
+    one = [x[:, :1] for x in sequences]
+    check(as_sequences(named[:, :, 0]), one)
+    check(as_sequences(named[1]), sequences[1:2], (0,))
+    data = xarray.Dataset({"x": named[:, :, 0], "y": named[:, :, 1]})
+    check(as_sequences(data, time="time"), sequences)
+    check(as_sequences(data, time="time", channels="x"), one)
+
+
+def test_awkward(sequences):
+    awkward = pytest.importorskip("awkward")
+    check(
+        as_sequences(awkward.Array([x[:, 0] for x in sequences])),
+        [x[:, :1] for x in sequences],
+    )
+    check(as_sequences(awkward.Array([x.tolist() for x in sequences])), sequences)
+    records = awkward.zip(
+        {
+            name: awkward.Array([x[:, k] for x in sequences])
+            for k, name in enumerate("xy")
+        }
+    )
+    check(as_sequences(records), sequences)
+    check(as_sequences(records, channels=["y", "x"]), [x[:, ::-1] for x in sequences])
+    gaps, _ = as_sequences(awkward.Array([[1.0, None], [2.0]]))
+    assert_array_equal(gaps[0], [[1], [np.nan]])
+
+
+def test_memory_maps_are_not_copied(sequences, tmp_path):
+    np.save(tmp_path / "frames.npy", np.concatenate(sequences))
+    frames = np.load(tmp_path / "frames.npy", mmap_mode="r")
+    X, ids = as_sequences(frames, lengths=LENGTHS)
+    check((X, ids), sequences)
+    assert all(np.shares_memory(x, frames) for x in X)
+    np.save(tmp_path / "cube.npy", padded(sequences))
+    check(as_sequences(np.load(tmp_path / "cube.npy", mmap_mode="r")), sequences)
+
+
+def test_sktime_containers(sequences):
+    convert = pytest.importorskip("sktime.datatypes").convert
+    equal = np.stack([x[:4].T for x in sequences])
+    cut = [x[:4] for x in sequences]
+    check(as_sequences(equal, layout="channels_first"), cut)
+    for kind in ("pd-multiindex", "nested_univ", "df-list"):
+        check(as_sequences(convert(equal, "numpy3D", kind, "Panel")), cut)
+    frames = convert(equal, "numpy3D", "df-list", "Panel")
+    frames[1] = frames[1][:3]
+    uneven = [cut[0], cut[1][:3], cut[2]]
+    for kind in ("pd-multiindex", "nested_univ", "df-list"):
+        check(as_sequences(convert(frames, "df-list", kind, "Panel")), uneven)
+
+
+def test_aeon_containers():
+    datasets = pytest.importorskip("aeon.datasets", exc_type=ImportError)
+    cube, _ = datasets.load_basic_motions(split="train")
+    X, _ = as_sequences(cube, layout="channels_first")
+    assert_array_equal(X[3], cube[3].T)
+    cases, _ = datasets.load_japanese_vowels(split="train")
+    X, _ = as_sequences(cases, layout="channels_first")
+    assert {x.shape[1] for x in X} == {12}
+    assert_array_equal(X[7], cases[7].T)
+
+
+def test_tslearn_containers(sequences):
+    utils = pytest.importorskip("tslearn.utils", exc_type=ImportError)
+    check(as_sequences(utils.to_time_series_dataset(sequences)), sequences)
+
+
+def test_many_sequences_in_a_table_are_read_at_once():
+    n, length = 20_000, 5
+    table = {
+        "id": np.repeat(np.arange(n), length),
+        "t": np.tile(np.arange(length), n),
+        "v": np.arange(n * length, dtype=float),
+    }
+    order = np.random.default_rng(0).permutation(n * length)
+    X, ids = as_sequences({k: v[order] for k, v in table.items()}, id="id", time="t")
+    assert len(X) == n
+    place = int(np.flatnonzero(ids == 123)[0])
+    assert_array_equal(X[place][:, 0], np.arange(5.0) + 123 * length)
+
+
+def test_gaps_and_repeated_times_are_reported(sequences):
+    table = pandas_table(sequences, shuffled=False)
+    holes = table[~((table.run == "run 1") & table.t.isin([2, 3]))]
+    with pytest.warns(UserWarning, match=r"1 of 3 .*'run 1', goes from 1 to 4"):
+        X, ids = as_sequences(holes, **LONG)[:2]
+    assert len(X[ids.tolist().index("run 1")]) == 4
+    twice = table.iloc[[0, 1, 2, 2, 3, *range(4, 15)]]
+    with pytest.raises(ValueError, match=r"got 2 twice in sequence 'walk 1'.*id names"):
+        as_sequences(twice, **LONG)
+    with pytest.raises(ValueError, match=r"got 0 twice in sequence 0"):
+        as_sequences(table, time="t", channels=["x", "y"])
+
+
+def test_sequences_of_several_rates_have_no_gaps():
+    table = {"id": [0] * 4 + [1] * 4, "t": [0, 1, 2, 3, 0, 10, 20, 30.0]}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        as_sequences({**table, "v": np.arange(8.0)}, id="id", time="t")
+
+
+@pytest.mark.parametrize(
+    ("change", "arguments", "message"),
+    [
+        ({}, {"id": "who"}, r"id must name a column, one of \['run', 't', .*'who'"),
+        ({}, {"id": "run", "time": "when"}, "time must name a column"),
+        ({}, {"id": "run", "channels": ["z"]}, "channels must name a column"),
+        ({}, {"id": "run", "channels": []}, "at least one column"),
+        ({}, {"id": "run", "labels": "who"}, "labels must name a column"),
+        ({}, {"id": "run", "labels": "t", "channels": "x"}, "one label per sequence"),
+        ({}, {"id": "run", "time": "t"}, r"'kind' must hold numbers.*\['x', 'y'\]"),
+        ({}, {"id": "run", "time": "kind"}, "'kind' must hold numbers or dates"),
+        ({"x": None}, {"id": "run", "time": "x"}, "'x' must hold a time in every row"),
+        ({"run": None}, {"id": "run", "time": "t"}, "must have a value in every row"),
+        ({}, {"id": "run", "layout": "channels_first"}, "layout must be 'time_first'"),
+        ({}, {"lengths": LENGTHS, "id": "run"}, "id must be None for frames"),
+    ],
+)
+def test_errors_of_tables(change, arguments, message, sequences):
+    table = pandas_table(sequences, shuffled=False)
+    for name, value in change.items():
+        table.loc[3, name] = value
+    with pytest.raises(ValueError, match=message):
+        as_sequences(table, **arguments)
+
+
+@pytest.mark.parametrize(
+    ("data", "arguments", "error", "message"),
+    [
+        (3.0, {}, TypeError, "got float"),
+        ("abc", {}, TypeError, "got str"),
+        (None, {}, TypeError, "got NoneType"),
+        ([], {}, ValueError, "at least one sequence"),
+        ({}, {}, ValueError, "at least one sequence"),
+        ({1, 2}, {}, TypeError, "no order"),
+        (np.ones(4), {}, ValueError, r"got 1\..*\[data\]"),
+        (np.ones((4, 2)), {"lengths": [2, 1]}, ValueError, "4 frames.*the sum 3"),
+        (np.ones((4, 2)), {"lengths": [2.0, 2.0]}, ValueError, "positive integers"),
+        (np.ones((4, 2)), {"lengths": [4, 0]}, ValueError, "positive integers"),
+        (np.ones((4, 2)), {"id": "run"}, ValueError, "id must be None for an array"),
+        (np.ones((4, 2)), {"layout": "channels_first"}, ValueError, r"got \(4, 2\)"),
+        (np.ones((4, 2)), {"layout": "first"}, ValueError, "layout must be one of"),
+        ([np.ones((3, 2))], {"time": "t"}, ValueError, "time must be None"),
+        ({"a": [1], "b": [1, 2]}, {"id": "a"}, ValueError, "one length"),
+    ],
+)
+def test_errors_of_other_data(data, arguments, error, message):
+    with pytest.raises(error, match=message):
+        as_sequences(data, **arguments)
+
+
+def frame(**kw):
+    return pytest.importorskip("pandas").DataFrame(kw)
+
+
+LONG_FRAME = {"subject": [1, 1, 2, 2], "time": [0, 1, 0, 1], "v": [0.5, 1, 2, 3]}
+REFUSED = {
+    "pandas": (
+        lambda: frame(**LONG_FRAME),
+        TypeError,
+        r"of 4 rows and 3 columns.*as_sequences\(X, id='subject', time='time'\)",
+    ),
+    "pandas index": (
+        lambda: frame(**LONG_FRAME).set_index(["subject", "time"]),
+        TypeError,
+        r"X, ids = as_sequences\(X\)",
+    ),
+    "pandas wide": (
+        lambda: frame(a=[0.5, 1], b=[1.5, 2]),
+        TypeError,
+        r"univariate.*X, ids = as_sequences\(X\)",
+    ),
+    "polars": (
+        lambda: pytest.importorskip("polars").DataFrame(LONG_FRAME),
+        TypeError,
+        r"as_sequences\(X, id='subject', time='time'\)",
+    ),
+    "polars lazy": (
+        lambda: pytest.importorskip("polars").DataFrame(LONG_FRAME).lazy(),
+        TypeError,
+        "call collect",
+    ),
+    "pyarrow": (
+        lambda: pytest.importorskip("pyarrow").table(LONG_FRAME),
+        TypeError,
+        r"as_sequences\(X, id='subject', time='time'\)",
+    ),
+    "xarray": (
+        lambda: pytest.importorskip("xarray").DataArray(np.ones((3, 4, 2))),
+        TypeError,
+        r"as_sequences\(X\)",
+    ),
+    "awkward": (
+        lambda: pytest.importorskip("awkward").Array([[1.0, 2], [3]]),
+        TypeError,
+        r"as_sequences\(X\)",
+    ),
+    "dict": (lambda: {"a": np.ones(3)}, TypeError, "keys as ids"),
+    "bunch": (lambda: Bunch(data=[1], target=[1]), TypeError, "give .data"),
+    "generator": (lambda: (x for x in [np.ones(3)]), TypeError, r"list\(X\)"),
+    "iterator": (lambda: iter([np.ones(3)]), TypeError, r"list\(X\)"),
+    "set": (lambda: {(1.0, 2.0)}, TypeError, "no order"),
+    "None": (lambda: None, TypeError, "got None"),
+    "number": (lambda: 3.5, TypeError, "a single float"),
+    "text": (lambda: "abc", TypeError, "a single str"),
+    "numbers": (lambda: [1.0, 2.0], ValueError, r"Write \[X\]"),
+    "one sequence": (lambda: np.ones(4), ValueError, r"1D.*\[X\]"),
+    "structured": (
+        lambda: np.zeros(4, [("id", int), ("v", float)]),
+        TypeError,
+        r"fields \['id', 'v'\]",
+    ),
+    "dates": (lambda: np.zeros((3, 4), "M8[s]"), ValueError, "X must.*got dates"),
+    "list of dates": (lambda: [np.zeros(4, "M8[s]")], ValueError, r"X\[0\].*dates"),
+    "objects of dates": (
+        lambda: [np.array([datetime.date(2020, 1, 1)] * 3, object)],
+        ValueError,
+        r"X\[0\] must hold numbers, got dates",
+    ),
+    "durations": (lambda: [np.zeros(4, "m8[s]")], ValueError, "got durations"),
+    "complex": (lambda: [np.ones(4) * 1j], ValueError, r"X\[0\].*complex"),
+    "complex matrix": (lambda: np.ones((3, 4)) * 1j, ValueError, "Complex data"),
+    "strings": (lambda: np.array([["1", "2"]] * 3), ValueError, "got strings"),
+    "strings among numbers": (lambda: [[1, "a"], [2, 3]], ValueError, "such as 'a'"),
+    "a string in a sequence": (
+        lambda: [[[1.0], ["a"]], [[2.0], [3.0]]],
+        ValueError,
+        r"X\[0\].*such as 'a'.*categorical",
+    ),
+    "ragged rows": (
+        lambda: [[[1, 2], [3]], [[4, 5]]],
+        ValueError,
+        r"X\[0\].*rows of different sizes \[1, 2\]",
+    ),
+    "dict inside": (lambda: [{"a": 1.0}], TypeError, r"X\[0\].*got a dict"),
+    "None inside": (lambda: [np.ones(3), None], TypeError, r"X\[1\].*NoneType"),
+    "generator inside": (lambda: [(x for x in "ab")], TypeError, "got a generator"),
+    "objects": (lambda: np.array([[1, {}]] * 3, object), TypeError, "numbers only"),
+    "objects in a list": (
+        lambda: [np.array([[1, {}]], object)],
+        ValueError,
+        r"X\[0\] must hold numbers, got an object of type dict",
+    ),
+    "table inside": (
+        lambda: [frame(a=[1, 2], b=["u", "v"])],
+        ValueError,
+        "'b' must hold numbers",
+    ),
+    "channels first": (
+        lambda: [np.ones((2, 9)), np.ones((2, 7))],
+        ValueError,
+        "All have 2 rows.*channels_first",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+@pytest.mark.parametrize(
+    "estimator",
+    [HMMTransformer(1), Framewise(), PairwiseHMMDistance()],
+    ids=lambda estimator: type(estimator).__name__,
+)
+def test_estimators_refuse_in_plain_words(estimator, name):
+    make, error, message = REFUSED[name]
+    with pytest.raises(error, match=message) as caught:
+        estimator.fit(make())
+    # None of these is the text of NumPy.
+    for words in ("inhomogeneous", "setting an array", "could not convert", "ufunc"):
+        assert words not in str(caught.value)
+
+
+READ = {
+    "lists of numbers": [[0.0, 1.0, 4.0], [2.0, 3.0]],
+    "tuples": ((0.0, 1.0, 4.0), (2.0, 3.0)),
+    "columns": [[[0.0], [1.0], [4.0]], [[2.0], [3.0]]],
+    "deque": deque([[0.0, 1.0, 4.0], [2.0, 3.0]]),
+    "masked": np.ma.masked_array([[0.0, 1, 4], [2, 3, 99]], [[0, 0, 0], [0, 0, 1]]),
+    "masked list": [np.ma.masked_array([0.0, 1, 4]), [2, 3]],
+    "padded": np.array([[0.0, 1, 4], [2, 3, np.nan]]),
+    "objects": np.array([[0, 1, 4], [2, 3, None]], object),
+}
+
+
+@pytest.mark.parametrize("name", READ)
+def test_estimators_read(name):
+    models = HMMTransformer(1).fit_transform(READ[name])
+    assert_allclose(models.means.ravel(), [5 / 3, 2.5])
+    assert models.info["n_timesteps"].tolist() == [3, 2]
+    changed = Framewise().fit(READ[name]).transform(READ[name])
+    assert len(changed) == 2
+
+
+def test_estimators_read_series(sequences):
+    pandas, polars = map(pytest.importorskip, ("pandas", "polars"))
+    wanted = HMMTransformer(2, random_state=0).fit_transform(sequences)
+    nested = [x.tolist() for x in sequences]
+    for X in (pandas.Series(sequences), polars.Series(nested)):
+        assert HMMTransformer(2, random_state=0).fit_transform(X) == wanted
+    texts = pandas.Series(["abab", "aaab"])
+    hmm = HMMTransformer(1, emission="categorical")
+    assert hmm.fit_transform(texts) == hmm.fit_transform(texts.tolist())
+    knn = KNeighborsHMMClassifier(1, hmm=hmm).fit(texts, [0, 1])
+    assert knn.predict(texts).tolist() == [0, 1]
+
+
+def test_masked_values_inside_are_missing(rng):
+    x = rng.normal(size=(20, 2))
+    mask = rng.random(x.shape) < 0.2
+    hidden = np.ma.masked_array(np.where(mask, 1e6, x), mask)
+    gaps = np.where(mask, np.nan, x)
+    hmm = HMMTransformer(2, random_state=0)
+    assert hmm.fit_transform([hidden]) == hmm.fit_transform([gaps])
+
+
+def test_a_frame_without_names_is_a_matrix(rng):
+    # scikit-learn's own checks pass such frames.
+    pandas = pytest.importorskip("pandas")
+    X = rng.normal(size=(5, 6))
+    hmm = HMMTransformer(1)
+    assert hmm.fit_transform(pandas.DataFrame(X)) == hmm.fit_transform(X)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        HMMTransformer(1),
+        Framewise(),
+        HMMEmbedding(1),
+        PairwiseHMMDistance(),
+        HMMRetriever(),
+        HMMKMeans(2),
+        HMMClassDistance(),
+        KNeighborsHMMClassifier(),
+    ],
+    ids=lambda estimator: type(estimator).__name__,
+)
+def test_lengths_are_no_labels(estimator, rng):
+    frames = rng.normal(size=(90, 3))
+    with pytest.raises(ValueError, match=r"hmmlearn's lengths.*lengths=y"):
+        estimator.fit(frames, [50, 40])
+    with pytest.raises(ValueError, match=r"hmmlearn's lengths"):
+        estimator.fit(frames, np.array([30, 30, 30]))
+
+
+def test_labels_whose_sum_is_their_number_are_labels(rng):
+    X = rng.normal(size=(6, 8))
+    KNeighborsHMMClassifier(1).fit(X, [0, 2, 0, 2, 0, 2])
+
+
+@pytest.mark.parametrize(
+    ("X", "message"),
+    [
+        (np.ones((5, 3, 50)), r"5 sequences of 3 timesteps with 50.*channels_first"),
+        ([np.ones((3, 50))] * 2, r"2 sequences of 3 timesteps with 50"),
+        (np.arange(1500.0).reshape(500, 3), r"500 univariate.*write \[X\]"),
+        ([[0.0, 1.0, 2.0]] * 500, r"500 univariate"),
+    ],
+    ids=["cube", "list", "recording", "nested recording"],
+)
+def test_doubtful_forms_are_named(X, message):
+    with pytest.warns(UserWarning, match=message) as caught:
+        Framewise().fit(X)
+    # The warning points to the caller's line, so that it is shown once.
+    assert caught[0].filename == __file__
+
+
+def test_clear_forms_are_silent(rng):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Framewise().fit(rng.normal(size=(500, 3, 1)))
+        Framewise().fit(rng.normal(size=(60, 24)))
+        Framewise().fit([rng.normal(size=(500, 3))])
+        Framewise().fit([rng.normal(size=(n, 12)) for n in (7, 11)])
+        step = Framewise().fit([rng.normal(size=(30, 12))])
+        # Later input has the channels of the first, so its axes are known.
+        step.transform([rng.normal(size=(7, 12))])
+
+
+@pytest.mark.parametrize("form", ["list", "cube", "rows", "objects", "single"])
+def test_input_is_not_changed(form, rng):
+    cube = rng.normal(size=(6, 9, 3)) * [1e-5, 1, 1e5]
+    cube[..., 1] = 2.0
+    cube[rng.random(cube.shape) < 0.1] = np.nan
+    X = {
+        "list": [*cube],
+        "cube": cube,
+        "rows": cube[:, :, 0].copy(),
+        "objects": cube.astype(object),
+        "single": cube.astype(np.float32),
+    }[form]
+    parts = X if isinstance(X, list) else [X]
+    before = [part.copy() for part in parts]
+    y = [0, 1] * 3
+    for estimator in (
+        HMMTransformer(2),
+        HMMTransformer(2, prior="pooled"),
+        Framewise(),
+        HMMEmbedding(2, random_state=0),
+        KNeighborsHMMClassifier(1),
+    ):
+        estimator.fit(X, y)
+        getattr(estimator, "transform", getattr(estimator, "predict", None))(X)
+        for part, kept in zip(parts, before, strict=True):
+            assert_array_equal(part.astype(float), kept.astype(float))
