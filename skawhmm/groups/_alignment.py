@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from skawhmm._base import ModelsMixin, reference_distances
+from skawhmm.cluster._averaging import trimmed
 from skawhmm.cluster._barycenter import hmm_barycenter
 from skawhmm.distances._components import carried_chains
 from skawhmm.models._batch import HMMBatch
@@ -365,7 +366,9 @@ class HMMAligner(ModelsMixin, TransformerMixin, BaseEstimator):
         )
         # Equal models have sums that differ by rounding; the first of them is taken.
         totals = np.where(usable, distances.sum(axis=1), np.inf)
-        return models[int(np.argmin(totals))]._bare()
+        medoid = models[int(np.argmin(totals))]._bare()
+        padded = medoid.n_components[0] < medoid.transmats.shape[1]
+        return trimmed(medoid) if padded else medoid
 
     def _aligned(self, models):
         check_same_features(self.reference_, models, ("reference", "X"))

@@ -152,6 +152,8 @@ def test_references(make_batch):
     assert aligner.reference_ == center
     medoid = HMMAligner("medoid", n_components=4).fit(models).reference_
     assert medoid == models[4]
+    smaller = HMMAligner("medoid", n_components=2).fit(models).reference_
+    assert smaller.means.shape == (1, 2, 2)
     with pytest.raises(ValueError, match="n_components must be the number of states"):
         HMMAligner("medoid", n_components=7).fit(models)
     with pytest.raises(ValueError, match="reference must hold one model, got 6"):
