@@ -9,6 +9,9 @@ definition, with `scipy.linalg.sqrtm`. "all, kept": the loop keeps the roots of
 covariances and the costs within a model from pair to pair, as skawhmm does. The
 difference is the largest one between the two results.
 
+The last table has what JAW, and MAW with Hellinger rows, cost per pair as multiples of
+MAW. All are computed in turns, and the fastest turn of each counts.
+
 Run: python benchmarks/bench_maw.py [--jobs N]
 """
 
@@ -21,9 +24,12 @@ import ot
 from common import make_models, timed
 from scipy.linalg import sqrtm
 
-from skawhmm import MAW, pairwise_hmm_components
+from skawhmm import JAW, MAW, pairwise_hmm_components
 
 SECONDS = 1.5
+
+# Turns of the distances that are compared with MAW.
+TURNS = 15
 
 
 def loop_components(a, b, cost, within_a, within_b):
@@ -129,6 +135,29 @@ def timed_batch(models, n_jobs):
     return seconds / n_pairs, result
 
 
+def print_kin(shapes, n_jobs):
+    """Print what the distances with other steps or rows cost in times of MAW."""
+    kin = {"JAW": JAW(), "Hellinger": MAW(rows="hellinger")}
+    print()
+    print("  M   d  type   MAW us/pair" + "".join(f"  {name}/MAW" for name in kin))
+    for n_components, n_features, kind, n_models in shapes:
+        models = make_models(n_models, n_components, n_features, kind)
+        seconds = dict.fromkeys(["MAW", *kin], np.inf)
+        for _ in range(TURNS):
+            for name, metric in {"MAW": MAW(), **kin}.items():
+                spent, _ = timed(
+                    pairwise_hmm_components, models, metric=metric, n_jobs=n_jobs
+                )
+                seconds[name] = min(seconds[name], spent)
+        n_pairs = n_models * (n_models + 1) / 2
+        ratios = [seconds[name] / seconds["MAW"] for name in kin]
+        print(
+            f"{n_components:3d} {n_features:3d}  {kind}  "
+            f"{seconds['MAW'] / n_pairs * 1e6:12.2f}"
+            f"  {ratios[0]:7.2f}  {ratios[1]:13.2f}"
+        )
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--jobs", type=int, default=2)
@@ -162,6 +191,8 @@ def main():
             f"  {fast * 1e6:15.2f}  {slow / fast:6.0f}"
             f"  {np.abs(actual - expected).max():10.1e}"
         )
+    shapes = [(2, 39, "diag", 400), (3, 39, "diag", 400), (8, 12, "diag", 200)]
+    print_kin([*shapes, (8, 8, "full", 120), (16, 12, "diag", 100)], n_jobs)
 
 
 if __name__ == "__main__":

@@ -42,9 +42,10 @@ apart by them. Further members are optional, and each makes more possible:
     (n_pairs, n_components, n_components), for `register_states` (which asks for
     `components` as well) and the explorer.
 
-``p``, ``marginal_share``, ``transition_share``
+``p``, ``marginal_share``, ``transition_share``, ``steps``, ``rows``
     A lower bound, for searches that skip models. Let R and D be the marginal and the
-    transition component of `MAW` of order `p`, both under its optimal registration.
+    transition component of `MAW` of order `p`, both under its optimal registration, D
+    with the `steps` and `rows` of the distance (by default those of `MAW`).
     The distance of two models with Gaussian states promises to be at least
     ``marginal_share * R + transition_share * D``. The search is used if `p` is at least
     1, `marginal_share` is positive and all features are observed. It also needs
