@@ -33,6 +33,12 @@ from skawhmm.groups._effects import StateEffects, state_effects
 from skawhmm.groups._results import GroupTestResult
 from skawhmm.groups._tables import state_table, transition_table
 from skawhmm.groups._tests import hmm_group_test
+from skawhmm.groups._uncertainty import (
+    DistanceInterval,
+    StabilityCurve,
+    distance_interval,
+    stability_curve,
+)
 from skawhmm.models._batch import HMMBatch
 from skawhmm.neighbors._cv import KNeighborsHMMClassifierCV
 from skawhmm.neighbors._dynamics import dynamics_gain
@@ -50,10 +56,14 @@ from skawhmm.neighbors._scores import (
 )
 from skawhmm.plot._curves import AlphaCurveDisplay, RetrievalDisplay
 from skawhmm.plot._dynamics import DynamicsGainDisplay
+from skawhmm.plot._effects import EffectsDisplay, TransitionGraphDisplay
 from skawhmm.plot._explanation import ExplanationDisplay
+from skawhmm.plot._group_test import GroupTestDisplay
 from skawhmm.plot._map import HMMMapDisplay
 from skawhmm.plot._matrix import DistanceMatrixDisplay
 from skawhmm.plot._registration import RegistrationDisplay
+from skawhmm.plot._states import StateSummaryDisplay
+from skawhmm.plot._uncertainty import DistanceIntervalDisplay, StabilityDisplay
 from skawhmm.sequences._containers import as_sequences
 from skawhmm.sequences._mfcc import mfcc
 from skawhmm.sequences._preprocessing import Deltas, Framewise, TimeChannel
@@ -70,11 +80,15 @@ __all__ = [
     "AlphaCurveDisplay",
     "AlphaMixer",
     "Deltas",
+    "DistanceInterval",
+    "DistanceIntervalDisplay",
     "DistanceMatrixDisplay",
     "DynamicsGainDisplay",
+    "EffectsDisplay",
     "Explanation",
     "ExplanationDisplay",
     "Framewise",
+    "GroupTestDisplay",
     "GroupTestResult",
     "HMMAligner",
     "HMMBatch",
@@ -96,11 +110,16 @@ __all__ = [
     "PairwiseHMMDistance",
     "RegistrationDisplay",
     "RetrievalDisplay",
+    "StabilityCurve",
+    "StabilityDisplay",
     "StateEffects",
+    "StateSummaryDisplay",
     "TimeChannel",
     "TransitionCoupling",
+    "TransitionGraphDisplay",
     "as_sequences",
     "average_precision",
+    "distance_interval",
     "dynamics_gain",
     "hmm_barycenter",
     "hmm_distance",
@@ -117,6 +136,7 @@ __all__ = [
     "retrieval_auc",
     "retrieval_curve",
     "show_versions",
+    "stability_curve",
     "state_effects",
     "state_table",
     "transition_table",

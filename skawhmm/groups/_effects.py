@@ -84,7 +84,8 @@ class StateEffects:
     See Also
     --------
     state_effects : The computation.
-    hmm_group_test : Whether groups differ at all.
+    EffectsDisplay : A forest plot.
+    TransitionGraphDisplay : The transitions as a graph.
 
     Examples
     --------

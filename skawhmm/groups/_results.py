@@ -73,6 +73,7 @@ class GroupTestResult:
     See Also
     --------
     hmm_group_test : The test.
+    GroupTestDisplay : A picture of it.
 
     Examples
     --------

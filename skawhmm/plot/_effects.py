@@ -1,0 +1,515 @@
+"""Pictures of differences between groups: a forest plot and a graph."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from skawhmm.groups._effects import StateEffects
+from skawhmm.plot._style import COLORS, drawing_axes
+from skawhmm.utils._checks import check_integer, check_real
+
+# Radius of the circle on which states stand, and of the largest state.
+CIRCLE, LARGEST_STATE = 1.0, 0.24
+SMALLEST_STATE = 0.11
+
+# Widths of the faintest and of the strongest arrow, in points.
+ARROW_WIDTHS = 0.8, 5.0
+
+
+def shown_states(n_states, state_names):
+    """Return the names of states: those given, or their numbers.
+
+    Parameters
+    ----------
+    n_states : int
+        Number of states.
+
+    state_names : sequence of str or None
+        What was given.
+
+    Returns
+    -------
+    names : list of str
+        One name per state.
+    """
+    if state_names is None:
+        return [str(k) for k in range(n_states)]
+    names = [str(name) for name in state_names]
+    if len(names) != n_states:
+        raise ValueError(
+            f"state_names must name the {n_states} states, got {len(names)} names."
+        )
+    return names
+
+
+def chosen_pair(effects, groups):
+    """Return the rows of effects that compare two groups.
+
+    Parameters
+    ----------
+    effects : StateEffects
+        The effects.
+
+    groups : tuple of str or None
+        The two groups; None stands for the first two.
+
+    Returns
+    -------
+    columns : dict of ndarray
+        The rows of one pair of groups.
+    """
+    columns: Mapping[str, Any] = effects.columns
+    pairs = list(dict.fromkeys(zip(columns["group"], columns["other"], strict=True)))
+    pair = pairs[0] if groups is None else tuple(map(str, groups))
+    if pair not in pairs:
+        known = ", ".join(f"({one}, {two})" for one, two in pairs)
+        raise ValueError(f"groups must be one of the pairs {known}, got {groups!r}.")
+    rows = (columns["group"] == pair[0]) & (columns["other"] == pair[1])
+    return {name: values[rows] for name, values in columns.items()}
+
+
+class EffectsDisplay:
+    """Show differences between two groups with their intervals, as a forest plot.
+
+    Differences have the unit of the standard deviation within groups, so that
+    occupancies, dwell times and probabilities share an axis. Use :meth:`from_effects`
+    to create it.
+
+    Parameters
+    ----------
+    labels : sequence of str
+        What each row measures.
+
+    difference, low, high : array-like of shape (n_rows,)
+        Standardised differences and the ends of their intervals.
+
+    pvalue : array-like of shape (n_rows,)
+        Corrected p-values.
+
+    groups : tuple of str, default=None
+        The two groups, for the label of the axis.
+
+    significance : float, default=0.05
+        Rows with a p-value of at most this are in colour.
+
+    Attributes
+    ----------
+    lines_ : list of matplotlib.lines.Line2D
+        The intervals, one per row, the surest on top.
+
+    points_ : list of matplotlib.lines.Line2D
+        The differences.
+
+    ax_ : matplotlib.axes.Axes
+        The axes.
+
+    figure_ : matplotlib.figure.Figure
+        The figure.
+
+    See Also
+    --------
+    state_effects : The numbers of the picture.
+    TransitionGraphDisplay : The transitions as a graph.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skawhmm import EffectsDisplay, HMMBatch, state_effects
+    >>> rng = np.random.default_rng(0)
+    >>> group = np.repeat(["a", "b"], 10)
+    >>> stay = np.where(group == "a", 0.6, 0.8) + rng.normal(0, 0.03, 20)
+    >>> models = HMMBatch(
+    ...     transmats=[[[0.9, 0.1], [1 - s, s]] for s in stay],
+    ...     means=np.tile([[0.0], [5.0]], (20, 1, 1)),
+    ...     covars=np.ones((20, 2, 1)),
+    ... )
+    >>> effects = state_effects(models, group, random_state=0)
+    >>> display = EffectsDisplay.from_effects(effects, state_names=["calm", "busy"])
+    >>> display.labels[:2]
+    ['busy → calm', 'busy → busy']
+    """
+
+    def __init__(
+        self,
+        labels: Sequence[str],
+        difference: ArrayLike,
+        low: ArrayLike,
+        high: ArrayLike,
+        pvalue: ArrayLike,
+        *,
+        groups: tuple[str, str] | None = None,
+        significance: float = 0.05,
+    ) -> None:
+        self.labels = labels
+        self.difference = difference
+        self.low = low
+        self.high = high
+        self.pvalue = pvalue
+        self.groups = groups
+        self.significance = significance
+
+    @classmethod
+    def from_effects(
+        cls,
+        effects: StateEffects,
+        groups: tuple[str, str] | None = None,
+        *,
+        state_names: Sequence[str] | None = None,
+        max_rows: int = 20,
+        significance: float = 0.05,
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> "EffectsDisplay":
+        """Draw what :func:`state_effects` found.
+
+        Parameters
+        ----------
+        effects : StateEffects
+            The differences.
+
+        groups : tuple of str, default=None
+            The two groups, as they stand in the table; by default the first pair.
+
+        state_names : sequence of str, default=None
+            Names of the states; by default their numbers.
+
+        max_rows : int, default=20
+            Largest number of rows: the surest are drawn.
+
+        significance : float in [0, 1], default=0.05
+            Rows with a p-value of at most this are in colour.
+
+        ax : matplotlib.axes.Axes, default=None
+            Where to draw; by default on a new figure.
+
+        **kwargs : dict
+            Given to :meth:`matplotlib.axes.Axes.plot` for the intervals.
+
+        Returns
+        -------
+        display : EffectsDisplay
+            The picture.
+        """
+        check_integer("max_rows", max_rows, 1)
+        check_real("significance", significance, 0, 1)
+        rows = chosen_pair(effects, groups)
+        names = shown_states(effects.models.transmats.shape[1], state_names)
+        size = np.abs(np.nan_to_num(rows["standardized"]))
+        order = np.lexsort((-size, rows["pvalue"]))
+        order = order[np.isfinite(rows["low"][order])][:max_rows]
+        rows = {name: values[order] for name, values in rows.items()}
+        labels = [
+            f"{names[i]} → {names[k]}" if k >= 0 else f"{measure} of {names[i]}"
+            for measure, i, k in zip(
+                rows["measure"], rows["state"], rows["next_state"], strict=True
+            )
+        ]
+        # Intervals of differences, in the same unit as the standardised ones.
+        scale = rows["standardized"] / np.where(
+            rows["difference"], rows["difference"], 1
+        )
+        display = cls(
+            labels,
+            rows["standardized"],
+            rows["low"] * scale,
+            rows["high"] * scale,
+            rows["pvalue"],
+            groups=(str(rows["group"][0]), str(rows["other"][0])),
+            significance=significance,
+        )
+        return display.plot(ax=ax, **kwargs)
+
+    def plot(self, ax: Any = None, **kwargs: Any) -> "EffectsDisplay":
+        """Draw one row per difference.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, default=None
+            Where to draw; by default on a new figure.
+
+        **kwargs : dict
+            Given to :meth:`matplotlib.axes.Axes.plot` for the intervals.
+
+        Returns
+        -------
+        display : EffectsDisplay
+            The picture.
+        """
+        self.ax_, self.figure_ = drawing_axes(ax)
+        self.lines_: list[Any] = []
+        self.points_: list[Any] = []
+        numbers = (self.difference, self.low, self.high, self.pvalue)
+        rows = zip(
+            *(np.asarray(values, dtype=float) for values in numbers), strict=True
+        )
+        for place, (difference, low, high, pvalue) in enumerate(rows):
+            sure = pvalue <= self.significance
+            color = COLORS[int(difference > 0)] if sure else "0.6"
+            style = {"color": color, "linewidth": 2, **kwargs}
+            self.lines_ += self.ax_.plot([low, high], [place, place], **style)
+            self.points_ += self.ax_.plot([difference], [place], "o", color=color)
+        self.ax_.axvline(0, color="0.5", linewidth=0.8, zorder=0)
+        self.ax_.set_yticks(range(len(self.labels)), list(self.labels))
+        self.ax_.invert_yaxis()
+        label = "difference in standard deviations"
+        if self.groups is not None:
+            label = f"{self.groups[1]} minus {self.groups[0]}, in standard deviations"
+        self.ax_.set(xlabel=label)
+        self.ax_.spines[["top", "right"]].set_visible(False)
+        return self
+
+
+class TransitionGraphDisplay:
+    """Show differences between transition probabilities as a graph of states.
+
+    States are circles, as large as they are frequent. An arrow is a transition that one
+    group makes more often: its colour says which, its width by how much. Differences
+    that are not significant are thin and grey. A ring on a state is the probability of
+    staying. Use :meth:`from_effects` to create it.
+
+    Parameters
+    ----------
+    differences : array-like of shape (n_states, n_states)
+        Differences between transition probabilities; NaN where there is none.
+
+    pvalues : array-like of shape (n_states, n_states)
+        Corrected p-values.
+
+    occupancy : array-like of shape (n_states,)
+        Mean shares of time.
+
+    state_names : sequence of str, default=None
+        Names of the states.
+
+    groups : tuple of str, default=None
+        The two groups, for the legend.
+
+    significance : float, default=0.05
+        Arrows with a p-value of at most this are in colour.
+
+    positions : array-like of shape (n_states, 2), default=None
+        Where states stand; by default on a circle.
+
+    Attributes
+    ----------
+    states_ : list of matplotlib.patches.Circle
+        The states.
+
+    arrows_ : dict of matplotlib.patches.Patch
+        Arrows and rings by state and next state.
+
+    ax_ : matplotlib.axes.Axes
+        The axes.
+
+    figure_ : matplotlib.figure.Figure
+        The figure.
+
+    See Also
+    --------
+    state_effects : The numbers of the picture.
+    EffectsDisplay : The same differences with their intervals.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skawhmm import HMMBatch, TransitionGraphDisplay, state_effects
+    >>> rng = np.random.default_rng(0)
+    >>> group = np.repeat(["a", "b"], 10)
+    >>> stay = np.where(group == "a", 0.6, 0.8) + rng.normal(0, 0.03, 20)
+    >>> models = HMMBatch(
+    ...     transmats=[[[0.9, 0.1], [1 - s, s]] for s in stay],
+    ...     means=np.tile([[0.0], [5.0]], (20, 1, 1)),
+    ...     covars=np.ones((20, 2, 1)),
+    ... )
+    >>> effects = state_effects(models, group, random_state=0)
+    >>> display = TransitionGraphDisplay.from_effects(effects)
+    >>> sorted(display.arrows_)
+    [(1, 0), (1, 1)]
+    """
+
+    def __init__(
+        self,
+        differences: ArrayLike,
+        pvalues: ArrayLike,
+        occupancy: ArrayLike,
+        *,
+        state_names: Sequence[str] | None = None,
+        groups: tuple[str, str] | None = None,
+        significance: float = 0.05,
+        positions: ArrayLike | None = None,
+    ) -> None:
+        self.differences = differences
+        self.pvalues = pvalues
+        self.occupancy = occupancy
+        self.state_names = state_names
+        self.groups = groups
+        self.significance = significance
+        self.positions = positions
+
+    @classmethod
+    def from_effects(
+        cls,
+        effects: StateEffects,
+        groups: tuple[str, str] | None = None,
+        *,
+        state_names: Sequence[str] | None = None,
+        significance: float = 0.05,
+        positions: ArrayLike | None = None,
+        ax: Any = None,
+    ) -> "TransitionGraphDisplay":
+        """Draw the transitions among what :func:`state_effects` found.
+
+        Parameters
+        ----------
+        effects : StateEffects
+            The differences, with transitions among them.
+
+        groups : tuple of str, default=None
+            The two groups, as they stand in the table; by default the first pair.
+
+        state_names : sequence of str, default=None
+            Names of the states; by default their numbers.
+
+        significance : float in [0, 1], default=0.05
+            Arrows with a p-value of at most this are in colour.
+
+        positions : array-like of shape (n_states, 2), default=None
+            Where states stand; by default on a circle.
+
+        ax : matplotlib.axes.Axes, default=None
+            Where to draw; by default on a new figure.
+
+        Returns
+        -------
+        display : TransitionGraphDisplay
+            The picture.
+        """
+        check_real("significance", significance, 0, 1)
+        rows = chosen_pair(effects, groups)
+        steps = rows["next_state"] >= 0
+        if not steps.any():
+            raise ValueError(
+                'effects must hold transitions: state_effects(measures="transitions"), '
+                f"got {', '.join(np.unique(rows['measure']))}."
+            )
+        n_states = effects.models.transmats.shape[1]
+        tables = np.full((2, n_states, n_states), np.nan)
+        cells = rows["state"][steps], rows["next_state"][steps]
+        tables[0][cells] = rows["difference"][steps]
+        tables[1][cells] = rows["pvalue"][steps]
+        display = cls(
+            tables[0],
+            tables[1],
+            effects.models.weights.mean(axis=0),
+            state_names=state_names,
+            groups=(str(rows["group"][0]), str(rows["other"][0])),
+            significance=significance,
+            positions=positions,
+        )
+        return display.plot(ax=ax)
+
+    def plot(self, ax: Any = None) -> "TransitionGraphDisplay":
+        """Draw states, arrows and rings.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, default=None
+            Where to draw; by default on a new figure.
+
+        Returns
+        -------
+        display : TransitionGraphDisplay
+            The picture.
+        """
+        from matplotlib.patches import Circle
+
+        self.ax_, self.figure_ = drawing_axes(ax)
+        differences = np.asarray(self.differences, dtype=float)
+        places = self._places(len(differences))
+        names = shown_states(len(places), self.state_names)
+        radii = self._radii()
+        self.states_ = []
+        for place, radius, name in zip(places, radii, names, strict=True):
+            state = Circle(place, radius, facecolor="0.92", edgecolor="0.3", zorder=3)
+            self.states_.append(self.ax_.add_patch(state))
+            self.ax_.text(*place, name, ha="center", va="center", zorder=4)
+        self.arrows_: dict[tuple[int, int], Any] = {}
+        largest = np.nanmax(np.abs(differences), initial=0.0) or 1.0
+        for i, k in np.ndindex(differences.shape):
+            if np.isfinite(differences[i, k]) and differences[i, k] != 0:
+                style = self._style(differences[i, k] / largest, (i, k))
+                draw = self._ring if i == k else self._arrow
+                self.arrows_[i, k] = draw(places, radii, i, k, style)
+        self._legend()
+        margin = 2.2 * LARGEST_STATE
+        low, high = places.min(axis=0) - margin, places.max(axis=0) + margin
+        self.ax_.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), aspect="equal")
+        self.ax_.set_axis_off()
+        return self
+
+    def _places(self, n_states) -> NDArray[np.float64]:
+        if self.positions is not None:
+            places = np.asarray(self.positions, dtype=float)
+            if places.shape != (n_states, 2):
+                raise ValueError(
+                    f"positions must have shape {(n_states, 2)}, got {places.shape}."
+                )
+            return places
+        turns = np.pi / 2 - 2 * np.pi * np.arange(n_states) / n_states
+        return CIRCLE * np.stack([np.cos(turns), np.sin(turns)], axis=1)
+
+    def _radii(self):
+        """Return the radii of the states, whose areas go with occupancy."""
+        shares = np.sqrt(np.asarray(self.occupancy, dtype=float))
+        return np.maximum(LARGEST_STATE * shares / shares.max(), SMALLEST_STATE)
+
+    def _style(self, size, cell):
+        thin, thick = ARROW_WIDTHS
+        if not np.asarray(self.pvalues)[cell] <= self.significance:
+            return {"color": "0.75", "linewidth": thin, "zorder": 1}
+        width = thin + (thick - thin) * abs(size)
+        return {"color": COLORS[int(size > 0)], "linewidth": width, "zorder": 2}
+
+    def _arrow(self, places, radii, i, k, style):
+        from matplotlib.patches import FancyArrowPatch
+
+        gap = places[k] - places[i]
+        along = gap / np.linalg.norm(gap)
+        # The two directions of a pair bend apart.
+        aside = 0.07 * np.array([along[1], -along[0]])
+        arrow = FancyArrowPatch(
+            places[i] + radii[i] * along + aside,
+            places[k] - radii[k] * along + aside,
+            arrowstyle="-|>",
+            connectionstyle="arc3,rad=0.15",
+            mutation_scale=8 + 2.5 * style["linewidth"],
+            shrinkA=1,
+            shrinkB=1,
+            **style,
+        )
+        return self.ax_.add_patch(arrow)
+
+    def _ring(self, places, radii, i, _, style):
+        from matplotlib.patches import Circle
+
+        outward = places[i] - places.mean(axis=0)
+        size = np.linalg.norm(outward)
+        outward = outward / size if size > 0 else np.array([0.0, 1.0])
+        radius = 0.7 * radii[i]
+        center = places[i] + (radii[i] + 0.35 * radius) * outward
+        ring = Circle(center, radius, fill=False, **style)
+        return self.ax_.add_patch(ring)
+
+    def _legend(self):
+        from matplotlib.lines import Line2D
+
+        groups = self.groups or ("first group", "second group")
+        entries = [
+            Line2D([], [], color=COLORS[side], linewidth=3, label=f"more in {group}")
+            for side, group in enumerate(groups)
+        ]
+        label = f"p > {self.significance:g}"
+        entries.append(Line2D([], [], color="0.75", linewidth=1, label=label))
+        self.ax_.legend(handles=entries, loc="upper left", frameon=False, fontsize=8)

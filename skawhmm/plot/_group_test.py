@@ -1,0 +1,148 @@
+"""Picture of a permutation test."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from skawhmm.groups._results import STATISTICS, GroupTestResult
+from skawhmm.plot._style import COLORS, drawing_axes
+from skawhmm.utils._checks import check_choice
+
+
+class GroupTestDisplay:
+    """Show the observed statistic among those of the permutations.
+
+    Use :meth:`from_result` to create it.
+
+    Parameters
+    ----------
+    statistic : float
+        The observed statistic.
+
+    null_distribution : array-like of shape (n_permutations,)
+        Statistics under permutation.
+
+    pvalue : float
+        The p-value, for the legend.
+
+    name : str, default="statistic"
+        Label of the horizontal axis.
+
+    Attributes
+    ----------
+    bars_ : matplotlib.container.BarContainer
+        The histogram.
+
+    line_ : matplotlib.lines.Line2D
+        The observed statistic.
+
+    ax_ : matplotlib.axes.Axes
+        The axes.
+
+    figure_ : matplotlib.figure.Figure
+        The figure.
+
+    See Also
+    --------
+    hmm_group_test : The test.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skawhmm import GroupTestDisplay, hmm_group_test
+    >>> values = np.array([0.0, 1.0, 2.0, 5.0, 4.0, 6.0, 8.0, 9.0])
+    >>> distances = np.abs(values[:, None] - values)
+    >>> result = hmm_group_test(distances, list("aaaabbbb"), random_state=0)
+    >>> display = GroupTestDisplay.from_result(result)
+    >>> display.line_.get_label()
+    'observed: 9.417, p = 0.0569'
+    """
+
+    def __init__(
+        self,
+        statistic: float,
+        null_distribution: ArrayLike,
+        pvalue: float,
+        *,
+        name: str = "statistic",
+    ) -> None:
+        self.statistic = statistic
+        self.null_distribution = null_distribution
+        self.pvalue = pvalue
+        self.name = name
+
+    @classmethod
+    def from_result(
+        cls,
+        result: GroupTestResult,
+        test: str = "distance",
+        *,
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> "GroupTestDisplay":
+        """Draw one of the tests that :func:`hmm_group_test` made.
+
+        Parameters
+        ----------
+        result : GroupTestResult
+            The result.
+
+        test : {"distance", "marginal", "transition", "dispersion"}, default="distance"
+            Which of the tests.
+
+        ax : matplotlib.axes.Axes, default=None
+            Where to draw; by default on a new figure.
+
+        **kwargs : dict
+            Given to :meth:`matplotlib.axes.Axes.hist`.
+
+        Returns
+        -------
+        display : GroupTestDisplay
+            The picture.
+        """
+        tests = {**result.tests, "dispersion": result.dispersion}
+        found = tests[check_choice("test", test, tests)]
+        kind = "F" if test == "dispersion" else STATISTICS[result.kind]
+        display = cls(
+            found.statistic,
+            found.null_distribution,
+            found.pvalue,
+            name=f"{kind} of the {test}",
+        )
+        return display.plot(ax=ax, **kwargs)
+
+    def plot(self, ax: Any = None, **kwargs: Any) -> "GroupTestDisplay":
+        """Draw the histogram of the permutations and the observed statistic.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, default=None
+            Where to draw; by default on a new figure.
+
+        **kwargs : dict
+            Given to :meth:`matplotlib.axes.Axes.hist`.
+
+        Returns
+        -------
+        display : GroupTestDisplay
+            The picture.
+        """
+        self.ax_, self.figure_ = drawing_axes(ax)
+        null = np.asarray(self.null_distribution, dtype=float)
+        null = null[np.isfinite(null)]
+        label = f"{len(null)} permutations"
+        style = {"bins": 40, "color": "0.75", "label": label, **kwargs}
+        counts, _, self.bars_ = self.ax_.hist(null, **style)
+        self.line_ = self.ax_.axvline(
+            self.statistic,
+            color=COLORS[1],
+            linewidth=2,
+            label=f"observed: {self.statistic:.4g}, p = {self.pvalue:.4g}",
+        )
+        self.ax_.set(xlabel=self.name, ylabel="number of permutations")
+        # Room for the legend above the bars.
+        self.ax_.set_ylim(top=1.3 * np.max(counts, initial=1.0))
+        self.ax_.legend(loc="upper right")
+        return self
