@@ -47,7 +47,6 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 import numpy as np  # noqa: E402
 from sklearn import config_context  # noqa: E402
 from sklearn.linear_model import RidgeClassifierCV  # noqa: E402
-from sklearn.metrics import balanced_accuracy_score  # noqa: E402
 from sklearn.model_selection import (  # noqa: E402
     GridSearchCV,
     GroupKFold,
@@ -212,10 +211,17 @@ def scored_fit(estimator, fold, **fit_params):
     estimator.fit(fold.X, fold.y, **fit_params)
     middle = time.process_time()
     predicted = estimator.predict(fold.X_test)
-    hits = np.mean(predicted == fold.y_test)
-    if is_symbols(fold):
-        hits = balanced_accuracy_score(fold.y_test, predicted)
-    return scored(hits, start, middle, fold)
+    return scored(hit_rate(predicted, fold), start, middle, fold)
+
+
+def hit_rate(predicted, fold):
+    """Accuracy; balanced accuracy if sequences hold symbols."""
+    hits = predicted == fold.y_test
+    if not is_symbols(fold):
+        return np.mean(hits)
+    return np.mean(
+        [hits[fold.y_test == label].mean() for label in np.unique(fold.y_test)]
+    )
 
 
 def is_symbols(fold):
@@ -289,9 +295,7 @@ def neighbor_rows(label, metric, fold, budget, counts=(1, 5), **params):
     for count in counts:
         knn = KNeighborsClassifier(count, metric="precomputed")
         knn.fit(np.zeros((len(train), len(train))), fold.y)
-        hits = np.mean(knn.predict(distances) == fold.y_test)
-        if is_symbols(fold):
-            hits = balanced_accuracy_score(fold.y_test, knn.predict(distances))
+        hits = hit_rate(knn.predict(distances), fold)
         score = scored(hits, start, middle + spent, fold)
         scores[f"{label}: {count}-NN"] = score._replace(
             fit_seconds=score.fit_seconds - spent

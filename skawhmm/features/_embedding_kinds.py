@@ -131,8 +131,8 @@ class CategoricalKind(DiscreteKind):
             symbols = learned_symbols(sequences)
             empty = np.zeros((1, 1, len(symbols)))
             self.family = make_categorical(empty, symbols, None)
-        codes = symbol_codes(sequences, self.family.symbols)
-        return [np.maximum(own, -1) for own in codes]
+        # Codes below 0 were not observed, whether they are missing or unknown.
+        return symbol_codes(sequences, self.family.symbols)
 
     def channels(self, names):  # noqa: ARG002
         """Return the symbols, whatever the channel is called."""

@@ -104,6 +104,8 @@ def fit_references(pieces, sizes, options, *, n_jobs=None, verbose=False):
         Coordinates of all references.
     """
     coordinates = pooled_coordinates(np.concatenate(pieces).T.copy(), "diag")
+    if not coordinates.active.any():
+        return [still_reference()] * len(sizes), coordinates
     blocks = pool_blocks(pieces, coordinates)
     fit_options = FitOptions(
         max_iter=options.max_iter,
@@ -134,6 +136,13 @@ def fit_references(pieces, sizes, options, *, n_jobs=None, verbose=False):
         for found in climbs
     ]
     return references, coordinates
+
+
+def still_reference():
+    """Return a reference without channels, for frames that are all equal."""
+    nothing = np.zeros((1, 0))
+    model = Model(np.ones(1), np.ones((1, 1)), (nothing, nothing))
+    return Reference(model, np.ones(1), 0.0, 0)
 
 
 def reference_start(pool, n_components, options):

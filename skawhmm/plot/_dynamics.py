@@ -172,5 +172,7 @@ class DynamicsGainDisplay:
         ax.set(xlabel="fold", ylabel=self.score_name, xlim=(-0.6, last + 0.6))
         if self.meaning is not None:
             ax.set_title(fill(self.meaning, 68), fontsize="medium")
-        ax.legend()
+        # Below the axes: lines may be anywhere inside.
+        place = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.12), "ncols": 3}
+        ax.legend(fontsize="small", frameon=False, **place)
         return self

@@ -13,7 +13,9 @@ from skawhmm.sequences._checks import (
 from skawhmm.sequences._forms import (
     SERIES,
     is_bare_frame,
+    is_id_name,
     is_table,
+    is_time_name,
     package_type,
     readable,
     warn_of_form,
@@ -156,10 +158,13 @@ def _reader(data, names, lengths):
         raise TypeError("data must be in memory, got a LazyFrame: call collect first.")
     if package in {"xarray", "awkward"}:
         return {"xarray": _from_xarray, "awkward": _from_awkward}[package]
+    is_named = any(name is not None for name in names.values())
     if isinstance(data, Mapping):
-        is_named = any(names[role] is not None for role in ("id", "labels"))
-        return _from_table if is_named else _from_members
-    if is_columns(data) and not is_bare_frame(data):
+        # Tables within a dict have columns, too; those of the dict are its keys.
+        keys = [name for name in (names["id"], names["time"]) if name is not None]
+        has_columns = any(isinstance(k, list | tuple) or k in data for k in keys)
+        return _from_table if has_columns or names["id"] else _from_members
+    if is_columns(data) and (is_named or not is_bare_frame(data)):
         return _from_nested if _is_nested(data) else _from_table
     if package_type(data) in SERIES:
         return _from_pandas_series if package == "pandas" else _from_series
@@ -236,6 +241,8 @@ def _from_table(data, names, *, lengths, layout):  # noqa: ARG001
         labels = check_column(table, "labels", names["labels"])
     # A table with no column of times and an id per row has one sequence per row.
     if time is None and (not columns or len(ids) == table.n_rows):
+        if not columns and names["channels"] is None:
+            _check_wide(table, used)
         values = matrix(table, channel_names(table, names["channels"], used))
         index = getattr(data, "index", None) if package_type(data)[1] else None
         rows = np.arange(table.n_rows) if index is None else np.asarray(index)
@@ -251,6 +258,18 @@ def _from_table(data, names, *, lengths, layout):  # noqa: ARG001
     if labels is not None:
         labels = group_labels(codes, labels, ids, names["labels"])
     return sequences, ids, labels
+
+
+def _check_wide(table, used):
+    """Raise if a table has columns whose names say that its rows are frames."""
+    for role, known in (("id", is_id_name), ("time", is_time_name)):
+        for name in table.names:
+            if name not in used and name not in table.levels and known(name):
+                raise ValueError(
+                    f"data has a column {name!r}. If its rows are frames, write: "
+                    f"as_sequences(data, {role}={name!r}, ...). If each row is a "
+                    "sequence, the argument channels names the columns of the values."
+                )
 
 
 def _checked_rows(values):
@@ -429,7 +448,8 @@ def _from_xarray(data, names, *, lengths, layout):  # noqa: ARG001
     if "id" in dims and dims["id"] in data.coords:
         ids = np.asarray(data.coords[dims["id"]])
     if names["labels"] is not None:
-        known = [name for name, c in data.coords.items() if [*c.dims] == [dims["id"]]]
+        own = [dims.get("id")]
+        known = [name for name, c in data.coords.items() if [*c.dims] == own]
         if names["labels"] not in known:
             raise ValueError(
                 f"labels must name a coordinate of the sequences, one of "

@@ -2,7 +2,15 @@
 
 import sys
 import warnings
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import (
+    ItemsView,
+    Iterator,
+    KeysView,
+    Mapping,
+    Sequence,
+    Set,
+    ValuesView,
+)
 
 import numpy as np
 from scipy import sparse
@@ -103,15 +111,13 @@ def readable(X, name="X"):
         )
     if isinstance(X, Mapping):
         raise TypeError(_mapping_message(X, name))
-    if isinstance(X, Iterator | Set) or type(X).__name__ in {"dict_values", "map"}:
-        reason = (
-            "which has no order; write: {0} = sorted({0}) or another order"
-            if isinstance(X, Set) and not type(X).__name__.startswith("dict")
-            else "which can be read only once; write: {0} = list({0})"
-        )
+    if isinstance(X, Iterator | KeysView | ValuesView | ItemsView | Set):
+        order = "sorted" if isinstance(X, set | frozenset) else "list"
+        reason = " which can be read only once;" * isinstance(X, Iterator)
+        reason = " which has no order;" if order == "sorted" else reason
         raise TypeError(
-            f"{name} must be a list of arrays or an array, got a {type(X).__name__}, "
-            f"{reason.format(name)}."
+            f"{name} must be a list of arrays or an array, got a {type(X).__name__},"
+            f"{reason} write: {name} = {order}({name})."
         )
     if X is None or np.isscalar(X):
         shown = "None" if X is None else f"a single {type(X).__name__}"
@@ -177,19 +183,25 @@ def suggested_line(X, name):
     """
     if getattr(getattr(X, "index", None), "nlevels", 1) > 1:
         return f"{name}, ids = as_sequences({name})"
-    names = [*getattr(X, "column_names", X.columns)]
-    lower = [str(column).lower() for column in names]
-    times = [c for c, low in zip(names, lower, strict=True) if low in TIME_NAMES]
-    ids = [
-        column
-        for column, low in zip(names, lower, strict=True)
-        if low in ID_NAMES or low.endswith(("_id", " id"))
-    ]
+    names = [*(X.column_names if hasattr(X, "column_names") else X.columns)]
+    times = [column for column in names if is_time_name(column)]
+    ids = [column for column in names if is_id_name(column)]
     ids += [c for c in names if c not in times and _repeats(X, c)]
     if not ids:
         return None
     time = f", time={times[0]!r}" if times else ""
     return f"{name}, ids = as_sequences({name}, id={ids[0]!r}{time})"
+
+
+def is_id_name(name):
+    """Whether a column is called as those that tell sequences apart usually are."""
+    lower = str(name).lower()
+    return lower in ID_NAMES or lower.endswith(("_id", " id"))
+
+
+def is_time_name(name):
+    """Whether a column is called as times usually are."""
+    return str(name).lower() in TIME_NAMES
 
 
 def _repeats(X, column):

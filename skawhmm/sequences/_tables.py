@@ -298,22 +298,52 @@ def group_codes(columns, names):
     ids : ndarray of shape (n_sequences,)
         Tuples if there are several columns.
     """
+    combined = np.zeros(len(columns[0]), np.int64)
     for name, column in zip(names, columns, strict=True):
-        missing = np.flatnonzero([v != v or _is_missing(v) for v in column])  # noqa: PLR0124
+        missing = np.flatnonzero(_missing_rows(column))
         if len(missing):
             raise ValueError(
                 f"The column {name!r} tells sequences apart and must have a value in "
                 f"every row, got none in row {missing[0]} and {len(missing) - 1} "
                 "others."
             )
-    keys = (
-        columns[0].tolist()
-        if len(columns) == 1
-        else [*zip(*(column.tolist() for column in columns), strict=True)]
-    )
+        part = _value_codes(column)
+        # Numbered anew after each column, so that the numbers stay small.
+        combined = combined * (part.max(initial=0) + 1) + part
+        combined = np.unique(combined, return_inverse=True)[1]
+    _, first, codes = np.unique(combined, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    rank = np.empty(len(order), np.int64)
+    rank[order] = np.arange(len(order))
+    chosen = [column[first[order]] for column in columns]
+    if len(columns) == 1:
+        return rank[codes], id_array(_items(chosen[0]), chosen)
+    return rank[codes], id_array(zip(*map(_items, chosen), strict=True))
+
+
+def _missing_rows(column):
+    if column.dtype.kind in "Mm":
+        return np.isnat(column)
+    if column.dtype.kind == "f":
+        return np.isnan(column)
+    if column.dtype != object:
+        return np.zeros(len(column), bool)
+    # Only NaN differs from itself.
+    return np.array([_is_missing(v) or v != v for v in column], bool)  # noqa: PLR0124
+
+
+def _value_codes(column):
+    """Return one number per distinct value."""
+    if column.dtype != object:
+        return np.unique(column, return_inverse=True)[1]
+    # Values of several types cannot be sorted.
     places: dict[Any, int] = {}
-    codes = np.fromiter((places.setdefault(k, len(places)) for k in keys), np.int64)
-    return codes, id_array(places, columns)
+    return np.array([places.setdefault(v, len(places)) for v in column], np.int64)
+
+
+def _items(column):
+    """Return the values as objects of Python, but dates as they are."""
+    return [*column] if column.dtype.kind in "Mm" else column.tolist()
 
 
 def id_array(ids, columns=()):

@@ -171,7 +171,7 @@ def test_a_radial_kernel_can_be_chosen(rng):
     angles = rng.uniform(0, 2 * np.pi, size=60)
     radius = np.where(np.arange(60) % 2, 3.0, 0.3)
     points = radius[:, None] * np.stack([np.cos(angles), np.sin(angles)], axis=1)
-    X, y = list(points[:, None]), np.arange(60) % 2
+    X, y = list(np.repeat(points[:, None], 2, axis=1)), np.arange(60) % 2
     view = [("mean", Moments())]
     radial = HMMViewClassifier(view, random_state=0).fit(X[:40], y[:40])
     assert radial.gamma_ > 0

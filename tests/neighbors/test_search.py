@@ -105,9 +105,14 @@ def test_queries_with_more_states_or_other_covariances():
         assert_array_equal(found[1], expected[1])
 
 
-def test_few_distances_are_computed():
+@pytest.mark.parametrize(
+    "metric",
+    [MAW(), MAW(0.5, rows="hellinger"), JAW(), JAW(0.9, rows="hellinger")],
+    ids=lambda metric: str(vars(metric)),
+)
+def test_few_distances_are_computed(metric):
     references = clustered(700)
-    index = SearchIndex(references, MAW())
+    index = SearchIndex(references, metric)
     index.kneighbors(references[:70], 5)
     assert index.counts["distance"] < 0.1 * 70 * 700
     assert index.counts["distance"] <= index.counts["marginal"] + 70 * 12

@@ -195,6 +195,28 @@ def test_index_of_a_wide_table_names_sequences():
     check(as_sequences(table), [[[0], [1], [2]], [[3], [4], [5]]], ["a", "b"])
 
 
+def test_columns_without_names_can_be_numbered(sequences):
+    pandas = pytest.importorskip("pandas")
+    frames = np.concatenate(sequences)
+    number = np.repeat([0, 1, 2], LENGTHS)
+    table = pandas.DataFrame(np.column_stack([number, frames]))
+    check(as_sequences(table, id=0), sequences)
+
+
+def test_a_dict_of_columns_with_a_time_is_one_recording():
+    table = {"time": [2, 0, 1], "v": [5.0, 3.0, 4.0]}
+    check(as_sequences(table, time="time"), [[[3], [4], [5]]], (0,))
+
+
+def test_long_tables_are_not_read_as_wide(sequences):
+    table = pandas_table(sequences)[["t", "x", "y"]]
+    with pytest.raises(ValueError, match=r"a column 't'.*as_sequences\(data, time='t'"):
+        as_sequences(table)
+    table = pandas_table(sequences)[["run", "x"]]
+    with pytest.raises(ValueError, match=r"a column 'run'.*data, id='run'"):
+        as_sequences(table)
+
+
 def test_symbols_in_a_table():
     table = {"id": [1, 1, 2, 2, 2], "base": list("ACGTA")}
     X, ids = as_sequences(table, id="id")
@@ -310,6 +332,25 @@ def test_xarray(sequences):
     data = xarray.Dataset({"x": named[:, :, 0], "y": named[:, :, 1]})
     check(as_sequences(data, time="time"), sequences)
     check(as_sequences(data, time="time", channels="x"), one)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"id": "where"}, r"id must name a dimension, one of \['run', 'time', 'sen"),
+        ({"labels": "kind"}, "labels must name a coordinate"),
+        ({"layout": "channels_first"}, "layout must be 'time_first'"),
+    ],
+)
+def test_errors_of_xarray(arguments, message):
+    xarray = pytest.importorskip("xarray")
+    data = xarray.DataArray(np.ones((3, 4, 2)), dims=("run", "time", "sensor"))
+    with pytest.raises(ValueError, match=message):
+        as_sequences(data, **arguments)
+    with pytest.raises(ValueError, match="at most the dimensions"):
+        as_sequences(xarray.DataArray(np.ones((2, 2, 2, 2))))
+    with pytest.raises(ValueError, match="must name the dimensions"):
+        as_sequences(data[0], id="time", channels="sensor")
 
 
 def test_awkward(sequences):
