@@ -199,6 +199,8 @@ from skawhmm import HMMBatch, pairwise_hmm_distances
 
 class Slow:
     symmetric = True
+    # Many tiles: ten seconds of work if nothing stops it.
+    max_tile = 8
 
     def prepare(self, models):
         print("started", flush=True)
