@@ -11,8 +11,9 @@ from skawhmm.utils._parallel import Shared, completed, even_ranges
 # Blocks of sequences per worker, so that workers finish at about the same time. There
 # are more blocks if they would be larger than the next number.
 BLOCKS_PER_JOB = 2
-# A block of about this many values stays in the cache.
-BLOCK_VALUES = 2**17
+# A block of about this many values stays in the shared cache; smaller ones spend their
+# time between the steps of EM, where threads wait for each other.
+BLOCK_VALUES = 2**19
 
 
 def gaussian_fits(sequences, options, pooled=None):
