@@ -550,7 +550,7 @@ LIBRARIES = {
     "dtw": ["aeon"],
     "minirocket": ["aeon"],
     "hydra": ["aeon", "torch"],
-    "quant": ["aeon"],
+    "quant": ["aeon", "torch"],
     "sequentia": ["sequentia"],
 }
 OURS = ("summary", "grid", "recommended", "ngrams")
