@@ -19,7 +19,7 @@ from skawhmm.utils._checks import check_real
 
 
 class HMMNoveltyDetector(OutlierMixin, NeighborsMixin, BaseEstimator):
-    r"""Tell whether a model is new, by the distance to its nearest neighbours.
+    """Tell whether a model is new, by the distance to its nearest neighbours.
 
     The score of a model is its mean distance to the `n_neighbors` nearest training
     models. It is compared with the scores of the training models themselves, each among
@@ -73,7 +73,7 @@ class HMMNoveltyDetector(OutlierMixin, NeighborsMixin, BaseEstimator):
 
     Attributes
     ----------
-    calibration_scores_ : ndarray of shape (n_samples_fit_,)
+    calibration_scores_ : ndarray of shape (n_models_fit,)
         Mean distance of each training model to its nearest others.
 
     offset_ : float
