@@ -124,8 +124,9 @@ class HMMViewClassifier(ClassifierMixin, ViewRidge):
     -----
     Views are fitted once, to all training sequences, and never see the classes, so
     inner folds share them. With more than 10 000 training sequences they are fitted to
-    as many, drawn at random. The primal solver needs 8 bytes per sequence and
-    coordinate: 100 000 sequences with 4 views of 512 coordinates are 1.6 GB.
+    as many, drawn at random. The primal solver keeps 8 bytes per sequence and
+    coordinate, and works on a fold at a time: 100 000 sequences with 4 views of 512
+    coordinates take about 3 GB.
 
     Probabilities are the softmax of `sharpness_` times the decisions. The factor is the
     one with the least log loss for the decisions about folds that were left out, with

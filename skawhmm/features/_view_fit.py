@@ -166,19 +166,17 @@ def learn_primal(named, sequences, problem, rng):
         What was learned.
     """
     shared = Shared((named, sequences, problem, rng), 0)
-    views, parts = zip(
-        *problem.run(primal_view, shared, range(len(named)), "views"), strict=True
-    )
+    found = problem.run(primal_view, shared, range(len(named)), "views")
+    views, parts = tuple(view for view, _ in found), [part for _, part in found]
+    del found
     shared = Shared((parts, problem), sum(part.nbytes for part in parts))
     alone = problem.run(
         primal_ridge_task, shared, range(len(parts)), "scores", problem.n_jobs
     )
     scores = np.array([ridge.score for ridge in alone])
     weights = score_weights(scores, problem.score_scale)
-    features = np.hstack(
-        [np.sqrt(w) * part for w, part in zip(weights, parts, strict=True)]
-    )
-    del parts, shared
+    del shared
+    features = joined_parts(parts, np.sqrt(weights))
     ridge = primal_ridge(features, *problem.ridge_arguments)
     ends = np.cumsum([view_rank(view) for view in views])[:-1]
     split = np.split(ridge.coef, ends)
@@ -188,6 +186,19 @@ def learn_primal(named, sequences, problem, rng):
     ]
     decision = LinearDecision(views, coefs, ridge.intercept)
     return Learned(decision, ridge, scores, weights, 0.0)
+
+
+def joined_parts(parts, factors):
+    """Return the columns of all parts times a factor per part; parts are given up."""
+    features = np.empty((len(parts[0]), sum(part.shape[1] for part in parts)))
+    first = 0
+    for n, factor in enumerate(factors):
+        last = first + parts[n].shape[1]
+        np.multiply(parts[n], factor, out=features[:, first:last])
+        # Two copies of all parts may not fit into memory.
+        parts[n] = None
+        first = last
+    return features
 
 
 def primal_view(shared, n):

@@ -272,8 +272,13 @@ def _slopes(x, lag):
     times = np.arange(len(x))
     before = np.maximum(times - lag, 0)
     after = np.minimum(times + lag, len(x) - 1)
-    gaps = np.maximum(after - before, 1)
-    return (x[after] - x[before]) / gaps[:, None]
+    slopes = x.take(after, axis=0) - x.take(before, axis=0)
+    # All gaps but those near the ends are equal, and divided out at once.
+    inner = slice(lag, max(len(x) - lag, lag))
+    slopes[inner] /= 2 * lag
+    ends = np.delete(times, inner)
+    slopes[ends] /= np.maximum(after - before, 1)[ends, None]
+    return slopes
 
 
 def _padded(sequences):
