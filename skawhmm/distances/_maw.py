@@ -129,8 +129,14 @@ class MAW(Aggregated):
         return self.registration == "identity"
 
     def _plans(self, prepared, index_a, index_b, cost):
+        # By number, the plan is needed for its cost only, which ties do not change.
         return optimal_registrations(
-            prepared.weights, prepared.transmats, index_a, index_b, cost
+            prepared.weights,
+            prepared.transmats,
+            index_a,
+            index_b,
+            cost,
+            break_ties=not self._by_number,
         )
 
     def _carriers(self, plans):

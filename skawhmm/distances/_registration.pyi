@@ -7,4 +7,5 @@ def optimal_registrations(
     index_a: ndarray,
     index_b: ndarray,
     cost: ndarray,
+    break_ties: bool = True,
 ) -> ndarray: ...

@@ -41,6 +41,7 @@ def optimal_registrations(
     const Py_ssize_t[::1] index_a,
     const Py_ssize_t[::1] index_b,
     const double[:, :, ::1] cost,
+    bint break_ties=True,
 ):
     r"""Optimal plans between the states of model pairs, ties broken by the next step.
 
@@ -61,6 +62,10 @@ def optimal_registrations(
 
     cost : ndarray of shape (n_pairs, n_components, n_components)
         Cost between states of a and b.
+
+    break_ties : bool, default=True
+        Whether to look for the plan that makes the next states closest. The cost of
+        the plan does not depend on it.
 
     Returns
     -------
@@ -85,7 +90,7 @@ def optimal_registrations(
                 &laws[a, 0], &laws[b, 0], &cost[n, 0, 0], size, size,
                 &plans[n, 0, 0], &tree,
             )
-            if mark_ties(&cost[n, 0, 0], size, &tree, &ahead[0, 0]):
+            if break_ties and mark_ties(&cost[n, 0, 0], size, &tree, &ahead[0, 0]):
                 look_ahead(
                     &chains[a, 0, 0], &chains[b, 0, 0], &cost[n, 0, 0], size,
                     &ahead[0, 0], &scratch[0, 0], &inner,
