@@ -39,7 +39,7 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[name] = "1"
 
 import numpy as np  # noqa: E402
-from bench_accuracy import document, markdown  # noqa: E402
+from bench_accuracy import Summary, document, markdown  # noqa: E402
 from sklearn.linear_model import RidgeClassifierCV  # noqa: E402
 from sklearn.metrics import balanced_accuracy_score  # noqa: E402
 from sklearn.model_selection import (  # noqa: E402
@@ -61,6 +61,7 @@ from skawhmm import (  # noqa: E402
     HMMTransformer,
     KNeighborsHMMClassifier,
     Law,
+    NGrams,
     TransitionCoupling,
     dynamics_gain,
     pairwise_hmm_components,
@@ -216,47 +217,32 @@ def support_vectors(matrices, y, fold, groups):
 # Baselines that ignore order, and pairs of symbols
 
 
-def frequencies(X, n_symbols, order):
-    """Square roots of the frequencies of symbols or of pairs."""
-    rows = np.zeros((len(X), n_symbols**order))
-    for row, x in zip(rows, X, strict=True):
-        codes = x if order == 1 else n_symbols * x[:-1] + x[1:]
-        row[:] = np.bincount(codes, minlength=len(row))
-    return np.sqrt(rows / np.maximum(rows.sum(axis=1, keepdims=True), 1))
-
-
-def summaries(X):
-    """Means and standard deviations of the channels."""
-    return np.array([np.concatenate([x.mean(axis=0), x.std(axis=0)]) for x in X])
-
-
 def baselines(data):
-    """Score of each trivial baseline."""
-    ridge = make_pipeline(
-        StandardScaler(),
-        RidgeClassifierCV(alphas=np.logspace(-2, 4, 13), class_weight="balanced"),
-    )
-    scaled = make_pipeline(StandardScaler(), KNeighborsClassifier(1))
+    """Predictions of each trivial baseline, fitted to the training part."""
+    ridge = RidgeClassifierCV(alphas=np.logspace(-2, 4, 13), class_weight="balanced")
     if data.symbols is None:
-        tables = {"mean, std": summaries(data.X)}
-        models = {"1-NN": scaled, "ridge": ridge}
-    else:
-        count = len(data.symbols)
-        tables = {
-            "symbols": frequencies(data.X, count, 1),
-            "pairs": frequencies(data.X, count, 2),
-        }
         models = {
-            "1-NN": KNeighborsClassifier(1),
-            "5-NN": KNeighborsClassifier(5),
-            "ridge": ridge,
+            "mean, std: 1-NN": Summary(KNeighborsClassifier(1)),
+            "mean, std: ridge": Summary(ridge),
         }
-    for title, rows in tables.items():
-        for kind, model in models.items():
-            found = np.empty_like(data.y)
-            for train, test in data.folds:
-                found[test] = model.fit(rows[train], data.y[train]).predict(rows[test])
-            yield f"{title}: {kind}", found
+    else:
+        models = {
+            f"{title}: {kind}": make_pipeline(
+                NGrams(order, sparse_output=False), *steps
+            )
+            for order, title in ((1, "symbols"), (2, "pairs"))
+            for kind, steps in {
+                "1-NN": [KNeighborsClassifier(1)],
+                "5-NN": [KNeighborsClassifier(5)],
+                "ridge": [StandardScaler(), ridge],
+            }.items()
+        }
+    for row, model in models.items():
+        found = np.empty_like(data.y)
+        for train, test in data.folds:
+            model.fit([data.X[i] for i in train], data.y[train])
+            found[test] = model.predict([data.X[i] for i in test])
+        yield row, found
 
 
 # Distances

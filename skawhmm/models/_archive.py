@@ -12,7 +12,8 @@ import numpy as np
 
 HEADER = "header"
 
-# What reading a damaged archive may raise, depending on where the damage is.
+# What reading a damaged archive may raise, depending on where the damage is. The
+# NotImplementedError is zipfile's, if the damage names a compression it does not know.
 READ_ERRORS = (
     zipfile.BadZipFile,
     zlib.error,
