@@ -221,16 +221,23 @@ def checked_matrices(X):
     X : ndarray of the same shape
         Finite, symmetric and 0 on the diagonal.
     """
-    X = np.asarray(X, dtype=float)
+    forms = (
+        "X must be an HMMBatch, distances of shape (n_models, n_models) or components "
+        "of shape (n_models, n_models, 2)"
+    )
+    try:
+        X = np.asarray(X, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise TypeError(
+            f"{forms}, got {type(X).__name__} that is not an array of numbers. "
+            "HMMTransformer makes models from sequences."
+        ) from error
     if (
         X.ndim not in {2, 3}
         or X.shape[0] != X.shape[1]
         or X.shape[2:] not in {(), (2,)}
     ):
-        raise ValueError(
-            "X must be an HMMBatch, distances of shape (n_models, n_models) or "
-            f"components of shape (n_models, n_models, 2), got shape {X.shape}."
-        )
+        raise ValueError(f"{forms}, got shape {X.shape}.")
     check_distances("X", X)
     for wrong, wanted in ((np.isinf(X), "be finite"), (X < 0, "not be negative")):
         _check_cells(wrong, X, wanted)

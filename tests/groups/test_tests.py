@@ -328,6 +328,12 @@ WRONG = [
 ]
 
 
+def test_sequences_are_not_taken_for_distances():
+    X, y = make_hmm_sequences(8, n_timesteps=(5, 9), random_state=0)
+    with pytest.raises(TypeError, match="HMMTransformer makes models from sequences"):
+        hmm_group_test(X, y)
+
+
 @pytest.mark.parametrize(("change", "message"), WRONG, ids=str)
 def test_bad_input_is_named(change, message):
     arguments = {"groups": GROUPS, "n_permutations": 99, **change}
