@@ -103,11 +103,12 @@ def dual_ridge(gram, targets, weights, folds, alphas, score):
     aims = vectors.T @ (root[:, None] * targets)
     best: Any = None
     for alpha in alphas:
-        scaled = vectors / (values + alpha)
-        coef, held_out = scaled @ aims, np.empty_like(targets)
+        shrinkage = 1 / (values + alpha)
+        coef, held_out = vectors @ (shrinkage[:, None] * aims), np.empty_like(targets)
         for fold in folds:
-            block = scaled[fold] @ vectors[fold].T
-            gaps = np.linalg.solve(block, coef[fold])
+            # A matrix times its own transpose takes half the time of other products.
+            part = vectors[fold] * np.sqrt(shrinkage)
+            gaps = np.linalg.solve(part @ part.T, coef[fold])
             held_out[fold] = targets[fold] - gaps / root[fold, None]
         value = score(held_out, targets, weights)
         if best is None or value > best.score:

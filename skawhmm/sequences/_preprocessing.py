@@ -212,14 +212,17 @@ class Deltas(SequenceTransformer):
 
     def _transform(self, X):
         lags = self._checked_lags()
-        return [np.hstack([x, *self._derivatives(x, lags)]) for x in X]
-
-    def _derivatives(self, x, lags):
+        lengths = np.array([len(x) for x in X])
+        frames, ends = np.concatenate(X), np.cumsum(lengths)
+        # The first and the last frame of the sequence that a frame belongs to.
+        first, last = np.repeat([ends - lengths, ends - 1], lengths, axis=1)
+        parts = [frames]
         for lag in lags:
-            derivative = x
+            derivative = frames
             for _ in range(self.order):
-                derivative = _slopes(derivative, lag)
-                yield derivative
+                derivative = _slopes(derivative, lag, first, last)
+                parts.append(derivative)
+        return np.split(np.hstack(parts), ends[:-1])
 
     def _checked_lags(self):
         lags = np.atleast_1d(np.asarray(self.lags, dtype=object)).tolist()
@@ -267,17 +270,14 @@ class TimeChannel(SequenceTransformer):
         return [np.column_stack([x, np.linspace(0, self.scale, num=len(x))]) for x in X]
 
 
-def _slopes(x, lag):
-    """Return the slope of each channel around each frame."""
-    times = np.arange(len(x))
-    before = np.maximum(times - lag, 0)
-    after = np.minimum(times + lag, len(x) - 1)
-    slopes = x.take(after, axis=0) - x.take(before, axis=0)
-    # All gaps but those near the ends are equal, and divided out at once.
-    inner = slice(lag, max(len(x) - lag, lag))
-    slopes[inner] /= 2 * lag
-    ends = np.delete(times, inner)
-    slopes[ends] /= np.maximum(after - before, 1)[ends, None]
+def _slopes(frames, lag, first, last):
+    """Return the slope of each channel around each frame, within its sequence."""
+    times = np.arange(len(frames))
+    before = np.maximum(times - lag, first)
+    after = np.minimum(times + lag, last)
+    slopes = frames.take(after, axis=0)
+    slopes -= frames.take(before, axis=0)
+    slopes /= np.maximum(after - before, 1)[:, None]
     return slopes
 
 
