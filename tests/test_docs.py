@@ -51,6 +51,15 @@ def test_code_blocks_run(page, tmp_path, monkeypatch):
     assert runner.summarize(verbose=False).failed == 0
 
 
+def test_the_readme_prints_what_it_says(capsys):
+    pytest.importorskip("pandas")
+    for line, code in blocks(HOME / "README.md"):
+        exec(compile("\n" * line + code, "README.md", "exec"), {})
+        comments = re.search(r"((?:^# ?.*\n)+)\Z", code, re.MULTILINE)
+        said = re.sub(r"^# ?", "", comments.group(1), flags=re.MULTILINE)
+        assert said.startswith(capsys.readouterr().out.rstrip("\n"))
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_pages_name_public_things(page):
     import skawhmm
