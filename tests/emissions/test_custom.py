@@ -148,7 +148,11 @@ CHAIN = [[[0.5, 0.5], [0.5, 0.5]]]
         ([[0, 1], [2, 0]], None, "cost must be symmetric.*differ by 1"),
         ([[0, 1], [1, 3]], None, "0 between a state and itself, got 3.0 for state 1"),
         ([[0, -1], [-1, 0]], None, "not negative, got -1"),
-        ([[0, np.nan], [np.nan, 0]], None, "finite and not negative, got nan"),
+        (
+            [[0, np.nan], [np.nan, 0]],
+            None,
+            "finite, not negative and at most 1e\\+100, got nan",
+        ),
         ([[0.0]], None, "numbers from 0 to 0.*got 0 to 1"),
         ([[0, 1], [1, 0]], [[0.5, 1]], "number of each state.*float64"),
     ],
