@@ -19,10 +19,10 @@ at step t. The law of the pair of states over this time has the margins
     \nu_a = (1-\gamma) \sum_t \gamma^t \pi_a T_a^t
           = (1-\gamma) \, \pi_a (I - \gamma T_a)^{-1}
 
-and :math:`\nu_b`, and its mean cost is :math:`D_\gamma^p`. It is one of the couplings of
-these margins, so :math:`D_\gamma^p \ge OT_c(\nu_a, \nu_b)`. If the state probabilities are
-stationary, :math:`\nu = \pi`, and the bound is the marginal component R of MAW. Fitted
-models have other state probabilities, and R may then exceed :math:`D_\gamma`.
+and :math:`\nu_b`, and its mean cost is :math:`D_\gamma^p`. It is one of the couplings
+of these margins, so :math:`D_\gamma^p \ge OT_c(\nu_a, \nu_b)`. If the state
+probabilities are stationary, :math:`\nu = \pi`, and the bound is the marginal component
+R of MAW. Fitted models have others, and R may then exceed :math:`D_\gamma`.
 """
 
 from typing import Any
