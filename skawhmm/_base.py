@@ -122,6 +122,9 @@ class ModelsMixin(EstimatorMixin):
 
     def _checked(self, X, y=None, *, reset):
         """Return `X` as a batch of models or a list of sequences; `y` goes with it."""
+        if not reset:
+            # Parameters may have been set after `fit`.
+            self._check_parameters()
         if not is_models(X):
             return self._checked_sequences(X, y, reset=reset)
         check_models("X", X)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from skawhmm.emissions._contract import Model
+from skawhmm.emissions._gaussian_em_kernels import composed
 from skawhmm.fitting._coordinates_kernels import (
     channel_summaries,
     second_moments,
@@ -199,8 +200,10 @@ def make_coordinates(channels, offsets, scales, covariance_type):
     values, vectors = np.linalg.eigh(second_moments(z, offsets))
     top = np.maximum(values.max(axis=1, initial=0.0, keepdims=True), 1.0)
     values = np.maximum(values, COLLINEAR_SHARE * top)
-    roots = np.sqrt(values)[:, None, :]
-    basis, inverse = vectors / roots, (vectors * roots).swapaxes(1, 2)
+    roots = np.sqrt(values)
+    # Symmetric matrices are the same whatever eigenvectors span the directions of equal
+    # variance, such as those without any if channels are more than frames.
+    basis, inverse = composed(1 / roots, vectors), composed(roots, vectors)
     log_volume = log_volume + 0.5 * np.log(values).sum(axis=1)
     return replace(plain, basis=basis, inverse=inverse, log_volume=log_volume)
 

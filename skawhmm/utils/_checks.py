@@ -263,7 +263,7 @@ def check_parameters(values, checks):
             checks[name](name, value)
 
 
-def check_distances(name, distances, largest=None):
+def check_distances(name, distances, largest=None, first=(0, 0)):
     """Return distances if none of them is NaN, else raise; infinity is allowed.
 
     Parameters
@@ -277,6 +277,9 @@ def check_distances(name, distances, largest=None):
     largest : float, default=None
         The largest value allowed beside infinity; by default any.
 
+    first : tuple of int, default=(0, 0)
+        Row and column of the first value, if they are a part of a matrix.
+
     Returns
     -------
     distances : ndarray of the same shape
@@ -284,7 +287,7 @@ def check_distances(name, distances, largest=None):
     """
     bad = np.isnan(distances)
     if bad.any():
-        row, column = (int(k) for k in np.argwhere(bad)[0][:2])
+        row, column = (int(k) for k in np.argwhere(bad)[0][:2] + first)
         raise ValueError(
             f"{name} must give one number per pair, got NaN in row {row}, column "
             f"{column}. (Infinite distances are allowed.)"
