@@ -21,7 +21,7 @@ from skawhmm.models._checks import (
     check_same_features,
     check_single_model,
 )
-from skawhmm.utils._checks import check_real
+from skawhmm.utils._checks import check_distances, check_real
 from skawhmm.utils._parallel import Shared, completed
 
 # Largest memory of the costs and plans of one tile of pairs, in bytes.
@@ -86,7 +86,8 @@ def pairwise_hmm_distances(
         stopped; a call with other models or parameters raises an error.
 
     dtype : dtype, default=float64
-        Type of the distances returned. They are computed in double precision.
+        Type of the distances returned, a floating one. They are computed in double
+        precision.
 
     Returns
     -------
@@ -107,6 +108,11 @@ def pairwise_hmm_distances(
            [0.8, 0. ]])
     """
     chosen = resolve_metric(metric, alpha=alpha, p=p, metric_params=metric_params)
+    if np.dtype(dtype).kind != "f":
+        raise ValueError(
+            f"dtype must be a floating type, such as 'float32', got {dtype!r}: others "
+            "would cut distances off."
+        )
     return _pairwise(X, Y, chosen, "distances", (), n_jobs, verbose, out, dtype)
 
 
@@ -426,6 +432,7 @@ def _pairwise(X, Y, metric, method, tail, n_jobs, verbose, out=None, dtype=np.fl
     )
     for k, values in zip(todo, results, strict=True):
         row, column = tiles[k]
+        check_distances("metric", values, first=(row.start, column.start))
         out[row, column] = values
         if mirrored:
             out[column, row] = values.swapaxes(0, 1)

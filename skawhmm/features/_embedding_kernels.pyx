@@ -42,19 +42,25 @@ def add_statistics(
     cdef Py_ssize_t n_components = means.shape[0], n_timesteps = frames.shape[1]
     cdef Py_ssize_t n_parts = occupancies.shape[0], part, first, last, k
     cdef double[:, :, ::1] rows = np.empty((3, n_components, n_timesteps))
-    cdef double[::1] room = np.empty(densities_size(n_components, frames.shape[0]))
+    cdef Py_ssize_t n_numbers = densities_size(n_components, frames.shape[0])
+    cdef double[::1] room = np.empty(max(n_numbers, 1))
     cdef double[::1] scratch = np.empty(passes_size(n_components, n_timesteps))
     cdef double* post = &rows[1, 0, 0]
     cdef double* weights = &rows[2, 0, 0]
+    # Without a channel that varies there is no first value to point at.
+    cdef bint is_empty = frames.shape[0] == 0
+    cdef const double* values = NULL if is_empty else &frames[0, 0]
+    cdef const double* centres = NULL if is_empty else &means[0, 0]
+    cdef const double* variances = NULL if is_empty else &covars[0, 0]
     cdef Frames own
-    own.values, own.seen = &frames[0, 0], NULL
+    own.values, own.seen = values, NULL
     if seen.shape[0] > 0:
         own.seen = &seen[0, 0]
     own.n_features, own.stride = frames.shape[0], n_timesteps
     own.n_frames = n_timesteps
     with nogil:
         diag_log_density(
-            &own, &means[0, 0], &covars[0, 0], n_components, &rows[0, 0, 0], &room[0]
+            &own, centres, variances, n_components, &rows[0, 0, 0], &room[0]
         )
         passes(
             &rows[0, 0, 0], n_timesteps, &startprob[0], &transmat[0, 0], n_components,
@@ -63,7 +69,9 @@ def add_statistics(
         for part in range(n_parts):
             first = part * n_timesteps // n_parts
             last = ((part + 1) * n_timesteps + n_parts - 1) // n_parts
-            own.values, own.n_frames = &frames[0, first], last - first
+            own.n_frames = last - first
+            if not is_empty:
+                own.values = values + first
             if seen.shape[0] > 0:
                 own.seen = &seen[0, first]
             for k in range(n_components):
@@ -74,10 +82,11 @@ def add_statistics(
                 occupancies[part, k] += frame_count(
                     weights + k * own.n_frames, own.n_frames
                 )
-            add_diag_moments(
-                &own, weights, own.n_frames, &means[0, 0], n_components,
-                &counts[part, 0, 0], &firsts[part, 0, 0], &seconds[part, 0, 0],
-            )
+            if not is_empty:
+                add_diag_moments(
+                    &own, weights, own.n_frames, centres, n_components,
+                    &counts[part, 0, 0], &firsts[part, 0, 0], &seconds[part, 0, 0],
+                )
 
 
 cdef void fill_part(

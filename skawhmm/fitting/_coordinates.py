@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from skawhmm.emissions._contract import Model
+from skawhmm.emissions._gaussian_em_kernels import composed
 from skawhmm.fitting._coordinates_kernels import (
     channel_summaries,
     second_moments,
@@ -20,6 +21,9 @@ from skawhmm.fitting._coordinates_kernels import (
 
 # A channel whose range is below this share of its size is constant up to rounding.
 CONSTANT_RANGE = 8 * np.finfo(float).eps
+# A channel with a smaller range is constant, too: variances of its states would be
+# below `LEAST_VARIANCE`.
+LEAST_RANGE = 1e-140
 # Directions of less variance than this share are scaled as if they had it, which keeps
 # collinear channels finite.
 COLLINEAR_SHARE = 1e-6
@@ -163,7 +167,8 @@ def channel_scales(channels, offsets, covariance_type):
     centre, variances, low, high, counts = channel_summaries(channels, offsets)
     missing = counts == 0
     size = np.maximum(np.abs(low), np.abs(high))
-    constant = ~missing & ~(high - low > CONSTANT_RANGE * size)
+    least = np.maximum(CONSTANT_RANGE * size, LEAST_RANGE)
+    constant = ~missing & ~(high - low > least)
     centre = np.where(constant, low, centre)
     active = ~(missing | constant) & (variances > 0)
     if covariance_type == "spherical":
@@ -195,8 +200,10 @@ def make_coordinates(channels, offsets, scales, covariance_type):
     values, vectors = np.linalg.eigh(second_moments(z, offsets))
     top = np.maximum(values.max(axis=1, initial=0.0, keepdims=True), 1.0)
     values = np.maximum(values, COLLINEAR_SHARE * top)
-    roots = np.sqrt(values)[:, None, :]
-    basis, inverse = vectors / roots, (vectors * roots).swapaxes(1, 2)
+    roots = np.sqrt(values)
+    # Symmetric matrices are the same whatever eigenvectors span the directions of equal
+    # variance, such as those without any if channels are more than frames.
+    basis, inverse = composed(1 / roots, vectors), composed(roots, vectors)
     log_volume = log_volume + 0.5 * np.log(values).sum(axis=1)
     return replace(plain, basis=basis, inverse=inverse, log_volume=log_volume)
 

@@ -316,6 +316,8 @@ class HMMTransformer(TransformerMixin, BaseEstimator):
             ``converged``, ``n_iter``, ``log_likelihood`` and ``n_timesteps``.
         """
         check_is_fitted(self)
+        # They may have been set after `fit`.
+        self._check_parameters()
         sequences = self._family.checked(X, type(self).__name__)
         self._family.check_gaps(sequences, self)
         fits = self._fits(sequences)

@@ -44,6 +44,7 @@ def retrieval_curve(
     precision : ndarray of shape (n_levels,)
         Precision when that recall is first reached, averaged over the queries that
         have a relevant item. At recall 0 it is the precision at the first one found.
+        NaN if no query has a relevant item.
 
     Examples
     --------

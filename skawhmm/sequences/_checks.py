@@ -18,9 +18,7 @@ from skawhmm.sequences._tables import (
     open_table,
     wrong_kind,
 )
-
-# Squares of larger values, summed, leave the range of float64.
-LARGEST_VALUE = 1e150
+from skawhmm.utils._checks import LARGEST_VALUE
 
 
 def is_models(X):

@@ -253,3 +253,10 @@ def test_infinite_distances_to_centers_raise():
     )
     with pytest.raises(ValueError, match=r"finite distances.*metric='kl'"):
         HMMKMeans(2, metric="kl", random_state=0).fit(models)
+
+
+def test_parameters_set_after_fit_are_checked(make_batch):
+    models = make_batch(n_models=6)
+    clusters = HMMKMedoids(2).fit(models).set_params(alpha=3.0)
+    with pytest.raises(ValueError, match="alpha must be a number in"):
+        clusters.predict(models)

@@ -309,3 +309,31 @@ def test_registration_keeps_transient_states(make_batch):
     # The last state is never reached, yet it is a state of the model.
     a = HMMBatch([[[1.0, 0.0], [0.5, 0.5]]], [[[0.0], [1.0]]], [[[1.0], [1.0]]])
     assert_array_equal(register_states(a, a), [[1, 0], [0, 0]])
+
+
+class Broken:
+    """A distance that is no number between two of the models."""
+
+    symmetric = True
+
+    def prepare(self, models):
+        return models.keys
+
+    def distances(self, prepared, index_a, index_b):
+        wrong = {int(prepared[1]), int(prepared[40])}
+        pairs = zip(prepared[index_a], prepared[index_b], strict=True)
+        return np.array(
+            [np.nan if {int(a), int(b)} == wrong else 1.0 for a, b in pairs]
+        )
+
+
+def test_what_is_no_number_is_an_error_that_names_the_pair(make_batch):
+    models = make_batch(n_models=50)
+    with pytest.raises(ValueError, match=r"metric must .* NaN in row 1, column 40"):
+        pairwise_hmm_distances(models, metric=Broken())
+
+
+@pytest.mark.parametrize("dtype", [int, bool, complex, "U8"])
+def test_distances_are_not_cut_off(dtype, make_batch):
+    with pytest.raises(ValueError, match="dtype must be a floating type"):
+        pairwise_hmm_distances(make_batch(), dtype=dtype)

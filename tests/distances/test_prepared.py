@@ -20,7 +20,7 @@ from skawhmm import (
     pairwise_hmm_components,
     pairwise_hmm_distances,
 )
-from skawhmm.datasets import load_npz
+from skawhmm.datasets import load_basic_motions, load_japanese_vowels, load_npz
 from skawhmm.distances._prepared import VISITED_SHARE, visited_chains
 
 METRICS = {
@@ -190,3 +190,29 @@ def test_debiased_iaw_of_fitted_models_is_zero_on_itself(fitted):
     # Its registration of a model with itself is symmetric up to the projection.
     assert np.diagonal(distances).max() <= 1e-6 * np.median(distances)
     assert_array_equal(distances, distances.T)
+
+
+REAL = {
+    "vowels": lambda: load_japanese_vowels(return_X_y=True)[0][::40],
+    "motions": lambda: load_basic_motions(return_X_y=True)[0][::8],
+}
+
+
+@pytest.fixture(scope="module", params=sorted(REAL))
+def real(request):
+    """Models of packaged data, shrunk to a pooled model with eight states."""
+    hmm = HMMTransformer(8, prior="pooled", random_state=0)
+    return hmm.fit_transform(REAL[request.param]())
+
+
+@pytest.mark.parametrize(
+    ("metric", "p"), [("maw", 1), ("maw", 2), ("jaw", 1), ("coupling", 1), ("law", 1)]
+)
+def test_laws_on_models_of_real_data(real, metric, p):
+    distances = pairwise_hmm_distances(real, metric=metric, p=p)
+    scale = np.median(distances)
+    assert np.diagonal(distances).max() <= 1e-9 * scale
+    assert_array_equal(distances, distances.T)
+    moved = relabelled(real, np.random.default_rng(1))
+    again = pairwise_hmm_distances(moved, metric=metric, p=p)
+    assert_allclose(again, distances, atol=1e-9 * scale)

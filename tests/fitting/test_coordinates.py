@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from skawhmm.fitting._coordinates import channel_scales, make_coordinates
 from skawhmm.fitting._coordinates_kernels import (
     channel_summaries,
     second_moments,
@@ -87,3 +88,14 @@ def test_sequences_do_not_depend_on_each_other(channels, rng):
         assert_array_equal(channel_summaries(raw.copy(), alone)[:, 0], summaries[:, s])
         assert_array_equal(second_moments(rows, alone)[0], moments[s])
         assert_array_equal(whitened_rows(rows, alone, bases[s : s + 1]), white[s])
+
+
+def test_whitening_does_not_depend_on_the_choice_of_eigenvectors(rng):
+    # Two frames leave one direction with variance, and any basis of the others will do.
+    X = rng.normal(size=(6, 3))
+    channels, offsets = np.ascontiguousarray(X.T[:, :2].repeat(3, axis=1)), [0, 6]
+    scales = channel_scales(channels, np.array(offsets), "full")
+    found = make_coordinates(channels, np.array(offsets), scales, "full")
+    assert_array_equal(found.basis, found.basis.swapaxes(1, 2))
+    assert_array_equal(found.inverse, found.inverse.swapaxes(1, 2))
+    assert_allclose(found.basis @ found.inverse, np.eye(3)[None], atol=1e-9)

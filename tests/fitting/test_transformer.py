@@ -287,3 +287,10 @@ def test_feature_counts_are_held(rng):
     transformer = HMMTransformer(2).fit([rng.normal(size=(9, 2))])
     with pytest.raises(ValueError, match="X has 3 features, but HMMTransformer"):
         transformer.transform([rng.normal(size=(9, 3))])
+
+
+def test_parameters_set_after_fit_are_checked(rng):
+    X = [rng.normal(size=(30, 2)) for _ in range(3)]
+    hmm = HMMTransformer(2).fit(X).set_params(n_mix=0)
+    with pytest.raises(ValueError, match="n_mix must be an integer of at least 1"):
+        hmm.transform(X)
