@@ -2,13 +2,13 @@
 
 import json
 import os
-import uuid
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from skawhmm.utils._archives import archived_arrays, is_inside
+from skawhmm.utils._whole_files import whole_file
 
 HEADER = "header"
 
@@ -27,7 +27,6 @@ def save_arrays(path, header, arrays):
     arrays : dict of ndarray
         Arrays by name.
     """
-    path = Path(path)
     outside = [name for name in arrays if not is_inside(name)]
     if outside:
         raise ValueError(
@@ -35,17 +34,9 @@ def save_arrays(path, header, arrays):
             f"got {outside[0]!r}."
         )
     header = {**header, "arrays": sorted(arrays)}
-    draft = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
-    try:
-        with open(draft, "xb") as file:
-            named: dict[str, Any] = {HEADER: np.array(json.dumps(header)), **arrays}
-            np.savez(file, **named)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(draft, path)
-    except BaseException:
-        draft.unlink(missing_ok=True)
-        raise
+    named: dict[str, Any] = {HEADER: np.array(json.dumps(header)), **arrays}
+    with whole_file(path) as file:
+        np.savez(file, **named)
 
 
 def load_arrays(path, kind, version):
