@@ -152,7 +152,7 @@ def test_batches_are_shared_by_threads():
 def test_an_interrupted_fit_leaves_the_estimator_as_it_was(fitted, name, monkeypatch):
     estimator, use = pickle.loads(fitted(name)), USES[name][1]
     before, expected = dict(vars(estimator)), use(estimator, X)
-    monkeypatch.setattr("skawhmm.utils._parallel.Parallel", interrupted)
+    monkeypatch.setattr("skawhmm.utils._parallel.tqdm", interrupted)
     others = [np.hstack([x, x]) for x in X[4:20]]
     with pytest.raises(KeyboardInterrupt):
         estimator.fit(others, 1 - Y[4:20])

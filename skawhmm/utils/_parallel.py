@@ -74,8 +74,7 @@ def completed(
     amounts = [1] * len(tasks) if amounts is None else amounts
     with tqdm(total=sum(amounts), desc=label, disable=not verbose) as bar:
         while n_done < len(tasks):
-            run = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
-            results = run(delayed(function)(shared, *task) for task in tasks[n_done:])
+            results = _results(function, shared, tasks[n_done:], n_jobs)
             try:
                 for result in results:
                     yield result
@@ -85,6 +84,15 @@ def completed(
                 if retries == 0:
                     raise
                 retries -= 1
+
+
+def _results(function, shared, tasks, n_jobs):
+    """Return a generator of results, of this process if one job is asked for."""
+    if n_jobs == 1:
+        # The dask back end would send the tasks to its workers all the same.
+        return (function(shared, *task) for task in tasks)
+    run = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
+    return run(delayed(function)(shared, *task) for task in tasks)
 
 
 def even_ranges(sizes, n_jobs, *, per_job, most=np.inf):
