@@ -8,6 +8,9 @@ from hypothesis import settings
 
 from skawhmm import HMMBatch
 
+# Scripts that tests run as processes of their own.
+collect_ignore = ["interruptions.py", "mutations.py"]
+
 settings.register_profile("local", deadline=None, max_examples=30, database=None)
 settings.register_profile("ci", settings.get_profile("local"), derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "local")

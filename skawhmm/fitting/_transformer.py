@@ -21,6 +21,7 @@ from skawhmm.utils._checks import (
     check_random,
     check_real,
 )
+from skawhmm.utils._interruption import all_or_nothing
 
 OPTIONS = {
     "emission": FAMILIES,
@@ -265,6 +266,7 @@ class HMMTransformer(TransformerMixin, BaseEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any = None) -> "HMMTransformer":
         """Check the parameters and, if one is asked for, learn the pooled model.
 

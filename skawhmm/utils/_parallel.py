@@ -4,11 +4,12 @@ import os
 from concurrent.futures import CancelledError
 from importlib.metadata import version
 
-import joblib
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.utils.validation import check_memory
 from tqdm.auto import tqdm
+
+from skawhmm.utils._digest import content_digest
 
 # If a worker dies, the shared data it held are lost. Tasks without a result are then
 # started again, at most this many times.
@@ -73,8 +74,7 @@ def completed(
     amounts = [1] * len(tasks) if amounts is None else amounts
     with tqdm(total=sum(amounts), desc=label, disable=not verbose) as bar:
         while n_done < len(tasks):
-            run = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
-            results = run(delayed(function)(shared, *task) for task in tasks[n_done:])
+            results = _results(function, shared, tasks[n_done:], n_jobs)
             try:
                 for result in results:
                     yield result
@@ -84,6 +84,15 @@ def completed(
                 if retries == 0:
                     raise
                 retries -= 1
+
+
+def _results(function, shared, tasks, n_jobs):
+    """Return a generator of results, of this process if one job is asked for."""
+    if n_jobs == 1:
+        # The dask back end would send the tasks to its workers all the same.
+        return (function(shared, *task) for task in tasks)
+    run = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
+    return run(delayed(function)(shared, *task) for task in tasks)
 
 
 def even_ranges(sizes, n_jobs, *, per_job, most=np.inf):
@@ -135,11 +144,6 @@ def writable(arrays):
     return [np.require(x, requirements=("C", "W", "E")) for x in arrays]
 
 
-def content_hash(value):
-    """Return a hash that is the same for objects with equal content."""
-    return joblib.hash(value)
-
-
 def remembered(memory, key, compute):
     """Return the result of a call, from memory if it was computed before.
 
@@ -149,8 +153,8 @@ def remembered(memory, key, compute):
         Where results are kept; None keeps none.
 
     key : object
-        Everything the result depends on, hashed by content. The version of the package
-        is added to it.
+        Everything the result depends on, told apart by content. The version of the
+        package is added to it.
 
     compute : callable
         Takes no arguments and returns the result.
@@ -163,8 +167,15 @@ def remembered(memory, key, compute):
     if memory is None:
         return compute()
     place = os.fspath(memory) if isinstance(memory, os.PathLike) else memory
+    try:
+        digest = content_digest(key)
+    except TypeError as error:
+        raise ValueError(
+            "memory keeps results only if a later call can tell whether it asks for "
+            f"the same, but {error}. Use memory=None."
+        ) from error
     cached = check_memory(place).cache(_result, ignore=["compute"])
-    return cached(version("skawhmm"), content_hash(key), compute)
+    return cached(version("skawhmm"), digest, compute)
 
 
 def _result(release, key, compute):  # noqa: ARG001

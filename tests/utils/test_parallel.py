@@ -22,6 +22,14 @@ def test_tasks_are_completed_in_order():
     assert list(results) == [13, 11]
 
 
+def test_one_job_stays_in_this_process(monkeypatch):
+    # The dask back end would take it: a fit by many small steps crawled, and hung if a
+    # worker died.
+    monkeypatch.setattr("skawhmm.utils._parallel.Parallel", None)
+    results = completed(lambda s, k: s.value + k, Shared(10, 8), [(3,)], n_jobs=1)
+    assert list(results) == [13]
+
+
 def test_lost_tasks_are_handed_out_again():
     calls = []
 
