@@ -1,6 +1,6 @@
 """What all estimators share: checks of parameters, input, models, distances, tags."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Set
 from typing import Any, ClassVar
 
 import numpy as np
@@ -29,6 +29,7 @@ from skawhmm.utils._checks import (
     check_random,
     check_verbose,
 )
+from skawhmm.utils._numbers import real_array
 from skawhmm.utils._parallel import content_hash, remembered
 
 
@@ -234,6 +235,11 @@ def check_targets(y, caller):
     """
     if y is None:
         raise ValueError(f"{caller} requires y to be passed, but the target y is None.")
+    no_list = isinstance(y, str | bytes | type | Mapping | Set | Iterator)
+    if no_list or getattr(y, "shape", None) == () or np.isscalar(y):
+        raise TypeError(
+            f"y must hold one target per sequence or model, got a {type(y).__name__}."
+        )
     return y
 
 
@@ -433,9 +439,11 @@ def check_precomputed(estimator, X, *, reset, square=False):
     X : ndarray of the same shape
         The values, none of them NaN.
     """
+    # Tables keep the names of their columns.
+    numbers = real_array("X", X)
     X = validate_data(
         estimator,
-        X,
+        X if hasattr(X, "columns") else numbers,
         reset=reset,
         dtype=np.float64,
         allow_nd=True,

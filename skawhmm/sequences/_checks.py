@@ -16,8 +16,8 @@ from skawhmm.sequences._tables import (
     matrix,
     numbers,
     open_table,
-    wrong_kind,
 )
+from skawhmm.utils._numbers import wrong_kind
 
 # Squares of larger values, summed, leave the range of float64.
 LARGEST_VALUE = 1e150

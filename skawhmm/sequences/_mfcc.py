@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.fft import dct, rfft
 from scipy.signal import get_window
 
-from skawhmm.utils._checks import check_integer
+from skawhmm.utils._checks import check_integer, check_real
 
 # Least energy of a mel band, about -100 dB of full scale: the logarithm of digital
 # silence stays finite.
@@ -107,6 +107,7 @@ def mfcc(
         )
     if deltas not in {0, 1, 2}:
         raise ValueError(f"deltas must be 0, 1 or 2, got {deltas!r}.")
+    check_real("preemphasis", preemphasis, 0, 1)
     width, step = frame_samples(window, hop, sample_rate)
     emphasised = np.append(samples[:1], samples[1:] - preemphasis * samples[:-1])
     energies = _band_energies(emphasised, sample_rate, width, step, n_filters)

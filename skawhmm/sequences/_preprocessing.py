@@ -16,7 +16,7 @@ from skawhmm.sequences._checks import (
     is_list_of_sequences,
 )
 from skawhmm.sequences._forms import readable
-from skawhmm.utils._checks import check_integer, check_real
+from skawhmm.utils._checks import check_counts, check_integer, check_real
 
 
 class SequenceTransformer(  # type: ignore[call-arg]
@@ -148,6 +148,13 @@ class Framewise(SequenceTransformer):
 
     def _fit(self, X, y):
         chosen = StandardScaler() if self.transformer is None else self.transformer
+        members = ("fit", "transform", "get_params")
+        able = all(hasattr(chosen, member) for member in members)
+        if not able or isinstance(chosen, type):
+            raise TypeError(
+                "transformer must be None or a transformer of rows, such as "
+                f"StandardScaler(), got {self.transformer!r}."
+            )
         lengths = [len(x) for x in X]
         labels = None if y is None else np.repeat(np.asarray(y), lengths, axis=0)
         self.transformer_ = clone(chosen).fit(np.concatenate(X), labels)
@@ -222,8 +229,7 @@ class Deltas(SequenceTransformer):
                 yield derivative
 
     def _checked_lags(self):
-        lags = np.atleast_1d(np.asarray(self.lags, dtype=object)).tolist()
-        return [check_integer("lags", lag, 1) for lag in lags]
+        return check_counts("lags", self.lags)
 
 
 class TimeChannel(SequenceTransformer):

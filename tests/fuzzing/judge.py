@@ -255,4 +255,4 @@ def size_of(value):
         return sum(size_of(entry) for entry in value.values())
     if isinstance(value, list | tuple | set | frozenset):
         return sum(size_of(entry) for entry in value)
-    return int(np.size(value)) if not callable(value) else 1
+    return int(np.size(value)) if isinstance(value, np.ndarray) else 1

@@ -213,7 +213,7 @@ def test_bad_values_are_named(changes, words):
     ("changes", "words"),
     [
         ({"transmats": None}, "transmats must hold one numeric array per model"),
-        ({"means": 5}, "means must hold one numeric array per model, got int"),
+        ({"means": 5}, "means must hold one numeric array per model, but .* got int"),
         ({"covars": [["a", "b"]]}, "covars must hold one numeric array per model"),
         ({"covars": np.array([["a"]])}, "covars must hold one numeric array"),
         ({"info": {1: [1, 2]}}, "info must have names as keys, got 1"),

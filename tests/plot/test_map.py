@@ -73,7 +73,7 @@ def test_map_of_models_is_that_of_their_distances(plt, make_batch):
 def test_map_refuses_what_it_cannot_draw(plt):
     with pytest.raises(ValueError, match="must be finite"):
         HMMMapDisplay.from_distances([[0, np.inf], [np.inf, 0]])
-    with pytest.raises(ValueError, match="must be square"):
+    with pytest.raises(ValueError, match="must be a square matrix"):
         HMMMapDisplay.from_distances([[0.0, 1.0]])
     with pytest.raises(ValueError, match="'pca'"):
         HMMMapDisplay.from_distances([[0.0]], method="pca")
