@@ -4,7 +4,6 @@ import contextlib
 import multiprocessing
 import os
 import signal
-import sys
 import time
 import traceback
 import warnings
@@ -133,15 +132,11 @@ def _no_threads():
     """Start processes whose linear algebra has one thread."""
     names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
     before = {name: os.environ.get(name) for name in names}
-    path, os.environ["PYTHONPATH"] = (
-        os.environ.get("PYTHONPATH"),
-        os.pathsep.join(entry for entry in sys.path if entry),
-    )
     os.environ.update(dict.fromkeys(names, "1"))
     try:
         yield
     finally:
-        for name, value in {**before, "PYTHONPATH": path}.items():
+        for name, value in before.items():
             os.environ.pop(name, None)
             if value is not None:
                 os.environ[name] = value

@@ -918,7 +918,7 @@ def test_to_hmmlearn_and_back(covariance_type, make_batch, rng):
 
 def test_singular_models_have_no_place_in_hmmlearn():
     flat = HMMBatch(**arguments(covars=np.zeros((2, 2, 2))))
-    with pytest.raises(ValueError, match=r"positive definite covariances, got .* 0\.0"):
+    with pytest.raises(ValueError, match=r"covars must be positive definite .* 0\.0"):
         flat.to_hmmlearn()
     line = HMMBatch(**arguments(covars=np.ones((2, 2, 2, 2))))
     with pytest.raises(ValueError, match="positive definite covariances"):
