@@ -22,6 +22,7 @@ from skawhmm.models._checks import check_models
 from skawhmm.sequences._checks import check_channels, check_input, is_models
 from skawhmm.sequences._symbols import holds_symbols, symbol_sequences
 from skawhmm.utils._checks import (
+    LARGEST_DISTANCE,
     check_distances,
     check_memory_place,
     check_n_jobs,
@@ -454,7 +455,7 @@ def check_precomputed(estimator, X, *, reset, square=False):
             "X must be distances of shape (n_models, n_models_fit) or components of "
             f"shape (n_models, n_models_fit, 2), got shape {X.shape}."
         )
-    check_distances("X", X)
+    check_distances("X", X, LARGEST_DISTANCE)
     if square and X.shape[0] != X.shape[1]:
         raise ValueError(
             "X must be a square matrix of distances between the training models, got "

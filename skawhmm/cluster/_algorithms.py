@@ -194,9 +194,12 @@ def medoid_partition(distances, n_clusters, max_iter):
         Number of rounds.
     """
     finite = distances[np.isfinite(distances)]
+    # Divided by a power of two near the largest one, sums stay in range and no bit
+    # changes.
+    _, exponent = np.frexp(finite.max(initial=0.0))
     # One infinite distance outweighs all finite ones.
-    far = (len(distances) + 1) * max(finite.max(initial=0.0), 1.0)
+    scaled = np.minimum(np.ldexp(distances, -exponent), len(distances) + 1.0)
     # The kernels look at the distances of all models to one candidate at a time.
-    columns = np.ascontiguousarray(np.minimum(distances, far).T)
+    columns = np.ascontiguousarray(scaled.T)
     medoids = greedy_medoids(columns, n_clusters)
     return medoids, swap_medoids(columns, medoids, max_iter)

@@ -10,6 +10,19 @@ chains from there, coupled as well as possible:
 It is solved by policy iteration: given the couplings of all rows, V is the solution of
 a linear system; given V, each row coupling is a transport problem. V falls in every
 round, and since there are finitely many extreme couplings it stops after a few rounds.
+
+The search for neighbours needs a lower bound. Two chains that start from W and run by
+the best couplings spend a share of :math:`(1-\gamma) \gamma^t` of their discounted time
+at step t. The law of the pair of states over this time has the margins
+
+.. math::
+    \nu_a = (1-\gamma) \sum_t \gamma^t \pi_a T_a^t
+          = (1-\gamma) \, \pi_a (I - \gamma T_a)^{-1}
+
+and :math:`\nu_b`, and its mean cost is :math:`D_\gamma^p`. It is one of the couplings
+of these margins, so :math:`D_\gamma^p \ge OT_c(\nu_a, \nu_b)`. If the state
+probabilities are stationary, :math:`\nu = \pi`, and the bound is the marginal component
+R of MAW. Fitted models have others, and R may then exceed :math:`D_\gamma`.
 """
 
 from typing import Any
@@ -25,6 +38,31 @@ from skawhmm.utils._checks import check_real
 
 # Closer to 1 the present cost is lost in rounding.
 MAX_GAMMA = 1 - 1e-9
+
+
+def discounted_laws(weights, transmats, gamma):
+    r"""Return the share of discounted time that each chain spends in each state.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (n_models, n_components)
+        State probabilities :math:`\pi` at the start.
+
+    transmats : ndarray of shape (n_models, n_components, n_components)
+        Transition matrices :math:`T`.
+
+    gamma : float in [0, 1)
+        Weight of the future.
+
+    Returns
+    -------
+    laws : ndarray of shape (n_models, n_components)
+        :math:`\nu = (1-\gamma) \, \pi (I - \gamma T)^{-1}`; rows sum to one.
+    """
+    system = np.eye(transmats.shape[1]) - gamma * transmats.swapaxes(1, 2)
+    # Rounding can push the share of a state that is hardly reached below zero.
+    laws = np.maximum(np.linalg.solve(system, weights[..., None])[..., 0], 0)
+    return laws / laws.sum(axis=1, keepdims=True)
 
 
 class TransitionCoupling:
@@ -80,7 +118,9 @@ class TransitionCoupling:
             For the other method.
         """
         # States that are not visited have a cost to run from, like all others.
-        return prepare_models(models)._replace(transmats=np.array(models.transmats))
+        chains = np.array(models.transmats)
+        margins = discounted_laws(models.weights, chains, self.gamma)
+        return prepare_models(models)._replace(transmats=chains, margins=margins)
 
     def distances(
         self, prepared: Any, index_a: NDArray[np.int64], index_b: NDArray[np.int64]

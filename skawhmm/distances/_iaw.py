@@ -194,4 +194,4 @@ class IAW(Aggregated):
                 gathered = roots[n][states[n]]
                 normals[n] = np.einsum("sfk,sk->sf", gathered, normals[n])
         points = models.means[rows, states] + normals
-        return points, mixture_posteriors(models, points)
+        return points, mixture_posteriors(models, points, states)

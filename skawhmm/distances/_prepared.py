@@ -13,13 +13,19 @@ VISITED_SHARE = 1e-3
 
 
 class PreparedModels(NamedTuple):
-    """What distances by transport need of a batch, with one row per model."""
+    """What distances by transport need of a batch, with one row per model.
+
+    `chains` are what carried chains are compared with, `bias` what is taken off the
+    marginal component. `margins` are the state probabilities whose transport the search
+    for neighbours bounds distances by.
+    """
 
     weights: np.ndarray
     transmats: np.ndarray
     costs: Any
     chains: np.ndarray
     bias: np.ndarray
+    margins: np.ndarray
     sampler: Any = None
 
     def rows(self, index):
@@ -31,6 +37,7 @@ class PreparedModels(NamedTuple):
             self.costs[index],
             self.chains[index],
             self.bias[index],
+            self.margins[index],
             None if models is None else (models[index], seed),
         )
 
@@ -47,6 +54,7 @@ class PreparedModels(NamedTuple):
             type(parts[0].costs).concatenate([part.costs for part in parts]),
             np.concatenate([part.chains for part in parts]),
             np.concatenate([part.bias for part in parts]),
+            np.concatenate([part.margins for part in parts]),
             sampler,
         )
 
@@ -114,4 +122,5 @@ def prepare_models(models):
         models.emission.ground_costs(),
         chains=transmats,
         bias=np.zeros(len(models)),
+        margins=weights,
     )

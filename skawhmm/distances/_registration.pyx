@@ -18,16 +18,23 @@ cdef extern from *:
     /* A cell whose reduced cost is below this share of the largest cost may carry mass
        in another optimal plan. Costs of equal states differ by about 1e-15 of scale. */
     #define TIE_TOLERANCE 1e-13
+
+    /* A smaller squared distance has lost digits, and shares of it lose more: it is 0. */
+    #define LEAST_SQUARED 1e-290
     """
-    const double TIE_TOLERANCE
+    const double TIE_TOLERANCE, LEAST_SQUARED
 
 
 def power_cost(squared, double p):
     r"""Return :math:`W_2^p` for an array of :math:`W_2^2`, in place."""
-    if p == 1:
-        return np.sqrt(squared, out=squared)
     cdef double[::1] flat = squared.reshape(-1)
     cdef Py_ssize_t k
+    with nogil:
+        for k in range(flat.shape[0]):
+            if flat[k] < LEAST_SQUARED:
+                flat[k] = 0.0
+    if p == 1:
+        return np.sqrt(squared, out=squared)
     if p != 2:
         with nogil:
             for k in range(flat.shape[0]):

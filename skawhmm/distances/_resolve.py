@@ -50,9 +50,10 @@ apart by them. Further members are optional, and each makes more possible:
     ``marginal_share * R + transition_share * D``. The search is used if `p` is at least
     1, `marginal_share` is positive and all features are observed. It also needs
     `symmetric` to be true, and `prepare` to return `PreparedModels`, as
-    `prepare_models` does. `transition_share` must be 0 if the distance registers states
-    in another way. `skawhmm.neighbors._bounds` bounds R and D in turn by what is
-    cheaper to compute.
+    `prepare_models` does. R is taken between its `margins`, which are the state
+    probabilities unless the distance sets others. `transition_share` must be 0 if the
+    distance registers states in another way or sets `margins`.
+    `skawhmm.neighbors._bounds` bounds R and D in turn by what is cheaper to compute.
 
 `Aggregated` has all of them but `max_tile`, for distances that mix two components: a
 subclass only says how states are registered.

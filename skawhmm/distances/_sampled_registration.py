@@ -112,7 +112,7 @@ def stratified_counts(weights, n_samples):
     return counts + (ranks < short[:, None])
 
 
-def mixture_posteriors(models, points):
+def mixture_posteriors(models, points, states):
     """Probabilities of the states of each model at its own points.
 
     Parameters
@@ -123,6 +123,9 @@ def mixture_posteriors(models, points):
     points : ndarray of shape (n_models, n_samples, n_features)
         Points of each model.
 
+    states : ndarray of int of shape (n_models, n_samples)
+        The state that each point was drawn from.
+
     Returns
     -------
     posteriors : ndarray of shape (n_models, n_samples, n_components)
@@ -132,6 +135,7 @@ def mixture_posteriors(models, points):
     posteriors = np.zeros((*points.shape[:2], models.weights.shape[1]))
     fill_posteriors(
         points,
+        states,
         make_densities(models.emission),
         np.ascontiguousarray(models.weights),
         np.asarray(models.n_components),

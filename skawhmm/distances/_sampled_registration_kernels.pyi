@@ -21,6 +21,7 @@ def project_registrations(
 ) -> None: ...
 def fill_posteriors(
     points: ndarray,
+    states: ndarray,
     densities: Densities,
     weights: ndarray,
     sizes: ndarray,

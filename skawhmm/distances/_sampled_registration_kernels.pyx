@@ -89,6 +89,7 @@ cdef void fill_costs(
 
 def fill_posteriors(
     const double[:, :, ::1] points,
+    const Py_ssize_t[:, ::1] states,
     densities,
     const double[:, ::1] weights,
     const Py_ssize_t[::1] sizes,
@@ -100,6 +101,9 @@ def fill_posteriors(
     ----------
     points : ndarray of shape (n_models, n_samples, n_features)
         Points of each model.
+
+    states : ndarray of int of shape (n_models, n_samples)
+        The state that each point was drawn from.
 
     densities : Densities
         The states of the models, from `make_densities`.
@@ -137,7 +141,8 @@ def fill_posteriors(
             )
             for t in range(n_samples):
                 fill_shares(
-                    room.logs + t, n_samples, &weights[n, 0], size, &posteriors[n, t, 0]
+                    room.logs + t, n_samples, &weights[n, 0], size, states[n, t],
+                    &posteriors[n, t, 0],
                 )
 
 
@@ -146,14 +151,23 @@ cdef void fill_shares(
     Py_ssize_t stride,
     const double* weights,
     Py_ssize_t size,
+    Py_ssize_t origin,
     double* shares,
 ) noexcept nogil:
-    """Fill the probabilities of states, given log densities and weights."""
+    """Fill the probabilities of states, given log densities and weights.
+
+    Rounding may push a point off the support of a flat state. If it is then on none, it
+    belongs to the state that it was drawn from.
+    """
     cdef double top = -INFINITY, total = 0.0
     cdef Py_ssize_t k
     for k in range(size):
         shares[k] = logs[k * stride] + log(weights[k])
         top = max(top, shares[k])
+    if top == -INFINITY:
+        for k in range(size):
+            shares[k] = 1.0 if k == origin else 0.0
+        return
     for k in range(size):
         shares[k] = exp(shares[k] - top)
         total += shares[k]

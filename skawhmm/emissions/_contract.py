@@ -7,6 +7,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from skawhmm.numerics._forward_backward import forward_backward_each, log_likelihood_of
+from skawhmm.utils._checks import LARGEST_VALUE
 
 
 class Model(NamedTuple):
@@ -156,6 +157,11 @@ class Emission(ABC):
     @abstractmethod
     def n_features(self) -> int:
         """Number of channels of a frame."""
+
+    @classmethod
+    def largest_value(cls, name: str) -> float:
+        """Return the largest size of the values of a parameter."""
+        return LARGEST_VALUE
 
     @property
     def traits(self) -> dict[str, Any]:

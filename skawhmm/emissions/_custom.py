@@ -5,6 +5,7 @@ import hashlib
 import numpy as np
 
 from skawhmm.emissions._contract import Emission
+from skawhmm.utils._checks import LARGEST_VALUE
 from skawhmm.utils._numbers import real_array
 
 # A table of distances may be asymmetric by this share of its largest entry.
@@ -263,10 +264,10 @@ def check_costs(values, n_pairs, name="cost", item="state"):
             "cost must return one distance per pair of states, an array of shape "
             f"{(n_pairs,)}, got shape {values.shape}."
         )
-    wrong = ~(np.isfinite(values) & (values >= 0))
+    wrong = ~((values >= 0) & (values <= LARGEST_VALUE))
     if wrong.any():
         raise ValueError(
-            f"{name} must be finite and not negative, got "
+            f"{name} must be finite, not negative and at most {LARGEST_VALUE:g}, got "
             f"{values[np.argmax(wrong)]} between two {item}s."
         )
     return values

@@ -27,7 +27,7 @@ from skawhmm.emissions._gaussian_scores_kernels import (
 )
 from skawhmm.emissions._laws import gaussian_law_comparer, median_squared_gap
 from skawhmm.sequences._checks import check_complete, check_no_missing, check_sequences
-from skawhmm.utils._checks import check_covariances
+from skawhmm.utils._checks import LARGEST_VALUE, check_covariances
 
 
 class Gaussian(Emission):
@@ -123,6 +123,11 @@ class Gaussian(Emission):
     def gaussian(self, purpose):
         """Return the family, because its states are Gaussian."""
         return self
+
+    @classmethod
+    def largest_value(cls, name):
+        """Return the largest size of a mean, or its square for a covariance."""
+        return LARGEST_VALUE**2 if name == "covars" else LARGEST_VALUE
 
     @classmethod
     def from_arrays(cls, arrays, is_state):

@@ -20,6 +20,9 @@ from skawhmm.fitting._coordinates_kernels import (
 
 # A channel whose range is below this share of its size is constant up to rounding.
 CONSTANT_RANGE = 8 * np.finfo(float).eps
+# A channel with a smaller range is constant, too: variances of its states would be
+# below `LEAST_VARIANCE`.
+LEAST_RANGE = 1e-140
 # Directions of less variance than this share are scaled as if they had it, which keeps
 # collinear channels finite.
 COLLINEAR_SHARE = 1e-6
@@ -163,7 +166,8 @@ def channel_scales(channels, offsets, covariance_type):
     centre, variances, low, high, counts = channel_summaries(channels, offsets)
     missing = counts == 0
     size = np.maximum(np.abs(low), np.abs(high))
-    constant = ~missing & ~(high - low > CONSTANT_RANGE * size)
+    least = np.maximum(CONSTANT_RANGE * size, LEAST_RANGE)
+    constant = ~missing & ~(high - low > least)
     centre = np.where(constant, low, centre)
     active = ~(missing | constant) & (variances > 0)
     if covariance_type == "spherical":

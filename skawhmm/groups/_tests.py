@@ -36,6 +36,7 @@ from skawhmm.groups._results import GroupTestResult, PermutationTest
 from skawhmm.models._checks import check_models, check_same_features
 from skawhmm.sequences._checks import is_models
 from skawhmm.utils._checks import (
+    LARGEST_DISTANCE,
     check_choice,
     check_distances,
     check_integer,
@@ -239,7 +240,7 @@ def checked_matrices(X):
         or X.shape[2:] not in {(), (2,)}
     ):
         raise ValueError(f"{forms}, got shape {X.shape}.")
-    check_distances("X", X)
+    check_distances("X", X, LARGEST_DISTANCE)
     for wrong, wanted in ((np.isinf(X), "be finite"), (X < 0, "not be negative")):
         _check_cells(wrong, X, wanted)
     slack = DISTANCE_TOLERANCE * X.max(initial=0.0)

@@ -66,11 +66,12 @@ class HMMBatch:
         may also be lists with one array per model, if numbers of states differ.
 
     means : array-like of shape (n_models, n_components, n_features)
-        Means of the states.
+        Means of the states, of size at most 1e100.
 
     covars : array-like of shape (n_models, n_components, n_features[, n_features])
-        Variances (diagonal covariances) or covariance matrices. They may be singular:
-        a dead sensor has variance 0.
+        Variances (diagonal covariances) or covariance matrices, of size at most 1e200.
+        They may be singular: a dead sensor has variance 0. Variances below 1e-290 are
+        taken for 0.
 
     weights : array-like of shape (n_models, n_components), default=None
         State probabilities :math:`\pi` that distances use. By default the stationary
@@ -961,7 +962,8 @@ def _checked_stacks(transmats, states, weights, startprobs, family=None):
     counts = check_model_shapes(given, tuple(states))
     stacks = {name: _stack(name, given[name], counts) for name in given}
     for name, stack in stacks.items():
-        check_finite(name, stack)
+        largest = family.largest_value(name) if name in states else np.inf
+        check_finite(name, stack, largest)
     for name in {"transmats", "weights", "startprobs"} & stacks.keys():
         stacks[name] = check_probabilities(name, stacks[name])
     if weights is None:

@@ -114,7 +114,7 @@ class SearchIndex:
         self.references = bare_models(references)
         self.prepared = metric.prepare(self.references)
         self.vectors = state_vectors(self.references)
-        self.centroids = _centroids(self.references.weights, self.vectors)
+        self.centroids = _centroids(self.prepared.margins, self.vectors)
         # Of two equal models the bounds differ from 0 by their rounding.
         self.rounding = PRUNING_SLACK * np.abs(self.vectors).max()
         self.centre = self.centroids.mean(axis=0)
@@ -229,7 +229,7 @@ class _Block:
         else:
             self.prepared = index.metric.prepare(queries)
             self.vectors, self.keys = state_vectors(queries), queries.keys
-        self.centroids = _centroids(self.prepared.weights, self.vectors)
+        self.centroids = _centroids(self.prepared.margins, self.vectors)
         self.points = (self.centroids - index.centre) @ index.basis
         self.counts: Counter[str] = Counter()
 
@@ -253,9 +253,9 @@ class _Block:
         self.counts["relaxed"] += query.size
         bounds = share * relaxed_bounds(
             self.vectors,
-            self.prepared.weights,
+            self.prepared.margins,
             index.vectors,
-            index.prepared.weights,
+            index.prepared.margins,
             query,
             reference,
             p,
@@ -288,7 +288,7 @@ def _registered_bounds(metric, prepared, vectors, a, b):
     """Lower bounds of distances that need the best registration."""
     p = metric.p
     cost = power_cost(prepared.costs.cross(a, b), p)
-    plans = optimal_registrations(prepared.weights, prepared.transmats, a, b, cost)
+    plans = optimal_registrations(prepared.margins, prepared.transmats, a, b, cost)
     marginal = marginal_components(plans, cost, p, np.zeros(a.size))
     bounds = metric.marginal_share * marginal
     if metric.transition_share > 0:

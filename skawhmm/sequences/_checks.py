@@ -17,10 +17,8 @@ from skawhmm.sequences._tables import (
     numbers,
     open_table,
 )
+from skawhmm.utils._checks import LARGEST_VALUE
 from skawhmm.utils._numbers import wrong_kind
-
-# Squares of larger values, summed, leave the range of float64.
-LARGEST_VALUE = 1e150
 
 
 def is_models(X):

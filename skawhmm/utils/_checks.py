@@ -7,6 +7,13 @@ from numbers import Integral, Real
 import numpy as np
 from sklearn.utils import check_random_state
 
+# Largest size of a frame, a mean, a rate or a cost. Squares of it, summed over states,
+# channels and frames and multiplied by each other once, stay in the range of float64.
+LARGEST_VALUE = 1e100
+# Largest finite distance that is taken as given; its square is in the range.
+LARGEST_DISTANCE = 1e150
+# A smaller variance counts as 0: shares and quotients of it would leave the range.
+LEAST_VARIANCE = 1e-290
 # Probabilities given in single precision sum to one up to this.
 SUM_TOLERANCE = 1e-6
 # Sums closer to one than this are left as they are; others are divided out.
@@ -264,7 +271,7 @@ def check_parameters(values, checks):
             checks[name](name, value)
 
 
-def check_distances(name, distances):
+def check_distances(name, distances, largest=None):
     """Return distances if none of them is NaN, else raise; infinity is allowed.
 
     Parameters
@@ -274,6 +281,9 @@ def check_distances(name, distances):
 
     distances : ndarray of shape (n_rows, n_columns[, 2])
         The values.
+
+    largest : float, default=None
+        The largest value allowed beside infinity; by default any.
 
     Returns
     -------
@@ -287,6 +297,15 @@ def check_distances(name, distances):
             f"{name} must give one number per pair, got NaN in row {row}, column "
             f"{column}. (Infinite distances are allowed.)"
         )
+    if largest is not None:
+        bad = (np.abs(distances) > largest) & np.isfinite(distances)
+        if bad.any():
+            place = np.argwhere(bad)[0]
+            raise ValueError(
+                f"{name} must hold distances of size at most {largest:g}, or infinite "
+                f"ones, got {distances[tuple(place)]:g} in row {place[0]}, column "
+                f"{place[1]}."
+            )
     return distances
 
 
@@ -309,8 +328,8 @@ def check_seed(random_state):
     return int(check_random_state(random_state).randint(2**31 - 1))
 
 
-def check_finite(name, stack):
-    """Raise if an array of models holds NaN or infinity.
+def check_finite(name, stack, largest=np.inf):
+    """Raise if an array of models holds NaN, infinity or a value that is too large.
 
     Parameters
     ----------
@@ -319,13 +338,21 @@ def check_finite(name, stack):
 
     stack : ndarray of shape (n_models, n_components, ...)
         The values.
+
+    largest : float, default=inf
+        The largest size of a value.
     """
-    bad = np.argwhere(~np.isfinite(stack))
-    if len(bad):
-        value, (n, state) = stack[tuple(bad[0])], bad[0][:2]
-        raise ValueError(
-            f"{name} must be finite, got {value} in model {n}, state {state}."
-        )
+    sizes = np.abs(stack)
+    for wrong, wanted in (
+        (~np.isfinite(sizes), "be finite"),
+        (sizes > largest, f"be of size at most {largest:g}"),
+    ):
+        if wrong.any():
+            place = np.argwhere(wrong)[0]
+            raise ValueError(
+                f"{name} must {wanted}, got {stack[tuple(place)]} in model {place[0]}, "
+                f"state {place[1]}."
+            )
 
 
 def check_probabilities(name, stack):
@@ -370,12 +397,13 @@ def check_covariances(covars):
     Returns
     -------
     covars : ndarray of the same shape
-        The covariances, exactly symmetric.
+        The covariances, exactly symmetric, and 0 where variances are below
+        `LEAST_VARIANCE`.
     """
     if covars.ndim == 3:
         least = covars.min(axis=-1)
         _raise_at(least < 0, "covars must not be negative, got", least)
-        return covars
+        return np.where(covars < LEAST_VARIANCE, 0.0, covars)
     turned = covars.swapaxes(2, 3)
     slack = COVARIANCE_TOLERANCE * np.abs(covars).max(axis=(2, 3))
     gap = np.abs(covars - turned).max(axis=(2, 3))
@@ -387,7 +415,8 @@ def check_covariances(covars):
         "covars must be positive semidefinite, got the eigenvalue",
         least,
     )
-    return covars
+    tiny = np.einsum("nkcc->nkc", covars) < LEAST_VARIANCE
+    return np.where(tiny[..., None] | tiny[..., None, :], 0.0, covars)
 
 
 def check_not_negative(name, stack):

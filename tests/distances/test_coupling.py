@@ -15,6 +15,7 @@ from skawhmm import (
     pairwise_hmm_components,
     pairwise_hmm_distances,
 )
+from skawhmm.distances._coupling import discounted_laws
 from skawhmm.distances._coupling_kernels import coupling_value, policy_value
 
 GAMMAS = [0, 0.3, 0.9, 0.99]
@@ -282,3 +283,53 @@ def test_bad_options(params, error, words, make_batch):
 def test_bad_order(p, make_batch):
     with pytest.raises((ValueError, TypeError), match=r"p must be a number in \(0, 2"):
         pairwise_hmm_distances(make_batch(2), metric="coupling", p=p)
+
+
+# The lower bound
+
+
+def test_discounted_laws_are_those_of_the_series(rng):
+    weights, chains = rng.dirichlet(np.ones(3), 4), rng.dirichlet(np.ones(3), (4, 3))
+    laws, now = np.zeros((4, 3)), weights
+    for t in range(400):
+        laws += 0.1 * 0.9**t * now
+        now = np.einsum("ni,nij->nj", now, chains)
+    assert_allclose(discounted_laws(weights, chains, 0.9), laws, rtol=1e-12)
+    assert_allclose(discounted_laws(weights, chains, 0.0), weights, rtol=1e-15)
+
+
+def test_the_marginal_component_bounds_stationary_models_only():
+    # Both chains fall into one state and stay: they differ at the first step only,
+    # which has a share 1 - gamma of the time.
+    models = HMMBatch(
+        [[[0.0, 1.0], [0.0, 1.0]]] * 2,
+        [[[0.0], [5.0]], [[8.0], [5.0]]],
+        np.ones((2, 2, 1)),
+        weights=[[1.0, 0.0], [1.0, 0.0]],
+    )
+    assert pairwise_hmm_components(models)[0][0, 1] == 8.0
+    distance = hmm_distance(models[0], models[1], TransitionCoupling(gamma=0.9))
+    assert_allclose(distance, 0.8)
+    laws = discounted_laws(models.weights, models.transmats, 0.9)
+    assert_allclose(laws, [[0.1, 0.9]] * 2)
+
+
+@given(st.integers(0, 2**32 - 1), st.sampled_from(GAMMAS), st.sampled_from([1.0, 2.0]))
+def test_transport_of_discounted_laws_is_a_lower_bound(seed, gamma, p):
+    rng = np.random.default_rng(seed)
+    models = HMMBatch(
+        rng.dirichlet(np.full(3, 0.3), (4, 3)),
+        rng.normal(size=(4, 3, 2)),
+        rng.random((4, 3, 2)),
+        weights=rng.dirichlet(np.full(3, 0.3), 4),
+    )
+    metric = TransitionCoupling(p, gamma=gamma)
+    laws = HMMBatch(
+        models.transmats,
+        models.means,
+        models.covars,
+        weights=metric.prepare(models).margins,
+    )
+    bound, _ = pairwise_hmm_components(laws, p=p)
+    distances = pairwise_hmm_distances(models, metric=metric)
+    assert np.all(bound <= distances + 1e-9)

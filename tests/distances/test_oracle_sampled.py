@@ -25,7 +25,8 @@ ALPHAS = np.array([0, 0.1, 0.5, 1])
 def test_posteriors_match_the_oracle(case):
     models = case_models(case, weights=case_weights(case))
     points = np.stack([case["X"], case["Y"]])
-    posteriors = mixture_posteriors(models, points)
+    drawn = np.zeros(points.shape[:2], int)
+    posteriors = mixture_posteriors(models, points, drawn)
     for n, name in enumerate(("1", "2")):
         size = len(case["pi" + name])
         assert_allclose(posteriors[n, :, :size], case["post" + name], atol=1e-8)
@@ -38,7 +39,8 @@ def test_iaw_matches_the_oracle(case, q):
     points = np.stack([case["X"], case["Y"]])
     a, b = np.array([0]), np.array([1])
     masks = np.ones((2, points.shape[2]))
-    posteriors = mixture_posteriors(models, points)
+    drawn = np.zeros(points.shape[:2], int)
+    posteriors = mixture_posteriors(models, points, drawn)
     plan = sampled_registrations(points, posteriors, masks, a, b, p)
     if case["itie"][q]:
         # Several assignments are optimal: only the margins of W are determined.

@@ -112,7 +112,8 @@ def test_independent_draws_have_the_shares_on_average():
 def test_posteriors_are_those_of_the_mixture(covariance_type, make_batch, rng):
     models = make_batch(3, [3, 1, 2], 2, covariance_type)
     points = rng.normal(size=(3, 20, 2))
-    posteriors = mixture_posteriors(models, points)
+    drawn = np.zeros(points.shape[:2], int)
+    posteriors = mixture_posteriors(models, points, drawn)
     for n, size in enumerate(models.n_components):
         covars = models.covars[n]
         if covariance_type == "diag":
@@ -137,7 +138,8 @@ def test_flattest_state_has_the_point(full):
     means = np.zeros((1, 3, 2))
     models = HMMBatch(np.full((1, 3, 3), 1 / 3), means, covars)
     points = np.array([[[0.5, 0.5], [0.5, 0.0], [0.0, 0.0]]])
-    assert_array_equal(mixture_posteriors(models, points)[0], np.eye(3))
+    drawn = np.zeros(points.shape[:2], int)
+    assert_array_equal(mixture_posteriors(models, points, drawn)[0], np.eye(3))
 
 
 def test_flat_state_without_weight_has_no_point():
@@ -148,7 +150,8 @@ def test_flat_state_without_weight_has_no_point():
         weights=[[1.0, 0.0]],
     )
     points = np.array([[[0.0], [1.0]]])
-    assert_array_equal(mixture_posteriors(models, points)[0], [[1, 0], [1, 0]])
+    drawn = np.zeros(points.shape[:2], int)
+    assert_array_equal(mixture_posteriors(models, points, drawn)[0], [[1, 0], [1, 0]])
 
 
 def test_posteriors_far_away_are_finite():
@@ -156,7 +159,8 @@ def test_posteriors_far_away_are_finite():
         np.full((1, 2, 2), 0.5), [[[0.0], [1.0]]], np.full((1, 2, 1), 1e-6)
     )
     points = np.array([[[1e6], [-1e6], [0.5]]])
-    posteriors = mixture_posteriors(models, points)[0]
+    drawn = np.zeros(points.shape[:2], int)
+    posteriors = mixture_posteriors(models, points, drawn)[0]
     assert_allclose(posteriors, [[0, 1], [1, 0], [0.5, 0.5]], atol=1e-12)
 
 

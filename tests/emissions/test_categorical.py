@@ -337,7 +337,7 @@ def test_other_alphabets_and_costs_do_not_mix(rng):
         ({"symbol_costs": [0, 1]}, "symbol_costs must be a square array"),
         ({"symbol_costs": [[0, 1], [2, 0]]}, "symbol_costs must be symmetric"),
         ({"symbol_costs": [[1, 1], [1, 0]]}, "symbol_costs must be 0 between a symbol"),
-        ({"symbol_costs": [[0, -1], [-1, 0]]}, "symbol_costs must be finite and not"),
+        ({"symbol_costs": [[0, -1], [-1, 0]]}, "symbol_costs must be finite, not"),
         ({"sequences": ["01"]}, "holds the symbol '0', which is not among the 2"),
         ({"sequences": [[0], [1]]}, "sequences must hold one entry per model .1 "),
     ],

@@ -13,10 +13,12 @@ from skawhmm import (
     MAW,
     HMMBatch,
     HMMRetriever,
+    HMMTransformer,
     KNeighborsHMMClassifier,
     TransitionCoupling,
     pairwise_hmm_distances,
 )
+from skawhmm.datasets import load_japanese_vowels, load_spoken_digits
 from skawhmm.neighbors._search import SearchIndex, can_prune
 
 METRICS = [
@@ -66,6 +68,39 @@ def test_same_neighbors_as_brute_force(metric, covariance_type):
     index = SearchIndex(references, metric)
     distances, indices = index.kneighbors(queries, 5)
     every = pairwise_hmm_distances(queries, references, metric)
+    expected = expected_neighbors(every, 5)
+    assert_array_equal(distances, expected[0])
+    assert_array_equal(indices, expected[1])
+
+
+FITTED = {
+    "vowels": lambda: load_japanese_vowels(split="train", return_X_y=True)[0][:150],
+    "digits": lambda: load_spoken_digits(return_X_y=True)[0][::20],
+}
+
+
+@pytest.fixture(scope="module", params=sorted(FITTED))
+def fitted(request):
+    """Models whose state probabilities are not stationary, some of them twice."""
+    models = HMMTransformer(3).fit_transform(FITTED[request.param]())
+    return HMMBatch.concatenate([models, models[:9]])
+
+
+@pytest.mark.parametrize(
+    "metric",
+    [
+        TransitionCoupling(),
+        TransitionCoupling(p=2, gamma=0.5),
+        TransitionCoupling(gamma=0.99),
+        MAW(),
+        MAW(0.5, p=2),
+        JAW(),
+    ],
+    ids=lambda metric: str(vars(metric)),
+)
+def test_same_neighbors_among_fitted_models(metric, fitted):
+    distances, indices = SearchIndex(fitted, metric).kneighbors(fitted, 5)
+    every = pairwise_hmm_distances(fitted, metric=metric)
     expected = expected_neighbors(every, 5)
     assert_array_equal(distances, expected[0])
     assert_array_equal(indices, expected[1])
