@@ -5,7 +5,7 @@ OLDEST := $(addprefix tests/,test_common.py test_workflow.py sequences \
   fitting/test_transformer.py features neighbors cluster \
   $(addprefix plot/test_,curves.py map.py matrix.py registration.py))
 
-.PHONY: demo test boundscheck oldest lint docs linkcheck bench paper clean
+.PHONY: demo test faults boundscheck oldest lint docs linkcheck bench paper clean
 
 # What builds the package stays installed, so that an edited kernel is compiled again at
 # the next import.
@@ -28,6 +28,11 @@ demo: $(VENV)/.installed-plot
 test: $(VENV)/.installed-test lint
 	$(BIN)/python -c "import skawhmm"
 	$(BIN)/python -m pytest -n auto
+
+# What takes long to break: interruptions, damaged files, workers that die.
+faults: $(VENV)/.installed-test
+	$(BIN)/python -c "import skawhmm"
+	$(BIN)/python -m pytest -m faults
 
 # The kernels with every index of an array checked, in a place of their own.
 boundscheck:

@@ -10,7 +10,11 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from skawhmm.distances._aggregated import mixed_components
-from skawhmm.distances._pairwise import pairwise_hmm_components, pairwise_hmm_distances
+from skawhmm.distances._pairwise import (
+    models_digest,
+    pairwise_hmm_components,
+    pairwise_hmm_distances,
+)
 from skawhmm.distances._resolve import (
     METRIC_CHECKS,
     components_alpha,
@@ -30,8 +34,9 @@ from skawhmm.utils._checks import (
     check_random,
     check_verbose,
 )
+from skawhmm.utils._digest import content_digest
 from skawhmm.utils._numbers import real_array
-from skawhmm.utils._parallel import content_hash, remembered
+from skawhmm.utils._parallel import remembered
 
 
 def check_hmm(name, value):
@@ -405,17 +410,18 @@ def reference_components(X, Y, metric, *, memory=None, n_jobs=None, verbose=0):
 
 def _computed_once(compute, X, Y, key, memory):
     """Return what is computed for all pairs, from memory if it is there."""
-    contents = [_content(X), _content(Y)]
-    if Y is X or contents[0] == contents[1]:
+    if Y is X or _content(X) == _content(Y):
         # Models compared with themselves need half of the pairs, for the same result.
-        Y, contents[1] = None, None
-    values = remembered(memory, (*key, *contents), lambda: compute(X, Y))
+        Y = None
+    kept = () if memory is None else (models_digest(X), Y and models_digest(Y))
+    values = remembered(memory, (*key, *kept), lambda: compute(X, Y))
     return check_distances("metric", values)
 
 
 def _content(models):
     """Return what tells models apart: all that a distance may look at."""
-    return models.keys.tobytes(), content_hash(models.sequences)
+    sequences = content_digest(models.sequences)
+    return models.keys.tobytes(), models.startprobs.tobytes(), sequences
 
 
 def check_precomputed(estimator, X, *, reset, square=False):

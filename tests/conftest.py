@@ -8,6 +8,9 @@ from hypothesis import settings
 
 from skawhmm import HMMBatch
 
+# A script that tests run as a process of its own.
+collect_ignore = ["interruptions.py"]
+
 settings.register_profile("local", deadline=None, max_examples=30, database=None)
 settings.register_profile("ci", settings.get_profile("local"), derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "local")

@@ -27,6 +27,7 @@ from skawhmm.cluster._averaging import make_members
 from skawhmm.distances._pairwise import pairwise_hmm_distances
 from skawhmm.distances._resolve import fitted_metric
 from skawhmm.utils._checks import check_choice, check_integer, check_real
+from skawhmm.utils._interruption import all_or_nothing
 
 INITS = {"k-means++": spread_seeds, "medoids": medoid_seeds, "random": random_seeds}
 
@@ -223,6 +224,7 @@ class HMMKMeans(ModelsMixin, _HMMClusterer):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
+    @all_or_nothing
     def fit(self, X: Any, y: ArrayLike | None = None) -> "HMMKMeans":
         """Cluster models.
 
@@ -415,6 +417,7 @@ class HMMKMedoids(ReferencesMixin, _HMMClusterer):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
+    @all_or_nothing
     def fit(self, X: Any, y: ArrayLike | None = None) -> "HMMKMedoids":
         """Cluster models.
 

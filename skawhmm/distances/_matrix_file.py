@@ -1,10 +1,13 @@
 """Matrices in files that grow tile by tile and survive being interrupted.
 
 A second file, ``matrix.npy.journal``, has one line that says what is computed, then one
-line per tile that is known to be in the matrix. A tile is entered in the journal only
-after it was written to the matrix, so a tile that was interrupted is computed again.
+line per tile that was brought to the disk, with a checksum of its numbers. A tile is
+entered after it was written to the matrix, and believed only if its numbers still have
+that checksum: what was cut short, damaged or exchanged is computed again.
 """
 
+import errno
+import hashlib
 import json
 import os
 import time
@@ -14,15 +17,24 @@ from pathlib import Path
 import numpy as np
 
 JOURNAL_KIND = "skawhmm.matrix"
-JOURNAL_VERSION = 1
+JOURNAL_VERSION = 2
 
 # Finished tiles are written to disk at this interval, in seconds: an interruption loses
 # no more than that.
 SECURING_INTERVAL = 2.0
 
+# Zeros are written in pieces of this many bytes where a file cannot be allocated.
+ZEROS = 1 << 20
+
+# The byte that a writer locks on Windows, beyond the end of any journal.
+LOCKED_BYTE = 1 << 40
+
 
 class Journal:
     """The tiles of a matrix that are known to be in its file.
+
+    Only one journal of a file can be open at a time, in all processes together. It is a
+    context manager, which closes it.
 
     Parameters
     ----------
@@ -35,52 +47,75 @@ class Journal:
 
     Attributes
     ----------
-    done : set of int
-        The tiles in the file.
+    checksums : dict
+        The checksum of each tile that was brought to the disk, by its number.
     """
 
     def __init__(self, path, plan):
-        self.path = Path(f"{os.fspath(path)}.journal")
+        self.matrix_name = os.fspath(path)
+        self.path = Path(f"{self.matrix_name}.journal")
         header = {"kind": JOURNAL_KIND, "version": JOURNAL_VERSION, **plan}
         self.header = json.dumps(header, sort_keys=True)
-        self.done = set()
-        self._pending = []
+        self.checksums = {}
+        self._pending = {}
         self._secured = time.monotonic()
-        if self.path.exists():
-            self._read(os.fspath(path))
-        elif Path(path).exists():
+        if Path(path).exists() and not self.path.exists():
             raise FileExistsError(
                 f"out must name a new file or one that was interrupted, but "
-                f"{os.fspath(path)!r} exists without a journal: move it away first."
+                f"{self.matrix_name!r} exists without a journal: move it away first."
             )
-        else:
-            self._write(self.header + "\n")
+        self._file = self.path.open("a+b")
+        try:
+            self._lock()
+            self._read()
+        except BaseException:
+            self._file.close()
+            raise
 
-    def _read(self, path):
-        lines = self.path.read_text(encoding="utf-8").split("\n")
-        if lines[0] != self.header:
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def close(self):
+        """Let others write to the matrix."""
+        self._file.close()
+
+    def _lock(self):
+        try:
+            _lock_file(self._file)
+        except (BlockingIOError, PermissionError) as error:
+            raise BlockingIOError(
+                f"{self.matrix_name!r} is being written by another process or thread: "
+                "wait for it, stop it or choose another file."
+            ) from error
+        except OSError as error:
+            # Some file systems have no locks; a matrix can be kept there all the same.
+            if error.errno not in {errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS}:
+                raise
+
+    def _read(self):
+        self._file.seek(0)
+        head, *lines = self._file.read().split(b"\n")
+        if not lines and not Path(self.matrix_name).exists():
+            # The journal is new, or its first line was cut short.
+            self._file.truncate(0)
+            self._append(self.header)
+            return
+        if head != self.header.encode():
             raise ValueError(
-                f"{path!r} was begun with other models or parameters: "
-                f"{_differences(lines[0], self.header)}. Choose another file or "
-                f"delete it and {self.path.name!r}."
+                f"{self.matrix_name!r} {_differences(head, self.header)}. Choose "
+                f"another file or delete it and {self.path.name!r}."
             )
-        for line in lines[1:]:
-            number, _, check = line.partition(" ")
-            # The last line may be cut short.
-            if check == _checksum(number):
-                self.done.add(int(number))
+        for line in lines:
+            entry, _, check = line.rpartition(b" ")
+            # A line that was cut short or damaged is as good as none.
+            if check == _line_check(entry):
+                number, checksum = entry.decode().split(" ")
+                self.checksums[int(number)] = checksum
 
-    def _write(self, text):
-        draft = self.path.with_name(self.path.name + ".draft")
-        draft.write_text(text, encoding="utf-8")
-        os.replace(draft, self.path)
-
-    def restart(self):
-        """Forget all tiles."""
-        self.done.clear()
-        self._write(self.header + "\n")
-
-    def add(self, tile, matrix):
+    def add(self, tile, checksum, matrix):
         """Record a tile as written; from time to time bring all of it to the disk.
 
         Parameters
@@ -88,10 +123,13 @@ class Journal:
         tile : int
             Number of the tile.
 
+        checksum : str
+            The checksum of its numbers.
+
         matrix : memmap
             The matrix it was written to.
         """
-        self._pending.append(tile)
+        self._pending[tile] = checksum
         if time.monotonic() - self._secured > SECURING_INTERVAL:
             self.secure(matrix)
 
@@ -104,31 +142,69 @@ class Journal:
             The matrix.
         """
         matrix.flush()
-        with self.path.open("a", encoding="utf-8") as file:
-            # After a line that was cut short this starts a new one.
-            file.write("\n")
-            for tile in self._pending:
-                file.write(f"{tile} {_checksum(str(tile))}\n")
-            file.flush()
-            os.fsync(file.fileno())
-        self.done.update(self._pending)
+        entries = (f"{n} {checksum}" for n, checksum in self._pending.items())
+        lines = (f"{entry} {_line_check(entry.encode()).decode()}" for entry in entries)
+        # After a line that was cut short this starts a new one.
+        self._append("", *lines)
+        self.checksums.update(self._pending)
         self._pending.clear()
         self._secured = time.monotonic()
 
+    def _append(self, *lines):
+        self._file.write("".join(f"{line}\n" for line in lines).encode())
+        self._file.flush()
+        os.fsync(self._file.fileno())
 
-def _checksum(text):
-    return f"{zlib.crc32(text.encode()):08x}"
+
+def _lock_file(file):
+    """Lock an open file until it is closed; the lock of a dead process is gone."""
+    try:
+        import fcntl
+    except ImportError:
+        import msvcrt
+
+        file.seek(LOCKED_BYTE)
+        msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
+    else:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def _line_check(entry):
+    return b"%08x" % zlib.crc32(entry)
+
+
+def tile_checksum(values):
+    """Return a text that tells the numbers of a tile from others.
+
+    Parameters
+    ----------
+    values : ndarray
+        The numbers, in the type of the matrix.
+
+    Returns
+    -------
+    checksum : str
+        16 hexadecimal digits.
+    """
+    content = np.ascontiguousarray(values).tobytes()
+    return hashlib.blake2b(content, digest_size=8).hexdigest()
 
 
 def _differences(found, wanted):
+    """Return why a journal is not that of the plan."""
     try:
         one, two = json.loads(found), json.loads(wanted)
-    except json.JSONDecodeError:
-        return "its journal cannot be read"
+        version = one["version"]
+        if version != JOURNAL_VERSION:
+            when = "an earlier" if version < JOURNAL_VERSION else "a later"
+            return f"was begun by {when} version of skawhmm"
+    except (KeyError, TypeError, ValueError):
+        return "has a journal that cannot be read"
     names = sorted(
         key for key in one.keys() | two.keys() if one.get(key) != two.get(key)
     )
-    return ", ".join(f"{key} {one.get(key)!r}, now {two.get(key)!r}" for key in names)
+    changes = (f"{key} {one.get(key)!r}, now {two.get(key)!r}" for key in names)
+    return f"was begun with other models or parameters: {', '.join(changes)}"
 
 
 def open_matrix(path, shape, dtype, plan):
@@ -151,19 +227,78 @@ def open_matrix(path, shape, dtype, plan):
     Returns
     -------
     matrix : memmap
-        The matrix; tiles that are not in the journal have no meaning.
+        The matrix, all of it on the disk; tiles without their checksum have no meaning.
 
     journal : Journal
-        The tiles that are there.
+        The tiles that were written, to be closed by the caller.
     """
-    path = Path(path)
-    journal = Journal(path, {**plan, "shape": list(shape), "dtype": str(dtype)})
-    if journal.done and path.exists():
-        matrix = np.lib.format.open_memmap(path, mode="r+")
-        if matrix.shape == shape and matrix.dtype == dtype:
-            return matrix, journal
-    journal.restart()
-    return np.lib.format.open_memmap(path, "w+", dtype, shape), journal
+    path, dtype = Path(path), np.dtype(dtype)
+    journal = Journal(path, {**plan, "shape": list(shape), "dtype": dtype.str})
+    try:
+        offset = _allocated(path, shape, dtype)
+        return np.memmap(path, dtype, "r+", offset, shape), journal
+    except BaseException:
+        journal.close()
+        raise
+
+
+def _allocated(path, shape, dtype):
+    """Make the file of a matrix as long as it must be; return where numbers begin."""
+    head = _npy_header(shape, dtype)
+    size = len(head) + int(np.prod(shape, dtype=object)) * dtype.itemsize
+    if path.exists():
+        with path.open("r+b") as file:
+            if file.read(len(head)) != head or path.stat().st_size > size:
+                raise ValueError(
+                    f"{os.fspath(path)!r} must be the matrix that its journal tells "
+                    "of, but is another file or damaged in its first bytes: move it "
+                    "away to start again."
+                )
+            _allocate(file, size)
+        return len(head)
+    # A file under its final name always is complete, so that none is overwritten.
+    draft = path.with_name(path.name + ".draft")
+    try:
+        with draft.open("w+b") as file:
+            file.write(head)
+            file.flush()
+            _allocate(file, size)
+            os.fsync(file.fileno())
+        os.replace(draft, path)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise
+    return len(head)
+
+
+def _npy_header(shape, dtype):
+    from io import BytesIO
+
+    header = BytesIO()
+    kind = {"descr": dtype.str, "fortran_order": False, "shape": tuple(shape)}
+    np.lib.format.write_array_header_1_0(header, kind)
+    return header.getvalue()
+
+
+def _allocate(file, size):
+    """Give a file its disk space now: a full disk later would end the process."""
+    try:
+        if hasattr(os, "posix_fallocate"):
+            os.posix_fallocate(file.fileno(), 0, size)
+            return
+        file.seek(0, os.SEEK_END)
+        while (missing := size - file.tell()) > 0:
+            file.write(bytes(min(missing, ZEROS)))
+        file.flush()
+    except OSError as error:
+        if error.errno not in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}:
+            raise
+        raise OSError(
+            error.errno,
+            f"the matrix needs {size} bytes, for which there is no room "
+            f"({error.strerror})",
+            os.fspath(file.name),
+        ) from error
 
 
 def check_matrix(name, matrix, shape):

@@ -1,7 +1,8 @@
 """Distances between all models of two batches: symmetry, tiles, workers, progress."""
 
-import hashlib
 from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
+from importlib.metadata import version
 from os import PathLike
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm.auto import tqdm
 
-from skawhmm.distances._matrix_file import check_matrix, open_matrix
+from skawhmm.distances._matrix_file import check_matrix, open_matrix, tile_checksum
 from skawhmm.distances._resolve import (
     check_aggregated,
     fitted_metric,
@@ -22,6 +23,7 @@ from skawhmm.models._checks import (
     check_single_model,
 )
 from skawhmm.utils._checks import check_real
+from skawhmm.utils._digest import content_digest
 from skawhmm.utils._parallel import Shared, completed
 
 # Largest memory of the costs and plans of one tile of pairs, in bytes.
@@ -83,7 +85,8 @@ def pairwise_hmm_distances(
     out : str, path-like or ndarray of shape (n_models_X, n_models_Y), default=None
         Where to put the distances. A name makes a ``.npy`` file on disk, which may be
         larger than memory. If the work is interrupted, the same call continues where it
-        stopped; a call with other models or parameters raises an error.
+        stopped, and computes again what was damaged since; a call with other models or
+        parameters, or while another one writes to the file, raises an error.
 
     dtype : dtype, default=float64
         Type of the distances returned. They are computed in double precision.
@@ -407,42 +410,85 @@ def _pairwise(X, Y, metric, method, tail, n_jobs, verbose, out=None, dtype=np.fl
     elif isinstance(out, np.ndarray):
         check_matrix("out", out, shape)
     else:
-        plan = {"models": _digest(models), "metric": _description(metric)}
-        plan["tiles"] = len(tiles)
+        plan = {**_plan(models, metric), "tiles": len(tiles), "with_itself": same}
         out, journal = open_matrix(out, shape, np.dtype(dtype), plan)
-    todo = [k for k in range(len(tiles)) if journal is None or k not in journal.done]
-    if not todo:
-        return out
-    keys = models.keys if metric.symmetric else None
-    work = metric, method, metric.prepare(models), keys, 0 if same else len(X)
-    shared = Shared(work, models.nbytes)
-    results = completed(
-        _tile,
-        shared,
-        [tiles[k] for k in todo],
-        n_jobs=n_jobs,
-        verbose=verbose,
-        label="tiles",
-    )
-    for k, values in zip(todo, results, strict=True):
-        row, column = tiles[k]
-        out[row, column] = values
-        if mirrored:
-            out[column, row] = values.swapaxes(0, 1)
+    with nullcontext() if journal is None else journal:
+        found = {} if journal is None else journal.checksums
+        todo = [
+            k
+            for k, (row, column) in enumerate(tiles)
+            if k not in found or not _is_whole(out, row, column, mirrored, found[k])
+        ]
+        if not todo:
+            return out
+        keys = models.keys if metric.symmetric else None
+        work = metric, method, metric.prepare(models), keys, 0 if same else len(X)
+        results = completed(
+            _tile,
+            Shared(work, models.nbytes),
+            [tiles[k] for k in todo],
+            n_jobs=n_jobs,
+            verbose=verbose,
+            label="tiles",
+        )
+        for k, values in zip(todo, results, strict=True):
+            row, column = tiles[k]
+            out[row, column] = values
+            if mirrored:
+                out[column, row] = values.swapaxes(0, 1)
+            if journal is not None:
+                journal.add(k, tile_checksum(out[row, column]), out)
         if journal is not None:
-            journal.add(k, out)
-    if journal is not None:
-        journal.secure(out)
+            journal.secure(out)
     return out
 
 
-def _digest(models):
-    return hashlib.blake2b(models.keys.tobytes(), digest_size=16).hexdigest()
+def _is_whole(matrix, row, column, mirrored, checksum):
+    """Whether a tile in a file, and its mirror image, are as they were written."""
+    tile = matrix[row, column]
+    if mirrored and not np.array_equal(tile, matrix[column, row].swapaxes(0, 1)):
+        return False
+    return tile_checksum(tile) == checksum
 
 
-def _description(metric):
-    values = ", ".join(f"{name}={value!r}" for name, value in vars(metric).items())
-    return f"{type(metric).__name__}({values})"
+def _plan(models, metric):
+    """Return what tells the job of a file from all others."""
+    if hasattr(metric, "random_state") and metric.random_state is None:
+        raise ValueError(
+            "out can name a file only if a later call gives the same distances: "
+            f"random_state of {type(metric).__name__} must be an integer or a "
+            "RandomState, got None."
+        )
+    try:
+        digests = {"models": models_digest(models), "content": content_digest(metric)}
+    except TypeError as error:
+        raise ValueError(
+            "out can name a file only if a later call can tell whether it asks for "
+            f"the same distances, but {error}. Give out as an array."
+        ) from error
+    shown = ", ".join(
+        f"{name}={value!r}" if isinstance(value, float | int | str) else f"{name}=..."
+        for name, value in vars(metric).items()
+    )
+    metric = f"{type(metric).__name__}({shown})"
+    return {**digests, "metric": metric, "skawhmm": version("skawhmm")}
+
+
+def models_digest(models):
+    """Return a text that is the same only for models that no distance tells apart.
+
+    Parameters
+    ----------
+    models : HMMBatch
+        The models.
+
+    Returns
+    -------
+    digest : str
+        The digest of their states, chains and sequences.
+    """
+    chains = models.transmats, models.weights, models.startprobs
+    return content_digest((models.emission, chains, models.sequences))
 
 
 def _tiles(n_rows, n_columns, n_components, limit, mirrored):

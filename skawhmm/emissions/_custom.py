@@ -1,11 +1,10 @@
 """States of any kind, given only the distances between them."""
 
-import hashlib
-
 import numpy as np
 
 from skawhmm.emissions._contract import Emission
 from skawhmm.utils._checks import LARGEST_VALUE
+from skawhmm.utils._digest import content_digest
 from skawhmm.utils._numbers import real_array
 
 # A table of distances may be asymmetric by this share of its largest entry.
@@ -50,10 +49,12 @@ class StateCosts(Emission):
     @property
     def fingerprint(self):
         """Bytes that tell families with equal parameters apart."""
-        if isinstance(self.cost, CostTable):
-            return hashlib.blake2b(self.cost.table.tobytes()).digest()
-        name = getattr(self.cost, "__qualname__", type(self.cost).__qualname__)
-        return f"{self.cost.__module__}.{name}".encode()
+        try:
+            return content_digest(self.cost).encode()
+        except TypeError:
+            # Results are not kept on disk for such a cost, so a name will do.
+            name = getattr(self.cost, "__qualname__", type(self.cost).__qualname__)
+            return f"{self.cost.__module__}.{name}".encode()
 
     def __getitem__(self, index):
         return StateCosts(self.states[index], self.sizes[index], self.cost)

@@ -14,6 +14,7 @@ from skawhmm.distances._pairwise import pairwise_hmm_distances
 from skawhmm.fitting._transformer import HMMTransformer
 from skawhmm.models._batch import HMMBatch
 from skawhmm.utils._checks import check_distances
+from skawhmm.utils._interruption import all_or_nothing
 
 
 def check_pooling_hmm(name, value):
@@ -146,6 +147,7 @@ class HMMClassDistance(ModelsMixin, TransformerMixin, BaseEstimator):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
+    @all_or_nothing
     def fit(self, X: Any, y: ArrayLike) -> "HMMClassDistance":
         """Fit one model per class and group.
 

@@ -22,6 +22,7 @@ from skawhmm.utils._checks import (
     check_integer,
     check_real,
 )
+from skawhmm.utils._interruption import all_or_nothing
 from skawhmm.utils._parallel import Shared, completed
 
 # Frames per task, and the largest number of sequences: enough work, little memory.
@@ -274,6 +275,7 @@ class HMMEmbedding(EstimatorMixin, TransformerMixin, BaseEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
+    @all_or_nothing
     def fit(self, X: Any, y: ArrayLike | None = None) -> "HMMEmbedding":
         """Learn the references.
 

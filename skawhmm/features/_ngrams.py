@@ -13,6 +13,7 @@ from skawhmm._base import EstimatorMixin
 from skawhmm.sequences._checks import check_channels
 from skawhmm.sequences._symbols import learned_symbols, symbol_codes, symbol_sequences
 from skawhmm.utils._checks import check_boolean, check_integer
+from skawhmm.utils._interruption import all_or_nothing
 
 # N-grams are numbered by 64-bit integers.
 LARGEST_NUMBER = 2**62
@@ -85,6 +86,7 @@ class NGrams(EstimatorMixin, TransformerMixin, BaseEstimator):
         self.max_features = max_features
         self.sparse_output = sparse_output
 
+    @all_or_nothing
     def fit(self, X: Any, y: ArrayLike | None = None) -> "NGrams":  # noqa: ARG002
         """Learn which n-grams occur.
 

@@ -21,6 +21,7 @@ from skawhmm._base import (
 )
 from skawhmm.distances._resolve import check_aggregated
 from skawhmm.utils._checks import check_choice, check_real
+from skawhmm.utils._interruption import all_or_nothing
 
 OUTPUTS = ("distance", "kernel", "psd_kernel", "components")
 
@@ -192,6 +193,7 @@ class PairwiseHMMDistance(
         self.n_jobs = n_jobs
         self.verbose = verbose
 
+    @all_or_nothing
     def fit(self, X: Any, y: ArrayLike | None = None) -> "PairwiseHMMDistance":
         """Keep the models of `X` as references.
 
@@ -333,6 +335,7 @@ class AlphaMixer(
     def __init__(self, alpha: float = 0.1) -> None:
         self.alpha = alpha
 
+    @all_or_nothing
     def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> "AlphaMixer":  # noqa: ARG002
         """Check the parameter and learn the number of reference models.
 

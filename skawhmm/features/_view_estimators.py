@@ -20,6 +20,7 @@ from skawhmm._base import check_classes, check_frames_or_symbols, check_targets
 from skawhmm.features._default_views import make_views
 from skawhmm.features._fold_ridge import explained_variance, weighted_accuracy
 from skawhmm.features._view_base import ALPHAS, GAMMAS, ViewRidge
+from skawhmm.utils._interruption import all_or_nothing
 
 # Bounds of the logarithm of the factor that turns decisions into log odds.
 SHARPNESS = (np.log(1e-3), np.log(1e3))
@@ -178,6 +179,7 @@ class HMMViewClassifier(ClassifierMixin, ViewRidge):
         self.random_state = random_state
         self.verbose = verbose
 
+    @all_or_nothing
     def fit(
         self, X: Any, y: ArrayLike, groups: ArrayLike | None = None
     ) -> "HMMViewClassifier":
@@ -384,6 +386,7 @@ class HMMViewRegressor(RegressorMixin, ViewRidge):
         self.random_state = random_state
         self.verbose = verbose
 
+    @all_or_nothing
     def fit(
         self, X: Any, y: ArrayLike, groups: ArrayLike | None = None
     ) -> "HMMViewRegressor":

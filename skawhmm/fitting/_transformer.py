@@ -24,6 +24,7 @@ from skawhmm.utils._checks import (
     check_real,
     check_verbose,
 )
+from skawhmm.utils._interruption import all_or_nothing
 
 OPTIONS = {
     "emission": FAMILIES,
@@ -268,6 +269,7 @@ class HMMTransformer(TransformerMixin, BaseEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any = None) -> "HMMTransformer":
         """Check the parameters and, if one is asked for, learn the pooled model.
 

@@ -18,6 +18,7 @@ from skawhmm.models._batch import HMMBatch
 from skawhmm.models._checks import check_same_features, check_single_model
 from skawhmm.sequences._checks import is_models
 from skawhmm.utils._checks import check_choice, check_integer, check_real
+from skawhmm.utils._interruption import all_or_nothing
 
 REFERENCES = ("barycenter", "medoid")
 
@@ -240,6 +241,7 @@ class HMMAligner(ModelsMixin, TransformerMixin, BaseEstimator):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any = None) -> "HMMAligner":
         """Learn the reference.
 

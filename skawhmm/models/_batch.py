@@ -307,6 +307,7 @@ class HMMBatch:
         """One number per model, which depends on its content only."""
         masks = self.emission.masks()
         arrays = [self.weights, *self.emission.parameters.values()]
+        fingerprint = self.emission.fingerprint
         keys = np.empty(len(self), np.uint64)
         for n, size in enumerate(self.n_components):
             digest = hashlib.blake2b(digest_size=8)
@@ -315,7 +316,7 @@ class HMMBatch:
             for array in arrays:
                 digest.update((array[n, :size] + 0.0).tobytes())
             digest.update(masks[n].tobytes())
-            digest.update(self.emission.fingerprint)
+            digest.update(fingerprint)
             keys[n] = int.from_bytes(digest.digest(), "little")
         return _read_only(keys)
 

@@ -226,10 +226,13 @@ class NeighborsMixin(KNeighborsMixin, ReferencesMixin):
         if not possible:
             return None
         settings = self.metric, self.alpha, self.p, repr(self.metric_params)
-        if self._searched.get("settings") != settings:
-            self._searched["settings"] = settings
-            self._searched["index"] = SearchIndex(self.models_, metric)
-        return self._searched["index"]
+        made_for, index = self._searched.get("index", (None, None))
+        if made_for != settings:
+            index = SearchIndex(self.models_, metric)
+            # Both are stored at once: an index cut short leaves nothing behind, and
+            # other threads never see one without the other.
+            self._searched["index"] = settings, index
+        return index
 
     def _queries(self, X):
         """Return the models of `X`; None stands for the references."""

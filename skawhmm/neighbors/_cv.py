@@ -28,6 +28,7 @@ from skawhmm.utils._checks import (
     check_numbers,
     check_real,
 )
+from skawhmm.utils._interruption import all_or_nothing
 
 # The values of alpha that are tried by default.
 DEFAULT_ALPHAS = np.linspace(0, 1, 101)
@@ -205,6 +206,7 @@ class KNeighborsHMMClassifierCV(
         self.n_jobs = n_jobs
         self.verbose = verbose
 
+    @all_or_nothing
     def fit(self, X: Any, y: ArrayLike) -> "KNeighborsHMMClassifierCV":
         """Choose `alpha` and the number of neighbours; keep the models of `X`.
 

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from skawhmm._base import check_classes, check_targets
 from skawhmm.neighbors._base import NeighborsMixin
 from skawhmm.neighbors._from_distances import broken_ties
+from skawhmm.utils._interruption import all_or_nothing
 
 
 class KNeighborsHMMClassifier(NeighborsMixin, ClassifierMixin, BaseEstimator):
@@ -129,6 +130,7 @@ class KNeighborsHMMClassifier(NeighborsMixin, ClassifierMixin, BaseEstimator):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
+    @all_or_nothing
     def fit(self, X: Any, y: ArrayLike) -> "KNeighborsHMMClassifier":
         """Keep the models of `X` and their classes.
 
@@ -303,6 +305,7 @@ class KNeighborsHMMRegressor(NeighborsMixin, RegressorMixin, BaseEstimator):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
+    @all_or_nothing
     def fit(self, X: Any, y: ArrayLike) -> "KNeighborsHMMRegressor":
         """Keep the models of `X` and their targets.
 

@@ -16,6 +16,7 @@ from skawhmm.distances._registration import power_cost
 from skawhmm.models._batch import HMMBatch
 from skawhmm.neighbors._base import NeighborsMixin
 from skawhmm.utils._checks import check_real
+from skawhmm.utils._interruption import all_or_nothing
 
 
 class HMMNoveltyDetector(OutlierMixin, NeighborsMixin, BaseEstimator):
@@ -161,6 +162,7 @@ class HMMNoveltyDetector(OutlierMixin, NeighborsMixin, BaseEstimator):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any = None) -> "HMMNoveltyDetector":  # noqa: ARG002
         """Keep the models of `X`, and measure how far each is from the others.
 

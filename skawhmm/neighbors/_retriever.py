@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from skawhmm.neighbors._base import NeighborsMixin
 from skawhmm.sequences._forms import check_not_lengths
 from skawhmm.utils._checks import check_real
+from skawhmm.utils._interruption import all_or_nothing
 
 
 class HMMRetriever(NeighborsMixin, BaseEstimator):
@@ -127,6 +128,7 @@ class HMMRetriever(NeighborsMixin, BaseEstimator):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any = None) -> "HMMRetriever":
         """Keep the models of `X`.
 

@@ -190,8 +190,7 @@ class SearchIndex:
             for last in [min(first + QUERY_BLOCK, n_queries)]
         ]
         shared = Shared((index, n_neighbors, radius), 2 * index.references.nbytes)
-        self.counts = Counter()
-        parts = []
+        parts, total = [], Counter[str]()
         for found, counts in completed(
             _search_block,
             shared,
@@ -201,7 +200,9 @@ class SearchIndex:
             label="queries",
         ):
             parts.append(found)
-            self.counts += counts
+            total += counts
+        # Assigned once, since others may search at the same time.
+        self.counts = total
         return parts
 
     def _aligned(self, queries):

@@ -17,6 +17,7 @@ from skawhmm.sequences._checks import (
 )
 from skawhmm.sequences._forms import readable
 from skawhmm.utils._checks import check_counts, check_integer, check_real
+from skawhmm.utils._interruption import all_or_nothing
 
 
 class SequenceTransformer(  # type: ignore[call-arg]
@@ -24,6 +25,7 @@ class SequenceTransformer(  # type: ignore[call-arg]
 ):
     """Base of the transformers from sequences to sequences."""
 
+    @all_or_nothing
     def fit(self, X: Any, y: ArrayLike | None = None) -> Any:
         """Learn the number of features, and whatever the step needs.
 

@@ -4,11 +4,12 @@ import os
 from concurrent.futures import CancelledError
 from importlib.metadata import version
 
-import joblib
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.utils.validation import check_memory
 from tqdm.auto import tqdm
+
+from skawhmm.utils._digest import content_digest
 
 # If a worker dies, the shared data it held are lost. Tasks without a result are then
 # started again, at most this many times.
@@ -135,11 +136,6 @@ def writable(arrays):
     return [np.require(x, requirements=("C", "W", "E")) for x in arrays]
 
 
-def content_hash(value):
-    """Return a hash that is the same for objects with equal content."""
-    return joblib.hash(value)
-
-
 def remembered(memory, key, compute):
     """Return the result of a call, from memory if it was computed before.
 
@@ -149,8 +145,8 @@ def remembered(memory, key, compute):
         Where results are kept; None keeps none.
 
     key : object
-        Everything the result depends on, hashed by content. The version of the package
-        is added to it.
+        Everything the result depends on, told apart by content. The version of the
+        package is added to it.
 
     compute : callable
         Takes no arguments and returns the result.
@@ -163,8 +159,15 @@ def remembered(memory, key, compute):
     if memory is None:
         return compute()
     place = os.fspath(memory) if isinstance(memory, os.PathLike) else memory
+    try:
+        digest = content_digest(key)
+    except TypeError as error:
+        raise ValueError(
+            "memory keeps results only if a later call can tell whether it asks for "
+            f"the same, but {error}. Use memory=None."
+        ) from error
     cached = check_memory(place).cache(_result, ignore=["compute"])
-    return cached(version("skawhmm"), content_hash(key), compute)
+    return cached(version("skawhmm"), digest, compute)
 
 
 def _result(release, key, compute):  # noqa: ARG001

@@ -1,20 +1,29 @@
 """Matrices in files: what was computed stays, what was cut short is computed again."""
 
+import json
 import os
 import signal
 import subprocess
 import sys
+import threading
 import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
 from skawhmm import (
+    KL,
+    MAW,
+    HMMBatch,
+    HMMTransformer,
     pairwise_hmm_distances,
     pairwise_hmm_distances_chunked,
 )
 from skawhmm.distances._matrix_file import Journal, open_matrix
+from skawhmm.distances._pairwise import _tile
 
 SCRIPT = """
 import sys
@@ -55,16 +64,36 @@ def test_a_killed_process_is_taken_up_again(make_batch, tmp_path):
     assert_array_equal(np.load(out), expected)
 
 
-def test_finished_tiles_are_not_computed_again(make_batch, tmp_path):
+def refuse_to_compute(*_):
+    raise AssertionError("a finished tile is computed again")
+
+
+def test_finished_tiles_are_not_computed_again(make_batch, tmp_path, monkeypatch):
+    models = make_batch(n_models=40)
+    out = tmp_path / "matrix.npy"
+    expected = np.array(pairwise_hmm_distances(models, out=out))
+    monkeypatch.setattr("skawhmm.distances._pairwise._tile", refuse_to_compute)
+    assert_array_equal(pairwise_hmm_distances(models, out=out), expected)
+
+
+def test_only_changed_tiles_are_computed_again(make_batch, tmp_path, monkeypatch):
     models = make_batch(n_models=40)
     out = tmp_path / "matrix.npy"
     expected = np.array(pairwise_hmm_distances(models, out=out))
     matrix = np.lib.format.open_memmap(out, mode="r+")
-    matrix[0, 0] = -1.0
+    # One entry above the diagonal, one in the mirror image of another tile.
+    matrix[0, 0], matrix[-1, 0] = -1.0, -1.0
     matrix.flush()
-    again = pairwise_hmm_distances(models, out=out)
-    assert again[0, 0] == -1.0
-    assert_array_equal(again[1:], expected[1:])
+    computed = []
+
+    def counted(*arguments):
+        computed.append(arguments[1:])
+        return _tile(*arguments)
+
+    monkeypatch.setattr("skawhmm.distances._pairwise._tile", counted)
+    assert_array_equal(pairwise_hmm_distances(models, out=out), expected)
+    first, last = slice(0, 16), slice(32, 40)
+    assert computed == [(first, first), (first, last)]
 
 
 def test_a_tile_cut_short_is_not_trusted(make_batch, tmp_path):
@@ -76,18 +105,247 @@ def test_a_tile_cut_short_is_not_trusted(make_batch, tmp_path):
     # The last record loses its end, as if the machine had stopped while writing it.
     journal.write_text("\n".join(lines)[:-3])
     number = int(lines[-1].split()[0])
-    assert number not in Journal(out, plan_of(journal)).done
-    matrix = np.lib.format.open_memmap(out, mode="r+")
-    matrix[-1, -1] = -1.0
-    matrix.flush()
+    with Journal(out, plan_of(journal)) as opened:
+        assert number not in opened.checksums
     assert_array_equal(pairwise_hmm_distances(models, out=out), expected)
 
 
 def plan_of(journal):
-    import json
-
     header = json.loads(journal.read_text().split("\n")[0])
     return {k: v for k, v in header.items() if k not in {"kind", "version"}}
+
+
+def cut(rng, content):
+    return content[: rng.integers(len(content))]
+
+
+def flipped(rng, content):
+    content = bytearray(content)
+    for place in rng.integers(len(content), size=rng.integers(1, 4)):
+        content[place] ^= 1 << rng.integers(8)
+    return bytes(content)
+
+
+def overwritten(rng, content):
+    first = rng.integers(len(content))
+    return (
+        content[:first]
+        + rng.bytes(len(content[first : first + 500]))
+        + content[first + 500 :]
+    )
+
+
+def lengthened(rng, content):
+    return content + rng.bytes(rng.integers(1, 100))
+
+
+def with_lines_exchanged(rng, content):
+    head, *lines = content.split(b"\n")
+    return b"\n".join([head, *rng.permutation(lines).tolist()])
+
+
+def test_random_faults_are_mended_or_refused(make_batch, tmp_path):
+    rng = np.random.default_rng(0)
+    models = make_batch(n_models=40)
+    names = ["matrix.npy", "matrix.npy.journal"]
+    out = tmp_path / names[0]
+    expected = np.array(pairwise_hmm_distances(models, out=out))
+    own = [(tmp_path / name).read_bytes() for name in names]
+    for name in names:
+        (tmp_path / name).unlink()
+    pairwise_hmm_distances(make_batch(n_models=40, seed=1), out=out)
+    other = [(tmp_path / name).read_bytes() for name in names]
+    changes = [
+        cut,
+        flipped,
+        overwritten,
+        lengthened,
+        with_lines_exchanged,
+        lambda _, content: other[content == own[1]],
+        lambda *_: None,
+    ]
+    outcomes = Counter()
+    for _ in range(200):
+        part, change = rng.integers(2), changes[rng.integers(len(changes))]
+        contents = list(own)
+        contents[part] = change(rng, contents[part])
+        for name, content in zip(names, contents, strict=True):
+            (tmp_path / name).unlink(missing_ok=True)
+            if content is not None:
+                (tmp_path / name).write_bytes(content)
+        try:
+            found = pairwise_hmm_distances(models, out=out)
+        except (ValueError, FileExistsError) as error:
+            assert names[0] in str(error)  # noqa: PT017
+            outcomes["refused"] += 1
+            continue
+        assert_array_equal(found, expected)
+        assert_array_equal(np.load(out), expected)
+        outcomes["mended"] += 1
+    assert outcomes.total() == 200
+    assert min(outcomes["mended"], outcomes["refused"]) > 20
+
+
+def test_a_file_has_one_writer_at_a_time(make_batch, tmp_path):
+    models = make_batch(n_models=60)
+    out = tmp_path / "matrix.npy"
+    expected = pairwise_hmm_distances(models)
+    _, journal = open_matrix(tmp_path / "other.npy", (2, 2), float, {})
+    with journal, pytest.raises(BlockingIOError, match=r"other\.npy.* being written"):
+        open_matrix(tmp_path / "other.npy", (2, 2), float, {})
+    open_matrix(tmp_path / "other.npy", (2, 2), float, {})[1].close()
+
+    def written(_):
+        try:
+            return np.array(pairwise_hmm_distances(models, out=out))
+        except BlockingIOError:
+            return None
+
+    with ThreadPoolExecutor(4) as pool:
+        results = [one for one in pool.map(written, range(8)) if one is not None]
+    assert results
+    for one in (*results, np.load(out)):
+        assert_array_equal(one, expected)
+
+
+def test_two_processes_leave_one_right_file(make_batch, tmp_path):
+    models = make_batch(n_models=60)
+    models.save(tmp_path / "models.npz")
+    out = tmp_path / "matrix.npy"
+    command = [sys.executable, "-c", SCRIPT, tmp_path / "models.npz", out]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    writers = [subprocess.Popen(command, **pipes) for _ in range(2)]
+    ends = [(*writer.communicate(), writer.returncode) for writer in writers]
+    assert 0 in {code for *_, code in ends}
+    assert all(code == 0 or b"being written" in stderr for _, stderr, code in ends)
+    expected = pairwise_hmm_distances(models, metric="coupling")
+    assert_array_equal(np.load(out), expected)
+
+
+def test_a_file_of_an_earlier_version_is_refused(make_batch, tmp_path):
+    models = make_batch(n_models=5)
+    out = tmp_path / "matrix.npy"
+    pairwise_hmm_distances(models, out=out)
+    journal = tmp_path / "matrix.npy.journal"
+    first = json.dumps({"kind": "skawhmm.matrix", "version": 1, "tiles": 1})
+    journal.write_text(first + "\n\n0 f4dbdf21\n")
+    with pytest.raises(ValueError, match=r"earlier version.*delete it and 'matrix"):
+        pairwise_hmm_distances(models, out=out)
+
+
+FULL_DISK = """
+import resource, sys
+from pathlib import Path
+from skawhmm import HMMBatch, pairwise_hmm_distances
+models = HMMBatch.load(sys.argv[1])
+resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
+try:
+    pairwise_hmm_distances(models, out=sys.argv[2])
+except OSError as error:
+    print(error)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such limit")
+def test_a_full_disk_is_an_error_before_the_work(make_batch, tmp_path):
+    models = make_batch(n_models=60)
+    models.save(tmp_path / "models.npz")
+    out = tmp_path / "matrix.npy"
+    command = [sys.executable, "-c", FULL_DISK, tmp_path / "models.npz", out]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "needs 28928 bytes, for which there is no room" in done.stdout
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "matrix.npy.journal",
+        "models.npz",
+    ]
+    assert_array_equal(
+        pairwise_hmm_distances(models, out=out), pairwise_hmm_distances(models)
+    )
+
+
+def test_zeros_are_written_where_space_cannot_be_allocated(tmp_path, monkeypatch):
+    monkeypatch.delattr(os, "posix_fallocate", raising=False)
+    matrix, journal = open_matrix(tmp_path / "a.npy", (500, 300), float, {})
+    journal.close()
+    assert not matrix.any()
+    assert np.load(tmp_path / "a.npy").shape == (500, 300)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="folders have no such mode there")
+def test_a_folder_that_cannot_be_written_is_an_error(make_batch, tmp_path):
+    with pytest.raises(OSError, match=r"matrix\.npy"):
+        pairwise_hmm_distances(make_batch(), out=tmp_path / "missing" / "matrix.npy")
+    folder = tmp_path / "folder"
+    folder.mkdir(mode=0o500)
+    if os.access(folder, os.W_OK):
+        pytest.skip("this user may write everywhere")
+    with pytest.raises(PermissionError, match=r"matrix\.npy"):
+        pairwise_hmm_distances(make_batch(), out=folder / "matrix.npy")
+
+
+class Scaled:
+    """A distance of a user, with an array too long for its repr."""
+
+    symmetric = True
+
+    def __init__(self, scales):
+        self.scales = scales
+
+    def prepare(self, models):
+        return models.means
+
+    def distances(self, prepared, index_a, index_b):
+        gaps = (prepared[index_a] - prepared[index_b]).sum(axis=(1, 2))
+        return np.abs(gaps) * self.scales.sum()
+
+
+def test_another_job_is_refused(make_batch, make_sequences, tmp_path):
+    models = make_batch(n_models=3)
+    scales = np.ones(5000)
+    fitted = HMMTransformer(2).fit_transform(make_sequences()[0])
+    arrays = fitted.transmats, fitted.means, fitted.covars
+    first, second = (
+        HMMBatch(*arrays, sequences=make_sequences(seed=seed)[0]) for seed in (0, 1)
+    )
+    states = [[[0.0], [1.0]], [[2.0], [3.0]]]
+    chains = np.full((2, 2, 2), 0.5)
+
+    def compared_by(power):
+        return HMMBatch.from_state_costs(
+            chains, lambda x, y: np.abs(x - y)[:, 0] ** power, states=states
+        )
+
+    jobs = [
+        ((first, KL(method="data")), (second, KL(method="data"))),
+        (
+            (models, Scaled(scales)),
+            (models, Scaled(np.where(scales.cumsum() == 2500, 2, 1))),
+        ),
+        ((compared_by(1), MAW()), (compared_by(2), MAW())),
+        (
+            (models, KL(n_steps=5, random_state=np.random.RandomState(0))),
+            (models, KL(n_steps=5, random_state=np.random.RandomState(1))),
+        ),
+    ]
+    for n, (one, two) in enumerate(jobs):
+        out = tmp_path / f"{n}.npy"
+        expected = np.array(pairwise_hmm_distances(one[0], metric=one[1], out=out))
+        assert not np.array_equal(
+            pairwise_hmm_distances(two[0], metric=two[1]), expected
+        )
+        with pytest.raises(ValueError, match="other models or parameters"):
+            pairwise_hmm_distances(two[0], metric=two[1], out=out)
+
+
+def test_a_job_that_cannot_be_told_apart_is_refused(make_batch, tmp_path):
+    out = tmp_path / "matrix.npy"
+    with pytest.raises(ValueError, match=r"random_state of KL .* got None"):
+        pairwise_hmm_distances(make_batch(), metric=KL(random_state=None), out=out)
+    metric = Scaled(np.ones(3))
+    metric.lock = threading.Lock()
+    with pytest.raises(ValueError, match=r"the content of _thread\.lock cannot"):
+        pairwise_hmm_distances(make_batch(), metric=metric, out=out)
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_missing_matrix_is_begun_anew(make_batch, tmp_path):
@@ -135,7 +393,8 @@ def test_single_precision_and_arrays_given(make_batch):
 def test_open_matrix_starts_empty(tmp_path):
     matrix, journal = open_matrix(tmp_path / "a.npy", (2, 3), np.dtype(float), {})
     assert matrix.shape == (2, 3)
-    assert journal.done == set()
+    assert journal.checksums == {}
+    journal.close()
 
 
 def test_chunks_make_the_matrix(make_batch):

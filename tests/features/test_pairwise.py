@@ -269,6 +269,18 @@ def test_memory_computes_components_once(monkeypatch, tmp_path, models, kind):
     assert len(calls) == 2
 
 
+def test_memory_tells_costs_apart(tmp_path):
+    chains = np.full((2, 2, 2), 0.5)
+    states = [[[0.0], [1.0]], [[2.0], [4.0]]]
+    for power in (1, 2):
+        models = HMMBatch.from_state_costs(
+            chains, lambda x, y, n=power: np.abs(x - y)[:, 0] ** n, states=states
+        )
+        step = PairwiseHMMDistance(alpha=0, memory=tmp_path).fit(models)
+        expected = pairwise_hmm_distances(models, alpha=0)
+        assert_array_equal(step.transform(models), expected)
+
+
 def test_memory_keeps_fitted_models(tmp_path, monkeypatch, make_sequences):
     X, _ = make_sequences()
     calls = []

@@ -1,0 +1,253 @@
+"""One short text for the content of any object: arrays, parameters, code of users.
+
+Results on disk are told apart by it. Two objects with equal content have the same
+digest in every process; whatever cannot be told apart is refused, never guessed.
+"""
+
+import hashlib
+import sys
+import sysconfig
+from functools import cache, singledispatch
+from pathlib import Path
+from types import (
+    BuiltinFunctionType,
+    CodeType,
+    FunctionType,
+    MethodType,
+    ModuleType,
+    NoneType,
+)
+from typing import Any
+
+import numpy as np
+
+
+def content_digest(value):
+    """Return a text that is the same for objects with equal content, and only for them.
+
+    Parameters
+    ----------
+    value : object
+        Numbers, strings, arrays, containers, and objects that can be pickled. Functions
+        and classes of the user count with their code, and with the names of their
+        modules that the code mentions; those of installed packages count by name.
+
+    Returns
+    -------
+    digest : str
+        32 hexadecimal digits. A TypeError is raised for an object whose content cannot
+        be read, such as an open file.
+    """
+    state = _State()
+    state.add(value)
+    return state.hash.hexdigest()
+
+
+class _State:
+    """A digest that grows object by object."""
+
+    def __init__(self):
+        self.hash = hashlib.blake2b(digest_size=16)
+        # Code may refer to itself, and objects may hold themselves: what was met
+        # before is named by its number.
+        self.code: dict[int, int] = {}
+        self.path: list[Any] = []
+
+    def add(self, value):
+        if isinstance(value, bytes):
+            self._write(b"bytes", value)
+            return
+        held = [k for k, other in enumerate(self.path) if other is value]
+        if held or id(value) in self.code:
+            self._write(b"again", repr(held or self.code[id(value)]).encode())
+            return
+        if isinstance(value, FunctionType | type):
+            self.code[id(value)] = len(self.code)
+        self.path.append(value)
+        tag, *parts = _parts(value)
+        self._write(tag.encode(), str(len(parts)).encode())
+        for part in parts:
+            self.add(part)
+        self.path.pop()
+
+    def _write(self, tag, content):
+        self.hash.update(b"%d %b %d " % (len(tag), tag, len(content)))
+        self.hash.update(content)
+
+
+@singledispatch
+def _parts(value):
+    """Return a word for the kind of an object, then what it is made of."""
+    try:
+        made = value.__reduce_ex__(4)
+    except (TypeError, AttributeError, ValueError) as error:
+        raise TypeError(
+            f"the content of {type(value).__module__}.{type(value).__qualname__} "
+            f"cannot be read ({error})"
+        ) from error
+    if isinstance(made, str):
+        return "name", f"{value.__module__}.{made}"
+    maker, arguments, *rest = made
+    state, items, pairs = [*rest[:3], None, None, None][:3]
+    return (
+        "object",
+        maker,
+        arguments,
+        state,
+        None if items is None else list(items),
+        None if pairs is None else list(pairs),
+    )
+
+
+@_parts.register(NoneType)
+@_parts.register(bool)
+@_parts.register(int)
+@_parts.register(float)
+@_parts.register(complex)
+@_parts.register(str)
+def _(value):
+    if type(value).__module__ != "builtins":
+        # A number or text with attributes of its own, such as a member of an Enum.
+        return _parts.dispatch(object)(value)
+    return type(value).__name__, repr(value).encode("utf-8", "surrogatepass")
+
+
+@_parts.register(type(...))
+@_parts.register(type(NotImplemented))
+def _(value):
+    return "constant", repr(value)
+
+
+@_parts.register(np.ndarray)
+def _(value):
+    if type(value) not in {np.ndarray, np.memmap}:
+        return _parts.dispatch(object)(value)
+    head = "array", repr(value.shape), repr(np.lib.format.dtype_to_descr(value.dtype))
+    if value.dtype.hasobject:
+        return *head, value.ravel().tolist()
+    return *head, np.ascontiguousarray(value).tobytes()
+
+
+@_parts.register(np.generic)
+def _(value):
+    return "scalar", np.asarray(value)
+
+
+@_parts.register(np.ufunc)
+def _(value):
+    return "ufunc", value.__name__
+
+
+@_parts.register(list)
+@_parts.register(tuple)
+def _(value):
+    if type(value) not in {list, tuple}:
+        return "sequence", type(value), list(value), getattr(value, "__dict__", None)
+    return (type(value).__name__, *value)
+
+
+@_parts.register(set)
+@_parts.register(frozenset)
+def _(value):
+    return "set", *sorted(map(content_digest, value))
+
+
+@_parts.register(dict)
+def _(value):
+    order = sorted(value, key=content_digest)
+    return "dict", type(value), *(part for key in order for part in (key, value[key]))
+
+
+@_parts.register(ModuleType)
+def _(value):
+    return "module", value.__name__, _version(value.__name__)
+
+
+@_parts.register(BuiltinFunctionType)
+def _(value):
+    owner = value.__self__
+    named = owner is None or isinstance(owner, ModuleType | type)
+    return "builtin", value.__qualname__, value.__module__, None if named else owner
+
+
+@_parts.register(MethodType)
+def _(value):
+    return "method", value.__self__, value.__func__
+
+
+@_parts.register(FunctionType)
+def _(value):
+    name = f"{value.__module__}.{value.__qualname__}"
+    if _is_library(value.__module__):
+        return "function", name, _version(value.__module__)
+    cells = [cell.cell_contents for cell in value.__closure__ or ()]
+    mentioned = {
+        word: value.__globals__[word]
+        for word in _words(value.__code__)
+        if word in value.__globals__
+    }
+    defaults = value.__defaults__, value.__kwdefaults__
+    return "function", name, value.__code__, *defaults, cells, mentioned
+
+
+@_parts.register(CodeType)
+def _(value):
+    return (
+        "code",
+        value.co_code,
+        value.co_consts,
+        value.co_names,
+        value.co_varnames,
+        value.co_freevars,
+        value.co_cellvars,
+        (value.co_argcount, value.co_kwonlyargcount, value.co_posonlyargcount),
+        value.co_flags,
+    )
+
+
+@_parts.register(staticmethod)
+@_parts.register(classmethod)
+def _(value):
+    return type(value).__name__, value.__func__
+
+
+@_parts.register(property)
+def _(value):
+    return "property", value.fget, value.fset, value.fdel
+
+
+@_parts.register(type)
+def _(value):
+    name = f"{value.__module__}.{value.__qualname__}"
+    if _is_library(value.__module__):
+        return "class", name, _version(value.__module__)
+    members = {
+        key: member
+        for key, member in vars(value).items()
+        if not key.startswith(("__", "_abc_")) or key in {"__call__", "__init__"}
+    }
+    return "class", name, value.__bases__, members
+
+
+def _words(code):
+    """Return the names that code mentions, and the code inside it."""
+    inner = (const for const in code.co_consts if isinstance(const, CodeType))
+    return {*code.co_names, *(word for part in inner for word in _words(part))}
+
+
+@cache
+def _is_library(module):
+    """Whether a module belongs to Python or to an installed package."""
+    root = (module or "builtins").partition(".")[0]
+    if root in sys.stdlib_module_names or root == "skawhmm":
+        return True
+    file = getattr(sys.modules.get(root), "__file__", None)
+    if root == "__main__" or file is None:
+        return False
+    folders = {sysconfig.get_path(name) for name in ("purelib", "platlib")}
+    return any(Path(file).is_relative_to(folder) for folder in folders)
+
+
+def _version(module):
+    root = sys.modules.get((module or "builtins").partition(".")[0])
+    return str(getattr(root, "__version__", ""))

@@ -1,0 +1,124 @@
+"""Digests of content: equal for equal content, in every process, and only then."""
+
+import functools
+import os
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+from skawhmm import KL, MAW, HMMTransformer
+from skawhmm.utils._digest import content_digest
+
+FACTOR = 2.0
+
+
+def doubled(x):
+    return FACTOR * x
+
+
+def power_of(exponent):
+    return lambda x: x**exponent
+
+
+class Metric:
+    share = 0.5
+
+    def __init__(self, scale):
+        self.scale = scale
+
+    def distances(self, x):
+        return self.share * doubled(x)
+
+
+LONG = np.zeros(5000)
+CHANGED = np.where(np.arange(5000) == 2500, 1.0, 0.0)
+
+
+def different_things():
+    yield from (None, ..., 0, 1, 1.0, 1j, True, "1", b"1", np.float32(1), np.float64(1))
+    yield from ([], (), {}, set(), [1], (1,), [[1]], [1, [2]], [1, 2], [2, 1], {1}, {2})
+    yield from ({"a": 1}, {"a": 2}, {"b": 1}, LONG, CHANGED, LONG[:-1], LONG[None])
+    yield from (LONG.astype(np.float32), LONG.view(np.int64), LONG.astype(object))
+    yield from (
+        np.array(["ab", "c"]),
+        np.array(["a", "bc"]),
+        np,
+        np.linalg,
+        np.linalg.norm,
+    )
+    yield from (MAW(), MAW(alpha=0.2), KL(), KL(cap=1.0), MAW, KL, np.add, np.abs, len)
+    yield from (power_of(1), power_of(2), lambda x: x + 1, lambda x: x + 2, doubled)
+    yield from (Metric(LONG), Metric(CHANGED), Metric, Metric(0).distances)
+    yield from (functools.partial(doubled, 1), functools.partial(doubled, 2))
+    yield from (np.random.RandomState(0), np.random.RandomState(1))
+    yield from (HMMTransformer(2), HMMTransformer(3), [].append, [1].append)
+
+
+def test_different_things_have_different_digests():
+    digests = [content_digest(thing) for thing in different_things()]
+    assert len(set(digests)) == len(digests)
+
+
+def test_equal_content_has_one_digest(tmp_path):
+    once, again = list(different_things()), list(different_things())
+    assert list(map(content_digest, once)) == list(map(content_digest, again))
+    assert content_digest({"a": 1, "b": 2}) == content_digest({"b": 2, "a": 1})
+    wide = np.arange(20.0).reshape(4, 5)
+    assert content_digest(wide[:, ::2]) == content_digest(wide[:, ::2].copy())
+    np.save(tmp_path / "a.npy", wide)
+    mapped = np.load(tmp_path / "a.npy", mmap_mode="r")
+    assert content_digest(mapped) == content_digest(wide)
+    shared = [1.5]
+    assert content_digest([shared, shared]) == content_digest([[1.5], [1.5]])
+
+
+def test_what_code_mentions_counts(monkeypatch):
+    before = content_digest(doubled), content_digest(Metric(1)), content_digest(Metric)
+    monkeypatch.setitem(globals(), "FACTOR", 3.0)
+    after = content_digest(doubled), content_digest(Metric(1)), content_digest(Metric)
+    assert not set(before) & set(after)
+
+
+def test_class_attributes_count(monkeypatch):
+    before = content_digest(Metric(1))
+    monkeypatch.setattr(Metric, "share", 0.6)
+    assert content_digest(Metric(1)) != before
+
+
+def test_objects_that_hold_themselves_end():
+    one, two = [1], [1]
+    one.append(one)
+    two.append(two)
+    assert content_digest(one) == content_digest(two)
+    assert content_digest(one) != content_digest([1, [1]])
+
+
+def test_other_processes_agree():
+    script = """
+import numpy as np
+from skawhmm import MAW, HMMTransformer
+from skawhmm.utils._digest import content_digest
+square = lambda x: np.abs(x) ** 2
+print(content_digest([{"x", "y", "z"}, square, MAW(), HMMTransformer()]))
+"""
+    found = {
+        subprocess.run(
+            [sys.executable, "-c", script],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            check=True,
+            text=True,
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(found) == 1
+
+
+def test_what_cannot_be_read_is_refused(tmp_path):
+    with pytest.raises(TypeError, match=r"content of _thread\.lock cannot be read"):
+        content_digest({"a": [threading.Lock()]})
+    with (tmp_path / "a").open("wb") as file, pytest.raises(TypeError, match="content"):
+        content_digest(file)
