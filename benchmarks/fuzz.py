@@ -1,15 +1,15 @@
 """Random calls of everything public: what comes of them, counted.
 
-Run with ``python benchmarks/fuzz.py --inputs 20000 [--seed S] [--jobs N]``. Every case is
-drawn from the seed and its number: sequences in all kinds of containers, degenerate
-data, values from 1e-300 to 1e300, models given by parameters, matrices of distances, and
-right and wrong parameters of all estimators and functions. It is run in a process of its
-own, which is ended after a time, so that crashes and hangs are counted. Of a result it is
-asked whether it is the right reading of the input, finite, and obeys the laws of what was
-called; of an error, whether it names the argument.
+Run with ``python benchmarks/fuzz.py --inputs 20000 [--seed S] [--jobs N]``. Every case
+is drawn from the seed and its number: sequences in all kinds of containers, degenerate
+data, values from 1e-300 to 1e300, models given by parameters, matrices of distances,
+and right and wrong parameters of all estimators and functions. It is run in a process
+of its own, which is ended after a time, so that crashes and hangs are counted. Of a
+result it is asked whether it is the right reading of the input, finite, and obeys the
+laws of what was called; of an error, whether it names the argument.
 
-``--case N`` runs one case again and prints its inputs and the traceback; ``--kinds`` runs
-only some kinds of cases. Ctrl-C prints the table of what has been run so far. With
+``--case N`` runs one case again and prints its inputs and the traceback; ``--kinds``
+runs only some kinds of cases. Ctrl-C prints the table of what has been run so far. With
 ``--docs FILE`` the table is also written to that page.
 """
 
@@ -21,9 +21,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
-from fuzzing.judge import GOOD, OUTCOMES  # noqa: E402
-from fuzzing.kinds import KINDS, kind_of, trial_of  # noqa: E402
-from fuzzing.pool import LIMIT, Worker, findings  # noqa: E402
+from fuzzing.judge import GOOD, OUTCOMES
+from fuzzing.kinds import KINDS, kind_of, trial_of
+from fuzzing.pool import LIMIT, Worker, findings
 
 # Number of cases shown per kind of bad outcome.
 SHOWN = 5

@@ -246,6 +246,8 @@ def check_targets(y, caller):
         raise TypeError(
             f"y must hold one target per sequence or model, got a {type(y).__name__}."
         )
+    if getattr(getattr(y, "dtype", None), "kind", "O") == "c":
+        raise ValueError("Complex data not supported: y must not hold complex values.")
     return y
 
 

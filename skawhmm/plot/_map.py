@@ -15,7 +15,7 @@ from skawhmm.neighbors._from_distances import nearest_others
 from skawhmm.plot._explorer import explorer_page
 from skawhmm.plot._style import COLORS, drawing_axes
 from skawhmm.utils._checks import check_integer
-from skawhmm.utils._numbers import check_square, label_array
+from skawhmm.utils._numbers import check_square, distinct_labels, shaped_array
 
 # Markers change when the colours are used up.
 MARKERS = "os^Dv<>ph*XP"
@@ -155,8 +155,7 @@ class HMMMapDisplay:
                 f"distances must be finite to be drawn, got {bad}; for KL set "
                 'metric_params={"cap": ...}.'
             )
-        if y is not None:
-            label_array("y", y, len(distances))
+        distinct_labels("y", y, len(distances))
         neighbors = None
         if check_integer("n_neighbors", n_neighbors, 0) > 0:
             neighbors, _ = _linked_models(distances, n_neighbors)
@@ -237,10 +236,9 @@ class HMMMapDisplay:
         display : HMMMapDisplay
             The picture.
         """
+        positions = shaped_array("positions", self.positions, "n_models", 2)
+        self.classes_, codes = distinct_labels("y", self.y, len(positions))
         self.ax_, self.figure_ = drawing_axes(ax)
-        positions = np.asarray(self.positions)
-        y = np.zeros(len(positions)) if self.y is None else np.asarray(self.y)
-        self.classes_, codes = np.unique(y, return_inverse=True)
         self.links_ = self._draw_links(positions)
         self.points_: list[Any] = []
         self.names_: list[Any] = []

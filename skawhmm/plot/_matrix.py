@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skawhmm.plot._style import drawing_axes
-from skawhmm.utils._numbers import check_square, label_array
+from skawhmm.utils._numbers import check_square, distinct_labels
 
 
 class DistanceMatrixDisplay:
@@ -109,7 +109,10 @@ class DistanceMatrixDisplay:
             The picture.
         """
         distances = check_square("distances", self.distances)
-        y = None if self.y is None else label_array("y", self.y, len(distances))
+        y = None
+        if self.y is not None:
+            names, codes = distinct_labels("y", self.y, len(distances))
+            y = names[codes]
         self.ax_, self.figure_ = drawing_axes(ax)
         self.order_ = np.arange(len(distances))
         self.lines_: list[Any] = []

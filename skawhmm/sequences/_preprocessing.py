@@ -209,9 +209,12 @@ class Deltas(SequenceTransformer):
         self.lags = lags
 
     def _fit(self, X, y):  # noqa: ARG002
+        self._check_order()
+        self._checked_lags()
+
+    def _check_order(self):
         if check_integer("order", self.order, 1) > 2:
             raise ValueError(f"order must be 1 or 2, got {self.order!r}.")
-        self._checked_lags()
 
     def _names(self, channels):
         suffixes = [""]
@@ -220,6 +223,7 @@ class Deltas(SequenceTransformer):
         return [channel + suffix for suffix in suffixes for channel in channels]
 
     def _transform(self, X):
+        self._check_order()
         lags = self._checked_lags()
         return [np.hstack([x, *self._derivatives(x, lags)]) for x in X]
 
@@ -272,7 +276,8 @@ class TimeChannel(SequenceTransformer):
         return [*channels, "position"]
 
     def _transform(self, X):
-        return [np.column_stack([x, np.linspace(0, self.scale, num=len(x))]) for x in X]
+        scale = check_real("scale", self.scale, 0, np.inf)
+        return [np.column_stack([x, np.linspace(0, scale, num=len(x))]) for x in X]
 
 
 def _slopes(x, lag):

@@ -120,6 +120,38 @@ def check_square(name: str, values: Any) -> NDArray[np.float64]:
     return matrix
 
 
+def shaped_array(name: str, values: Any, *axes: int | str) -> NDArray[np.float64]:
+    """Return an array of the wanted shape, or raise.
+
+    Parameters
+    ----------
+    name : str
+        The argument as the caller knows it.
+
+    values : array-like
+        What was given.
+
+    *axes : int or str
+        Lengths of the axes; the name of one that may have any length but 0.
+
+    Returns
+    -------
+    array : ndarray of float64
+        The numbers.
+    """
+    array = real_array(name, values)
+    fits = array.ndim == len(axes) and all(
+        size > 0 if isinstance(axis, str) else size == axis
+        for size, axis in zip(array.shape, axes, strict=True)
+    )
+    if not fits:
+        shape = ", ".join(map(str, axes)) + "," * (len(axes) == 1)
+        raise ValueError(
+            f"{name} must have shape ({shape}) without empty axes, got {array.shape}."
+        )
+    return array
+
+
 def label_array(
     name: str, labels: Any, n_labels: int, of: str = "model"
 ) -> NDArray[Any]:
@@ -155,3 +187,37 @@ def label_array(
     if array.shape != (n_labels,):
         raise ValueError(f"{wanted}, got shape {array.shape}.")
     return array
+
+
+def distinct_labels(name: str, labels: Any, n_labels: int) -> tuple[Any, Any]:
+    """Return the distinct labels in order, and the place of each label among them.
+
+    Parameters
+    ----------
+    name : str
+        The argument as the caller knows it.
+
+    labels : array-like of shape (n_labels,), or None
+        What was given; None stands for one label of all.
+
+    n_labels : int
+        How many there must be.
+
+    Returns
+    -------
+    distinct : ndarray of shape (n_distinct,)
+        The distinct labels.
+
+    codes : ndarray of int of shape (n_labels,)
+        Places.
+    """
+    if labels is None:
+        return np.unique(np.zeros(n_labels), return_inverse=True)
+    array = label_array(name, labels, n_labels)
+    try:
+        return np.unique(array, return_inverse=True)
+    except TypeError as error:
+        kinds = sorted({type(label).__name__ for label in array.tolist()})
+        raise TypeError(
+            f"{name} must hold labels that can be sorted, got the types {kinds}."
+        ) from error

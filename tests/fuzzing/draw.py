@@ -73,7 +73,7 @@ def _infinite(rng, X):
     return X
 
 
-def _equal(rng, X):  # noqa: ARG001
+def _equal(rng, X):
     return [X[0].copy() for _ in X]
 
 
@@ -81,7 +81,7 @@ def _repeated(rng, X):
     return [np.repeat(x[: int(rng.integers(1, 3))], 4, axis=0) for x in X]
 
 
-def _deficient(rng, X):  # noqa: ARG001
+def _deficient(rng, X):
     return [x @ np.ones((x.shape[1], x.shape[1])) for x in X]
 
 
@@ -100,11 +100,11 @@ def _shifted(rng, X):
     return [x + shift for x in X]
 
 
-def _whole(rng, X):  # noqa: ARG001
+def _whole(rng, X):
     return [np.rint(x) for x in X]
 
 
-def _binary(rng, X):  # noqa: ARG001
+def _binary(rng, X):
     return [(x > 1).astype(float) for x in X]
 
 
@@ -113,7 +113,7 @@ def _wide(rng, X):
     return [rng.normal(size=(len(x), d)) for x in X]
 
 
-def _single(rng, X):  # noqa: ARG001
+def _single(rng, X):
     return X[:1]
 
 
@@ -287,7 +287,7 @@ def _series(X):
 
 
 def _as(kind):
-    def made(rng, X):  # noqa: ARG001
+    def made(rng, X):
         with np.errstate(all="ignore"):
             value = [np.rint(x).astype(kind) for x in X]
         return value, [x.astype(np.float64) for x in value]
@@ -298,14 +298,14 @@ def _as(kind):
 def _every(change):
     """Return a container that holds each sequence in another form."""
 
-    def made(rng, X):  # noqa: ARG001
+    def made(rng, X):
         return [change(x) for x in X], X
 
     return made
 
 
 def _whole_of(change):
-    def made(rng, X):  # noqa: ARG001
+    def made(rng, X):
         return change(X), X
 
     return made
@@ -347,7 +347,7 @@ DOUBTFUL = {
     "xarray": _whole_of(_xarray),
     "Series": _whole_of(_series),
     "dict": _whole_of(lambda X: {f"s{i}": x for i, x in enumerate(X)}),
-    "dict values": _whole_of(lambda X: {i: x for i, x in enumerate(X)}.values()),
+    "dict values": _whole_of(lambda X: dict(enumerate(X)).values()),
     "generator": _whole_of(lambda X: (x for x in X)),
     "iterator": _whole_of(iter),
     "map": _whole_of(lambda X: map(np.asarray, X)),

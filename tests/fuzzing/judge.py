@@ -29,13 +29,13 @@ PACKAGE = str(Path(skawhmm.__file__).parent)
 CAME = re.compile(r"\b(got|but|has|have|hold|holds|not|none|was|with|without)\b")
 # Arguments whose names are English words count at the start of a message only.
 PLAIN_WORDS = {"a", "b", "c"}
-# What the estimators of scikit-learn say, word for word, about the shape of X, a missing
-# fit or y; its own checks of estimators demand some of these.
+# What estimators of scikit-learn say, word for word, about the shape of X, a missing fit
+# or y; its own checks of estimators demand some of these.
 SKLEARN = re.compile(
     r"(\d+ sample\(s\)|\d+ feature\(s\)|Expected 2D array|Reshape your data|dim \d|"
     r"is not fitted yet|inconsistent numbers of samples|Unknown label type|"
-    r"y should be a 1d array|Input y |Input X |has no attribute|requires y to be passed|"
-    r"Classification metrics|Found input variables|feature names|Invalid parameter|"
+    r"y should be a 1d array|Input y |Input X |has no attribute|Classification metrics|"
+    r"requires y to be passed|Found input variables|feature names|Invalid parameter|"
     r"cannot be cast|is an instance of|bad input shape)"
 )
 
@@ -101,12 +101,7 @@ def _tried(trial):
     except Exception as error:
         return _of_error(trial, error)
     try:
-        if trial.wrong is not None:
-            raise BreachError(MISREAD, f"taken as it was: {trial.wrong}")
-        if trial.finite:
-            check_finite(result)
-        if trial.verify is not None:
-            trial.verify(result)
+        _check_result(trial, result)
     except BreachError as breach:
         return Finding("", breach.outcome, message=str(breach), place=str(breach)[:40])
     except Exception as error:
@@ -115,6 +110,15 @@ def _tried(trial):
         found.message = f"raised only when a law was checked: {found.message}"
         return found
     return Finding("", RIGHT)
+
+
+def _check_result(trial, result):
+    if trial.wrong is not None:
+        raise BreachError(MISREAD, f"taken as it was: {trial.wrong}")
+    if trial.finite:
+        check_finite(result)
+    if trial.verify is not None:
+        trial.verify(result)
 
 
 def _of_error(trial, error):
@@ -153,7 +157,7 @@ def names_argument(message, names):
     return bool(SKLEARN.search(message))
 
 
-def leaves(value, path="result"):
+def leaves(value, path="result"):  # noqa: PLR0912 (one branch per type)
     """Yield the arrays, numbers and texts within a result, with their places."""
     if isinstance(value, HMMBatch):
         for name, array in value._arrays().items():
@@ -220,7 +224,7 @@ def _gap(a, b):
     return f"{np.nanmax(gaps, initial=0.0):.3g}"
 
 
-def fingerprint(value):
+def fingerprint(value):  # noqa: PLR0911 (one return per type)
     """Return bytes that differ if anything within an object has changed."""
     if isinstance(value, HMMBatch):
         return fingerprint({**value._arrays(), **value.info})

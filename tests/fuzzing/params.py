@@ -1,14 +1,14 @@
-"""Values of the parameters of every estimator and distance: good ones and wrong ones."""
+"""Parameters of every estimator and distance: good values and wrong ones."""
 
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from fuzzing.draw import pick
 from sklearn.base import BaseEstimator
 from sklearn.preprocessing import StandardScaler
 
 import skawhmm as sk
+from fuzzing.draw import pick
 
 NAN, INF = np.nan, np.inf
 # Wrong wherever a number is wanted.

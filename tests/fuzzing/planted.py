@@ -5,6 +5,7 @@ import os
 import time
 
 import numpy as np
+
 from fuzzing.judge import (
     CHANGED,
     CLEAR,
@@ -19,7 +20,6 @@ from fuzzing.judge import (
     BreachError,
     Trial,
 )
-
 from skawhmm import HMMBatch, HMMTransformer
 
 
