@@ -29,8 +29,8 @@ PACKAGE = str(Path(skawhmm.__file__).parent)
 CAME = re.compile(r"\b(got|but|has|have|hold|holds|not|none|was|with|without)\b")
 # Arguments whose names are English words count at the start of a message only.
 PLAIN_WORDS = {"a", "b", "c"}
-# What estimators of scikit-learn say, word for word, about the shape of X, a missing fit
-# or y; its own checks of estimators demand some of these.
+# What estimators of scikit-learn say, word for word, about the shape of X, a missing
+# fit or y; its own checks of estimators demand some of these.
 SKLEARN = re.compile(
     r"(\d+ sample\(s\)|\d+ feature\(s\)|Expected 2D array|Reshape your data|dim \d|"
     r"is not fitted yet|inconsistent numbers of samples|Unknown label type|"
