@@ -8,8 +8,8 @@ from hypothesis import settings
 
 from skawhmm import HMMBatch
 
-# A script that tests run as a process of its own.
-collect_ignore = ["interruptions.py"]
+# Scripts that tests run as processes of their own.
+collect_ignore = ["interruptions.py", "mutations.py"]
 
 settings.register_profile("local", deadline=None, max_examples=30, database=None)
 settings.register_profile("ci", settings.get_profile("local"), derandomize=True)

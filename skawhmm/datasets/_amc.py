@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+# Longest word of a motion that is read at once with all others: a number or a name.
+MAX_WORD = 64
+
 # Joints and degrees of freedom of the skeletons of the CMU database, in file order.
 CMU_JOINTS = {
     "root": ("tx", "ty", "tz", "rx", "ry", "rz"),
@@ -121,7 +124,8 @@ def _regular_frames(content, joints):
     while content[start : start + 1] in {b"#", b":", b"\r", b"\n"}:
         start = content.find(b"\n", start) + 1 or len(content)
     words = content[start:].split()
-    if not words or not words[0].isdigit():
+    # All words take as much memory as the longest.
+    if not words or not words[0].isdigit() or max(map(len, words)) > MAX_WORD:
         return None
     names = []
     position = 1
@@ -141,7 +145,7 @@ def _regular_frames(content, joints):
     try:
         numbers = table[:, 0].astype(int)
         frames = np.delete(table, np.append(0, heads), axis=1).astype(float)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
     regular = np.all(np.diff(numbers) > 0) and np.all(np.isfinite(frames))
     return (names, numbers, frames) if regular else None

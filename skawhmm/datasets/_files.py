@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils import Bunch
 
+from skawhmm.utils._archives import archived_arrays, member_bytes, open_archive
+
 
 def data_home(path: str | PathLike[str] | None = None) -> Path:
     """Folder in which the loaders look for data.
@@ -105,9 +107,19 @@ def file_tree(path):
         return FileTree(str(path), _visible(names), lambda n: (path / n).read_bytes())
     if not zipfile.is_zipfile(path):
         raise ValueError(f"{path}: expected a folder or a zip archive.")
-    archive = zipfile.ZipFile(path)
+    try:
+        archive = open_archive(path)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}.") from error
     names = sorted(n for n in archive.namelist() if not n.endswith("/"))
-    return FileTree(str(path), _visible(names), archive.read)
+
+    def read(name):
+        try:
+            return member_bytes(archive, name)
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}.") from error
+
+    return FileTree(str(path), _visible(names), read)
 
 
 def _visible(names):
@@ -181,9 +193,8 @@ def load_npz(path: str | PathLike[str], *, return_X_y: bool = False) -> Any:
 def npz_arrays(path, required):
     """All arrays of an `.npz` file, or an error that names what is wrong."""
     try:
-        with np.load(path, allow_pickle=False) as stored:
-            arrays = {key: stored[key] for key in stored.files}
-    except (ValueError, OSError, EOFError, AttributeError, zipfile.BadZipFile) as error:
+        arrays = archived_arrays(path)
+    except ValueError as error:
         raise ValueError(f"{path}: not a plain .npz file ({error}).") from error
     missing = [key for key in required if key not in arrays]
     if missing:
@@ -203,10 +214,11 @@ def split_frames(frames, lengths, path):
         )
     if lengths.ndim != 1 or lengths.dtype.kind not in "iu" or np.any(lengths < 1):
         raise ValueError(f"{path}: lengths must be positive integers.")
-    if lengths.sum() != len(frames):
+    # Numbers of Python, which have no largest value.
+    total = sum(lengths.tolist())
+    if total != len(frames):
         raise ValueError(
-            f"{path}: lengths must sum to the {len(frames)} frames of X, "
-            f"got {lengths.sum()}."
+            f"{path}: lengths must sum to the {len(frames)} frames of X, got {total}."
         )
     frames = frames.astype(float if frames.dtype.kind == "f" else int)
     frames = frames.reshape(len(frames), -1)

@@ -9,6 +9,21 @@ import warnings
 import numpy as np
 from scipy.io import wavfile
 
+# Highest number of samples per second that is believed; windows are as long in samples.
+MAX_RATE = 4_000_000
+
+# What scipy raises for a damaged file: on a header that ends early it uses a variable
+# that it never set, and it divides by the size of a sample.
+RIFF_ERRORS = (
+    ValueError,
+    EOFError,
+    OverflowError,
+    NameError,
+    TypeError,
+    ZeroDivisionError,
+    struct.error,
+)
+
 
 def sound(content, place, *, mono=False):
     """Sample rate and samples of a sound file with one channel.
@@ -41,6 +56,10 @@ def sound(content, place, *, mono=False):
             f"{place}: expected a RIFF or NIST SPHERE sound file, "
             f"got one beginning with {content[:8]!r}."
         )
+    if not 0 < rate <= MAX_RATE:
+        raise ValueError(
+            f"{place}: expected 1 to {MAX_RATE} samples per second, got {rate}."
+        )
     if samples.ndim == 2 and mono:
         samples = _mixed(samples)
     if samples.ndim != 1:
@@ -63,8 +82,7 @@ def _riff(content, place):
             # Chunks scipy does not know hold no samples.
             warnings.simplefilter("ignore", wavfile.WavFileWarning)
             return wavfile.read(io.BytesIO(content))
-    # On a header that ends early, scipy uses a variable that it never set.
-    except (ValueError, EOFError, OverflowError, NameError, struct.error) as error:
+    except RIFF_ERRORS as error:
         raise ValueError(f"{place}: damaged RIFF file ({error}).") from error
 
 

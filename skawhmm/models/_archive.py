@@ -2,29 +2,15 @@
 
 import json
 import os
-import uuid
-import zipfile
-import zlib
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-HEADER = "header"
+from skawhmm.utils._archives import archived_arrays, is_inside
+from skawhmm.utils._whole_files import whole_file
 
-# What reading a damaged archive may raise, depending on where the damage is. The
-# NotImplementedError is zipfile's, if the damage names a compression it does not know.
-READ_ERRORS = (
-    zipfile.BadZipFile,
-    zlib.error,
-    EOFError,
-    KeyError,
-    NotImplementedError,
-    OSError,
-    RuntimeError,
-    TypeError,
-    ValueError,
-)
+HEADER = "header"
 
 
 def save_arrays(path, header, arrays):
@@ -41,19 +27,16 @@ def save_arrays(path, header, arrays):
     arrays : dict of ndarray
         Arrays by name.
     """
-    path = Path(path)
+    outside = [name for name in arrays if not is_inside(name)]
+    if outside:
+        raise ValueError(
+            f"Columns that are saved must not be named like a place in another folder, "
+            f"got {outside[0]!r}."
+        )
     header = {**header, "arrays": sorted(arrays)}
-    draft = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
-    try:
-        with open(draft, "xb") as file:
-            named: dict[str, Any] = {HEADER: np.array(json.dumps(header)), **arrays}
-            np.savez(file, **named)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(draft, path)
-    except BaseException:
-        draft.unlink(missing_ok=True)
-        raise
+    named: dict[str, Any] = {HEADER: np.array(json.dumps(header)), **arrays}
+    with whole_file(path) as file:
+        np.savez(file, **named)
 
 
 def load_arrays(path, kind, version):
@@ -78,16 +61,13 @@ def load_arrays(path, kind, version):
     arrays : dict of ndarray
         The arrays by name.
     """
-    with open(path, "rb") as file:
-        try:
-            with np.load(file, allow_pickle=False) as archive:
-                arrays = {name: archive[name] for name in archive.files}
-        except READ_ERRORS as error:
-            raise ValueError(
-                f"{os.fspath(path)!r} must be a complete {kind} file, but cannot be "
-                f"read as one ({error}): it was cut short, damaged or is something "
-                "else."
-            ) from error
+    try:
+        arrays = archived_arrays(Path(path))
+    except ValueError as error:
+        raise ValueError(
+            f"{os.fspath(path)!r} must be a complete {kind} file, but cannot be read "
+            f"as one ({error}): it was cut short, damaged or is something else."
+        ) from error
     try:
         header = json.loads(str(arrays.pop(HEADER)))
         found = header["kind"], int(header["version"])

@@ -455,6 +455,8 @@ class HMMBatch:
                 "Only models with Gaussian states, symbols or counts can be saved, got "
                 f"states of kind {self.emission.name!r}."
             )
+        if not len(self):
+            raise ValueError("A batch that is saved must hold models, got none.")
         header = {
             "kind": FILE_KIND,
             "version": FILE_VERSION,
@@ -480,22 +482,34 @@ class HMMBatch:
             The models, equal to those saved.
         """
         header, arrays = load_arrays(path, FILE_KIND, FILE_VERSION)
+        family = FAMILIES.get(str(header.get("emission")))
+        if family is None:
+            raise ValueError(
+                f"{os.fspath(path)!r} must hold states of a known kind, one of "
+                f"{list(FAMILIES)}, got {header.get('emission')!r}."
+            )
+        needed = {"transmats", "observed", *family.parameter_names}
+        if not needed <= arrays.keys():
+            raise ValueError(
+                f"{os.fspath(path)!r} must hold the arrays {sorted(needed)}, got "
+                f"{sorted(arrays)}: it is damaged."
+            )
         info = {
             name.removeprefix("info."): arrays.pop(name)
             for name in list(arrays)
             if name.startswith("info.")
         }
-        if not header["masked"]:
+        if not header.get("masked"):
             del arrays["observed"]
-        family = FAMILIES.get(header["emission"])
-        if family is None:
-            raise ValueError(
-                f"{os.fspath(path)!r} must hold states of a known kind, one of "
-                f"{list(FAMILIES)}, got {header['emission']!r}."
-            )
         states = {name: arrays.pop(name) for name in family.parameter_names}
         shared = {n: arrays.pop(n) for n in family.shared_names if n in arrays}
         chain = arrays.pop("transmats")
+        unknown = arrays.keys() - {"weights", "startprobs", "observed"}
+        if unknown:
+            raise ValueError(
+                f"{os.fspath(path)!r} must not hold other arrays, got "
+                f"{sorted(unknown)}."
+            )
         return cls._of(family, chain, states, shared=shared, info=info, **arrays)
 
     @classmethod

@@ -16,6 +16,7 @@ from skawhmm.plot._explorer import explorer_page
 from skawhmm.plot._style import COLORS, drawing_axes
 from skawhmm.utils._checks import check_integer
 from skawhmm.utils._numbers import check_square, distinct_labels, shaped_array
+from skawhmm.utils._whole_files import whole_file
 
 # Markers change when the colours are used up.
 MARKERS = "os^Dv<>ph*XP"
@@ -341,7 +342,8 @@ class HMMMapDisplay:
             title=title,
         )
         path = Path(path)
-        path.write_text(page, encoding="utf-8")
+        with whole_file(path) as file:
+            file.write(page.encode())
         return path
 
     def _draw_links(self, positions):

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skawhmm.groups._uncertainty import DistanceInterval, StabilityCurve
-from skawhmm.plot._style import COLORS, drawing_axes
+from skawhmm.plot._style import COLORS, bar_range, drawing_axes
 from skawhmm.utils._numbers import shaped_array
 
 
@@ -129,7 +129,8 @@ class DistanceIntervalDisplay:
         """
         drawn = shaped_array("replicates", self.replicates, "n_resamples")
         self.ax_, self.figure_ = drawing_axes(ax)
-        style = {"bins": 25, "color": "0.75", "label": "resampled models", **kwargs}
+        style = {"bins": 25, "range": bar_range(drawn), "color": "0.75"}
+        style |= {"label": "resampled models", **kwargs}
         counts, _, self.bars_ = self.ax_.hist(drawn, **style)
         self.line_ = self.ax_.axvline(
             self.distance, color=COLORS[0], label="distance of the fitted models"

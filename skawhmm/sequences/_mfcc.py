@@ -10,6 +10,7 @@ from scipy.fft import dct, rfft
 from scipy.signal import get_window
 
 from skawhmm.utils._checks import check_integer, check_real
+from skawhmm.utils._numbers import real_array
 
 # Least energy of a mel band, about -100 dB of full scale: the logarithm of digital
 # silence stays finite.
@@ -17,6 +18,9 @@ _ENERGY_FLOOR = 1e-10
 
 # Short windows are padded to this length, so that no mel band falls between two bins.
 _MIN_FFT = 512
+
+# Windows are transformed together up to this many numbers, whatever they overlap.
+_BLOCK = 1 << 22
 
 # Half width, in frames, of the regression that gives the deltas (as in HTK).
 _DELTA_REACH = 2
@@ -130,6 +134,8 @@ def frame_samples(window, hop, sample_rate):
 
 
 def _check_signal(signal):
+    numbers = real_array("signal", signal)
+    # The type of whole numbers tells their scale.
     signal = np.asarray(signal)
     if signal.ndim != 1 or signal.size == 0:
         raise ValueError(
@@ -140,10 +146,9 @@ def _check_signal(signal):
         limits = np.iinfo(signal.dtype)
         half = (float(limits.max) - float(limits.min) + 1) / 2
         return (signal - (float(limits.min) + half)) / half
-    signal = signal.astype(float)
-    if not np.all(np.isfinite(signal)):
+    if not np.all(np.isfinite(numbers)):
         raise ValueError("signal must be finite, got NaN or infinity.")
-    return signal
+    return numbers
 
 
 def _band_energies(signal, sample_rate, width, step, n_filters):
@@ -151,9 +156,15 @@ def _band_energies(signal, sample_rate, width, step, n_filters):
         signal = np.pad(signal, (0, width - len(signal)))
     frames = np.lib.stride_tricks.sliding_window_view(signal, width)[::step]
     n_fft = max(_MIN_FFT, 2 ** int(np.ceil(np.log2(width))))
-    tapered = frames * get_window("hamming", width, fftbins=False)
-    power = np.abs(rfft(tapered, n_fft, axis=-1)) ** 2 / n_fft
-    return power @ mel_filters(n_filters, n_fft, sample_rate).T
+    taper = get_window("hamming", width, fftbins=False)
+    filters = mel_filters(n_filters, n_fft, sample_rate).T
+    energies = np.empty((len(frames), n_filters))
+    size = max(_BLOCK // n_fft, 1)
+    for first in range(0, len(frames), size):
+        block = frames[first : first + size] * taper
+        power = np.abs(rfft(block, n_fft, axis=-1)) ** 2 / n_fft
+        energies[first : first + size] = power @ filters
+    return energies
 
 
 def mel_filters(n_filters, n_fft, sample_rate):

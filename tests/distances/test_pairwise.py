@@ -309,3 +309,24 @@ def test_registration_keeps_transient_states(make_batch):
     # The last state is never reached, yet it is a state of the model.
     a = HMMBatch([[[1.0, 0.0], [0.5, 0.5]]], [[[0.0], [1.0]]], [[[1.0], [1.0]]])
     assert_array_equal(register_states(a, a), [[1, 0], [0, 0]])
+
+
+@pytest.mark.parametrize("dtype", [int, "x", complex, "M8[s]", bool, object])
+def test_distances_are_no_whole_numbers(dtype, make_batch):
+    with pytest.raises(
+        (TypeError, ValueError), match=r"^dtype must be a type of float"
+    ):
+        pairwise_hmm_distances(make_batch(2), dtype=dtype)
+
+
+def all_chunks(*args, **kwargs):
+    return list(pairwise_hmm_distances_chunked(*args, **kwargs))
+
+
+@pytest.mark.parametrize(
+    "function", [pairwise_hmm_distances, pairwise_hmm_components, all_chunks]
+)
+@pytest.mark.parametrize(("name", "value"), [("n_jobs", 0), ("verbose", "x")])
+def test_how_pairs_are_computed_is_checked(function, name, value, make_batch):
+    with pytest.raises((TypeError, ValueError), match=rf"^{name} must be"):
+        function(make_batch(2), **{name: value})

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from skawhmm import HMMBatch, HMMMapDisplay, HMMTransformer, register_states
+from skawhmm import MAW, HMMBatch, HMMMapDisplay, HMMTransformer, register_states
 from skawhmm.datasets import make_hmm_sequences
 from skawhmm.plot._explorer import MAX_STEPS
 
@@ -261,6 +261,47 @@ def test_labels_cannot_leave_their_script(page):
         "<!--",
         "</script><script>alert(1)</script>",
     ]
+
+
+HOSTILE = [
+    "</script><script>document.title = 'owned'</script>",
+    "<img src=x onerror=\"document.title = 'owned'\">",
+    "<svg onload=\"document.title = 'owned'\">",
+    "'\"><b onmouseover=\"document.title = 'owned'\">x</b>",
+    "${document.title = 'owned'}",
+    "\u2028document.title = 'owned'//",
+]
+
+
+def test_hostile_words_do_nothing_in_the_browser(browser, make_batch, tmp_path):
+    pytest.importorskip("matplotlib").use("Agg")
+    models = make_batch(n_models=6)
+    display = HMMMapDisplay.from_models(models, HOSTILE, method="mds")
+    display.metric = type(HOSTILE[1], (MAW,), {})()
+    page = display.to_html(tmp_path / "map.html", names=HOSTILE, title=HOSTILE[0])
+    browser.open(page)
+    for model in range(6):
+        browser.run(f"explorer.select({model})")
+        browser.frame()
+    assert browser.run("document.title") == HOSTILE[0]
+    active = "img, script, [onload], [onerror], [onmouseover]"
+    assert browser.run(f"document.querySelectorAll('{active}').length") == 2
+    assert browser.run("document.getElementById('title').textContent") == HOSTILE[0]
+    assert not browser.complaints()
+
+
+def test_a_page_is_written_whole_or_not_at_all(display, tmp_path, monkeypatch):
+    path = tmp_path / "map.html"
+    path.write_text("before")
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("os.fsync", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        display.to_html(path)
+    assert path.read_text() == "before"
+    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_page_is_part_of_the_package():

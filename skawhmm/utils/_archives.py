@@ -1,0 +1,193 @@
+"""Zip archives and their arrays, read without trusting what they say of themselves.
+
+Nothing in an archive is run or unpickled, and none of its names leads to a file. What
+it declares is compared with what is there before memory is asked for it.
+"""
+
+import io
+import math
+import tokenize
+import zipfile
+import zlib
+from pathlib import PurePosixPath, PureWindowsPath
+
+import numpy as np
+
+# An archive may unpack to this many times its own size, and to MIN_UNPACKED bytes in
+# any case. Text of numbers unpacks to about 4 times its size, ten times is rare.
+MAX_RATIO = 100
+MIN_UNPACKED = 1 << 24
+
+# Members are unpacked in pieces of this many bytes, so that a false size does no harm.
+PIECE = 1 << 20
+
+# What zipfile raises if an archive is damaged, encrypted or packed in another way.
+ZIP_ERRORS = (
+    zipfile.BadZipFile,
+    zlib.error,
+    EOFError,
+    KeyError,
+    NotImplementedError,
+    OSError,
+    RuntimeError,
+    UnicodeDecodeError,
+)
+
+# What numpy's reader of headers raises, depending on where the damage is.
+HEADER_ERRORS = (
+    ValueError,
+    KeyError,
+    TypeError,
+    SyntaxError,
+    RecursionError,
+    tokenize.TokenError,
+)
+
+
+def is_inside(name):
+    """Whether the name of a file leads to a place below the folder it is in.
+
+    Parameters
+    ----------
+    name : str
+        The name, with slashes of either kind.
+
+    Returns
+    -------
+    inside : bool
+        False for absolute names and those with ``..``.
+    """
+    kinds = PurePosixPath(name), PureWindowsPath(name)
+    return not any(path.anchor or ".." in path.parts for path in kinds)
+
+
+def open_archive(path):
+    """Return a zip archive whose names and sizes can be believed.
+
+    Parameters
+    ----------
+    path : path-like
+        The file.
+
+    Returns
+    -------
+    archive : zipfile.ZipFile
+        The archive, open. A ValueError says what is wrong with it.
+    """
+    size = path.stat().st_size
+    try:
+        archive = zipfile.ZipFile(path)
+    except ZIP_ERRORS as error:
+        raise ValueError(f"no complete zip archive ({error})") from error
+    try:
+        _check_members(archive.infolist(), size)
+    except ValueError:
+        archive.close()
+        raise
+    return archive
+
+
+def _check_members(members, size):
+    outside = [member.filename for member in members if not is_inside(member.filename)]
+    if outside:
+        raise ValueError(f"{outside[0]!r} leads to a place outside of the archive")
+    total = sum(member.file_size for member in members)
+    limit = max(MAX_RATIO * size, MIN_UNPACKED)
+    if total > limit:
+        raise ValueError(
+            f"its {size} bytes unpack to {total} bytes, at most {limit} are read"
+        )
+
+
+def member_bytes(archive, name):
+    """Return a member of an archive, as long as the archive says it is.
+
+    Parameters
+    ----------
+    archive : zipfile.ZipFile
+        From `open_archive`.
+
+    name : str
+        Name of the member.
+
+    Returns
+    -------
+    content : bytes
+        What is in it. A ValueError says if it is damaged.
+    """
+    member = archive.getinfo(name)
+    if member.compress_type not in {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
+        raise ValueError(f"{name!r} is packed in a way that is not read")
+    try:
+        with archive.open(member) as file:
+            pieces = list(iter(lambda: file.read(PIECE), b""))
+    except ZIP_ERRORS as error:
+        raise ValueError(f"{name!r} cannot be unpacked ({error})") from error
+    content = b"".join(pieces)
+    if len(content) != member.file_size:
+        raise ValueError(
+            f"{name!r} must have {member.file_size} bytes, got {len(content)}"
+        )
+    return content
+
+
+def archived_arrays(path):
+    """Return all arrays of an `.npz` file.
+
+    Parameters
+    ----------
+    path : path-like
+        The file.
+
+    Returns
+    -------
+    arrays : dict of ndarray
+        The arrays by name. A ValueError says what is wrong with the file.
+    """
+    with open_archive(path) as archive:
+        return {
+            name.removesuffix(".npy"): stored_array(member_bytes(archive, name), name)
+            for name in archive.namelist()
+        }
+
+
+def stored_array(content, name):
+    """Return an array in numpy's `.npy` format.
+
+    Parameters
+    ----------
+    content : bytes
+        The file.
+
+    name : str
+        Its name in errors.
+
+    Returns
+    -------
+    array : ndarray
+        The array. A ValueError is raised for objects, and if the shape in the header is
+        not that of the numbers.
+    """
+    file = io.BytesIO(content)
+    readers = {
+        (1, 0): np.lib.format.read_array_header_1_0,
+        (2, 0): np.lib.format.read_array_header_2_0,
+    }
+    try:
+        shape, by_columns, dtype = readers[np.lib.format.read_magic(file)](file)
+    except HEADER_ERRORS as error:
+        raise ValueError(f"{name!r} is no array that can be read ({error})") from error
+    if dtype.hasobject:
+        raise ValueError(f"{name!r} holds objects, which are not read")
+    expected = math.prod(shape) * dtype.itemsize
+    if any(length < 0 for length in shape) or len(content) - file.tell() != expected:
+        raise ValueError(
+            f"{name!r} must have {expected} bytes for the shape {shape}, got "
+            f"{len(content) - file.tell()}"
+        )
+    if expected == 0:
+        if math.prod(n or 1 for n in shape) > MIN_UNPACKED:
+            raise ValueError(f"{name!r} cannot have the shape {shape}")
+        return np.zeros(shape, dtype)
+    flat = np.frombuffer(content, dtype, offset=file.tell())
+    return flat.reshape(shape, order="F" if by_columns else "C").copy()
