@@ -17,6 +17,7 @@ from skawhmm import (
     hmm_distance,
     pairwise_hmm_components,
     pairwise_hmm_distances,
+    pairwise_hmm_distances_chunked,
     register_states,
 )
 

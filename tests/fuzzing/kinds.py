@@ -28,7 +28,7 @@ from fuzzing.judge import (
     Trial,
     check_same,
 )
-from fuzzing.params import METRICS, OWN, drawn_metric, drawn_params, known
+from fuzzing.params import CLASSES, METRICS, OWN, drawn_metric, drawn_params, known
 from skawhmm import HMMBatch, HMMTransformer
 
 # A distance of a model to itself may be this share of the size of its parameters: the
@@ -1082,8 +1082,12 @@ def _pairs(rng):
             rng, [None], [3, [], np.zeros((1, 2, 3)), "/no/where"], 0.2
         )
     values, wrong = _finished(given)
+    is_object = rng.random() < 0.3
 
     def called(**values):
+        if is_object:
+            values["metric"] = CLASSES[metric](**values["metric_params"])
+            values["metric_params"] = None
         found = function(**values)
         return [*found] if "max_memory" in known else found
 
@@ -1091,6 +1095,37 @@ def _pairs(rng):
     trial = _called(called, values, [models], wrong=wrong, finite=metric != "kl")
     trial.names |= arguments_of(function) | {*METRICS[metric]}
     trial.text += f", {params}"
+    return trial
+
+
+def _explanation(rng):
+    X = plain_sequences(rng, n_sequences=6)
+    view = [("x", sk.HMMEmbedding((1,), random_state=0))]
+    model = sk.HMMViewClassifier(view, cv=2, gammas=(0.0,), alphas=(1.0,))
+    model.fit(X, _labels(X))
+    given = {
+        "estimator": _values(rng, [model], [3, None, clone(model)], 0.1),
+        "X": _values(rng, [X, X[:1]], [3, None, [], "x"], 0.1),
+        "by": _values(rng, ["view", ("view", "block")], ["x", (), 3, ("x",)]),
+        "label": _values(rng, [None, 0, 1], ["x", 2, []]),
+        "max_groups": _values(rng, [1, 20], [0, -1, 2.5, "x", None]),
+    }
+    values, wrong = _finished(given)
+
+    def called(**values):
+        import matplotlib as mpl
+
+        mpl.use("Agg")
+        import matplotlib.pyplot as plt
+
+        try:
+            return sk.ExplanationDisplay.from_estimator(**values).explanation
+        finally:
+            plt.close("all")
+
+    trial = _called(called, values, [X], wrong=wrong)
+    trial.names |= {*given}
+    trial.text = f"ExplanationDisplay.from_estimator({_shown(values)})"
     return trial
 
 
@@ -1176,6 +1211,7 @@ FUNCTIONS = {
     "dynamics_gain": _dynamics,
     "retrieval": _retrieval,
     "pairs": _pairs,
+    "explanation": _explanation,
     "makers": _makers,
     "as_sequences": _reading,
 }

@@ -187,6 +187,14 @@ METRICS: dict[str, dict[str, tuple[list[Any], list[Any]]]] = {
         "bandwidth": (["median", 0.5, 3.0], [0, -1, "x", NAN, None, []]),
     },
 }
+CLASSES = {
+    "maw": sk.MAW,
+    "jaw": sk.JAW,
+    "iaw": sk.IAW,
+    "kl": sk.KL,
+    "coupling": sk.TransitionCoupling,
+    "law": sk.Law,
+}
 
 
 def known(name):
