@@ -1,6 +1,6 @@
 """What all estimators share: checks of parameters, input, models, distances, tags."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Set
 from typing import Any, ClassVar
 
 import numpy as np
@@ -35,6 +35,7 @@ from skawhmm.utils._checks import (
     check_verbose,
 )
 from skawhmm.utils._digest import content_digest
+from skawhmm.utils._numbers import real_array
 from skawhmm.utils._parallel import remembered
 
 
@@ -243,6 +244,13 @@ def check_targets(y, caller):
     """
     if y is None:
         raise ValueError(f"{caller} requires y to be passed, but the target y is None.")
+    no_list = isinstance(y, str | bytes | type | Mapping | Set | Iterator)
+    if no_list or getattr(y, "shape", None) == () or np.isscalar(y):
+        raise TypeError(
+            f"y must hold one target per sequence or model, got a {type(y).__name__}."
+        )
+    if getattr(getattr(y, "dtype", None), "kind", "O") == "c":
+        raise ValueError("Complex data not supported: y must not hold complex values.")
     return y
 
 
@@ -443,9 +451,11 @@ def check_precomputed(estimator, X, *, reset, square=False):
     X : ndarray of the same shape
         The values, none of them NaN.
     """
+    # Tables keep the names of their columns.
+    numbers = real_array("X", X)
     X = validate_data(
         estimator,
-        X,
+        X if hasattr(X, "columns") else numbers,
         reset=reset,
         dtype=np.float64,
         allow_nd=True,

@@ -19,6 +19,7 @@ from skawhmm.cluster._averaging import (
 from skawhmm.models._batch import HMMBatch
 from skawhmm.models._checks import check_models
 from skawhmm.utils._checks import check_integer, check_random, check_real
+from skawhmm.utils._numbers import real_array
 
 # Largest number of models tried as the start of an average.
 MAX_STARTS = 10
@@ -135,7 +136,7 @@ def hmm_barycenter(
 def _check_shares(sample_weight, n_models):
     if sample_weight is None:
         return np.full(n_models, 1 / n_models)
-    shares = np.array(sample_weight, dtype=float)
+    shares = real_array("sample_weight", sample_weight)
     if shares.shape != (n_models,):
         raise ValueError(
             f"sample_weight must have one entry per model ({n_models} models), got "

@@ -128,7 +128,11 @@ class KL:
         self.method = check_choice("method", method, methods)
         self.n_steps = check_integer("n_steps", n_steps, 1)
         self.symmetric = bool(symmetric)
-        self.cap = None if cap is None else check_real("cap", cap, 0, np.inf)
+        self.cap = (
+            None
+            if cap is None
+            else check_real("cap", cap, 0, np.inf, allow_infinity=True)
+        )
         self.random_state = random_state
 
     def prepare(self, models: HMMBatch) -> Any:

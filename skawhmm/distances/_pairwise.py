@@ -22,7 +22,12 @@ from skawhmm.models._checks import (
     check_same_features,
     check_single_model,
 )
-from skawhmm.utils._checks import check_distances, check_real
+from skawhmm.utils._checks import (
+    check_distances,
+    check_n_jobs,
+    check_real,
+    check_verbose,
+)
 from skawhmm.utils._digest import content_digest
 from skawhmm.utils._parallel import Shared, completed
 
@@ -111,11 +116,6 @@ def pairwise_hmm_distances(
            [0.8, 0. ]])
     """
     chosen = resolve_metric(metric, alpha=alpha, p=p, metric_params=metric_params)
-    if np.dtype(dtype).kind != "f":
-        raise ValueError(
-            f"dtype must be a floating type, such as 'float32', got {dtype!r}: others "
-            "would cut distances off."
-        )
     return _pairwise(X, Y, chosen, "distances", (), n_jobs, verbose, out, dtype)
 
 
@@ -188,6 +188,8 @@ def pairwise_hmm_distances_chunked(
     check_models("X", X)
     others = X if Y is None else check_models("Y", Y)
     limit = check_real("max_memory", max_memory, 0, np.inf, include_low=False)
+    check_n_jobs("n_jobs", n_jobs)
+    check_verbose("verbose", verbose)
     chosen = resolve_metric(metric, alpha=alpha, p=p, metric_params=metric_params)
     chosen = fitted_metric(chosen, others)
     n_rows = max(int(limit * 1e6 / (8 * len(others))), 1)
@@ -398,8 +400,23 @@ def bare_models(models):
     return models._changed(_info={})
 
 
+def _float_type(name, value):
+    """Return a type of floating-point numbers, or raise: others cut distances off."""
+    wanted = f"{name} must be a type of floating-point numbers, got {value!r}."
+    try:
+        dtype = np.dtype(value)
+    except (TypeError, ValueError) as error:
+        raise TypeError(wanted) from error
+    if dtype.kind != "f":
+        raise ValueError(wanted)
+    return dtype
+
+
 def _pairwise(X, Y, metric, method, tail, n_jobs, verbose, out=None, dtype=np.float64):
     """Return what a method of a distance gives for all pairs, tile by tile."""
+    check_n_jobs("n_jobs", n_jobs)
+    check_verbose("verbose", verbose)
+    dtype = _float_type("dtype", dtype)
     check_models("X", X)
     same = Y is None
     check_same_features(X, X if same else check_models("Y", Y))
@@ -417,7 +434,7 @@ def _pairwise(X, Y, metric, method, tail, n_jobs, verbose, out=None, dtype=np.fl
         check_matrix("out", out, shape)
     else:
         plan = {**_plan(models, metric), "tiles": len(tiles), "with_itself": same}
-        out, journal = open_matrix(out, shape, np.dtype(dtype), plan)
+        out, journal = open_matrix(out, shape, dtype, plan)
     with nullcontext() if journal is None else journal:
         found = {} if journal is None else journal.checksums
         todo = [

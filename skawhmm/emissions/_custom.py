@@ -5,6 +5,7 @@ import numpy as np
 from skawhmm.emissions._contract import Emission
 from skawhmm.utils._checks import LARGEST_VALUE
 from skawhmm.utils._digest import content_digest
+from skawhmm.utils._numbers import real_array
 
 # A table of distances may be asymmetric by this share of its largest entry.
 SYMMETRY_TOLERANCE = 1e-8
@@ -219,7 +220,7 @@ def check_table(name, item, table):
     table : ndarray of shape (n_items, n_items)
         The distances.
     """
-    table = np.array(table, dtype=float)
+    table = np.array(real_array(name, table))
     if table.ndim != 2 or table.shape[0] != table.shape[1] or not len(table):
         kinds = "a callable or a square array" if item == "state" else "a square array"
         raise ValueError(

@@ -91,7 +91,7 @@ def gaussian_model(means, covars):
     least = covars.min() if covars.ndim == 2 else np.linalg.eigvalsh(covars).min()
     if least <= 0:
         raise ValueError(
-            "hmmlearn needs positive definite covariances, got one with the least "
+            "covars must be positive definite for hmmlearn, got a model with the least "
             f"eigenvalue {least}."
         )
     model = GaussianHMM(len(means), covariance_type=kind)

@@ -16,6 +16,9 @@ from skawhmm.utils._checks import check_not_negative
 # A state with less than this many expected frames is empty and keeps its parameters.
 EMPTY_COUNT = 1e-8
 
+# NumPy draws no counts of larger rates: they would not fit into an integer.
+LARGEST_DRAWN = 1e18
+
 
 class Poisson(Discrete):
     """States that emit counts in one or more independent channels.
@@ -59,6 +62,11 @@ class Poisson(Discrete):
 
     def drawn(self, i, path, rng):
         """Draw a checked sequence from model i, given its path of states."""
+        if self.states[i].max() > LARGEST_DRAWN:
+            raise ValueError(
+                f"rates must be at most {LARGEST_DRAWN:g} for counts to be drawn, got "
+                f"{self.states[i].max():g} in model {i}."
+            )
         return rng.poisson(self.states[i][path]).astype(float)
 
     def shown(self, x):

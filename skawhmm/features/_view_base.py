@@ -317,7 +317,7 @@ class ViewRidge(EstimatorMixin, BaseEstimator):
             folds = [np.sort(np.asarray(test)) for _, test in splits]
         else:
             folds = dealt_folds(codes, groups, self.cv, rng)
-        everything = np.sort(np.concatenate(folds))
+        everything = np.sort(np.concatenate([np.empty(0, int), *folds]))
         if len(folds) < 2 or not np.array_equal(everything, np.arange(n_rows)):
             raise ValueError(
                 "The folds of cv must be at least 2 and hold each sequence once, got "

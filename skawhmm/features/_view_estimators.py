@@ -21,6 +21,7 @@ from skawhmm.features._default_views import make_views
 from skawhmm.features._fold_ridge import explained_variance, weighted_accuracy
 from skawhmm.features._view_base import ALPHAS, GAMMAS, ViewRidge
 from skawhmm.utils._interruption import all_or_nothing
+from skawhmm.utils._numbers import real_array
 
 # Bounds of the logarithm of the factor that turns decisions into log odds.
 SHARPNESS = (np.log(1e-3), np.log(1e3))
@@ -411,7 +412,7 @@ class HMMViewRegressor(RegressorMixin, ViewRidge):
         """
         self._check_parameters()
         numbers = check_array(
-            check_targets(y, type(self).__name__),
+            real_array("y", check_targets(y, type(self).__name__)),
             ensure_2d=False,
             dtype=np.float64,
             input_name="y",

@@ -16,10 +16,13 @@ from skawhmm.fitting._visible import pooled_chain, uniform_chain, visible_fits
 from skawhmm.models._batch import HMMBatch
 from skawhmm.sequences._forms import check_not_lengths, warn_of_form
 from skawhmm.utils._checks import (
+    check_boolean,
     check_choice,
     check_integer,
+    check_n_jobs,
     check_random,
     check_real,
+    check_verbose,
 )
 from skawhmm.utils._interruption import all_or_nothing
 
@@ -392,6 +395,9 @@ class HMMTransformer(TransformerMixin, BaseEstimator):
         for name in ("tol", "reg_covar"):
             check_real(name, getattr(self, name), 0, np.inf)
         check_random("random_state", self.random_state)
+        check_boolean("keep_sequences", self.keep_sequences)
+        check_n_jobs("n_jobs", self.n_jobs)
+        check_verbose("verbose", self.verbose)
         self._check_emission()
         self._check_engine()
 

@@ -4,6 +4,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from skawhmm.utils._numbers import real_array
+
 # A direction that a basis explains up to this share is explained.
 RANK_TOLERANCE = 1e-8
 
@@ -242,7 +244,7 @@ def check_covariates(covariates, models):
         return np.empty((len(models), 0))
     given = _column("covariates", covariates, models)
     try:
-        array = np.asarray(given, dtype=float)
+        array = real_array("covariates", given)
     except (TypeError, ValueError) as error:
         raise TypeError(
             "covariates must be numbers (give categories as strata, or as columns of 0 "

@@ -12,7 +12,7 @@ of them is compared with the largest of all under each permutation, so that the 
 hold for all together (Westfall and Young).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
@@ -263,7 +263,8 @@ def state_effects(
     occupancy       1                  0.1197   0.1003   0.1391  0.0001
     """
     check_models("models", models)
-    names = [measures] if isinstance(measures, str) else list(measures)
+    is_list = isinstance(measures, Iterable) and not isinstance(measures, str)
+    names = list(measures) if is_list else [measures]
     for name in names:
         check_choice("measures", name, MEASURES)
     if not names:

@@ -44,6 +44,7 @@ from skawhmm.utils._checks import (
     check_seed,
     check_verbose,
 )
+from skawhmm.utils._numbers import real_array
 
 # Given distances may be asymmetric, or off 0 on the diagonal, by this share of the
 # largest one.
@@ -227,7 +228,7 @@ def checked_matrices(X):
         "of shape (n_models, n_models, 2)"
     )
     try:
-        X = np.asarray(X, dtype=float)
+        X = real_array("X", X)
     except (TypeError, ValueError) as error:
         raise TypeError(
             f"{forms}, got {type(X).__name__} that is not an array of numbers. "
@@ -255,8 +256,8 @@ def _check_cells(wrong, X, wanted):
     if wrong.any():
         cell = tuple(int(k) for k in np.argwhere(wrong)[0])
         raise ValueError(
-            f"Distances must {wanted}, got {X[cell]} in row {cell[0]}, column "
-            f"{cell[1]}."
+            f"X must hold distances that must {wanted}, got {X[cell]} in row {cell[0]},"
+            f" column {cell[1]}."
         )
 
 

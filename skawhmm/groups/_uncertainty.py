@@ -196,11 +196,15 @@ def distance_interval(
     >>> round(found.distance, 2), round(found.low, 2)
     (0.82, 0.0)
     """
-    for name, model in (("a", a), ("b", b), ("c", c)):
-        if model is not None:
+    check_single_model("a", a)
+    for name, model in (("b", b), ("c", c)):
+        if name == "b" or model is not None:
             check_single_model(name, model)
             check_same_features(a, model, ("a", name))
     check_choice("method", method, METHODS)
+    for name, length in (("n_timesteps", n_timesteps), ("block_length", block_length)):
+        if length is not None:
+            check_integer(name, length, 1)
     check_integer("n_resamples", n_resamples, 2)
     level = check_real("level", level, 0, 1, include_low=False)
     check_hmm("hmm", hmm)

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from os import PathLike
@@ -18,6 +19,7 @@ from skawhmm.models._checks import (
     check_carried,
     check_concatenable,
     check_info,
+    check_model_number,
     check_model_shapes,
     check_observed,
     check_paired,
@@ -411,8 +413,7 @@ class HMMBatch:
         batch : HMMBatch
             The models in the order given.
         """
-        batches = list(batches)
-        check_concatenable(batches)
+        batches = check_concatenable(batches)
         family = type(batches[0].emission)
         names = sorted({batch.emission.name for batch in batches})
         if len(names) > 1:
@@ -861,6 +862,7 @@ class HMMBatch:
             The model; a ``CategoricalHMM`` if states emit symbols, which hmmlearn
             numbers from 0, and a ``PoissonHMM`` if they emit counts.
         """
+        index = check_model_number("index", index, len(self))
         size = self.n_components[index]
         model = self.emission.hmmlearn_model(index, size)
         model.startprob_ = self.startprobs[index, :size].copy()
@@ -931,7 +933,7 @@ class HMMBatch:
 
         random_state : int, RandomState instance or None, default=None
             Seed of the draws. The sequence of a model depends on the seed and the model
-            only, not on the rest of the batch.
+            only, not on the rest of the batch; equal models get sequences of their own.
 
         Returns
         -------
@@ -943,7 +945,12 @@ class HMMBatch:
         """
         check_integer("n_timesteps", n_timesteps, 1)
         seed = check_seed(random_state)
-        seeds = [(seed, int(key)) for key in self.keys]
+        copies: Counter[int] = Counter()
+        seeds: list[tuple[int, ...]] = []
+        for key in self.keys.tolist():
+            # The first of several equal models is drawn from as if it were alone.
+            seeds.append((seed, key, copies[key])[: 2 + (copies[key] > 0)])
+            copies[key] += 1
         sequences, paths = sample_sequences(self, n_timesteps, seeds)
         return [self.emission.shown(x) for x in sequences], paths
 

@@ -1,8 +1,12 @@
 """Checks of models and of the arrays they are made of, and their error messages."""
 
+from collections.abc import Iterable, Mapping, Set
+from numbers import Integral
 from typing import Any
 
 import numpy as np
+
+from skawhmm.utils._numbers import real_array
 
 
 def as_arrays(name, values, n_axes):
@@ -28,16 +32,18 @@ def as_arrays(name, values, n_axes):
     wanted += " axis" if n_axes == (1,) else " axes"
     arrays: Any
     try:
-        if isinstance(values, np.ndarray) and values.dtype != object:
-            arrays = np.array(values, dtype=float)
-            shapes = {arrays.shape[1:]: 0} if arrays.ndim else {}
+        if isinstance(values, np.ndarray) and values.dtype != object and values.ndim:
+            arrays = np.array(real_array(name, values))
+            shapes = {arrays.shape[1:]: 0}
         else:
-            arrays = [np.array(value, dtype=float) for value in values]
+            arrays = [
+                np.array(real_array(f"{name}[{n}]", value))
+                for n, value in enumerate(entries_of(name, values))
+            ]
             shapes = {array.shape: n for n, array in reversed([*enumerate(arrays)])}
     except (TypeError, ValueError) as error:
         raise TypeError(
-            f"{name} must hold one numeric array per model, got "
-            f"{type(values).__name__} ({error})."
+            f"{name} must hold one numeric array per model, but {error}"
         ) from error
     for shape, n in shapes.items():
         if len(shape) not in n_axes:
@@ -46,6 +52,32 @@ def as_arrays(name, values, n_axes):
                 f"model {n}. Give a single model as a list of one."
             )
     return arrays
+
+
+def entries_of(name, values):
+    """Return what was given as a list, with one entry per model.
+
+    Parameters
+    ----------
+    name : str
+        The argument as the caller knows it.
+
+    values : object
+        What was given.
+
+    Returns
+    -------
+    entries : list
+        The entries.
+    """
+    no_list = isinstance(values, str | bytes | type | Mapping | Set)
+    no_list |= isinstance(values, np.ndarray) and values.ndim == 0
+    if no_list or not isinstance(values, Iterable):
+        raise TypeError(
+            f"{name} must be a list with one entry per model, got "
+            f"{type(values).__name__}."
+        )
+    return [*values]
 
 
 def check_model_shapes(arrays, states):
@@ -144,9 +176,12 @@ def checked_rows(key, n_models):
         The numbers.
     """
     numbers = np.arange(n_models)
-    if isinstance(key, slice):
-        return numbers[key]
     wanted = "models must be indexed by integers, by a slice or by a boolean mask"
+    if isinstance(key, slice):
+        try:
+            return numbers[key]
+        except TypeError as error:
+            raise IndexError(f"{wanted}, got {key!r}.") from error
     try:
         # An empty list makes an array of floats, which is no index.
         index = np.asarray(key, dtype=None if np.size(key) else int)
@@ -206,9 +241,19 @@ def check_concatenable(batches):
 
     Parameters
     ----------
+    batches : iterable of HMMBatch
+        The batches.
+
+    Returns
+    -------
     batches : list of HMMBatch
         The batches.
     """
+    if not isinstance(batches, Iterable):
+        raise TypeError(
+            f"batches must be a list of HMMBatch objects, got {type(batches).__name__}."
+        )
+    batches = [*batches]
     if not batches:
         raise ValueError("batches must hold at least one batch, got none.")
     for n, batch in enumerate(batches):
@@ -229,6 +274,33 @@ def check_concatenable(batches):
                 f"{sorted(batches[0].info)} in batch 0 and {sorted(batch.info)} in "
                 f"batch {n}."
             )
+    return batches
+
+
+def check_model_number(name, value, n_models):
+    """Return the number of a model, counted from the end if negative, or raise.
+
+    Parameters
+    ----------
+    name : str
+        The argument as the caller knows it.
+
+    value : object
+        The value to check.
+
+    n_models : int
+        Number of models.
+
+    Returns
+    -------
+    number : int
+        The number, not negative.
+    """
+    if not isinstance(value, Integral) or isinstance(value, bool | np.bool_):
+        raise TypeError(f"{name} must be the number of a model, got {value!r}.")
+    if not -n_models <= value < n_models:
+        raise IndexError(f"{name} must lie within the {n_models} models, got {value}.")
+    return int(value) % n_models
 
 
 def check_carried(sequences, n_models, n_features):
@@ -249,7 +321,10 @@ def check_carried(sequences, n_models, n_features):
     """
     if sequences is None:
         return None
-    arrays = [np.asarray(sequence, dtype=float) for sequence in sequences]
+    arrays = [
+        real_array(f"sequences[{n}]", sequence)
+        for n, sequence in enumerate(entries_of("sequences", sequences))
+    ]
     if len(arrays) != n_models:
         raise ValueError(
             f"sequences must hold one entry per model ({n_models} models), got "

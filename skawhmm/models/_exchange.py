@@ -1,6 +1,6 @@
 """Models of other libraries as plain arrays, by the names that they are known under."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, NoReturn
 
@@ -60,6 +60,11 @@ def known_arrays(models):
         if np.ndim(arrays["transmats"]) == 2:
             return _joined([arrays])
         return arrays
+    if isinstance(models, str | bytes) or not isinstance(models, Iterable):
+        raise TypeError(
+            "models must be a mapping with the arrays of models, or a list of such, "
+            f"got {type(models).__name__}."
+        )
     return _joined([_renamed(model, f"models[{n}]") for n, model in enumerate(models)])
 
 

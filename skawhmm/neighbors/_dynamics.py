@@ -3,6 +3,7 @@
 from collections import Counter
 from dataclasses import dataclass
 from hashlib import blake2b
+from numbers import Real
 from textwrap import wrap
 from typing import Any
 
@@ -19,6 +20,7 @@ from skawhmm.neighbors._estimators import KNeighborsHMMClassifier
 from skawhmm.sequences._checks import check_sequences, is_models
 from skawhmm.sequences._symbols import holds_symbols, learned_symbols, symbol_sequences
 from skawhmm.utils._checks import check_integer, check_n_jobs, check_seed, check_verbose
+from skawhmm.utils._numbers import label_array
 from skawhmm.utils._parallel import Shared, completed
 
 # A gain counts from this size on, and if it is this many times its standard error.
@@ -216,13 +218,22 @@ def dynamics_gain(
         check_targets(y, "dynamics_gain"), ensure_2d=False, dtype=None, input_name="y"
     )
     y = column_or_1d(y)
-    check_consistent_length(sequences, y, groups)
+    if groups is not None:
+        groups = label_array("groups", groups, len(sequences), of="sequence")
+    check_consistent_length(sequences, y)
+    check_estimator(estimator)
     n_permutations = check_integer("n_permutations", n_permutations, 1)
     check_n_jobs("n_jobs", n_jobs)
     check_verbose("verbose", verbose)
     seed = check_seed(random_state)
     prepare, estimator = default_steps(sequences, is_text, seed, n_jobs, estimator)
-    scorer = check_scoring(estimator, scoring=scoring)
+    try:
+        scorer = check_scoring(estimator, scoring=scoring)
+    except ValueError as error:
+        raise ValueError(
+            "scoring must be the name of a score of scikit-learn, a callable or None, "
+            f"got {scoring!r}."
+        ) from error
     folds = checked_folds(cv, y, groups, estimator)
     scores = np.empty((1 + n_permutations, len(folds)))
     tasks = [(k,) for k in range(len(folds))]
@@ -312,12 +323,36 @@ def default_steps(sequences, is_text, seed, n_jobs, estimator):
     return hmm.fit_transform, KNeighborsHMMClassifier(1, metric="jaw")
 
 
+def check_estimator(estimator):
+    """Raise unless an estimator can be cloned and fitted, or is None.
+
+    Parameters
+    ----------
+    estimator : object
+        What was given.
+    """
+    members = ("fit", "predict", "get_params")
+    able = all(hasattr(estimator, member) for member in members)
+    if estimator is not None and (isinstance(estimator, type) or not able):
+        raise TypeError(
+            "estimator must be None or an estimator with fit and predict, got "
+            f"{estimator!r}."
+        )
+
+
 def checked_folds(cv, y, groups, estimator):
     """Return the folds, at least two, as a list of index arrays."""
-    if groups is not None and isinstance(cv, int | np.integer):
-        cv = StratifiedGroupKFold(check_integer("cv", cv, 2))
+    if isinstance(cv, Real | str):
+        cv = check_integer("cv", cv, 2)
+        if groups is not None:
+            cv = StratifiedGroupKFold(cv)
     splitter = check_cv(cv, y, classifier=is_classifier(estimator))
-    folds = list(splitter.split(np.zeros(len(y)), y, groups))
+    try:
+        folds = list(splitter.split(np.zeros(len(y)), y, groups))
+    except ValueError as error:
+        raise ValueError(
+            f"cv must make folds of the {len(y)} sequences, got {cv!r}: {error}"
+        ) from error
     if len(folds) < 2:
         raise ValueError(
             f"cv must make at least 2 folds, for a standard error, got {len(folds)}."

@@ -14,6 +14,7 @@ from skawhmm._base import check_classes, check_targets
 from skawhmm.neighbors._base import NeighborsMixin
 from skawhmm.neighbors._from_distances import broken_ties
 from skawhmm.utils._interruption import all_or_nothing
+from skawhmm.utils._numbers import real_array
 
 
 class KNeighborsHMMClassifier(NeighborsMixin, ClassifierMixin, BaseEstimator):
@@ -325,7 +326,7 @@ class KNeighborsHMMRegressor(NeighborsMixin, RegressorMixin, BaseEstimator):
             The fitted regressor.
         """
         self._check_parameters()
-        y = check_targets(y, type(self).__name__)
+        y = real_array("y", check_targets(y, type(self).__name__))
         self._targets = check_array(y, ensure_2d=False, dtype="numeric", input_name="y")
         self._fit_references(X, self._targets, n_voters=self.n_neighbors)
         return self

@@ -98,7 +98,7 @@ class HMMRetriever(NeighborsMixin, BaseEstimator):
 
     _parameter_checks: ClassVar = {
         **NeighborsMixin._parameter_checks,
-        "radius": partial(check_real, low=0, high=np.inf),
+        "radius": partial(check_real, low=0, high=np.inf, allow_infinity=True),
     }
 
     def __init__(
@@ -181,7 +181,7 @@ class HMMRetriever(NeighborsMixin, BaseEstimator):
         """
         check_is_fitted(self)
         chosen = self.radius if radius is None else radius
-        radius = check_real("radius", chosen, 0, np.inf)
+        radius = check_real("radius", chosen, 0, np.inf, allow_infinity=True)
         index = self._index()
         if index is not None:
             lists = index.radius_neighbors(

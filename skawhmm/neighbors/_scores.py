@@ -1,5 +1,6 @@
 """Retrieval scores from distances and labels; equal distances count as one step."""
 
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,7 @@ from scipy.stats import rankdata
 
 from skawhmm.neighbors._from_distances import without_diagonal
 from skawhmm.utils._checks import check_distances, check_integer
+from skawhmm.utils._numbers import label_array, real_array
 
 
 def retrieval_curve(
@@ -183,6 +185,11 @@ def precision_at_k(
     >>> precision_at_k(distances, ["a", "a", "b"])
     array([1., 1., 0.])
     """
+    if isinstance(y_query, Integral):
+        raise TypeError(
+            f"y_query must hold one label per query, got {y_query}. The number of "
+            f"items is given by its name: n_retrieved={y_query}."
+        )
     values, relevant = check_retrieval(distances, y, y_query)
     number = min(check_integer("n_retrieved", n_retrieved, 1), values.shape[1])
     last = np.partition(values, number - 1, axis=1)[:, number - 1, None]
@@ -214,19 +221,24 @@ def check_retrieval(distances, y, y_query):
     relevant : ndarray of bool of the same shape
         Whether an item has the label of the query.
     """
-    distances, y = np.asarray(distances, dtype=float), np.asarray(y)
-    labels = y if y_query is None else np.asarray(y_query)
+    distances = real_array("distances", distances)
     wanted = "n_items, n_items" if y_query is None else "n_queries, n_items"
-    if distances.shape != labels.shape + y.shape or y.ndim != 1:
+    if distances.ndim != 2 or (y_query is None and len(set(distances.shape)) > 1):
         raise ValueError(
-            f"distances must have shape ({wanted}) and labels one axis, got distances "
-            f"of shape {distances.shape} for {len(labels)} queries and {len(y)} items."
+            f"distances must have shape ({wanted}), got {distances.shape}."
         )
+    n_queries, n_items = distances.shape
+    y = label_array("y", y, n_items, of="item")
+    labels = y
+    if y_query is not None:
+        labels = label_array("y_query", y_query, n_queries, of="query")
     check_distances("distances", distances)
     relevant = labels[:, None] == y
     if y_query is None:
         if len(y) < 2:
-            raise ValueError("distances must be between at least 2 items, got 1.")
+            raise ValueError(
+                f"distances must be between at least 2 items, got {len(y)}."
+            )
         return without_diagonal(distances), without_diagonal(relevant)
     return distances, relevant
 

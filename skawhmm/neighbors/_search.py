@@ -43,7 +43,8 @@ FIRST_ROUND = 4
 
 def has_bounds(metric):
     """Whether the distances of two models have lower bounds, if they are Gaussian."""
-    return getattr(metric, "marginal_share", 0.0) > 0 and metric.p >= 1
+    share = getattr(metric, "marginal_share", 0.0)
+    return share > 0 and metric.p >= 1 and metric.symmetric
 
 
 def can_prune(metric, references):

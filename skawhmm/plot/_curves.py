@@ -8,6 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skawhmm.neighbors._scores import average_precision, retrieval_curve
 from skawhmm.plot._style import drawing_axes
+from skawhmm.utils._numbers import shaped_array
 
 
 class AlphaCurveDisplay:
@@ -132,10 +133,12 @@ class AlphaCurveDisplay:
         display : AlphaCurveDisplay
             The picture.
         """
+        alphas = shaped_array("alphas", self.alphas, "n_alphas")
+        numbers = shaped_array("n_neighbors", self.n_neighbors, "n_values")
+        grid = shaped_array("scores", self.scores, len(alphas), len(numbers))
         self.ax_, self.figure_ = drawing_axes(ax)
         self.lines_ = []
-        columns = np.asarray(self.scores).T
-        for number, scores in zip(np.asarray(self.n_neighbors), columns, strict=True):
+        for number, scores in zip(np.asarray(self.n_neighbors), grid.T, strict=True):
             label = f"{number} neighbour" + ("s" if number > 1 else "")
             style = {"label": label, **kwargs}
             if number == 1 and self.path is not None:
@@ -279,6 +282,8 @@ class RetrievalDisplay:
         display : RetrievalDisplay
             The picture.
         """
+        recall = shaped_array("recall", self.recall, "n_levels")
+        shaped_array("precision", self.precision, len(recall))
         self.ax_, self.figure_ = drawing_axes(ax)
         parts = [name or self.name]
         if self.mean_average_precision is not None:

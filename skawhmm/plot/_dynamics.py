@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skawhmm.plot._style import COLORS, drawing_axes
+from skawhmm.utils._numbers import shaped_array
 
 
 class DynamicsGainDisplay:
@@ -131,9 +132,12 @@ class DynamicsGainDisplay:
         display : DynamicsGainDisplay
             The picture.
         """
+        scores = shaped_array("scores", self.scores, "n_folds")
+        permuted = shaped_array(
+            "permuted_scores", self.permuted_scores, len(scores), "n_permutations"
+        )
         self.ax_, self.figure_ = drawing_axes(ax)
         ax = self.ax_
-        scores, permuted = np.asarray(self.scores), np.asarray(self.permuted_scores)
         places, last = np.arange(len(scores)), len(scores) + 0.5
         lows = permuted.mean(axis=1)
         self.gains_ = ax.vlines(

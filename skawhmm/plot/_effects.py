@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from skawhmm.groups._effects import StateEffects
 from skawhmm.plot._style import COLORS, drawing_axes
 from skawhmm.utils._checks import check_integer, check_real
+from skawhmm.utils._numbers import check_square, shaped_array
 
 # Radius of the circle on which states stand, and of the largest state.
 CIRCLE, LARGEST_STATE = 1.0, 0.24
@@ -237,6 +238,8 @@ class EffectsDisplay:
         display : EffectsDisplay
             The picture.
         """
+        for name in ("difference", "low", "high", "pvalue"):
+            shaped_array(name, getattr(self, name), len(self.labels))
         self.ax_, self.figure_ = drawing_axes(ax)
         self.lines_: list[Any] = []
         self.points_: list[Any] = []
@@ -425,8 +428,10 @@ class TransitionGraphDisplay:
         """
         from matplotlib.patches import Circle
 
+        differences = check_square("differences", self.differences)
+        shaped_array("pvalues", self.pvalues, *differences.shape)
+        shaped_array("occupancy", self.occupancy, len(differences))
         self.ax_, self.figure_ = drawing_axes(ax)
-        differences = np.asarray(self.differences, dtype=float)
         places = self._places(len(differences))
         names = shown_states(len(places), self.state_names)
         radii = self._radii()

@@ -6,8 +6,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skawhmm.groups._results import STATISTICS, GroupTestResult
-from skawhmm.plot._style import COLORS, drawing_axes
+from skawhmm.plot._style import COLORS, bar_range, drawing_axes
 from skawhmm.utils._checks import check_choice
+from skawhmm.utils._numbers import shaped_array
 
 
 class GroupTestDisplay:
@@ -129,11 +130,14 @@ class GroupTestDisplay:
         display : GroupTestDisplay
             The picture.
         """
+        null = shaped_array(
+            "null_distribution", self.null_distribution, "n_permutations"
+        )
         self.ax_, self.figure_ = drawing_axes(ax)
-        null = np.asarray(self.null_distribution, dtype=float)
         null = null[np.isfinite(null)]
         label = f"{len(null)} permutations"
-        style = {"bins": 40, "color": "0.75", "label": label, **kwargs}
+        style = {"bins": 40, "range": bar_range(null), "color": "0.75"}
+        style |= {"label": label, **kwargs}
         counts, _, self.bars_ = self.ax_.hist(null, **style)
         self.line_ = self.ax_.axvline(
             self.statistic,

@@ -15,6 +15,7 @@ from skawhmm.neighbors._from_distances import nearest_others
 from skawhmm.plot._explorer import explorer_page
 from skawhmm.plot._style import COLORS, drawing_axes
 from skawhmm.utils._checks import check_integer
+from skawhmm.utils._numbers import check_square, distinct_labels, shaped_array
 from skawhmm.utils._whole_files import whole_file
 
 # Markers change when the colours are used up.
@@ -148,16 +149,16 @@ class HMMMapDisplay:
             raise ValueError(
                 f"method must be one of {list(POSITIONS)}, got {method!r}."
             )
-        distances = np.asarray(distances, dtype=float)
-        if distances.ndim != 2 or distances.shape[0] != distances.shape[1]:
-            raise ValueError(f"distances must be square, got shape {distances.shape}.")
+        distances = check_square("distances", distances)
         if not np.isfinite(distances).all():
+            bad = distances[~np.isfinite(distances)].flat[0]
             raise ValueError(
-                "distances must be finite to be drawn; for KL set "
+                f"distances must be finite to be drawn, got {bad}; for KL set "
                 'metric_params={"cap": ...}.'
             )
+        distinct_labels("y", y, len(distances))
         neighbors = None
-        if n_neighbors > 0:
+        if check_integer("n_neighbors", n_neighbors, 0) > 0:
             neighbors, _ = _linked_models(distances, n_neighbors)
         positions = POSITIONS[method](distances, random_state)
         display = cls(positions, y, neighbors=neighbors, distances=distances)
@@ -236,10 +237,9 @@ class HMMMapDisplay:
         display : HMMMapDisplay
             The picture.
         """
+        positions = shaped_array("positions", self.positions, "n_models", 2)
+        self.classes_, codes = distinct_labels("y", self.y, len(positions))
         self.ax_, self.figure_ = drawing_axes(ax)
-        positions = np.asarray(self.positions)
-        y = np.zeros(len(positions)) if self.y is None else np.asarray(self.y)
-        self.classes_, codes = np.unique(y, return_inverse=True)
         self.links_ = self._draw_links(positions)
         self.points_: list[Any] = []
         self.names_: list[Any] = []
@@ -380,7 +380,10 @@ def _linked_models(distances, n_neighbors):
 
 def _classical_positions(distances, _random_state):
     """Positions by classical scaling: principal axes of the centred Gram matrix."""
-    squared = ((distances + distances.T) / 2) ** 2
+    # In units of the largest one, so that no square leaves the range of numbers.
+    unit = np.abs(distances).max(initial=0.0)
+    unit = unit if unit > 0 else 1.0
+    squared = (distances / unit / 2 + distances.T / unit / 2) ** 2
     rows = squared.mean(axis=0)
     gram = (rows[:, None] + rows - squared - rows.mean()) / 2
     values, vectors = np.linalg.eigh(gram)
@@ -388,7 +391,10 @@ def _classical_positions(distances, _random_state):
     sizes = np.sqrt(np.maximum(values[:-3:-1], 0))
     vectors = vectors[:, :-3:-1]
     signs = np.sign(vectors[np.abs(vectors).argmax(axis=0), range(vectors.shape[1])])
-    return vectors * sizes * signs
+    positions = np.zeros((len(distances), 2))
+    # A single model has one axis only.
+    positions[:, : len(sizes)] = vectors * sizes * signs * unit
+    return positions
 
 
 def _neighbour_positions(distances, random_state):

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skawhmm.plot._style import drawing_axes
+from skawhmm.utils._numbers import check_square, distinct_labels
 
 
 class DistanceMatrixDisplay:
@@ -107,12 +108,16 @@ class DistanceMatrixDisplay:
         display : DistanceMatrixDisplay
             The picture.
         """
+        distances = check_square("distances", self.distances)
+        y = None
+        if self.y is not None:
+            names, codes = distinct_labels("y", self.y, len(distances))
+            y = names[codes]
         self.ax_, self.figure_ = drawing_axes(ax)
-        distances = np.asarray(self.distances, dtype=float)
         self.order_ = np.arange(len(distances))
         self.lines_: list[Any] = []
-        if self.y is not None:
-            self.order_ = np.argsort(np.asarray(self.y), kind="stable")
+        if y is not None:
+            self.order_ = np.argsort(y, kind="stable")
         ordered = distances[np.ix_(self.order_, self.order_)]
         # Infinite distances have no colour on the scale.
         ordered = np.ma.masked_invalid(ordered)
@@ -122,8 +127,8 @@ class DistanceMatrixDisplay:
             self.im_, ax=self.ax_, label="distance", shrink=0.8
         )
         self.ax_.set(xlabel="model", ylabel="model")
-        if self.y is not None:
-            self._draw_labels(np.asarray(self.y)[self.order_])
+        if y is not None:
+            self._draw_labels(y[self.order_])
         return self
 
     def _draw_labels(self, y):

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from skawhmm.distances._pairwise import register_states
 from skawhmm.models._batch import HMMBatch
 from skawhmm.plot._style import COLORS
+from skawhmm.utils._numbers import shaped_array
 
 # Smaller shares of probability are rounding and are not drawn.
 LEAST_SHARE = 1e-9
@@ -171,6 +172,7 @@ class RegistrationDisplay:
         """
         import matplotlib.pyplot as plt
 
+        shaped_array("plan", self.plan, "n_components_a", "n_components_b")
         n_parts = 1 if self.means is None else 2
         if ax is None:
             size = (4.2 * n_parts, 4.2)

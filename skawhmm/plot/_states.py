@@ -13,6 +13,7 @@ from skawhmm.models._batch import HMMBatch
 from skawhmm.plot._effects import shown_states
 from skawhmm.plot._style import COLORS, drawing_axes
 from skawhmm.utils._checks import check_choice
+from skawhmm.utils._numbers import label_array, shaped_array
 
 MEASURES = {
     "occupancy": "share of time",
@@ -151,9 +152,9 @@ class StateSummaryDisplay:
         display : StateSummaryDisplay
             The picture.
         """
+        values = shaped_array("values", self.values, "n_models", "n_states")
+        groups = label_array("groups", self.groups, len(values))
         self.ax_, self.figure_ = drawing_axes(ax)
-        values = np.asarray(self.values, dtype=float)
-        groups = np.asarray(self.groups)
         names = shown_states(values.shape[1], self.state_names)
         kinds = np.unique(groups)
         width = 0.8 / len(kinds)

@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skawhmm.groups._uncertainty import DistanceInterval, StabilityCurve
-from skawhmm.plot._style import COLORS, drawing_axes
+from skawhmm.plot._style import COLORS, bar_range, drawing_axes
+from skawhmm.utils._numbers import shaped_array
 
 
 class DistanceIntervalDisplay:
@@ -126,9 +127,11 @@ class DistanceIntervalDisplay:
         display : DistanceIntervalDisplay
             The picture.
         """
+        drawn = shaped_array("replicates", self.replicates, "n_resamples")
         self.ax_, self.figure_ = drawing_axes(ax)
-        style = {"bins": 25, "color": "0.75", "label": "resampled models", **kwargs}
-        counts, _, self.bars_ = self.ax_.hist(np.asarray(self.replicates), **style)
+        style = {"bins": 25, "range": bar_range(drawn), "color": "0.75"}
+        style |= {"label": "resampled models", **kwargs}
+        counts, _, self.bars_ = self.ax_.hist(drawn, **style)
         self.line_ = self.ax_.axvline(
             self.distance, color=COLORS[0], label="distance of the fitted models"
         )
@@ -254,6 +257,9 @@ class StabilityDisplay:
         display : StabilityDisplay
             The picture.
         """
+        sizes = shaped_array("n_components", self.n_components, "n_sizes")
+        for name in ("restarts", "halves"):
+            shaped_array(name, getattr(self, name), len(sizes), "n_sequences")
         self.ax_, self.figure_ = drawing_axes(ax)
         sizes = np.asarray(self.n_components)
         self.curves_ = []

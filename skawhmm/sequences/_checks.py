@@ -16,9 +16,9 @@ from skawhmm.sequences._tables import (
     matrix,
     numbers,
     open_table,
-    wrong_kind,
 )
 from skawhmm.utils._checks import LARGEST_VALUE
+from skawhmm.utils._numbers import wrong_kind
 
 
 def is_models(X):

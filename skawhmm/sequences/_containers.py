@@ -1,6 +1,6 @@
 """Sequences from what users keep them in: tables, dicts, other libraries' arrays."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -144,9 +144,18 @@ def as_sequences(
     """
     check_choice("layout", layout, LAYOUTS)
     names = {"id": id, "time": time, "channels": channels, "labels": labels}
+    for role, name in names.items():
+        _check_names(role, name)
     reader = _reader(data, names, lengths)
     found = reader(data, names, lengths=lengths, layout=layout)
     return found if labels is not None else found[:2]
+
+
+def _check_names(role, name):
+    """Raise unless an argument can be the name of a column, or several."""
+    for part in name if isinstance(name, list | tuple) else [name]:
+        if not isinstance(part, Hashable):
+            raise TypeError(f"{role} must name columns or be None, got {name!r}.")
 
 
 def _reader(data, names, lengths):

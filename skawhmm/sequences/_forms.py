@@ -119,6 +119,8 @@ def readable(X, name="X"):
             f"{name} must be a list of arrays or an array, got a {type(X).__name__},"
             f"{reason} write: {name} = {order}({name})."
         )
+    if isinstance(X, type):
+        raise TypeError(f"{name} must be a list of sequences, got a class, {X!r}.")
     if X is None or np.isscalar(X):
         shown = "None" if X is None else f"a single {type(X).__name__}"
         raise TypeError(f"{name} must be a list of sequences, got {shown}.")

@@ -9,7 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.fft import dct, rfft
 from scipy.signal import get_window
 
-from skawhmm.utils._checks import check_integer
+from skawhmm.utils._checks import check_integer, check_real
+from skawhmm.utils._numbers import real_array
 
 # Least energy of a mel band, about -100 dB of full scale: the logarithm of digital
 # silence stays finite.
@@ -110,6 +111,7 @@ def mfcc(
         )
     if deltas not in {0, 1, 2}:
         raise ValueError(f"deltas must be 0, 1 or 2, got {deltas!r}.")
+    check_real("preemphasis", preemphasis, 0, 1)
     width, step = frame_samples(window, hop, sample_rate)
     emphasised = np.append(samples[:1], samples[1:] - preemphasis * samples[:-1])
     energies = _band_energies(emphasised, sample_rate, width, step, n_filters)
@@ -132,6 +134,8 @@ def frame_samples(window, hop, sample_rate):
 
 
 def _check_signal(signal):
+    numbers = real_array("signal", signal)
+    # The type of whole numbers tells their scale.
     signal = np.asarray(signal)
     if signal.ndim != 1 or signal.size == 0:
         raise ValueError(
@@ -142,10 +146,9 @@ def _check_signal(signal):
         limits = np.iinfo(signal.dtype)
         half = (float(limits.max) - float(limits.min) + 1) / 2
         return (signal - (float(limits.min) + half)) / half
-    signal = signal.astype(float)
-    if not np.all(np.isfinite(signal)):
+    if not np.all(np.isfinite(numbers)):
         raise ValueError("signal must be finite, got NaN or infinity.")
-    return signal
+    return numbers
 
 
 def _band_energies(signal, sample_rate, width, step, n_filters):

@@ -16,7 +16,7 @@ from skawhmm.sequences._checks import (
     is_list_of_sequences,
 )
 from skawhmm.sequences._forms import readable
-from skawhmm.utils._checks import check_integer, check_real
+from skawhmm.utils._checks import check_counts, check_integer, check_real
 from skawhmm.utils._interruption import all_or_nothing
 
 
@@ -150,6 +150,13 @@ class Framewise(SequenceTransformer):
 
     def _fit(self, X, y):
         chosen = StandardScaler() if self.transformer is None else self.transformer
+        members = ("fit", "transform", "get_params")
+        able = all(hasattr(chosen, member) for member in members)
+        if not able or isinstance(chosen, type):
+            raise TypeError(
+                "transformer must be None or a transformer of rows, such as "
+                f"StandardScaler(), got {self.transformer!r}."
+            )
         lengths = [len(x) for x in X]
         labels = None if y is None else np.repeat(np.asarray(y), lengths, axis=0)
         self.transformer_ = clone(chosen).fit(np.concatenate(X), labels)
@@ -202,9 +209,12 @@ class Deltas(SequenceTransformer):
         self.lags = lags
 
     def _fit(self, X, y):  # noqa: ARG002
+        self._check_order()
+        self._checked_lags()
+
+    def _check_order(self):
         if check_integer("order", self.order, 1) > 2:
             raise ValueError(f"order must be 1 or 2, got {self.order!r}.")
-        self._checked_lags()
 
     def _names(self, channels):
         suffixes = [""]
@@ -213,6 +223,7 @@ class Deltas(SequenceTransformer):
         return [channel + suffix for suffix in suffixes for channel in channels]
 
     def _transform(self, X):
+        self._check_order()
         lags = self._checked_lags()
         lengths = np.array([len(x) for x in X])
         frames, ends = np.concatenate(X), np.cumsum(lengths)
@@ -227,8 +238,7 @@ class Deltas(SequenceTransformer):
         return np.split(np.hstack(parts), ends[:-1])
 
     def _checked_lags(self):
-        lags = np.atleast_1d(np.asarray(self.lags, dtype=object)).tolist()
-        return [check_integer("lags", lag, 1) for lag in lags]
+        return check_counts("lags", self.lags)
 
 
 class TimeChannel(SequenceTransformer):
@@ -269,7 +279,8 @@ class TimeChannel(SequenceTransformer):
         return [*channels, "position"]
 
     def _transform(self, X):
-        return [np.column_stack([x, np.linspace(0, self.scale, num=len(x))]) for x in X]
+        scale = check_real("scale", self.scale, 0, np.inf)
+        return [np.column_stack([x, np.linspace(0, scale, num=len(x))]) for x in X]
 
 
 def _slopes(frames, lag, first, last):

@@ -27,7 +27,11 @@ def _is_text(x):
     if isinstance(x, str):
         return True
     if hasattr(x, "__array__"):
-        return np.asarray(x).dtype.kind == "U"
+        array = np.asarray(x)
+        if array.dtype == object:
+            # Strings as pandas keeps them.
+            return array.ndim == 1 and any(isinstance(value, str) for value in array)
+        return array.dtype.kind == "U"
     return isinstance(x, list | tuple) and any(isinstance(value, str) for value in x)
 
 

@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import date, datetime, time, timedelta
+from datetime import date, timedelta
 from numbers import Number
 from typing import Any
 
 import numpy as np
 
 from skawhmm.sequences._forms import package_type, warn_caller
+from skawhmm.utils._numbers import wrong_kind
 
 # A step in time this many times the usual one of its sequence is a gap.
 GAP = 1.5
@@ -165,45 +166,6 @@ def numbers(values, where):
         raise ValueError(
             f"{where} must hold numbers, got an object of type {type(odd).__name__}."
         ) from error
-
-
-def wrong_kind(values):
-    """Return what an array holds in place of real numbers, or None.
-
-    Parameters
-    ----------
-    values : ndarray
-        Of any type.
-
-    Returns
-    -------
-    wrong : str or None
-        Words for the message. Objects that are no numbers at all are left to the
-        conversion.
-    """
-    kinds = {
-        "M": "dates",
-        "m": "durations",
-        "c": "complex values",
-        "U": "strings",
-        "S": "bytes",
-        "T": "strings",
-        "V": "records with fields",
-    }
-    if values.dtype != object:
-        return kinds.get(values.dtype.kind)
-    types = (
-        (str, "strings"),
-        (bytes, "bytes"),
-        (complex | np.complexfloating, "complex values"),
-        (date | datetime | time | np.datetime64, "dates"),
-        (timedelta | np.timedelta64, "durations"),
-    )
-    for value in values.ravel():
-        for kind, words in types:
-            if isinstance(value, kind):
-                return f"{words}, such as {value!r}"
-    return None
 
 
 def _is_missing(value):

@@ -23,7 +23,7 @@ SUM_ROUNDING = 1e-12
 COVARIANCE_TOLERANCE = 1e-8
 
 
-def check_real(name, value, low, high, *, include_low=True):
+def check_real(name, value, low, high, *, include_low=True, allow_infinity=False):
     """Return `value` as a float if it lies in the interval, else raise.
 
     Parameters
@@ -40,18 +40,23 @@ def check_real(name, value, low, high, *, include_low=True):
     include_low : bool, default=True
         Whether the lower end belongs to the interval.
 
+    allow_infinity : bool, default=False
+        Whether an upper end that is infinite belongs to it.
+
     Returns
     -------
     value : float
         The number.
     """
     left = "[" if include_low else "("
-    right = "]" if np.isfinite(high) else ")"
+    right = "]" if np.isfinite(high) or allow_infinity else ")"
     wanted = f"a number in {left}{low}, {high}{right}"
     if not isinstance(value, Real) or isinstance(value, bool | np.bool_):
         raise TypeError(f"{name} must be {wanted}, got {value!r}.")
     number = float(value)
-    if not (low <= number <= high) or (number == low and not include_low):
+    is_end = number == low and not include_low
+    is_end |= np.isinf(number) and not allow_infinity
+    if not (low <= number <= high) or is_end:
         raise ValueError(f"{name} must be {wanted}, got {value!r}.")
     return number
 
@@ -237,13 +242,16 @@ def check_random(name, value):
     value : object
         The value to check: an integer, a RandomState or None.
     """
+    message = (
+        f"{name} must be an integer from 0 to 2**32 - 1, a RandomState or None, got "
+        f"{value!r}."
+    )
+    if isinstance(value, bool | np.bool_):
+        raise TypeError(message)
     try:
         check_random_state(value)
     except ValueError as error:
-        raise ValueError(
-            f"{name} must be an integer from 0 to 2**32 - 1, a RandomState or None, "
-            f"got {value!r}."
-        ) from error
+        raise ValueError(message) from error
 
 
 def check_parameters(values, checks):
@@ -317,9 +325,9 @@ def check_seed(random_state):
     seed : int
         The integer that was given, or one drawn from the random state.
     """
-    if isinstance(random_state, Integral):
-        return check_integer("random_state", random_state, 0)
     check_random("random_state", random_state)
+    if isinstance(random_state, Integral):
+        return int(random_state)
     return int(check_random_state(random_state).randint(2**31 - 1))
 
 

@@ -17,6 +17,7 @@ from skawhmm import (
     hmm_distance,
     pairwise_hmm_components,
     pairwise_hmm_distances,
+    pairwise_hmm_distances_chunked,
     register_states,
 )
 
@@ -333,7 +334,22 @@ def test_what_is_no_number_is_an_error_that_names_the_pair(make_batch):
         pairwise_hmm_distances(models, metric=Broken())
 
 
-@pytest.mark.parametrize("dtype", [int, bool, complex, "U8"])
-def test_distances_are_not_cut_off(dtype, make_batch):
-    with pytest.raises(ValueError, match="dtype must be a floating type"):
-        pairwise_hmm_distances(make_batch(), dtype=dtype)
+@pytest.mark.parametrize("dtype", [int, "x", complex, "M8[s]", bool, object])
+def test_distances_are_no_whole_numbers(dtype, make_batch):
+    with pytest.raises(
+        (TypeError, ValueError), match=r"^dtype must be a type of float"
+    ):
+        pairwise_hmm_distances(make_batch(2), dtype=dtype)
+
+
+def all_chunks(*args, **kwargs):
+    return list(pairwise_hmm_distances_chunked(*args, **kwargs))
+
+
+@pytest.mark.parametrize(
+    "function", [pairwise_hmm_distances, pairwise_hmm_components, all_chunks]
+)
+@pytest.mark.parametrize(("name", "value"), [("n_jobs", 0), ("verbose", "x")])
+def test_how_pairs_are_computed_is_checked(function, name, value, make_batch):
+    with pytest.raises((TypeError, ValueError), match=rf"^{name} must be"):
+        function(make_batch(2), **{name: value})

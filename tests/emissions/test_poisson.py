@@ -150,3 +150,9 @@ def test_what_are_no_counts(X, words, models):
 def test_bad_rates():
     with pytest.raises(ValueError, match=r"rates must not be negative, got -1.0 in mo"):
         HMMBatch.from_rates([[[1.0]]], [[[-1.0]]])
+
+
+def test_counts_that_cannot_be_drawn_are_named():
+    models = HMMBatch.from_rates([[[1.0]]], [[[1e30]]])
+    with pytest.raises(ValueError, match=r"rates must be at most 1e\+18 .* got 1e\+30"):
+        models.sample(3, random_state=0)

@@ -206,3 +206,16 @@ def test_bad_curves_are_named(X, change, message):
     X = [np.arange(9.0)[:, None]] * 2 if X is None else X
     with pytest.raises((TypeError, ValueError), match=message):
         stability_curve(X, **{"n_components": 1, **change})
+
+
+@pytest.mark.parametrize("name", ["n_timesteps", "block_length"])
+@pytest.mark.parametrize("method", ["parametric", "block"])
+def test_lengths_are_checked_with_every_method(name, method, make_batch):
+    a, b = make_batch(2)
+    with pytest.raises(ValueError, match=f"^{name} must be an integer of at least 1"):
+        distance_interval(a, b, method=method, **{name: 0})
+
+
+def test_the_first_model_is_named(make_batch):
+    with pytest.raises(TypeError, match=r"^a must be an HMMBatch, got NoneType"):
+        distance_interval(None, make_batch(1))

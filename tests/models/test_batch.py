@@ -213,7 +213,7 @@ def test_bad_values_are_named(changes, words):
     ("changes", "words"),
     [
         ({"transmats": None}, "transmats must hold one numeric array per model"),
-        ({"means": 5}, "means must hold one numeric array per model, got int"),
+        ({"means": 5}, "means must hold one numeric array per model, but .* got int"),
         ({"covars": [["a", "b"]]}, "covars must hold one numeric array per model"),
         ({"covars": np.array([["a"]])}, "covars must hold one numeric array"),
         ({"info": {1: [1, 2]}}, "info must have names as keys, got 1"),
@@ -918,10 +918,10 @@ def test_to_hmmlearn_and_back(covariance_type, make_batch, rng):
 
 def test_singular_models_have_no_place_in_hmmlearn():
     flat = HMMBatch(**arguments(covars=np.zeros((2, 2, 2))))
-    with pytest.raises(ValueError, match=r"positive definite covariances, got .* 0\.0"):
+    with pytest.raises(ValueError, match=r"covars must be positive definite .* 0\.0"):
         flat.to_hmmlearn()
     line = HMMBatch(**arguments(covars=np.ones((2, 2, 2, 2))))
-    with pytest.raises(ValueError, match="positive definite covariances"):
+    with pytest.raises(ValueError, match="covars must be positive definite"):
         line.to_hmmlearn(1)
     with pytest.raises(IndexError):
         flat.to_hmmlearn(2)
@@ -950,3 +950,47 @@ def test_masks_and_numbers_choose_models(make_batch):
     mask = np.array([True, False, False, True])
     assert models[mask] == models[[0, 3]] == models[[0, -1]]
     assert len(models[[]]) == len(models[np.zeros(4, bool)]) == 0
+
+
+@pytest.mark.parametrize("name", ["transmats", "means", "covars", "weights"])
+@pytest.mark.parametrize("kind", [str, complex, "M8[s]"])
+def test_what_is_no_number_is_no_parameter(name, kind):
+    given = arguments(weights=[[0.5, 0.5]] * 2)
+    # Zeros and ones can be turned into any type.
+    given[name] = np.ones_like(np.array(given[name], float)).astype(int).astype(kind)
+    with pytest.raises(TypeError, match=f"^{name} must hold one numeric array per mod"):
+        HMMBatch(**given)
+
+
+@pytest.mark.parametrize("index", [2, -3, 1.0, "a", [0], True, None, slice(1)])
+def test_one_model_goes_to_hmmlearn(index):
+    models = HMMBatch(**arguments())
+    with pytest.raises((TypeError, IndexError), match=r"^index must"):
+        models.to_hmmlearn(index)
+
+
+@pytest.mark.parametrize("batches", [3, None, [3], []])
+def test_batches_are_named(batches):
+    with pytest.raises((TypeError, ValueError), match=r"^batches must"):
+        HMMBatch.concatenate(batches)
+
+
+@pytest.mark.parametrize("models", [3, None, "models"])
+def test_mappings_of_arrays_are_named(models):
+    with pytest.raises(TypeError, match=r"^models must be a mapping"):
+        HMMBatch.from_arrays(models)
+
+
+def test_slices_hold_integers():
+    with pytest.raises(IndexError, match="models must be indexed by integers"):
+        HMMBatch(**arguments())["a":]
+
+
+def test_equal_models_get_sequences_of_their_own():
+    one, other = HMMBatch(**arguments())
+    alone = one.sample(20, random_state=0)[0][0]
+    drawn = HMMBatch.concatenate([one, other, one]).sample(20, random_state=0)[0]
+    assert_array_equal(drawn[0], alone)
+    assert np.abs(drawn[2] - alone).max() > 0.1
+    again = HMMBatch.concatenate([one, one]).sample(20, random_state=0)[0]
+    assert_array_equal(again[1], drawn[2])

@@ -257,7 +257,7 @@ def test_wrong_arguments(make_batch):
         dynamics_gain(X, None)
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         dynamics_gain(X, y[:-1])
-    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+    with pytest.raises(ValueError, match="groups must hold one label per seq"):
         dynamics_gain(X, y, groups=y[:-1])
     with pytest.raises(ValueError, match="n_permutations must be an integer of at le"):
         dynamics_gain(X, y, n_permutations=0)

@@ -101,3 +101,26 @@ def test_asking_for_more_items_than_there_are_takes_all(rng):
 def test_bad_input_is_named(distances, y, message):
     with pytest.raises(ValueError, match=message):
         retrieval_auc(distances, y)
+
+
+def test_the_number_of_items_is_given_by_name():
+    distances = 1.0 - np.eye(3)
+    with pytest.raises(TypeError, match=r"y_query must .* got 5\..* n_retrieved=5"):
+        precision_at_k(distances, [0, 0, 1], 5)
+
+
+@pytest.mark.parametrize("score", [average_precision, precision_at_k, retrieval_auc])
+def test_labels_and_distances_are_named(score):
+    distances = 1.0 - np.eye(3)
+    for y in (5, "abc", [0, 1], {0, 1, 2}, [[0], [1], [2]]):
+        with pytest.raises(
+            (TypeError, ValueError), match=r"^y must hold one label per"
+        ):
+            score(distances, y)
+    for wrong in ("far", None, distances.astype(str), distances.astype("M8[s]")):
+        with pytest.raises(
+            (TypeError, ValueError), match=r"^distances must be an array"
+        ):
+            score(wrong, [0, 0, 1])
+    with pytest.raises(ValueError, match="at least 2 items, got 0"):
+        score(np.empty((0, 0)), [])

@@ -248,3 +248,11 @@ def test_models_without_bounds_are_refused(rng):
     )
     with pytest.raises(ValueError, match="and Gaussian models"):
         KNeighborsHMMClassifier(algorithm="pruned").fit(symbols, np.arange(6) % 2)
+
+
+def test_bounds_need_a_symmetric_distance(make_batch):
+    class OneWay(MAW):
+        symmetric = False
+
+    assert can_prune(MAW(), make_batch())
+    assert not can_prune(OneWay(), make_batch())

@@ -73,7 +73,34 @@ def test_map_of_models_is_that_of_their_distances(plt, make_batch):
 def test_map_refuses_what_it_cannot_draw(plt):
     with pytest.raises(ValueError, match="must be finite"):
         HMMMapDisplay.from_distances([[0, np.inf], [np.inf, 0]])
-    with pytest.raises(ValueError, match="must be square"):
+    with pytest.raises(ValueError, match="must be a square matrix"):
         HMMMapDisplay.from_distances([[0.0, 1.0]])
     with pytest.raises(ValueError, match="'pca'"):
         HMMMapDisplay.from_distances([[0.0]], method="pca")
+
+
+@pytest.mark.parametrize("method", ["mds", "tsne"])
+def test_a_map_of_few_models(plt, method):
+    for n in (1, 2, 3):
+        if n == 1 and method == "tsne":
+            continue
+        distances = 1.0 - np.eye(n)
+        display = HMMMapDisplay.from_distances(distances, method=method)
+        assert display.positions.shape == (n, 2)
+
+
+@pytest.mark.parametrize("scale", [1e-150, 1e150])
+def test_a_map_of_any_scale(plt, scale):
+    distances = np.array([[0, 3, 4], [3, 0, 5], [4, 5, 0.0]])
+    small, large = (
+        HMMMapDisplay.from_distances(unit * distances, method="mds").positions
+        for unit in (1.0, scale)
+    )
+    assert_allclose(large / scale, small, atol=1e-12)
+
+
+def test_the_labels_of_a_map_are_checked(plt):
+    distances = 1.0 - np.eye(3)
+    for y in (5, "abc", [0, 1], [None, "a", 1]):
+        with pytest.raises((TypeError, ValueError), match=r"^y must hold"):
+            HMMMapDisplay.from_distances(distances, y, method="mds")

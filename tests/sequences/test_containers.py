@@ -749,3 +749,14 @@ def test_input_is_not_changed(form, rng):
         getattr(estimator, "transform", getattr(estimator, "predict", None))(X)
         for part, kept in zip(parts, before, strict=True):
             assert_array_equal(part.astype(float), kept.astype(float))
+
+
+@pytest.mark.parametrize("role", ["id", "time", "channels", "labels"])
+def test_names_of_columns_are_names(role):
+    with pytest.raises(TypeError, match=f"^{role} must name columns or be None, got"):
+        as_sequences({"id": [0, 0], "x": [1.0, 2.0]}, **{role: {}})
+
+
+def test_a_class_is_no_list():
+    with pytest.raises(TypeError, match="X must be a list of sequences, got a class"):
+        HMMTransformer().fit(list)

@@ -115,3 +115,17 @@ def test_mfcc_agrees_with_an_independent_front_end(shared):
     correlations = [np.corrcoef(a[:, k], b[:, k])[0, 1] for k in range(39)]
     assert min(correlations) > 0.9
     assert np.mean(correlations) > 0.95
+
+
+@pytest.mark.parametrize("signal", [[[1], [2, 3]], ["1"] * 9, np.zeros(9, "M8[s]"), {}])
+def test_signals_of_anything_but_numbers_are_named(signal):
+    with pytest.raises(
+        (TypeError, ValueError), match=r"^signal must be an array of num"
+    ):
+        mfcc(signal, 100)
+
+
+@pytest.mark.parametrize("value", ["x", None, np.nan, 1.5, 1j])
+def test_preemphasis_is_a_share(value):
+    with pytest.raises((TypeError, ValueError), match=r"^preemphasis must be a number"):
+        mfcc(np.ones(50), 100, preemphasis=value)

@@ -140,3 +140,26 @@ def test_steps_in_a_pipeline_see_training_frames_only():
     )
     assert_allclose(pipe[2].transformer_.mean_, scaler.mean_)
     assert_array_equal(pipe.transform(X[5:6]), alone[:1])
+
+
+@pytest.mark.parametrize("transformer", [3, "scaler", [], StandardScaler])
+def test_what_transforms_no_frames_is_named(transformer, make_sequences):
+    with pytest.raises(TypeError, match=r"^transformer must be None or a transformer"):
+        Framewise(transformer).fit(make_sequences()[0])
+
+
+@pytest.mark.parametrize("lags", [(), [], 0, "few", [1, 0], {}])
+def test_wrong_lags_are_named(lags, make_sequences):
+    with pytest.raises((TypeError, ValueError), match=r"^lags must"):
+        Deltas(lags=lags).fit(make_sequences()[0])
+
+
+@pytest.mark.parametrize(
+    ("step", "change"),
+    [(Deltas(), {"order": np.nan}), (TimeChannel(), {"scale": np.inf})],
+)
+def test_parameters_are_checked_after_fit_too(step, change, make_sequences):
+    X, _ = make_sequences()
+    fitted = clone(step).fit(X).set_params(**change)
+    with pytest.raises((TypeError, ValueError), match=f"^{next(iter(change))} must"):
+        fitted.transform(X)

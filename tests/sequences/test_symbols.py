@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from skawhmm import HMMTransformer, KNeighborsHMMClassifier
+from skawhmm import HMMEmbedding, HMMTransformer, KNeighborsHMMClassifier
 from skawhmm.sequences._symbols import (
     check_symbols,
     encoded,
@@ -120,3 +120,11 @@ def test_many_symbols_are_not_all_listed():
 def test_texts_are_no_numbers():
     with pytest.raises(ValueError, match=r"X\[0\] must be an array of numbers"):
         KNeighborsHMMClassifier(1).fit(["ab", "ba"], [0, 1])
+
+
+@pytest.mark.parametrize("form", [np.array, tuple, list])
+def test_strings_in_objects_are_symbols(form):
+    words = ["abba", "bab"]
+    objects = [form(np.array([*word], object)) for word in words]
+    embedding = HMMEmbedding((1, 2), emission="categorical", random_state=0)
+    assert_array_equal(embedding.fit_transform(objects), embedding.fit_transform(words))

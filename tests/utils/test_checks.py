@@ -9,6 +9,7 @@ from skawhmm import (
     pairwise_hmm_distances,
 )
 from skawhmm.datasets import make_hmm_sequences
+from skawhmm.utils._checks import check_random, check_real, check_seed
 
 
 @pytest.mark.parametrize("seed", [-1, "one", 1.5, [1, 2]])
@@ -29,3 +30,23 @@ def test_seeds_out_of_range_name_the_argument(seed, make_batch):
 def test_seeds_that_scikit_learn_cannot_use_are_refused():
     with pytest.raises(ValueError, match=r"random_state must be .*2\*\*32 - 1"):
         HMMTransformer(random_state=2**32).fit([np.arange(9.0)])
+
+
+def test_an_open_end_is_not_allowed():
+    with pytest.raises(
+        ValueError, match=r"tol must be a number in \[0, inf\), got inf"
+    ):
+        check_real("tol", np.inf, 0, np.inf)
+    assert check_real("radius", np.inf, 0, np.inf, allow_infinity=True) == np.inf
+    with pytest.raises(ValueError, match=r"radius must be a number in \[0, inf\], got"):
+        check_real("radius", -1, 0, np.inf, allow_infinity=True)
+
+
+@pytest.mark.parametrize("seed", [-1, 2**32, 2**70, 0.5, "now", True, [1]])
+def test_seeds_out_of_range_are_named(seed):
+    for check in (check_seed, lambda value: check_random("random_state", value)):
+        with pytest.raises(
+            (TypeError, ValueError), match=r"^random_state must be an in"
+        ):
+            check(seed)
+    assert check_seed(2**32 - 1) == 2**32 - 1

@@ -1,0 +1,223 @@
+"""Arrays of numbers from what users pass; whatever else it holds is named."""
+
+from collections.abc import Iterator, Mapping, Set
+from datetime import date, datetime, time, timedelta
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+
+def wrong_kind(values):
+    """Return what an array holds in place of real numbers, or None.
+
+    Parameters
+    ----------
+    values : ndarray
+        Of any type.
+
+    Returns
+    -------
+    wrong : str or None
+        Words for the message. Objects that are no numbers at all are left to the
+        conversion.
+    """
+    kinds = {
+        "M": "dates",
+        "m": "durations",
+        "c": "complex values",
+        "U": "strings",
+        "S": "bytes",
+        "T": "strings",
+        "V": "records with fields",
+    }
+    if values.dtype != object:
+        return kinds.get(values.dtype.kind)
+    types = (
+        (str, "strings"),
+        (bytes, "bytes"),
+        (complex | np.complexfloating, "complex values"),
+        (date | datetime | time | np.datetime64, "dates"),
+        (timedelta | np.timedelta64, "durations"),
+    )
+    for value in values.ravel():
+        for kind, words in types:
+            if isinstance(value, kind):
+                return f"{words}, such as {value!r}"
+    return None
+
+
+def real_array(name: str, values: Any) -> NDArray[np.float64]:
+    """Return an array of float64, or raise unless it is given as real numbers.
+
+    Parameters
+    ----------
+    name : str
+        The argument as the caller knows it.
+
+    values : array-like
+        What was given. Texts, dates and complex values are refused, although NumPy
+        could turn them into numbers.
+
+    Returns
+    -------
+    array : ndarray of float64
+        The numbers, NaN where they were masked; not a copy if it need not be one.
+    """
+    wanted = f"{name} must be an array of numbers"
+    if sparse.issparse(values):
+        # The first words are those that the checks of scikit-learn expect.
+        raise TypeError(
+            f"Sparse data was passed for {name}, but an array is required. Use "
+            f"{name}.toarray()."
+        )
+    no_array = values is None or isinstance(
+        values, str | bytes | type | Mapping | Set | Iterator
+    )
+    if no_array:
+        shown = "None" if values is None else f"a {type(values).__name__}"
+        raise TypeError(f"{wanted}, got {shown}.")
+    if isinstance(values, np.ma.MaskedArray):
+        hidden = np.ma.getmaskarray(values)
+        return np.where(hidden, np.nan, real_array(name, values.data))
+    try:
+        array = np.asarray(values)
+    except ValueError as error:
+        raise ValueError(f"{wanted}, got nested lists of several lengths.") from error
+    wrong = wrong_kind(array)
+    if wrong is not None:
+        start = "Complex data not supported: " * wrong.startswith("complex")
+        raise ValueError(f"{start}{wanted}, got {wrong}.")
+    try:
+        return np.asarray(array, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise TypeError(f"{wanted}, got objects that are none ({error}).") from error
+
+
+def check_square(name: str, values: Any) -> NDArray[np.float64]:
+    """Return a matrix with as many rows as columns, or raise.
+
+    Parameters
+    ----------
+    name : str
+        The argument as the caller knows it.
+
+    values : array-like of shape (n_models, n_models)
+        What was given.
+
+    Returns
+    -------
+    matrix : ndarray of float64 of shape (n_models, n_models)
+        The numbers, at least one.
+    """
+    matrix = real_array(name, values)
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.size:
+        raise ValueError(
+            f"{name} must be a square matrix with one row per model, got shape "
+            f"{matrix.shape}."
+        )
+    return matrix
+
+
+def shaped_array(name: str, values: Any, *axes: int | str) -> NDArray[np.float64]:
+    """Return an array of the wanted shape, or raise.
+
+    Parameters
+    ----------
+    name : str
+        The argument as the caller knows it.
+
+    values : array-like
+        What was given.
+
+    *axes : int or str
+        Lengths of the axes; the name of one that may have any length but 0.
+
+    Returns
+    -------
+    array : ndarray of float64
+        The numbers.
+    """
+    array = real_array(name, values)
+    fits = array.ndim == len(axes) and all(
+        size > 0 if isinstance(axis, str) else size == axis
+        for size, axis in zip(array.shape, axes, strict=True)
+    )
+    if not fits:
+        shape = ", ".join(map(str, axes)) + "," * (len(axes) == 1)
+        raise ValueError(
+            f"{name} must have shape ({shape}) without empty axes, got {array.shape}."
+        )
+    return array
+
+
+def label_array(
+    name: str, labels: Any, n_labels: int, of: str = "model"
+) -> NDArray[Any]:
+    """Return labels as an array with one axis, or raise unless there are as many.
+
+    Parameters
+    ----------
+    name : str
+        The argument as the caller knows it.
+
+    labels : array-like of shape (n_labels,)
+        What was given.
+
+    n_labels : int
+        How many there must be.
+
+    of : str, default="model"
+        What each of them belongs to.
+
+    Returns
+    -------
+    labels : ndarray of shape (n_labels,)
+        The labels.
+    """
+    many = f"{of[:-1]}ies" if of.endswith("y") else f"{of}s"
+    wanted = f"{name} must hold one label per {of} ({n_labels} {many})"
+    if isinstance(labels, str | bytes | type | Mapping | Set | Iterator):
+        raise TypeError(f"{wanted}, got a {type(labels).__name__}.")
+    try:
+        array = np.asarray(labels)
+    except ValueError as error:
+        raise ValueError(f"{wanted}, got nested lists of several lengths.") from error
+    if array.shape != (n_labels,):
+        raise ValueError(f"{wanted}, got shape {array.shape}.")
+    return array
+
+
+def distinct_labels(name: str, labels: Any, n_labels: int) -> tuple[Any, Any]:
+    """Return the distinct labels in order, and the place of each label among them.
+
+    Parameters
+    ----------
+    name : str
+        The argument as the caller knows it.
+
+    labels : array-like of shape (n_labels,), or None
+        What was given; None stands for one label of all.
+
+    n_labels : int
+        How many there must be.
+
+    Returns
+    -------
+    distinct : ndarray of shape (n_distinct,)
+        The distinct labels.
+
+    codes : ndarray of int of shape (n_labels,)
+        Places.
+    """
+    if labels is None:
+        return np.unique(np.zeros(n_labels), return_inverse=True)
+    array = label_array(name, labels, n_labels)
+    try:
+        return np.unique(array, return_inverse=True)
+    except TypeError as error:
+        kinds = sorted({type(label).__name__ for label in array.tolist()})
+        raise TypeError(
+            f"{name} must hold labels that can be sorted, got the types {kinds}."
+        ) from error

@@ -1,0 +1,65 @@
+"""A trial with each outcome, to see that the judge and the pool tell them apart."""
+
+import ctypes
+import os
+import time
+
+import numpy as np
+
+from fuzzing.judge import (
+    CHANGED,
+    CLEAR,
+    CRASH,
+    HANG,
+    LAW,
+    MISREAD,
+    NOT_FINITE,
+    OUTCOMES,
+    RIGHT,
+    UNCLEAR,
+    BreachError,
+    Trial,
+)
+from skawhmm import HMMBatch, HMMTransformer
+
+
+def _crash():
+    if os.name == "nt":
+        os._exit(3)
+    ctypes.string_at(0)
+
+
+def _hang():
+    while True:
+        time.perf_counter()
+
+
+def _changing(X):
+    def call():
+        X[0][0] = 5.0
+
+    return call
+
+
+def _broken(result):
+    raise BreachError(LAW, f"{result} is not what it should be")
+
+
+def planted(seed, number):
+    """Return the trial whose outcome has this number in `OUTCOMES`."""
+    outcome = OUTCOMES[number % len(OUTCOMES)]
+    X = [np.arange(float(seed + 4))]
+    hmm = HMMTransformer(1)
+    trials = {
+        RIGHT: Trial("fit", lambda: hmm.fit_transform(X), [X], {"X"}),
+        CLEAR: Trial("text", lambda: hmm.fit("text"), [], {"X"}),
+        # NumPy's words, although the line that raises is in the package.
+        UNCLEAR: Trial("text", lambda: HMMBatch.load(3.5), [], {"path"}),
+        CRASH: Trial("crash", _crash, [], set()),
+        HANG: Trial("hang", _hang, [], set()),
+        NOT_FINITE: Trial("NaN", lambda: {"a": [np.nan]}, [], set()),
+        CHANGED: Trial("changed", _changing(X), [X], set()),
+        MISREAD: Trial("misread", lambda: 1.0, [], set(), wrong="dates"),
+        LAW: Trial("law", lambda: 1.0, [], set(), verify=_broken),
+    }
+    return outcome, trials[outcome]

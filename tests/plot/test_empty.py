@@ -1,0 +1,36 @@
+"""What a display cannot draw is named, before there is a figure."""
+
+import numpy as np
+import pytest
+
+import skawhmm as sk
+
+NOTHING = np.empty(0)
+DISPLAYS = [
+    ("alphas", lambda: sk.AlphaCurveDisplay(NOTHING, np.empty((0, 0)), NOTHING)),
+    ("scores", lambda: sk.AlphaCurveDisplay([0, 1], np.zeros((3, 1)), [1])),
+    ("recall", lambda: sk.RetrievalDisplay(NOTHING, NOTHING)),
+    ("precision", lambda: sk.RetrievalDisplay([0, 1], [1])),
+    ("distances", lambda: sk.DistanceMatrixDisplay(np.empty((0, 0)))),
+    ("y", lambda: sk.DistanceMatrixDisplay(np.eye(2), [1])),
+    ("scores", lambda: sk.DynamicsGainDisplay(NOTHING, np.empty((0, 2)), 0.1)),
+    ("permuted_scores", lambda: sk.DynamicsGainDisplay([1.0], [1.0], 0.1)),
+    ("low", lambda: sk.EffectsDisplay(["a"], [1], [1, 2], [1], [1])),
+    ("null_distribution", lambda: sk.GroupTestDisplay(1.0, NOTHING, 0.5)),
+    ("positions", lambda: sk.HMMMapDisplay(np.empty((0, 2)))),
+    ("plan", lambda: sk.RegistrationDisplay(np.empty((0, 0)))),
+    ("replicates", lambda: sk.DistanceIntervalDisplay(1, 1, 0, 2, NOTHING)),
+    ("n_components", lambda: sk.StabilityDisplay([], NOTHING, NOTHING)),
+    ("restarts", lambda: sk.StabilityDisplay([1, 2], np.eye(2), [1, 2])),
+    ("values", lambda: sk.StateSummaryDisplay(np.empty((0, 2)), [])),
+    ("groups", lambda: sk.StateSummaryDisplay(np.eye(2), [0])),
+    ("differences", lambda: sk.TransitionGraphDisplay(np.empty((0, 0)), [], [])),
+    ("occupancy", lambda: sk.TransitionGraphDisplay(np.eye(2), np.eye(2), [1])),
+]
+
+
+@pytest.mark.parametrize(("name", "make"), DISPLAYS)
+def test_what_cannot_be_drawn_is_named(plt, name, make):
+    with pytest.raises((TypeError, ValueError), match=f"^{name} must"):
+        make().plot()
+    assert not plt.get_fignums()

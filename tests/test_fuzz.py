@@ -1,0 +1,81 @@
+"""Random calls of everything public: see `benchmarks/fuzz.py` for many of them."""
+
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+from fuzzing.judge import GOOD, OUTCOMES, is_clear, names_argument
+from fuzzing.kinds import KINDS, kind_of, trial_of
+from fuzzing.planted import planted
+from fuzzing.pool import findings
+
+import skawhmm
+from skawhmm import HMMTransformer
+
+N_CASES = 300
+# Results that other names return, and what takes no argument.
+RESULTS = {
+    *("Alignment", "DistanceInterval", "Explanation", "GroupTestResult"),
+    *("StabilityCurve", "StateEffects", "show_versions"),
+}
+
+
+def test_random_cases_end_well():
+    found = [*findings(0, range(N_CASES))]
+    bad = [
+        f"case {f.number}: {f.outcome}: {f.text}: {f.message}"
+        for f in found
+        if f.outcome not in GOOD
+    ]
+    assert len(found) == N_CASES
+    assert not bad, "\n".join(bad)
+    # Both sides of the checks are reached.
+    counts = Counter(f.outcome for f in found)
+    assert min(counts[outcome] for outcome in GOOD) > N_CASES / 5
+
+
+def test_every_outcome_is_told_apart():
+    found = {
+        f.number: f for f in findings(0, range(len(OUTCOMES)), draw=planted, limit=1)
+    }
+    assert [found[n].outcome for n in range(len(OUTCOMES))] == [*OUTCOMES]
+
+
+def test_a_case_is_the_same_each_time():
+    for number in range(60):
+        (kind, one), (_, two) = trial_of(3, number), trial_of(3, number)
+        assert one.text == two.text
+        assert kind == kind_of(3, number)
+
+
+def test_all_kinds_are_drawn():
+    assert {kind_of(0, number) for number in range(2000)} == {*KINDS}
+
+
+def test_every_public_name_is_called():
+    folder = Path(__file__).parent / "fuzzing"
+    text = "".join(path.read_text(encoding="utf-8") for path in folder.glob("*.py"))
+    missing = [name for name in skawhmm.__all__ if name not in text]
+    assert {*missing} <= RESULTS
+
+
+@pytest.mark.parametrize(
+    ("X", "clear"), [("text", True), ([[1, "a"]], True), (np.zeros((2, 3, 4, 5)), True)]
+)
+def test_errors_of_the_package_are_clear(X, clear):
+    with pytest.raises((TypeError, ValueError)) as caught:
+        HMMTransformer().fit(X)
+    assert is_clear(caught.value, {"X"}) is clear
+    assert not is_clear(caught.value, {"metric"})
+
+
+def test_words_of_numpy_are_not_clear():
+    with pytest.raises(ValueError, match="could not convert") as caught:
+        np.asarray("X", dtype=float)
+    assert not is_clear(caught.value, {"X"})
+
+
+def test_articles_are_no_arguments():
+    assert not names_argument("X must be a number", {"a"})
+    assert names_argument("a must be an HMMBatch", {"a"})

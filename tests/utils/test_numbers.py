@@ -1,0 +1,104 @@
+from datetime import UTC, datetime
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from scipy import sparse
+
+from skawhmm.utils._numbers import (
+    check_square,
+    distinct_labels,
+    label_array,
+    real_array,
+    shaped_array,
+)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [[1, 2], (1.0, 2.0), np.array([1, 2], np.int8), np.array([1, 2], object)],
+)
+def test_numbers_of_any_type_are_read(values):
+    array = real_array("X", values)
+    assert array.dtype == np.float64
+    assert_array_equal(array, [1.0, 2.0])
+
+
+def test_an_array_of_floats_is_not_copied():
+    array = np.zeros(3)
+    assert real_array("X", array) is array
+
+
+def test_masked_values_are_missing():
+    given = np.ma.array([1.0, 9.0], mask=[False, True])
+    assert_array_equal(real_array("X", given), [1.0, np.nan])
+    assert given.data[1] == 9
+
+
+@pytest.mark.parametrize(
+    ("values", "came"),
+    [
+        (["1", "2"], "strings"),
+        ([1, "2"], "strings"),
+        (np.array([1, "2"], object), "strings, such as '2'"),
+        ([b"1"], "bytes"),
+        (np.zeros(2, "M8[s]"), "dates"),
+        ([datetime(2020, 1, 1, tzinfo=UTC)], "dates, such as"),
+        (np.zeros(2, "m8[s]"), "durations"),
+        ([1j], "complex values"),
+        (np.zeros(2, [("a", float)]), "records with fields"),
+        ([[1.0], [1.0, 2.0]], "nested lists of several lengths"),
+        ("12", "a str"),
+        (None, "None"),
+        ({1.0}, "a set"),
+        ({"a": 1}, "a dict"),
+        (iter([1.0]), "a list_iterator"),
+        (float, "a type"),
+        ([object()], "objects that are none"),
+        ([10**400], "objects that are none"),
+    ],
+)
+def test_what_holds_no_numbers_is_named(values, came):
+    with pytest.raises((TypeError, ValueError)) as caught:
+        real_array("means", values)
+    assert "means must be an array of numbers, got " + came in str(caught.value)
+
+
+def test_sparse_matrices_are_refused():
+    with pytest.raises(TypeError, match=r"Use X\.toarray"):
+        real_array("X", sparse.eye_array(2))
+
+
+def test_labels_have_one_axis():
+    assert_array_equal(label_array("y", ["a", 1], 2), ["a", "1"])
+    with pytest.raises(ValueError, match=r"y must hold one label per model \(3 models"):
+        label_array("y", [0, 1], 3)
+    with pytest.raises(ValueError, match=r"\(2 queries\), got shape \(\)"):
+        label_array("y_query", 5, 2, of="query")
+    for wrong in ("ab", {0, 1}, {0: 1, 1: 2}, iter([0, 1])):
+        with pytest.raises(TypeError, match=r"^y must hold one label per model"):
+            label_array("y", wrong, 2)
+
+
+def test_labels_that_cannot_be_sorted_are_named():
+    names, codes = distinct_labels("y", ["b", "a", "b"], 3)
+    assert_array_equal(names[codes], ["b", "a", "b"])
+    assert_array_equal(distinct_labels("y", None, 3)[1], [0, 0, 0])
+    with pytest.raises(TypeError, match="y must hold labels that can be sorted, got"):
+        distinct_labels("y", [None, "a"], 2)
+
+
+def test_shapes_are_checked():
+    assert shaped_array("scores", [[1, 2]], 1, "n_folds").shape == (1, 2)
+    with pytest.raises(
+        ValueError, match=r"scores must have shape \(n_folds,\) .* \(0,"
+    ):
+        shaped_array("scores", [], "n_folds")
+    with pytest.raises(ValueError, match=r"shape \(2, n_folds\) .* got \(1, 2\)"):
+        shaped_array("scores", [[1, 2]], 2, "n_folds")
+
+
+@pytest.mark.parametrize("values", [np.zeros((2, 3)), np.zeros((0, 0)), np.zeros(4)])
+def test_matrices_are_square(values):
+    with pytest.raises(ValueError, match="distances must be a square matrix"):
+        check_square("distances", values)
