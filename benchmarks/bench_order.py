@@ -18,10 +18,10 @@ benchmark, in which it does not. Printed: balanced accuracy of
   distance, "identity" registers each symbol with itself.
 
 Frames have one hidden Markov model of three states per sequence, symbols one visible
-chain per sequence, smoothed towards the pooled one. Alphas, bandwidths and penalties are
-chosen on the training part of each fold, where a sequence is never compared with its own
-group: of alphas, the smallest within one standard error of the best, since alpha = 0 is
-the simplest distance. ``dynamics_gain`` is what is left of the score of
+chain per sequence, smoothed towards the pooled one. Alphas, bandwidths and penalties
+are chosen on the training part of each fold, where a sequence is never compared with
+its own group: of alphas, the smallest within one standard error of the best, since
+alpha = 0 is the simplest distance. ``dynamics_gain`` is what is left of the score of
 JAW after that on sequences whose frames are in random order is taken off.
 
 A distance that would take more than ``--budget`` seconds for a set is skipped with a

@@ -176,7 +176,7 @@ def classifier(size):
     taken, _ = timed(model.fit, X[:size], y[:size])
     rose = peak_megabytes() - before
     print(
-        f"{size} sequences: {taken:.0f} s (2 workers), peak memory rose by {rose:.0f} MB"
+        f"{size} sequences, 2 workers: {taken:.0f} s, peak memory rose by {rose:.0f} MB"
     )
     taken, predicted = timed(model.predict, X[size:])
     print(
