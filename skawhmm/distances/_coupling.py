@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skawhmm.distances._coupling_kernels import coupling_distances
+from skawhmm.distances._parameters import Parametrized
 from skawhmm.distances._prepared import prepare_models
 from skawhmm.distances._registration import power_cost
 from skawhmm.models._batch import HMMBatch
@@ -27,7 +28,7 @@ from skawhmm.utils._checks import check_real
 MAX_GAMMA = 1 - 1e-9
 
 
-class TransitionCoupling:
+class TransitionCoupling(Parametrized):
     """Discounted cost of running both chains together, as close as possible.
 
     It is a pseudometric for p >= 1 and has no `alpha` to tune. With ``gamma=0`` it is

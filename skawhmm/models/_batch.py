@@ -24,6 +24,7 @@ from skawhmm.models._checks import (
     checked_rows,
 )
 from skawhmm.models._exchange import Columns, known_arrays, with_every_row
+from skawhmm.models._html import batch_html
 from skawhmm.models._inference import (
     best_paths,
     log_likelihood,
@@ -372,6 +373,9 @@ class HMMBatch:
             f"HMMBatch(n_models={len(self)}, n_components={states}, "
             f"{', '.join(traits)})"
         )
+
+    def _repr_html_(self) -> str:
+        return batch_html(self)
 
     def _arrays(self):
         """Return the arrays of the batch by name, without the info columns."""

@@ -6,8 +6,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skawhmm.groups._results import STATISTICS, GroupTestResult
-from skawhmm.plot._style import COLORS, drawing_axes
+from skawhmm.plot._style import drawing_axes
 from skawhmm.utils._checks import check_choice
+from skawhmm.utils._colors import COLORS
 
 
 class GroupTestDisplay:

@@ -11,10 +11,12 @@ from numpy.typing import ArrayLike
 from skawhmm.distances._pairwise import pairwise_hmm_distances
 from skawhmm.distances._resolve import resolve_metric
 from skawhmm.models._batch import HMMBatch
+from skawhmm.models._checks import check_models
 from skawhmm.neighbors._from_distances import nearest_others
 from skawhmm.plot._explorer import explorer_page
-from skawhmm.plot._style import COLORS, drawing_axes
+from skawhmm.plot._style import drawing_axes, matched_labels
 from skawhmm.utils._checks import check_integer
+from skawhmm.utils._colors import COLORS
 
 # Markers change when the colours are used up.
 MARKERS = "os^Dv<>ph*XP"
@@ -155,6 +157,8 @@ class HMMMapDisplay:
                 "distances must be finite to be drawn; for KL set "
                 'metric_params={"cap": ...}.'
             )
+        # A wrong number of labels is found before the work, not after it.
+        matched_labels("y", y, len(distances))
         neighbors = None
         if n_neighbors > 0:
             neighbors, _ = _linked_models(distances, n_neighbors)
@@ -214,6 +218,8 @@ class HMMMapDisplay:
             The picture.
         """
         chosen = resolve_metric(metric, alpha=alpha, p=p, metric_params=metric_params)
+        check_models("models", models)
+        matched_labels("y", y, len(models))
         distances = pairwise_hmm_distances(models, metric=chosen, n_jobs=n_jobs)
         display = cls.from_distances(distances, y, ax=ax, **kwargs)
         display.models, display.metric = models, chosen
@@ -235,10 +241,12 @@ class HMMMapDisplay:
         display : HMMMapDisplay
             The picture.
         """
-        self.ax_, self.figure_ = drawing_axes(ax)
         positions = np.asarray(self.positions)
-        y = np.zeros(len(positions)) if self.y is None else np.asarray(self.y)
-        self.classes_, codes = np.unique(y, return_inverse=True)
+        y = matched_labels("y", self.y, len(positions))
+        self.ax_, self.figure_ = drawing_axes(ax)
+        self.classes_, codes = np.unique(
+            np.zeros(len(positions)) if y is None else y, return_inverse=True
+        )
         self.links_ = self._draw_links(positions)
         self.points_: list[Any] = []
         self.names_: list[Any] = []

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skawhmm.plot._style import drawing_axes
+from skawhmm.plot._style import drawing_axes, matched_labels
 
 
 class DistanceMatrixDisplay:
@@ -107,12 +107,13 @@ class DistanceMatrixDisplay:
         display : DistanceMatrixDisplay
             The picture.
         """
-        self.ax_, self.figure_ = drawing_axes(ax)
         distances = np.asarray(self.distances, dtype=float)
+        y = matched_labels("y", self.y, len(distances))
+        self.ax_, self.figure_ = drawing_axes(ax)
         self.order_ = np.arange(len(distances))
         self.lines_: list[Any] = []
-        if self.y is not None:
-            self.order_ = np.argsort(np.asarray(self.y), kind="stable")
+        if y is not None:
+            self.order_ = np.argsort(y, kind="stable")
         ordered = distances[np.ix_(self.order_, self.order_)]
         # Infinite distances have no colour on the scale.
         ordered = np.ma.masked_invalid(ordered)
@@ -122,8 +123,8 @@ class DistanceMatrixDisplay:
             self.im_, ax=self.ax_, label="distance", shrink=0.8
         )
         self.ax_.set(xlabel="model", ylabel="model")
-        if self.y is not None:
-            self._draw_labels(np.asarray(self.y)[self.order_])
+        if y is not None:
+            self._draw_labels(y[self.order_])
         return self
 
     def _draw_labels(self, y):
