@@ -75,7 +75,7 @@ def test_bars_are_means_in_standard_deviations(plt, gaussian):
     assert_allclose(display.errors[:, 0], np.ones(3) / np.sqrt(3))
     assert_allclose(display.errors[:, 2], 0)
     heights = [bars[0].get_height() for bars in display.bars_]
-    assert heights[0] == -heights[2]
+    assert heights[0] == pytest.approx(-heights[2])
     ticks = [text.get_text() for text in display.axes_[0].get_yticklabels()]
     assert ticks == ["a", "b", "c"]
 
