@@ -1,9 +1,11 @@
 """Map of a whole collection."""
 
+import os
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,6 +16,7 @@ from skawhmm.models._batch import HMMBatch
 from skawhmm.models._checks import check_models
 from skawhmm.neighbors._from_distances import nearest_others
 from skawhmm.plot._explorer import explorer_page
+from skawhmm.plot._explorer_frame import ExplorerPage, in_notebook
 from skawhmm.plot._style import drawing_axes, matched_labels
 from skawhmm.utils._checks import check_integer
 from skawhmm.utils._colors import COLORS
@@ -276,13 +279,16 @@ class HMMMapDisplay:
         *,
         n_neighbors: int = 10,
         names: Sequence[str] | None = None,
+        channel_names: Sequence[str] | None = None,
         title: str = "Map of sequences",
     ) -> Path:
         """Write the map as one page to explore in a browser, without a network.
 
         Hovering over a point shows its label; clicking it shows its nearest
-        neighbours, its sequence, and how its states correspond to those of a
-        neighbour. Sequences are drawn if the models carry them
+        neighbours, its sequence, its transitions, and how its states correspond to
+        those of a neighbour or of any other point. Points are coloured by label or by
+        any column of ``models.info``. The page saves its map as SVG or PNG, and its
+        address holds what it shows. Sequences are drawn if the models carry them
         (``HMMTransformer(keep_sequences=True)``). Sequences of more than 100 frames are
         averaged down to 100 steps; of more than 8 channels, the 8 that vary most are
         drawn.
@@ -290,13 +296,16 @@ class HMMMapDisplay:
         Parameters
         ----------
         path : str or path-like
-            File to write.
+            File to write, completely or not at all; it is replaced if it exists.
 
         n_neighbors : int, default=10
             Number of neighbours that the page shows per model.
 
         names : sequence of str of shape (n_models,), default=None
             One more name per model, such as its file.
+
+        channel_names : sequence of str of shape (n_features,), default=None
+            Names of the channels; by default their numbers.
 
         title : str, default="Map of sequences"
             Heading of the page.
@@ -306,11 +315,18 @@ class HMMMapDisplay:
         path : pathlib.Path
             The file.
 
+        See Also
+        --------
+        HMMMapDisplay.explore : The page in a browser or in a notebook.
+
         Notes
         -----
-        The page takes 35 kB, plus, per model of `m` states with `k` neighbours, about
-        ``1.4 * (k * (8 + m * m) + 24 * m + n_steps * (n_channels + 1))`` bytes: 0.4 kB
-        for 3 states without the sequence, 1.6 kB with 100 steps of 8 channels.
+        The page takes 60 kB, plus, per model of `m` states with `k` neighbours, about
+        ``1.4 * (k * (8 + m * m) + 28 * m + 2 * m * m + n_steps * (n_channels + 1))``
+        bytes: 0.4 kB for 3 states without the sequence, 1.6 kB with 100 steps of 8
+        channels. Up to 480 models of 3 states, the page also holds all distances and
+        registrations, at most 2.7 MB, so that any two points can be compared; with
+        more models, neighbours can.
 
         Examples
         --------
@@ -325,10 +341,76 @@ class HMMMapDisplay:
         >>> page.name
         'map.html'
         """
+        page = self._page("to_html", n_neighbors, names, channel_names, title)
+        path = Path(path)
+        draft = path.with_name(f".{path.name}.{uuid4().hex}")
+        try:
+            draft.write_text(page, encoding="utf-8")
+            os.replace(draft, path)
+        except BaseException:
+            draft.unlink(missing_ok=True)
+            raise
+        return path
+
+    def explore(
+        self,
+        *,
+        n_neighbors: int = 10,
+        names: Sequence[str] | None = None,
+        channel_names: Sequence[str] | None = None,
+        title: str = "Map of sequences",
+        open_browser: bool | None = None,
+    ) -> ExplorerPage:
+        """Open the page of `to_html` in a browser, or show it in a notebook.
+
+        Parameters
+        ----------
+        n_neighbors : int, default=10
+            Number of neighbours that the page shows per model.
+
+        names : sequence of str of shape (n_models,), default=None
+            One more name per model, such as its file.
+
+        channel_names : sequence of str of shape (n_features,), default=None
+            Names of the channels; by default their numbers.
+
+        title : str, default="Map of sequences"
+            Heading of the page.
+
+        open_browser : bool, default=None
+            Whether to open the page in a browser, from a temporary file. By default it
+            is opened unless the code runs in a notebook.
+
+        Returns
+        -------
+        page : ExplorerPage
+            The page, which a notebook shows in a frame if it is the last line of a
+            cell. Its attribute `html` is the text.
+
+        Examples
+        --------
+        >>> from skawhmm import HMMMapDisplay, HMMTransformer
+        >>> from skawhmm.datasets import make_hmm_sequences
+        >>> X, y = make_hmm_sequences(n_sequences=20, separation=2, random_state=0)
+        >>> models = HMMTransformer(random_state=0).fit_transform(X)
+        >>> display = HMMMapDisplay.from_models(models, y, method="mds")
+        >>> display.explore(open_browser=False)
+        ExplorerPage(title='Map of sequences')
+        """
+        text = self._page("explore", n_neighbors, names, channel_names, title)
+        page = ExplorerPage(text, title)
+        if open_browser is None:
+            open_browser = not in_notebook()
+        if open_browser:
+            page.open()
+        return page
+
+    def _page(self, caller, n_neighbors, names, channel_names, title):
+        """Return the text of the page."""
         if self.distances is None:
             raise ValueError(
-                "to_html needs the distances between the models; make the display by "
-                "from_models or from_distances, or give distances."
+                f"{caller} needs the distances between the models; make the display "
+                "by from_models or from_distances, or give distances."
             )
         distances = np.asarray(self.distances, dtype=float)
         n_models = len(distances)
@@ -336,21 +418,22 @@ class HMMMapDisplay:
             raise ValueError(
                 f"names must have one entry per model, {n_models}, got {len(names)}."
             )
+        if channel_names is not None and self.models is None:
+            raise ValueError("channel_names must be None if there are no models.")
         n_neighbors = check_integer("n_neighbors", n_neighbors, 1)
         neighbors, lengths = _linked_models(distances, n_neighbors)
-        page = explorer_page(
+        return explorer_page(
             np.asarray(self.positions),
             neighbors,
             lengths,
-            y=None if self.y is None else np.asarray(self.y),
+            distances,
+            y=matched_labels("y", self.y, n_models),
             names=names,
+            channel_names=channel_names,
             models=self.models,
             metric=self.metric,
             title=title,
         )
-        path = Path(path)
-        path.write_text(page, encoding="utf-8")
-        return path
 
     def _draw_links(self, positions):
         """Draw lines between neighbours."""
