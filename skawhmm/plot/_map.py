@@ -180,6 +180,7 @@ class HMMMapDisplay:
         p: float = 1,
         metric_params: Mapping[str, Any] | None = None,
         n_jobs: int | None = None,
+        verbose: int = 0,
         ax: Any = None,
         **kwargs: Any,
     ) -> "HMMMapDisplay":
@@ -209,6 +210,9 @@ class HMMMapDisplay:
         n_jobs : int, default=None
             Number of joblib workers for the distances.
 
+        verbose : int, default=0
+            Whether to show a progress bar for the distances.
+
         ax : matplotlib.axes.Axes, default=None
             Where to draw; by default on a new figure.
 
@@ -223,7 +227,9 @@ class HMMMapDisplay:
         chosen = resolve_metric(metric, alpha=alpha, p=p, metric_params=metric_params)
         check_models("models", models)
         matched_labels("y", y, len(models))
-        distances = pairwise_hmm_distances(models, metric=chosen, n_jobs=n_jobs)
+        distances = pairwise_hmm_distances(
+            models, metric=chosen, n_jobs=n_jobs, verbose=verbose
+        )
         display = cls.from_distances(distances, y, ax=ax, **kwargs)
         display.models, display.metric = models, chosen
         return display
