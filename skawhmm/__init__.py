@@ -61,7 +61,9 @@ from skawhmm.plot._explanation import ExplanationDisplay
 from skawhmm.plot._group_test import GroupTestDisplay
 from skawhmm.plot._map import HMMMapDisplay
 from skawhmm.plot._matrix import DistanceMatrixDisplay
+from skawhmm.plot._model import HMMDisplay
 from skawhmm.plot._registration import RegistrationDisplay
+from skawhmm.plot._sequence import SequenceDisplay
 from skawhmm.plot._states import StateSummaryDisplay
 from skawhmm.plot._uncertainty import DistanceIntervalDisplay, StabilityDisplay
 from skawhmm.sequences._containers import as_sequences
@@ -93,6 +95,7 @@ __all__ = [
     "HMMAligner",
     "HMMBatch",
     "HMMClassDistance",
+    "HMMDisplay",
     "HMMEmbedding",
     "HMMKMeans",
     "HMMKMedoids",
@@ -110,6 +113,7 @@ __all__ = [
     "PairwiseHMMDistance",
     "RegistrationDisplay",
     "RetrievalDisplay",
+    "SequenceDisplay",
     "StabilityCurve",
     "StabilityDisplay",
     "StateEffects",

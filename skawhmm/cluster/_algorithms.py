@@ -31,7 +31,7 @@ class Partition(NamedTuple):
     n_iter: int
 
 
-def kmeans_partition(members, seeds, distances, max_iter, tol):
+def kmeans_partition(members, seeds, distances, max_iter, tol, advance):
     """Return clusters of models around averages, by Lloyd's algorithm.
 
     Parameters
@@ -51,6 +51,9 @@ def kmeans_partition(members, seeds, distances, max_iter, tol):
     tol : float
         The search stops when a round lowers the inertia by less than this share.
 
+    advance : callable
+        Called with the number of rounds that are done or no longer needed.
+
     Returns
     -------
     partition : Partition
@@ -62,12 +65,14 @@ def kmeans_partition(members, seeds, distances, max_iter, tol):
         squared = distances(members.models, centers) ** 2
         labels = np.argmin(squared, axis=1)
         inertia = float(squared[np.arange(len(labels)), labels].sum())
+        advance(1)
         done = n_iter > 1 and best.inertia - inertia <= tol * best.inertia
         if inertia < best.inertia:
             best = Partition(inertia, labels, centers, n_iter)
         if done or inertia == 0:
             break
         centers = _averaged(members, centers, _filled(labels, squared))
+    advance(max_iter - n_iter)
     return best._replace(centers=trimmed(best.centers), n_iter=n_iter)
 
 

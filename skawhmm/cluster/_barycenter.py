@@ -18,8 +18,14 @@ from skawhmm.cluster._averaging import (
 )
 from skawhmm.models._batch import HMMBatch
 from skawhmm.models._checks import check_models
-from skawhmm.utils._checks import check_integer, check_random, check_real
+from skawhmm.utils._checks import (
+    check_integer,
+    check_random,
+    check_real,
+    check_verbose,
+)
 from skawhmm.utils._numbers import real_array
+from skawhmm.utils._parallel import progress_bar
 
 # Largest number of models tried as the start of an average.
 MAX_STARTS = 10
@@ -34,6 +40,7 @@ def hmm_barycenter(
     max_iter: int = 100,
     tol: float = 1e-6,
     random_state: Any = None,
+    verbose: int = 0,
 ) -> tuple[HMMBatch, NDArray[np.float64]]:
     """Return the average of models, which has the least mean squared distance to all.
 
@@ -61,6 +68,9 @@ def hmm_barycenter(
     random_state : int, RandomState instance or None, default=None
         Seed of the start of the search: the best of ten models drawn at random or, if
         no model has `n_components` states, clusters of the states of all models.
+
+    verbose : int, default=0
+        Whether to show a progress bar.
 
     Returns
     -------
@@ -104,6 +114,7 @@ def hmm_barycenter(
     shares = _check_shares(sample_weight, len(models))
     check_integer("max_iter", max_iter, 1)
     check_real("tol", tol, 0, np.inf)
+    check_verbose("verbose", verbose)
     if n_components is None:
         size = int(models.n_components.max())
     else:
@@ -111,24 +122,28 @@ def hmm_barycenter(
     members = make_members(models, size)
     labels = np.zeros(len(models), dtype=np.int64)
     check_random("random_state", random_state)
-    center = _start(members, size, shares, check_random_state(random_state))
-    cost = squared_costs(members, center, labels)
-    plans, totals = registered(members, center, labels, cost)
-    trace = [shares @ totals]
-    for _ in range(max_iter):
-        moved = moved_centers(members, center, labels, shares, plans)
-        cost = squared_costs(members, moved, labels)
-        if update_weights:
-            moved = reweighted_centers(members, moved, labels, shares, cost)
-        moved_plans, totals = registered(members, moved, labels, cost)
-        value = shares @ totals
-        # The value only rises by rounding, and then there is nothing left to gain.
-        if value > trace[-1]:
-            break
-        center, plans = moved, moved_plans
-        trace.append(value)
-        if trace[-2] - value <= tol * trace[-2]:
-            break
+    with progress_bar(max_iter, "steps of the average", verbose) as bar:
+        center = _start(members, size, shares, check_random_state(random_state))
+        cost = squared_costs(members, center, labels)
+        plans, totals = registered(members, center, labels, cost)
+        trace = [shares @ totals]
+        for _ in range(max_iter):
+            moved = moved_centers(members, center, labels, shares, plans)
+            cost = squared_costs(members, moved, labels)
+            if update_weights:
+                moved = reweighted_centers(members, moved, labels, shares, cost)
+            moved_plans, totals = registered(members, moved, labels, cost)
+            bar.update()
+            value = shares @ totals
+            # The value only rises by rounding, and then there is nothing left to gain.
+            if value > trace[-1]:
+                break
+            center, plans = moved, moved_plans
+            trace.append(value)
+            if trace[-2] - value <= tol * trace[-2]:
+                break
+        # It has converged: the steps that are left are not needed.
+        bar.update(max_iter - bar.n)
     center = rechained_centers(members, center, labels, shares, plans)
     return trimmed(center), np.array(trace)
 

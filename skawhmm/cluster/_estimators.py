@@ -28,6 +28,7 @@ from skawhmm.distances._pairwise import pairwise_hmm_distances
 from skawhmm.distances._resolve import fitted_metric
 from skawhmm.utils._checks import check_choice, check_integer, check_real
 from skawhmm.utils._interruption import all_or_nothing
+from skawhmm.utils._parallel import progress_bar
 
 INITS = {"k-means++": spread_seeds, "medoids": medoid_seeds, "random": random_seeds}
 
@@ -146,6 +147,9 @@ class HMMKMeans(ModelsMixin, _HMMClusterer):
     random_state : int, RandomState instance or None, default=None
         Seed of the starts.
 
+    verbose : int, default=0
+        Whether to show a progress bar.
+
     Attributes
     ----------
     cluster_centers_ : HMMBatch
@@ -211,6 +215,7 @@ class HMMKMeans(ModelsMixin, _HMMClusterer):
         memory: Any = None,
         n_jobs: int | None = None,
         random_state: Any = None,
+        verbose: int = 0,
     ) -> None:
         self.n_clusters = n_clusters
         self.metric = metric
@@ -223,6 +228,7 @@ class HMMKMeans(ModelsMixin, _HMMClusterer):
         self.memory = memory
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.verbose = verbose
 
     @all_or_nothing
     def fit(self, X: Any, y: ArrayLike | None = None) -> "HMMKMeans":
@@ -253,11 +259,14 @@ class HMMKMeans(ModelsMixin, _HMMClusterer):
             draw(members.models, self.n_clusters, distances, random_state)
             for _ in range(self.n_init)
         )
-        runs = (
-            kmeans_partition(members, seeds, distances, self.max_iter, self.tol)
-            for seeds in starts
-        )
-        best = min(runs, key=lambda run: run.inertia)
+        rule = self.max_iter, self.tol
+        n_rounds = self.n_init * self.max_iter
+        with progress_bar(n_rounds, "rounds of k-means", self.verbose) as bar:
+            runs = (
+                kmeans_partition(members, seeds, distances, *rule, bar.update)
+                for seeds in starts
+            )
+            best = min(runs, key=lambda run: run.inertia)
         self.inertia_, self.labels_, self.cluster_centers_, self.n_iter_ = best
         self._n_features_out = self.n_clusters
         return self

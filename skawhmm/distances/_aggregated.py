@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skawhmm.distances._components import marginal_components, transition_components
+from skawhmm.distances._parameters import Parametrized
 from skawhmm.distances._prepared import prepare_models
 from skawhmm.distances._registration import power_cost
 from skawhmm.models._batch import HMMBatch
@@ -75,7 +76,7 @@ def registered_transitions(prepared, index_a, index_b, plans, p, steps, rows):
     )
 
 
-class Aggregated(ABC):
+class Aggregated(Parametrized, ABC):
     """Base of the distances that mix a marginal and a transition component.
 
     A subclass says how states are registered, in `_plans`.

@@ -31,6 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skawhmm.distances._coupling_kernels import coupling_distances
+from skawhmm.distances._parameters import Parametrized
 from skawhmm.distances._prepared import prepare_models
 from skawhmm.distances._registration import power_cost
 from skawhmm.models._batch import HMMBatch
@@ -65,7 +66,7 @@ def discounted_laws(weights, transmats, gamma):
     return laws / laws.sum(axis=1, keepdims=True)
 
 
-class TransitionCoupling:
+class TransitionCoupling(Parametrized):
     """Discounted cost of running both chains together, as close as possible.
 
     It is a pseudometric for p >= 1 and has no `alpha` to tune. With ``gamma=0`` it is

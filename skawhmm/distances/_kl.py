@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skawhmm.distances._kl_variational import variational_rates
+from skawhmm.distances._parameters import Parametrized
 from skawhmm.models._batch import HMMBatch
 from skawhmm.models._checks import check_kept_sequences
 from skawhmm.models._inference import chains, sample_sequences
@@ -66,7 +67,7 @@ def models_on(models, mask):
     )
 
 
-class KL:
+class KL(Parametrized):
     """Kullback-Leibler divergence rate, the baseline of the paper.
 
     Parameters

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skawhmm.distances._parameters import Parametrized
 from skawhmm.models._batch import HMMBatch
 from skawhmm.utils._checks import check_choice, check_integer, check_real
 
@@ -52,7 +53,7 @@ def check_order(name, value):
     return int(value)
 
 
-class Law:
+class Law(Parametrized):
     r"""Distance between the laws of two successive frames, without a registration.
 
     A model says how likely each pair of successive frames is. Two models are compared

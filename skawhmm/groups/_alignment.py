@@ -140,6 +140,9 @@ class HMMAligner(ModelsMixin, TransformerMixin, BaseEstimator):
     random_state : int, RandomState instance or None, default=None
         Seed of the start of the average.
 
+    verbose : int, default=0
+        Whether to show a progress bar while the reference is learned.
+
     Attributes
     ----------
     reference_ : HMMBatch
@@ -232,6 +235,7 @@ class HMMAligner(ModelsMixin, TransformerMixin, BaseEstimator):
         memory: Any = None,
         n_jobs: int | None = None,
         random_state: Any = None,
+        verbose: int = 0,
     ) -> None:
         self.reference = reference
         self.n_components = n_components
@@ -240,6 +244,7 @@ class HMMAligner(ModelsMixin, TransformerMixin, BaseEstimator):
         self.memory = memory
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.verbose = verbose
 
     @all_or_nothing
     def fit(self, X: Any, y: Any = None) -> "HMMAligner":
@@ -350,7 +355,10 @@ class HMMAligner(ModelsMixin, TransformerMixin, BaseEstimator):
         if self.reference == "barycenter":
             models.emission.gaussian('reference="barycenter" needs')
             return hmm_barycenter(
-                models, n_components=self.n_components, random_state=self.random_state
+                models,
+                n_components=self.n_components,
+                random_state=self.random_state,
+                verbose=self.verbose,
             )[0]
         sizes = models.n_components
         usable = np.full(len(models), True)
@@ -364,7 +372,12 @@ class HMMAligner(ModelsMixin, TransformerMixin, BaseEstimator):
             )
         metric = self._resolved_metric()
         distances = reference_distances(
-            models, models, metric, memory=self.memory, n_jobs=self.n_jobs
+            models,
+            models,
+            metric,
+            memory=self.memory,
+            n_jobs=self.n_jobs,
+            verbose=self.verbose,
         )
         # Equal models have sums that differ by rounding; the first of them is taken.
         totals = np.where(usable, distances.sum(axis=1), np.inf)

@@ -276,7 +276,8 @@ def state_effects(
     seed = check_seed(random_state)
     design = check_design(models, groups, units, strata)
     if isinstance(reference, str):
-        reference = HMMAligner(reference, random_state=seed).fit(models)
+        reference = HMMAligner(reference, random_state=seed, verbose=verbose)
+        reference.fit(models)
     aligned = aligned_to(models, reference).models
     labels, values = measured(aligned, names)
     labels, values = _varied(labels, design.averaged(values))

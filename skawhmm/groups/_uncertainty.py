@@ -119,6 +119,7 @@ def distance_interval(
     p: float = 1,
     metric_params: Mapping[str, Any] | None = None,
     random_state: Any = None,
+    verbose: int = 0,
 ) -> DistanceInterval:
     """Return an interval for the distance between what two models were fitted to.
 
@@ -168,6 +169,10 @@ def distance_interval(
     random_state : int, RandomState instance or None, default=None
         Seed of the resampling.
 
+    verbose : int, default=0
+        Whether to show a progress bar for the fits of each model. A given `hmm` says so
+        itself.
+
     Returns
     -------
     interval : DistanceInterval
@@ -208,12 +213,18 @@ def distance_interval(
     check_integer("n_resamples", n_resamples, 2)
     level = check_real("level", level, 0, 1, include_low=False)
     check_hmm("hmm", hmm)
+    check_verbose("verbose", verbose)
     seed = check_seed(random_state)
     chosen = resolve_metric(metric, alpha=alpha, p=p, metric_params=metric_params)
     models = [model for model in (a, b, c) if model is not None]
     fits = [
         _refitted(
-            model, name, hmm, n_resamples, (method, n_timesteps, block_length), seed
+            model,
+            name,
+            _transformer_like(model, seed, verbose) if hmm is None else clone(hmm),
+            n_resamples,
+            (method, n_timesteps, block_length),
+            seed,
         )
         for model, name in zip(models, "abc", strict=False)
     ]
@@ -275,7 +286,6 @@ def _refitted(model, name, hmm, n_resamples, how, seed):
     else:
         drawn = _blocks(model, name, block_length, seeds)
     shown = [model.emission.shown(x) for x in drawn]
-    hmm = _transformer_like(model, seed) if hmm is None else clone(hmm)
     return hmm.fit_transform(shown)
 
 
@@ -311,7 +321,7 @@ def _blocks(model, name, block_length, seeds):
     return drawn
 
 
-def _transformer_like(model, seed):
+def _transformer_like(model, seed, verbose):
     """Return a transformer that fits models of the same kind."""
     emission = model.emission
     options = {"n_components": int(model.n_components[0]), "emission": emission.name}
@@ -322,7 +332,9 @@ def _transformer_like(model, seed):
         for name in ("symbols", "symbol_costs")
         if name in emission.shared_names
     }
-    return HMMTransformer(**options, **shared, random_state=seed % (2**32))
+    return HMMTransformer(
+        **options, **shared, random_state=seed % (2**32), verbose=verbose
+    )
 
 
 def _registration_intervals(batch, metric, models, fits, rows, level):

@@ -26,6 +26,7 @@ from skawhmm.models._checks import (
     checked_rows,
 )
 from skawhmm.models._exchange import Columns, known_arrays, with_every_row
+from skawhmm.models._html import batch_html
 from skawhmm.models._inference import (
     best_paths,
     log_likelihood,
@@ -38,6 +39,7 @@ from skawhmm.utils._checks import (
     check_integer,
     check_probabilities,
     check_seed,
+    check_verbose,
 )
 
 FILE_KIND = "skawhmm.HMMBatch"
@@ -376,6 +378,9 @@ class HMMBatch:
             f"HMMBatch(n_models={len(self)}, n_components={states}, "
             f"{', '.join(traits)})"
         )
+
+    def _repr_html_(self) -> str:
+        return batch_html(self)
 
     def _arrays(self):
         """Return the arrays of the batch by name, without the info columns."""
@@ -869,7 +874,9 @@ class HMMBatch:
         model.transmat_ = self.transmats[index, :size, :size].copy()
         return model
 
-    def score(self, X: Any, *, n_jobs: int | None = None) -> NDArray[np.float64]:
+    def score(
+        self, X: Any, *, n_jobs: int | None = None, verbose: int = 0
+    ) -> NDArray[np.float64]:
         """Return the log likelihood of every sequence under every model.
 
         Parameters
@@ -880,12 +887,17 @@ class HMMBatch:
         n_jobs : int, default=None
             Number of joblib workers.
 
+        verbose : int, default=0
+            Whether to show a progress bar.
+
         Returns
         -------
         scores : ndarray of shape (n_sequences, n_models)
             Log likelihoods; minus infinity where a model cannot emit a sequence.
         """
-        return log_likelihood(self, self._checked(X), n_jobs=n_jobs)
+        check_verbose("verbose", verbose)
+        sequences = self._checked(X)
+        return log_likelihood(self, sequences, n_jobs=n_jobs, verbose=verbose)
 
     def decode(self, X: Any) -> tuple[list[NDArray[np.int64]], NDArray[np.float64]]:
         """Return the most probable path of states of each sequence under its model.

@@ -17,7 +17,7 @@ def chains(batch, startprobs):
     return np.array(starts, float), np.array(batch.transmats), sizes
 
 
-def log_likelihood(batch, sequences, *, startprobs=None, n_jobs=None):
+def log_likelihood(batch, sequences, *, startprobs=None, n_jobs=None, verbose=0):
     """Return the log likelihood of every sequence under every model.
 
     Parameters
@@ -34,6 +34,9 @@ def log_likelihood(batch, sequences, *, startprobs=None, n_jobs=None):
     n_jobs : int, default=None
         Number of joblib workers; the values do not depend on it.
 
+    verbose : int, default=0
+        Whether to show a progress bar.
+
     Returns
     -------
     scores : ndarray of shape (n_sequences, n_models)
@@ -43,9 +46,13 @@ def log_likelihood(batch, sequences, *, startprobs=None, n_jobs=None):
     scores = np.empty((len(sequences), len(batch)))
     tasks = even_ranges([len(x) for x in sequences], n_jobs, per_job=BLOCKS_PER_JOB)
     shared = Shared((score, sequences, len(batch)), sum(x.nbytes for x in sequences))
-    for (first, last), rows in zip(
-        tasks, completed(_scored_range, shared, tasks, n_jobs=n_jobs), strict=True
-    ):
+    shown = {
+        "verbose": verbose,
+        "label": "sequences",
+        "amounts": [last - first for first, last in tasks],
+    }
+    results = completed(_scored_range, shared, tasks, n_jobs=n_jobs, **shown)
+    for (first, last), rows in zip(tasks, results, strict=True):
         scores[first:last] = rows
     return scores
 

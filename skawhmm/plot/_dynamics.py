@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skawhmm.plot._style import COLORS, drawing_axes
+from skawhmm.plot._style import drawing_axes
+from skawhmm.utils._colors import COLORS
 from skawhmm.utils._numbers import shaped_array
 
 

@@ -7,42 +7,21 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skawhmm.groups._effects import StateEffects
-from skawhmm.plot._style import COLORS, drawing_axes
+from skawhmm.plot._graph import (
+    LARGEST_STATE,
+    circle_places,
+    draw_arrow,
+    draw_ring,
+    frame_graph,
+    state_radii,
+)
+from skawhmm.plot._style import drawing_axes, item_names
 from skawhmm.utils._checks import check_integer, check_real
-from skawhmm.utils._numbers import check_square, shaped_array
-
-# Radius of the circle on which states stand, and of the largest state.
-CIRCLE, LARGEST_STATE = 1.0, 0.24
-SMALLEST_STATE = 0.11
+from skawhmm.utils._colors import COLORS
+from skawhmm.utils._numbers import check_square, label_array, shaped_array
 
 # Widths of the faintest and of the strongest arrow, in points.
 ARROW_WIDTHS = 0.8, 5.0
-
-
-def shown_states(n_states, state_names):
-    """Return the names of states: those given, or their numbers.
-
-    Parameters
-    ----------
-    n_states : int
-        Number of states.
-
-    state_names : sequence of str or None
-        What was given.
-
-    Returns
-    -------
-    names : list of str
-        One name per state.
-    """
-    if state_names is None:
-        return [str(k) for k in range(n_states)]
-    names = [str(name) for name in state_names]
-    if len(names) != n_states:
-        raise ValueError(
-            f"state_names must name the {n_states} states, got {len(names)} names."
-        )
-    return names
 
 
 def chosen_pair(effects, groups):
@@ -196,7 +175,9 @@ class EffectsDisplay:
         check_integer("max_rows", max_rows, 1)
         check_real("significance", significance, 0, 1)
         rows = chosen_pair(effects, groups)
-        names = shown_states(effects.models.transmats.shape[1], state_names)
+        names = item_names(
+            "state_names", state_names, effects.models.transmats.shape[1], "state"
+        )
         size = np.abs(np.nan_to_num(rows["standardized"]))
         order = np.lexsort((-size, rows["pvalue"]))
         order = order[np.isfinite(rows["low"][order])][:max_rows]
@@ -238,15 +219,16 @@ class EffectsDisplay:
         display : EffectsDisplay
             The picture.
         """
-        for name in ("difference", "low", "high", "pvalue"):
-            shaped_array(name, getattr(self, name), len(self.labels))
+        n_rows = len(shaped_array("difference", self.difference, "n_rows"))
+        labels = label_array("labels", self.labels, n_rows, "difference")
+        numbers = [
+            shaped_array(name, getattr(self, name), n_rows)
+            for name in ("difference", "low", "high", "pvalue")
+        ]
         self.ax_, self.figure_ = drawing_axes(ax)
         self.lines_: list[Any] = []
         self.points_: list[Any] = []
-        numbers = (self.difference, self.low, self.high, self.pvalue)
-        rows = zip(
-            *(np.asarray(values, dtype=float) for values in numbers), strict=True
-        )
+        rows = zip(*numbers, strict=True)
         for place, (difference, low, high, pvalue) in enumerate(rows):
             sure = pvalue <= self.significance
             color = COLORS[int(difference > 0)] if sure else "0.6"
@@ -254,7 +236,7 @@ class EffectsDisplay:
             self.lines_ += self.ax_.plot([low, high], [place, place], **style)
             self.points_ += self.ax_.plot([difference], [place], "o", color=color)
         self.ax_.axvline(0, color="0.5", linewidth=0.8, zorder=0)
-        self.ax_.set_yticks(range(len(self.labels)), list(self.labels))
+        self.ax_.set_yticks(range(len(labels)), list(labels))
         self.ax_.invert_yaxis()
         label = "difference in standard deviations"
         if self.groups is not None:
@@ -426,15 +408,15 @@ class TransitionGraphDisplay:
         display : TransitionGraphDisplay
             The picture.
         """
-        from matplotlib.patches import Circle
-
         differences = check_square("differences", self.differences)
         shaped_array("pvalues", self.pvalues, *differences.shape)
         shaped_array("occupancy", self.occupancy, len(differences))
         self.ax_, self.figure_ = drawing_axes(ax)
+        from matplotlib.patches import Circle
+
         places = self._places(len(differences))
-        names = shown_states(len(places), self.state_names)
-        radii = self._radii()
+        names = item_names("state_names", self.state_names, len(places), "state")
+        radii = state_radii(self.occupancy)
         self.states_ = []
         for place, radius, name in zip(places, radii, names, strict=True):
             state = Circle(place, radius, facecolor="0.92", edgecolor="0.3", zorder=3)
@@ -445,13 +427,13 @@ class TransitionGraphDisplay:
         for i, k in np.ndindex(differences.shape):
             if np.isfinite(differences[i, k]) and differences[i, k] != 0:
                 style = self._style(differences[i, k] / largest, (i, k))
-                draw = self._ring if i == k else self._arrow
-                self.arrows_[i, k] = draw(places, radii, i, k, style)
+                self.arrows_[i, k] = (
+                    draw_ring(self.ax_, places, radii, i, style)
+                    if i == k
+                    else draw_arrow(self.ax_, places, radii, i, k, style)
+                )
         self._legend()
-        margin = 2.2 * LARGEST_STATE
-        low, high = places.min(axis=0) - margin, places.max(axis=0) + margin
-        self.ax_.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), aspect="equal")
-        self.ax_.set_axis_off()
+        frame_graph(self.ax_, places, 2.2 * LARGEST_STATE)
         return self
 
     def _places(self, n_states) -> NDArray[np.float64]:
@@ -462,13 +444,7 @@ class TransitionGraphDisplay:
                     f"positions must have shape {(n_states, 2)}, got {places.shape}."
                 )
             return places
-        turns = np.pi / 2 - 2 * np.pi * np.arange(n_states) / n_states
-        return CIRCLE * np.stack([np.cos(turns), np.sin(turns)], axis=1)
-
-    def _radii(self):
-        """Return the radii of the states, whose areas go with occupancy."""
-        shares = np.sqrt(np.asarray(self.occupancy, dtype=float))
-        return np.maximum(LARGEST_STATE * shares / shares.max(), SMALLEST_STATE)
+        return circle_places(n_states)
 
     def _style(self, size, cell):
         thin, thick = ARROW_WIDTHS
@@ -476,36 +452,6 @@ class TransitionGraphDisplay:
             return {"color": "0.75", "linewidth": thin, "zorder": 1}
         width = thin + (thick - thin) * abs(size)
         return {"color": COLORS[int(size > 0)], "linewidth": width, "zorder": 2}
-
-    def _arrow(self, places, radii, i, k, style):
-        from matplotlib.patches import FancyArrowPatch
-
-        gap = places[k] - places[i]
-        along = gap / np.linalg.norm(gap)
-        # The two directions of a pair bend apart.
-        aside = 0.07 * np.array([along[1], -along[0]])
-        arrow = FancyArrowPatch(
-            places[i] + radii[i] * along + aside,
-            places[k] - radii[k] * along + aside,
-            arrowstyle="-|>",
-            connectionstyle="arc3,rad=0.15",
-            mutation_scale=8 + 2.5 * style["linewidth"],
-            shrinkA=1,
-            shrinkB=1,
-            **style,
-        )
-        return self.ax_.add_patch(arrow)
-
-    def _ring(self, places, radii, i, _, style):
-        from matplotlib.patches import Circle
-
-        outward = places[i] - places.mean(axis=0)
-        size = np.linalg.norm(outward)
-        outward = outward / size if size > 0 else np.array([0.0, 1.0])
-        radius = 0.7 * radii[i]
-        center = places[i] + (radii[i] + 0.35 * radius) * outward
-        ring = Circle(center, radius, fill=False, **style)
-        return self.ax_.add_patch(ring)
 
     def _legend(self):
         from matplotlib.lines import Line2D

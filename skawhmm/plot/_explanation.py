@@ -7,8 +7,9 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skawhmm.features._explanation import Explanation
-from skawhmm.plot._style import COLORS, drawing_axes
+from skawhmm.plot._style import drawing_axes
 from skawhmm.utils._checks import check_integer
+from skawhmm.utils._colors import COLORS
 
 
 class ExplanationDisplay:

@@ -1,7 +1,8 @@
 """The map of a collection as one page that a browser opens without a network.
 
 Numbers are packed: float32 for positions and distances, one byte for each share of a
-registration and for each value of a sequence, all in base64.
+registration and for each value of a sequence, two for each transition probability, all
+in base64.
 """
 
 import base64
@@ -14,6 +15,7 @@ import numpy as np
 from skawhmm.distances._maw import MAW
 from skawhmm.distances._pairwise import registrations
 from skawhmm.models._inference import best_paths
+from skawhmm.plot._model import channel_labels
 
 # Longer sequences are averaged down to this many steps, the width of a panel.
 MAX_STEPS = 100
@@ -24,8 +26,27 @@ MAX_CHANNELS = 8
 # Bytes 0 to 254 are values; this one stands for a missing value.
 MISSING = 255
 
+# Distances and registrations of all pairs are in the page if they take at most this
+# many bytes; otherwise only those of neighbours are.
+MAX_PAIR_BYTES = 2_000_000
 
-def explorer_page(positions, neighbors, distances, *, y, names, models, metric, title):
+# Columns of whole numbers with at most this many different values are labels.
+MAX_WHOLE_LABELS = 12
+
+
+def explorer_page(
+    positions,
+    neighbors,
+    lengths,
+    distances,
+    *,
+    y,
+    names,
+    channel_names,
+    models,
+    metric,
+    title,
+):
     """Return the text of the page.
 
     Parameters
@@ -36,14 +57,20 @@ def explorer_page(positions, neighbors, distances, *, y, names, models, metric, 
     neighbors : ndarray of int of shape (n_models, n_neighbors)
         The nearest models of each model, the nearest first.
 
-    distances : ndarray of shape (n_models, n_neighbors)
+    lengths : ndarray of shape (n_models, n_neighbors)
         Their distances.
+
+    distances : ndarray of shape (n_models, n_models)
+        Distances of all models.
 
     y : ndarray of shape (n_models,) or None
         Labels.
 
     names : sequence of str or None
         One more name per model.
+
+    channel_names : list of str or None
+        Names of the channels.
 
     models : HMMBatch or None
         The models, with their sequences if these are to be drawn.
@@ -66,6 +93,8 @@ def explorer_page(positions, neighbors, distances, *, y, names, models, metric, 
     data = {
         "title": title,
         "metric": "as given" if metric is None else type(metric).__name__,
+        "alpha": getattr(metric, "alpha", None),
+        "metric_repr": None if metric is None else repr(metric),
         "registration": type(registering).__name__,
         "n_neighbors": neighbors.shape[1],
         "classes": None if y is None else [str(value) for value in values],
@@ -74,15 +103,23 @@ def explorer_page(positions, neighbors, distances, *, y, names, models, metric, 
             "positions": _packed(_in_unit_square(positions), "f4"),
             "codes": _packed(codes, "u2"),
             "neighbors": _packed(neighbors, "i4"),
-            "distances": _packed(distances, "f4"),
+            "distances": _packed(lengths, "f4"),
         },
+        "columns": [],
         "states": None,
         "sequences": None,
+        "pairs": None,
     }
+    size = 0
     if models is not None:
-        data["states"] = _states(models, registering, neighbors)
+        data["columns"] = [_column(name, models.info[name]) for name in models.info]
+        channel_names = channel_labels(channel_names, models.n_features)
+        data["states"] = _states(models, registering, neighbors, channel_names)
+        size = models.transmats.shape[1]
         if models.sequences is not None:
-            data["sequences"] = _sequences(models)
+            data["sequences"] = _sequences(models, channel_names)
+    if len(positions) ** 2 * (4 + size**2 / 2) <= MAX_PAIR_BYTES:
+        data["pairs"] = _pairs(models, registering, distances)
     # Inside a script element only "<" can end it or open a comment.
     text = json.dumps(data, allow_nan=False, separators=(",", ":"))
     template = (
@@ -108,7 +145,39 @@ def _in_unit_square(positions):
     return (positions - low + margin) / (span.max() or 1.0)
 
 
-def _states(models, metric, neighbors):
+def _column(name, values):
+    """Return a column of `info` as labels, or as numbers."""
+    values = np.asarray(values)
+    is_number = values.dtype.kind in "iuf"
+    values = values if is_number else values.astype(str)
+    found, codes = np.unique(values, return_inverse=True)
+    is_whole = values.dtype.kind in "iu" and len(found) <= MAX_WHOLE_LABELS
+    if not is_number or is_whole:
+        kind = "u2" if len(found) < 2**16 else "i4"
+        labels = [str(value) for value in found]
+        return {"name": str(name), "classes": labels, "codes": _packed(codes, kind)}
+    values = values.astype(float)
+    finite = values[np.isfinite(values)]
+    limits = [float(finite.min()), float(finite.max())] if len(finite) else [0.0, 0.0]
+    shares = (values - limits[0]) / ((limits[1] - limits[0]) or 1.0)
+    return {
+        "name": str(name),
+        "limits": limits,
+        "values": _packed(np.where(np.isfinite(values), shares, np.nan), "f4"),
+    }
+
+
+def _pairs(models, metric, distances):
+    """Return distances of all pairs, and registrations of each pair once."""
+    pairs = {"distances": _packed(distances, "f4"), "plans": None}
+    if models is not None:
+        rows, columns = np.triu_indices(len(models), 1)
+        plans = registrations(models, metric, rows, columns)
+        pairs["plans"] = _packed(np.rint(255 * np.clip(plans, 0, 1)), "u1")
+    return pairs
+
+
+def _states(models, metric, neighbors, channel_names):
     """Return the states of the models, and how those of neighbours correspond."""
     n_models, n_neighbors = neighbors.shape
     rows = np.repeat(np.arange(n_models), n_neighbors)
@@ -117,16 +186,20 @@ def _states(models, metric, neighbors):
         "size": models.transmats.shape[1],
         "counts": _packed(models.n_components, "u1"),
         "weights": _packed(models.weights, "f4"),
+        "starts": _packed(models.startprobs, "f4"),
+        "transmats": _packed(np.rint(65535 * models.transmats), "u2"),
         "plans": _packed(np.rint(255 * np.clip(plans, 0, 1)), "u1"),
         "plane": None,
     }
     if models.emission.name != "gaussian":
         return states
-    axes = ("feature 0", "feature 0 and feature 1", "the first two principal axes")
+    axes = " and ".join(channel_names)
+    if models.n_features > 2:
+        axes = "the first two principal axes"
     return states | {
         "plane": _packed(_ellipses(models), "f4"),
         "flat": models.n_features == 1,
-        "axes": axes[min(models.n_features, 3) - 1],
+        "axes": axes,
     }
 
 
@@ -153,7 +226,7 @@ def _ellipses(models):
     return np.concatenate([means @ basis, radii, angles[..., None]], axis=2)
 
 
-def _sequences(models):
+def _sequences(models, channel_names):
     """Return the sequences, shortened, with the state of each step."""
     X = [np.asarray(x, dtype=float) for x in models.sequences]
     frames = np.concatenate(X)
@@ -176,6 +249,7 @@ def _sequences(models):
         "ranges": _packed(np.stack(ranges), "f4"),
         "paths": _paths(models, edges),
         "channels": channels.tolist(),
+        "names": [channel_names[k] for k in channels],
         "n_features": frames.shape[1],
         "max_steps": MAX_STEPS,
         "shortened": max(len(x) for x in X) > MAX_STEPS,

@@ -6,8 +6,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skawhmm.groups._results import STATISTICS, GroupTestResult
-from skawhmm.plot._style import COLORS, bar_range, drawing_axes
+from skawhmm.plot._style import bar_range, drawing_axes
 from skawhmm.utils._checks import check_choice
+from skawhmm.utils._colors import COLORS
 from skawhmm.utils._numbers import shaped_array
 
 

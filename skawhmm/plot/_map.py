@@ -11,11 +11,19 @@ from numpy.typing import ArrayLike
 from skawhmm.distances._pairwise import pairwise_hmm_distances
 from skawhmm.distances._resolve import resolve_metric
 from skawhmm.models._batch import HMMBatch
+from skawhmm.models._checks import check_models
 from skawhmm.neighbors._from_distances import nearest_others
 from skawhmm.plot._explorer import explorer_page
-from skawhmm.plot._style import COLORS, drawing_axes
+from skawhmm.plot._explorer_frame import ExplorerPage, in_notebook
+from skawhmm.plot._style import drawing_axes
 from skawhmm.utils._checks import check_integer
-from skawhmm.utils._numbers import check_square, distinct_labels, shaped_array
+from skawhmm.utils._colors import COLORS
+from skawhmm.utils._numbers import (
+    check_square,
+    distinct_labels,
+    label_array,
+    shaped_array,
+)
 from skawhmm.utils._whole_files import whole_file
 
 # Markers change when the colours are used up.
@@ -156,6 +164,7 @@ class HMMMapDisplay:
                 f"distances must be finite to be drawn, got {bad}; for KL set "
                 'metric_params={"cap": ...}.'
             )
+        # A wrong number of labels is found before the work, not after it.
         distinct_labels("y", y, len(distances))
         neighbors = None
         if check_integer("n_neighbors", n_neighbors, 0) > 0:
@@ -175,6 +184,7 @@ class HMMMapDisplay:
         p: float = 1,
         metric_params: Mapping[str, Any] | None = None,
         n_jobs: int | None = None,
+        verbose: int = 0,
         ax: Any = None,
         **kwargs: Any,
     ) -> "HMMMapDisplay":
@@ -204,6 +214,9 @@ class HMMMapDisplay:
         n_jobs : int, default=None
             Number of joblib workers for the distances.
 
+        verbose : int, default=0
+            Whether to show a progress bar for the distances.
+
         ax : matplotlib.axes.Axes, default=None
             Where to draw; by default on a new figure.
 
@@ -216,7 +229,11 @@ class HMMMapDisplay:
             The picture.
         """
         chosen = resolve_metric(metric, alpha=alpha, p=p, metric_params=metric_params)
-        distances = pairwise_hmm_distances(models, metric=chosen, n_jobs=n_jobs)
+        check_models("models", models)
+        distinct_labels("y", y, len(models))
+        distances = pairwise_hmm_distances(
+            models, metric=chosen, n_jobs=n_jobs, verbose=verbose
+        )
         display = cls.from_distances(distances, y, ax=ax, **kwargs)
         display.models, display.metric = models, chosen
         return display
@@ -269,13 +286,16 @@ class HMMMapDisplay:
         *,
         n_neighbors: int = 10,
         names: Sequence[str] | None = None,
+        channel_names: Sequence[str] | None = None,
         title: str = "Map of sequences",
     ) -> Path:
         """Write the map as one page to explore in a browser, without a network.
 
         Hovering over a point shows its label; clicking it shows its nearest
-        neighbours, its sequence, and how its states correspond to those of a
-        neighbour. Sequences are drawn if the models carry them
+        neighbours, its sequence, its transitions, and how its states correspond to
+        those of a neighbour or of any other point. Points are coloured by label or by
+        any column of ``models.info``. The page saves its map as SVG or PNG, and its
+        address holds what it shows. Sequences are drawn if the models carry them
         (``HMMTransformer(keep_sequences=True)``). Sequences of more than 100 frames are
         averaged down to 100 steps; of more than 8 channels, the 8 that vary most are
         drawn.
@@ -283,13 +303,16 @@ class HMMMapDisplay:
         Parameters
         ----------
         path : str or path-like
-            File to write.
+            File to write, completely or not at all; it is replaced if it exists.
 
         n_neighbors : int, default=10
             Number of neighbours that the page shows per model.
 
         names : sequence of str of shape (n_models,), default=None
             One more name per model, such as its file.
+
+        channel_names : sequence of str of shape (n_features,), default=None
+            Names of the channels; by default their numbers.
 
         title : str, default="Map of sequences"
             Heading of the page.
@@ -299,11 +322,18 @@ class HMMMapDisplay:
         path : pathlib.Path
             The file.
 
+        See Also
+        --------
+        HMMMapDisplay.explore : The page in a browser or in a notebook.
+
         Notes
         -----
-        The page takes 35 kB, plus, per model of `m` states with `k` neighbours, about
-        ``1.4 * (k * (8 + m * m) + 24 * m + n_steps * (n_channels + 1))`` bytes: 0.4 kB
-        for 3 states without the sequence, 1.6 kB with 100 steps of 8 channels.
+        The page takes 60 kB, plus, per model of `m` states with `k` neighbours, about
+        ``1.4 * (k * (8 + m * m) + 28 * m + 2 * m * m + n_steps * (n_channels + 1))``
+        bytes: 0.4 kB for 3 states without the sequence, 1.6 kB with 100 steps of 8
+        channels. Up to 480 models of 3 states, the page also holds all distances and
+        registrations, at most 2.7 MB, so that any two points can be compared; with
+        more models, neighbours can.
 
         Examples
         --------
@@ -318,10 +348,71 @@ class HMMMapDisplay:
         >>> page.name
         'map.html'
         """
+        page = self._page("to_html", n_neighbors, names, channel_names, title)
+        path = Path(path)
+        with whole_file(path) as file:
+            file.write(page.encode())
+        return path
+
+    def explore(
+        self,
+        *,
+        n_neighbors: int = 10,
+        names: Sequence[str] | None = None,
+        channel_names: Sequence[str] | None = None,
+        title: str = "Map of sequences",
+        open_browser: bool | None = None,
+    ) -> ExplorerPage:
+        """Open the page of `to_html` in a browser, or show it in a notebook.
+
+        Parameters
+        ----------
+        n_neighbors : int, default=10
+            Number of neighbours that the page shows per model.
+
+        names : sequence of str of shape (n_models,), default=None
+            One more name per model, such as its file.
+
+        channel_names : sequence of str of shape (n_features,), default=None
+            Names of the channels; by default their numbers.
+
+        title : str, default="Map of sequences"
+            Heading of the page.
+
+        open_browser : bool, default=None
+            Whether to open the page in a browser, from a temporary file. By default it
+            is opened unless the code runs in a notebook.
+
+        Returns
+        -------
+        page : ExplorerPage
+            The page, which a notebook shows in a frame if it is the last line of a
+            cell. Its attribute `html` is the text.
+
+        Examples
+        --------
+        >>> from skawhmm import HMMMapDisplay, HMMTransformer
+        >>> from skawhmm.datasets import make_hmm_sequences
+        >>> X, y = make_hmm_sequences(n_sequences=20, separation=2, random_state=0)
+        >>> models = HMMTransformer(random_state=0).fit_transform(X)
+        >>> display = HMMMapDisplay.from_models(models, y, method="mds")
+        >>> display.explore(open_browser=False)
+        ExplorerPage(title='Map of sequences')
+        """
+        text = self._page("explore", n_neighbors, names, channel_names, title)
+        page = ExplorerPage(text, title)
+        if open_browser is None:
+            open_browser = not in_notebook()
+        if open_browser:
+            page.open()
+        return page
+
+    def _page(self, caller, n_neighbors, names, channel_names, title):
+        """Return the text of the page."""
         if self.distances is None:
             raise ValueError(
-                "to_html needs the distances between the models; make the display by "
-                "from_models or from_distances, or give distances."
+                f"{caller} needs the distances between the models; make the display "
+                "by from_models or from_distances, or give distances."
             )
         distances = np.asarray(self.distances, dtype=float)
         n_models = len(distances)
@@ -329,22 +420,22 @@ class HMMMapDisplay:
             raise ValueError(
                 f"names must have one entry per model, {n_models}, got {len(names)}."
             )
+        if channel_names is not None and self.models is None:
+            raise ValueError("channel_names must be None if there are no models.")
         n_neighbors = check_integer("n_neighbors", n_neighbors, 1)
         neighbors, lengths = _linked_models(distances, n_neighbors)
-        page = explorer_page(
+        return explorer_page(
             np.asarray(self.positions),
             neighbors,
             lengths,
-            y=None if self.y is None else np.asarray(self.y),
+            distances,
+            y=None if self.y is None else label_array("y", self.y, n_models),
             names=names,
+            channel_names=channel_names,
             models=self.models,
             metric=self.metric,
             title=title,
         )
-        path = Path(path)
-        with whole_file(path) as file:
-            file.write(page.encode())
-        return path
 
     def _draw_links(self, positions):
         """Draw lines between neighbours."""

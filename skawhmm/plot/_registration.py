@@ -8,7 +8,8 @@ from numpy.typing import ArrayLike
 
 from skawhmm.distances._pairwise import register_states
 from skawhmm.models._batch import HMMBatch
-from skawhmm.plot._style import COLORS
+from skawhmm.plot._style import item_names, pyplot
+from skawhmm.utils._colors import COLORS
 from skawhmm.utils._numbers import shaped_array
 
 # Smaller shares of probability are rounding and are not drawn.
@@ -170,13 +171,12 @@ class RegistrationDisplay:
         display : RegistrationDisplay
             The picture.
         """
-        import matplotlib.pyplot as plt
-
         shaped_array("plan", self.plan, "n_components_a", "n_components_b")
+        item_names("names", self.names, 2, "model")
         n_parts = 1 if self.means is None else 2
         if ax is None:
             size = (4.2 * n_parts, 4.2)
-            _, ax = plt.subplots(1, n_parts, figsize=size, layout="constrained")
+            _, ax = pyplot().subplots(1, n_parts, figsize=size, layout="constrained")
         self.axes_ = list(np.ravel(np.asarray(ax, dtype=object)))
         self.figure_ = self.axes_[0].figure
         self.ellipses_: list[list[Any]] = [[], []]
@@ -198,7 +198,7 @@ class RegistrationDisplay:
             self.lines_ += ax.plot(*ends, linewidth=width, **style)
         for side, color in enumerate(COLORS[:2]):
             for k, centre in enumerate(means[side]):
-                ellipse = _ellipse(centre, np.asarray(covars[side])[k])
+                ellipse = deviation_ellipse(centre, np.asarray(covars[side])[k])
                 ellipse.set(facecolor=(color, 0.2), edgecolor=color, linewidth=1.5)
                 # The outline tells the models apart where colour does not.
                 ellipse.set(linestyle="-" if side == 0 else "--", zorder=1)
@@ -257,8 +257,22 @@ def _in_the_plane(weights, means, covars):
     return means, covars, ("principal axis 0", "principal axis 1")
 
 
-def _ellipse(centre, covar):
-    """Return the ellipse of one standard deviation."""
+def deviation_ellipse(centre, covar):
+    """Return the ellipse of one standard deviation.
+
+    Parameters
+    ----------
+    centre : ndarray of shape (2,)
+        The mean.
+
+    covar : ndarray of shape (2, 2)
+        The covariance.
+
+    Returns
+    -------
+    ellipse : matplotlib.patches.Ellipse
+        The ellipse.
+    """
     from matplotlib.patches import Ellipse
 
     values, vectors = np.linalg.eigh(covar)

@@ -10,9 +10,9 @@ from skawhmm.groups._design import check_labels
 from skawhmm.groups._effects import measured
 from skawhmm.groups._tables import aligned_to
 from skawhmm.models._batch import HMMBatch
-from skawhmm.plot._effects import shown_states
-from skawhmm.plot._style import COLORS, drawing_axes
+from skawhmm.plot._style import drawing_axes, item_names
 from skawhmm.utils._checks import check_choice
+from skawhmm.utils._colors import COLORS
 from skawhmm.utils._numbers import label_array, shaped_array
 
 MEASURES = {
@@ -155,7 +155,7 @@ class StateSummaryDisplay:
         values = shaped_array("values", self.values, "n_models", "n_states")
         groups = label_array("groups", self.groups, len(values))
         self.ax_, self.figure_ = drawing_axes(ax)
-        names = shown_states(values.shape[1], self.state_names)
+        names = item_names("state_names", self.state_names, values.shape[1], "state")
         kinds = np.unique(groups)
         width = 0.8 / len(kinds)
         states = np.arange(values.shape[1])

@@ -1,10 +1,24 @@
-"""What the displays share: colours, axes to draw on, and ends of histograms."""
+"""What the displays share: axes to draw on, names, and ends of histograms."""
 
 import numpy as np
 
-# The colours of Okabe and Ito, without the yellow that white paper swallows: told apart
-# with any colour vision.
-COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+
+def pyplot():
+    """Return `matplotlib.pyplot`, or raise an error that says how to install it.
+
+    Returns
+    -------
+    pyplot : module
+        The module.
+    """
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise ImportError(
+            'Pictures need matplotlib: pip install "skawhmm[plot]".'
+        ) from error
+    return plt
+
 
 # Bars between values that differ by a smaller share would have no width.
 NEARLY_EQUAL = 1e-6
@@ -26,10 +40,8 @@ def drawing_axes(ax):
     figure : matplotlib.figure.Figure
         Their figure.
     """
-    import matplotlib.pyplot as plt
-
     if ax is None:
-        _, ax = plt.subplots()
+        _, ax = pyplot().subplots()
     return ax, ax.figure
 
 
@@ -54,3 +66,34 @@ def bar_range(values):
         return low, high
     room = NEARLY_EQUAL * size or 0.5
     return low - room, high + room
+
+
+def item_names(name, names, n_items, item):
+    """Return names as a list of text, one per item; by default their numbers.
+
+    Parameters
+    ----------
+    name : str
+        The argument as the caller knows it.
+
+    names : sequence of str or None
+        What was given.
+
+    n_items : int
+        Number of items.
+
+    item : str
+        What is named, such as "state".
+
+    Returns
+    -------
+    names : list of str
+        One name per item.
+    """
+    if names is None:
+        return [str(k) for k in range(n_items)]
+    if len(names) != n_items:
+        raise ValueError(
+            f"{name} must name the {n_items} {item}s, got {len(names)} names."
+        )
+    return [str(entry) for entry in names]

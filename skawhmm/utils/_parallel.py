@@ -36,6 +36,28 @@ class Shared:
         return int(self.n_bytes)
 
 
+def progress_bar(total, label, verbose):
+    """Return a progress bar, to be used in a `with` block.
+
+    Parameters
+    ----------
+    total : int
+        What the bar counts up to, by its method `update`.
+
+    label : str
+        Its name.
+
+    verbose : int
+        Whether it is shown at all.
+
+    Returns
+    -------
+    bar : tqdm.tqdm
+        The bar.
+    """
+    return tqdm(total=total, desc=label, disable=not verbose)
+
+
 def completed(
     function, shared, tasks, *, n_jobs, verbose=0, label="tasks", amounts=None
 ):
@@ -72,7 +94,7 @@ def completed(
     """
     n_done, retries = 0, MAX_RETRIES
     amounts = [1] * len(tasks) if amounts is None else amounts
-    with tqdm(total=sum(amounts), desc=label, disable=not verbose) as bar:
+    with progress_bar(sum(amounts), label, verbose) as bar:
         while n_done < len(tasks):
             results = _results(function, shared, tasks[n_done:], n_jobs)
             try:

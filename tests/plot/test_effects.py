@@ -3,7 +3,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from skawhmm import EffectsDisplay, HMMBatch, TransitionGraphDisplay, state_effects
-from skawhmm.plot._style import COLORS
+from skawhmm.utils._colors import COLORS
 
 to_hex = pytest.importorskip("matplotlib.colors").to_hex
 

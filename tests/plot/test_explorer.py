@@ -8,6 +8,9 @@ import threading
 from base64 import b64decode
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from types import SimpleNamespace
+from urllib.parse import unquote, urlsplit
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -78,7 +81,7 @@ class Browser:
         self.call("Emulation.setDeviceMetricsOverride", mobile=width < 500, **size)
         feature = {"name": "prefers-color-scheme", "value": scheme}
         self.call("Emulation.setEmulatedMedia", features=[feature])
-        self.call("Page.navigate", url=path if "://" in str(path) else path.as_uri())
+        self.call("Page.navigate", url=path if isinstance(path, str) else path.as_uri())
         while not any(e.get("method") == "Page.loadEventFired" for e in self.events):
             self.events.append(self.message())
         self.frame()
@@ -95,23 +98,42 @@ class Browser:
         twice = "requestAnimationFrame(() => requestAnimationFrame(() => done()))"
         self.run(f"new Promise((done) => {twice})")
 
-    def mouse(self, *kinds, x, y):
+    def mouse(self, *kinds, x, y, shift=False):
         for kind in kinds:
             button = {"button": "none" if kind == "mouseMoved" else "left"}
-            place = {"x": x, "y": y, "clickCount": 1}
+            place = {"x": x, "y": y, "clickCount": 1, "modifiers": 8 * shift}
             self.call("Input.dispatchMouseEvent", type=kind, **place, **button)
         self.frame()
 
-    def click(self, x, y):
-        self.mouse("mouseMoved", "mousePressed", "mouseReleased", x=x, y=y)
+    def click(self, x, y, shift=False):
+        kinds = ("mouseMoved", "mousePressed", "mouseReleased")
+        self.mouse(*kinds, x=x, y=y, shift=shift)
 
-    def press(self, key):
+    def press(self, key, shift=False):
         for kind in ("keyDown", "keyUp"):
-            self.call("Input.dispatchKeyEvent", type=kind, key=key)
+            order = {"type": kind, "key": key, "modifiers": 8 * shift}
+            self.call("Input.dispatchKeyEvent", **order)
         self.frame()
 
     def text(self, selector):
         return self.run(f"document.querySelector('{selector}').textContent")
+
+    def label(self, name):
+        return self.run(f"document.getElementById('{name}').getAttribute('aria-label')")
+
+    def downloaded(self, button, path):
+        """Click a button, and return what it saves."""
+        order = {"behavior": "allow", "downloadPath": str(path.parent)}
+        self.call("Browser.setDownloadBehavior", eventsEnabled=True, **order)
+        self.events.clear()
+        self.run(f"document.getElementById('{button}').click()")
+        while not any(
+            event.get("method") == "Browser.downloadProgress"
+            and event["params"]["state"] == "completed"
+            for event in self.events
+        ):
+            self.events.append(self.message())
+        return path.read_bytes()
 
     def picture(self, path):
         path.write_bytes(b64decode(self.call("Page.captureScreenshot")["data"]))
@@ -200,13 +222,26 @@ def display():
     )
     models = HMMTransformer(keep_sequences=True, random_state=0).fit_transform(X)
     labels = np.array(["wing", "</script><script>alert(1)</script>", "<!--"])[y]
-    return HMMMapDisplay.from_models(models, labels, method="mds")
+    weight = np.where(np.arange(60) == 7, np.nan, np.linspace(-5, 5, 60))
+    info = {"weight": weight, "<b>who</b>": np.array(["ann", "<i>bob"])[y % 2]}
+    models = HMMBatch(
+        models.transmats,
+        models.means,
+        models.covars,
+        weights=models.weights,
+        startprobs=models.startprobs,
+        info=info,
+        sequences=models.sequences,
+    )
+    return HMMMapDisplay.from_models(models, labels, method="mds", alpha=0.25)
 
 
 @pytest.fixture(scope="module")
 def page(display, tmp_path_factory):
     path = tmp_path_factory.mktemp("pages") / "map.html"
-    return display.to_html(path, n_neighbors=4, title="Kinds & <kinds>")
+    names = ["speed & <b>", "height"]
+    title = "Kinds & <kinds>"
+    return display.to_html(path, n_neighbors=4, channel_names=names, title=title)
 
 
 def test_page_holds_neighbours_and_registrations(display, page):
@@ -453,3 +488,315 @@ def test_three_thousand_points_stay_fluid(browser, tmp_path, rng, capsys):
         browser.mouse("mouseMoved", x=x, y=y)
         assert browser.run("explorer.state.hover") == i
     assert not browser.complaints()
+
+
+def far_pair(display):
+    """Two models that are no neighbours, with their states in different orders."""
+    for other in np.argsort(display.distances[3])[20:].tolist():
+        plan = register_states(display.models[3], display.models[other])
+        a, b = np.unravel_index(plan.argmax(), plan.shape)
+        if abs(plan[a, b] - plan[b, a]) > 0.1:
+            return 3, other
+    raise AssertionError
+
+
+def test_page_says_which_distance(browser, page):
+    browser.open(page)
+    assert (
+        browser.text("#facts") == "60 sequences · 3 labels · distance: MAW · alpha 0.25"
+    )
+    title = browser.run("document.getElementById('facts').title")
+    assert title == "MAW(alpha=0.25)"
+
+
+def test_points_are_coloured_by_any_column(browser, page, display):
+    browser.open(page)
+    names = "[...document.querySelectorAll('#by option')].map((o) => o.textContent)"
+    assert browser.run(names) == ["label", "weight", "<b>who</b>"]
+
+    def pixels(*models):
+        return browser.run(
+            f"""(() => {{ const map = document.getElementById('map');
+            const at = map.getBoundingClientRect(), copy = map.cloneNode();
+            const pen = copy.getContext('2d', {{ willReadFrequently: true }});
+            pen.drawImage(map, 0, 0);
+            const data = pen.getImageData(0, 0, map.width, map.height).data;
+            return {list(models)}.map((i) => {{ const [x, y] = explorer.place(i);
+            const start = 4 * (Math.round(y - at.top) * map.width +
+            Math.round(x - at.left)); return [...data.slice(start, start + 3)];
+            }}); }})()"""
+        )
+
+    choose = """(index) => { const by = document.getElementById('by'); by.value = index;
+        by.dispatchEvent(new Event('change')); }"""
+    browser.run(f"({choose})(1)")
+    browser.frame()
+    # From dark blue to yellow, and grey if there is none.
+    low, high, missing = pixels(0, 59, 7)
+    assert low[2] > low[0] + 20
+    assert high[0] > high[2] + 80
+    assert min(missing) > 200
+    assert "-5" in browser.text("#legend")
+    browser.run("explorer.select(59)")
+    assert browser.text("#more").startswith("weight: 5 · ")
+    browser.run(f"({choose})(2)")
+    browser.frame()
+    chips = "[...document.querySelectorAll('#legend button')].map((b) => b.textContent)"
+    assert browser.run(chips) == ["<i>bob", "ann"]
+    assert browser.text("#more").startswith("<b>who</b>: ")
+    browser.run("explorer.select(-1)")
+    browser.frame()
+    same = [i for i in range(60) if display.models.info["<b>who</b>"][i] == "ann"]
+    one, two = pixels(*same[:2])
+    assert one == two
+    assert browser.run("document.querySelectorAll('#legend i').length") == 0
+    assert not browser.complaints()
+
+
+def test_panel_shows_channels_and_transitions(browser, page, display):
+    browser.open(page)
+    browser.run("explorer.select(5)")
+    assert browser.label("sequences").endswith(": speed & <b>, height")
+    said = browser.label("graphs")
+    transmat = display.models.transmats[5]
+    a, b = np.unravel_index(np.argmax(transmat - 9 * np.eye(3)), (3, 3))
+    found = float(said.split("#5: ")[1].split(f"{a} to {b}: ")[1].split(";")[0])
+    assert_allclose(found, transmat[a, b], rtol=0.01)
+    steps = float(said.split("#5: ")[1].split("state 1: ")[1].split(" steps")[0])
+    assert_allclose(steps, 1 / (1 - transmat[1, 1]), rtol=0.01)
+    assert not browser.complaints()
+
+
+def test_any_two_points_are_compared(browser, page, display):
+    one, two = far_pair(display)
+    plan = register_states(display.models[one], display.models[two], "maw")
+    a, b = np.unravel_index(plan.argmax(), plan.shape)
+    expected = f"state {a} with state {b}: {100 * plan.max():.0f} %"
+
+    def check(first, second, text):
+        assert browser.run("explorer.state.selected") == first
+        assert browser.run("document.getElementById('map').dataset.compared") == str(
+            second
+        )
+        assert text in browser.label("ribbons")
+        shown = float(browser.text("#pair").split("distance ")[1])
+        assert_allclose(shown, display.distances[first, second], rtol=0.01)
+
+    browser.open(page)
+    browser.run(f"explorer.select({one})")
+    browser.click(*browser.run(f"explorer.place({two})"), shift=True)
+    check(one, two, expected)
+    # Without a Shift key, a button says that the next point is the other one.
+    browser.run(f"explorer.select({two}); document.getElementById('pick').click()")
+    browser.click(*browser.run(f"explorer.place({one})"))
+    check(two, one, f"state {b} with state {a}: {100 * plan.max():.0f} %")
+    browser.run("document.getElementById('map').focus()")
+    browser.press("ArrowRight", shift=True)
+    other = browser.run("explorer.state.other")
+    assert other not in {one, two}
+    assert browser.run("explorer.state.selected") == two
+    assert browser.text("#tip").startswith(f"{display.y[other]} #{other}")
+    browser.press("Enter")
+    assert browser.run("explorer.state.selected") == other
+    assert not browser.complaints()
+
+
+def test_large_pages_compare_neighbours_only(browser, display, tmp_path, monkeypatch):
+    monkeypatch.setattr("skawhmm.plot._explorer.MAX_PAIR_BYTES", 1000)
+    page = display.to_html(tmp_path / "map.html", n_neighbors=4)
+    assert page_data(page)["pairs"] is None
+    one, two = far_pair(display)
+    browser.open(page)
+    browser.run(f"explorer.select({one}); explorer.compareWith({two})")
+    assert "is not in this file" in browser.text("#pair")
+    assert browser.run("document.getElementById('ribbons').hidden")
+    assert f"#{two}" in browser.label("graphs")
+    browser.run("explorer.compare(2)")
+    assert not browser.run("document.getElementById('ribbons').hidden")
+    assert not browser.complaints()
+
+
+def test_several_labels_are_shown_at_once(browser, page, display):
+    browser.open(page)
+    names = ["<!--", "</script><script>alert(1)</script>", "wing"]
+    press = "document.querySelectorAll('#legend button')[{}].click()"
+    browser.run(press.format(0) + ";" + press.format(2))
+    pressed = """[...document.querySelectorAll('#legend button')]
+        .map((b) => b.getAttribute('aria-pressed'))"""
+    assert browser.run(pressed) == ["true", "false", "true"]
+    for i in (np.flatnonzero(display.y == name)[0] for name in names):
+        x, y = browser.run(f"explorer.place({i})")
+        browser.mouse("mouseMoved", x=x, y=y)
+        hovered = browser.run("explorer.state.hover")
+        assert hovered < 0 or display.y[hovered] != names[1]
+        assert display.y[i] == names[1] or display.y[hovered] == display.y[i]
+    browser.run(press.format(0) + ";" + press.format(2))
+    assert browser.run("explorer.state.only.size") == 0
+    assert not browser.complaints()
+
+
+def test_filter_does_not_hide_what_is_searched_for(browser, page, display):
+    browser.open(page)
+    browser.run("document.querySelectorAll('#legend button')[0].click()")
+    wanted = int(np.flatnonzero(display.y == "wing")[4])
+    browser.run(
+        f"""(() => {{ const find = document.getElementById('find');
+        find.value = '#{wanted}'; find.dispatchEvent(new Event('input')); }})()"""
+    )
+    assert browser.run("explorer.state.selected") == wanted
+    assert browser.run("[...explorer.state.only].sort()") == [0, 2]
+    pressed = "document.querySelectorAll('#legend button')[2].ariaPressed"
+    assert browser.run(pressed) == "true"
+
+
+def test_tip_follows_the_keys(browser, page, display):
+    browser.open(page)
+    browser.run("document.getElementById('map').focus()")
+    tip = """(() => { const tip = document.getElementById('tip'), at =
+        tip.getBoundingClientRect(); return [tip.style.visibility, tip.textContent,
+        at.left, at.bottom]; })()"""
+    for key in ("ArrowUp", "ArrowLeft", "ArrowRight"):
+        browser.press(key)
+        i = browser.run("explorer.state.selected")
+        x, y = browser.run(f"explorer.place({i})")
+        visibility, text, left, bottom = browser.run(tip)
+        assert (visibility, text) == ("visible", f"{display.y[i]} #{i}")
+        assert abs(left - x) < 400
+        assert abs(bottom - y) < 60
+    browser.press("2")
+    other = browser.run("explorer.state.other")
+    assert browser.run(tip)[1] == f"{display.y[other]} #{other}"
+    browser.press("Escape")
+    assert browser.run(tip)[0] == "hidden"
+
+
+def test_map_is_saved_as_svg_and_png(browser, page, display, tmp_path):
+    browser.open(page)
+    browser.run("explorer.select(8)")
+    text = browser.downloaded("svg", tmp_path / "map.svg").decode()
+    root = ElementTree.fromstring(text)
+    names = [tag.text for tag in root.iter() if tag.tag.endswith("text")]
+    assert names[:2] == ["Kinds & <kinds>", browser.text("#facts")]
+    assert set(names[2:]) == {*display.y}
+    assert not [tag for tag in root.iter() if tag.tag.endswith("script")]
+    filled = [tag for tag in root.iter() if tag.get("fill", "").startswith("#")]
+    dots = [tag for tag in filled if tag.tag.endswith("path")]
+    # All points, the selected one and its neighbours once more, and the labels.
+    assert len(dots) == 60 + 1 + 4 + 3
+    png = browser.downloaded("png", tmp_path / "map.png")
+    assert png[:8] == b"\x89PNG\r\n\x1a\n"
+    width = int.from_bytes(png[16:20], "big")
+    assert width == 2 * round(float(root.get("width")))
+    assert not browser.complaints()
+
+
+def test_address_holds_what_is_seen(browser, page, display):
+    one, two = far_pair(display)
+    browser.open(page)
+    browser.run("explorer.colour(2); document.querySelector('#legend button').click()")
+    browser.run(f"explorer.zoom(3, 200, 300); explorer.select({one})")
+    browser.run(f"explorer.compareWith({two})")
+    browser.frame()
+    seen = """[explorer.state.selected, explorer.state.other, [...explorer.state.only],
+        document.getElementById('by').value, ...explorer.place(0).map(Math.round)]"""
+    address, before = browser.run("location.href"), browser.run(seen)
+    assert f"point={one}&with={two}" in address
+    browser.open("about:blank")
+    browser.open(address)
+    after = browser.run(seen)
+    assert after[:4] == before[:4]
+    assert_allclose(after[4:], before[4:], atol=2)
+    browser.press("0")
+    browser.run("explorer.select(-1); explorer.colour(0); explorer.fit()")
+    browser.frame()
+    assert browser.run("location.href") == page.as_uri()
+    assert not browser.complaints()
+
+
+@pytest.mark.parametrize(
+    "hash",
+    [
+        "point=99&with=-1&by=none&only=7.x.99&view=0 a b",
+        "point=<script>alert(1)</script>&with=3",
+        "%%%&view=1e9 NaN 0",
+        "point=5&with=5",
+    ],
+)
+def test_strange_addresses_do_no_harm(browser, page, hash):  # noqa: A002
+    browser.open("about:blank")
+    browser.open(f"{page.as_uri()}#{hash}")
+    assert browser.run("document.getElementById('map').dataset.drawn") == "60"
+    assert browser.run("explorer.state.only.size") == 0
+    browser.run("explorer.select(2)")
+    assert not browser.complaints()
+
+
+def test_explore_opens_a_browser(display, monkeypatch):
+    opened = []
+    monkeypatch.setattr("webbrowser.open", opened.append)
+    page = display.explore(title="<b>")
+    (address,) = opened
+    path = Path(unquote(urlsplit(address).path))
+    assert path.read_text(encoding="utf-8") == page.html
+    shutil.rmtree(path.parent)
+    assert repr(page) == "ExplorerPage(title='<b>')"
+    display.explore(open_browser=False)
+    assert len(opened) == 1
+
+
+def test_explore_shows_a_frame_in_a_notebook(browser, display, monkeypatch, tmp_path):
+    monkeypatch.setattr("webbrowser.open", pytest.fail)
+    shell = SimpleNamespace(kernel=object())
+    notebook = SimpleNamespace(get_ipython=lambda: shell)
+    monkeypatch.setitem(sys.modules, "IPython", notebook)
+    page = display.explore(title='Kinds "<kinds>"')
+    cell = tmp_path / "cell.html"
+    cell.write_text(f"<!DOCTYPE html>{page._repr_html_()}", encoding="utf-8")
+    browser.open(cell, height=900)
+    inside = "document.querySelector('iframe').contentWindow"
+    browser.run(f"{inside}.explorer.select(4)")
+    browser.frame()
+    title = browser.run(f"{inside}.document.getElementById('title').textContent")
+    assert title == 'Kinds "<kinds>"'
+    assert browser.run(f"{inside}.document.getElementById('link').hidden")
+    assert browser.run(f"{inside}.document.getElementById('map').dataset.drawn") == "60"
+    assert not browser.complaints()
+
+
+def test_terminal_of_ipython_is_no_notebook(display, monkeypatch):
+    opened = []
+    monkeypatch.setattr("skawhmm.plot._explorer_frame.webbrowser.open", opened.append)
+    terminal = SimpleNamespace(get_ipython=SimpleNamespace)
+    monkeypatch.setitem(sys.modules, "IPython", terminal)
+    display.explore()
+    shutil.rmtree(Path(unquote(urlsplit(opened[0]).path)).parent)
+
+
+def test_page_is_written_completely_or_not_at_all(display, tmp_path, monkeypatch):
+    path = tmp_path / "map.html"
+    path.write_text("the old page")
+
+    def refused(*_):
+        raise OSError("disk full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("os.replace", refused)
+        with pytest.raises(OSError, match="disk full"):
+            display.to_html(path)
+    assert path.read_text() == "the old page"
+    assert [*tmp_path.iterdir()] == [path]
+    display.to_html(path)
+    assert [*tmp_path.iterdir()] == [path]
+
+
+def test_channel_names_must_match(display, tmp_path):
+    with pytest.raises(ValueError, match="channel_names must name the 2 channels"):
+        display.to_html(tmp_path / "map.html", channel_names=["a"])
+    plain = HMMMapDisplay(display.positions, distances=display.distances)
+    with pytest.raises(ValueError, match="channel_names must be None"):
+        plain.to_html(tmp_path / "map.html", channel_names=["a"])
+    with pytest.raises(ValueError, match="explore needs the distances"):
+        HMMMapDisplay(display.positions).explore()
+    wrong = HMMMapDisplay(display.positions, [1, 2], distances=display.distances)
+    with pytest.raises(ValueError, match="y must hold one label per model"):
+        wrong.to_html(tmp_path / "map.html")

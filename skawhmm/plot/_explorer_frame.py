@@ -1,0 +1,68 @@
+"""The explorer in a browser, or in a frame of a notebook."""
+
+import html
+import sys
+import tempfile
+import webbrowser
+from pathlib import Path
+
+
+class ExplorerPage:
+    """A page to explore, which notebooks show in a frame.
+
+    Parameters
+    ----------
+    text : str
+        The page.
+
+    title : str
+        Its heading.
+
+    Attributes
+    ----------
+    html : str
+        The page.
+
+    title : str
+        Its heading.
+    """
+
+    def __init__(self, text: str, title: str) -> None:
+        self.html = text
+        self.title = title
+
+    def open(self) -> Path:
+        """Open the page in a browser.
+
+        Returns
+        -------
+        path : pathlib.Path
+            The temporary file that holds it.
+        """
+        path = Path(tempfile.mkdtemp(prefix="skawhmm-")) / "map.html"
+        path.write_text(self.html, encoding="utf-8")
+        webbrowser.open(path.as_uri())
+        return path
+
+    def __repr__(self) -> str:
+        return f"ExplorerPage(title={self.title!r})"
+
+    def _repr_html_(self) -> str:
+        style = "width: 100%; height: 46rem; border: 1px solid #8886"
+        text = html.escape(self.html)
+        title = html.escape(self.title)
+        return f'<iframe srcdoc="{text}" title="{title}" style="{style}"></iframe>'
+
+
+def in_notebook():
+    """Return whether the code runs in a notebook, which shows pages itself.
+
+    Returns
+    -------
+    answer : bool
+        True if a kernel of IPython runs it.
+    """
+    # A notebook has imported IPython before our code runs.
+    package = sys.modules.get("IPython")
+    shell = None if package is None else package.get_ipython()
+    return hasattr(shell, "kernel")

@@ -1,0 +1,148 @@
+"""States as circles, and transitions as arrows between them."""
+
+import numpy as np
+
+# Radius of the circle on which states stand, and of the largest state.
+CIRCLE, LARGEST_STATE = 1.0, 0.24
+SMALLEST_STATE = 0.11
+
+
+def circle_places(n_states):
+    """Return places on a circle, the first on top, clockwise.
+
+    Parameters
+    ----------
+    n_states : int
+        Number of places.
+
+    Returns
+    -------
+    places : ndarray of shape (n_states, 2)
+        The places.
+    """
+    turns = np.pi / 2 - 2 * np.pi * np.arange(n_states) / n_states
+    return CIRCLE * np.stack([np.cos(turns), np.sin(turns)], axis=1)
+
+
+def state_radii(occupancy, smallest=SMALLEST_STATE, largest=LARGEST_STATE):
+    """Return the radii of states, whose areas go with occupancy.
+
+    Parameters
+    ----------
+    occupancy : array-like of shape (n_states,)
+        Shares of time.
+
+    smallest, largest : float
+        Limits of the radii.
+
+    Returns
+    -------
+    radii : ndarray of shape (n_states,)
+        The radii; rare states still have room for their name.
+    """
+    shares = np.sqrt(np.asarray(occupancy, dtype=float))
+    return np.maximum(largest * shares / shares.max(), smallest)
+
+
+def outward_directions(places):
+    """Return directions of length 1 from the middle of all states to each.
+
+    Parameters
+    ----------
+    places : ndarray of shape (n_states, 2)
+        Where states stand.
+
+    Returns
+    -------
+    directions : ndarray of shape (n_states, 2)
+        The directions; upward for a state in the middle.
+    """
+    gaps = places - places.mean(axis=0)
+    sizes = np.linalg.norm(gaps, axis=1, keepdims=True)
+    # A single state is in the middle, up to rounding.
+    is_apart = sizes > 1e-9
+    return np.where(is_apart, gaps / np.where(is_apart, sizes, 1), [0.0, 1.0])
+
+
+def draw_arrow(ax, places, radii, i, k, style):
+    """Draw the transition from one state to another.
+
+    Parameters
+    ----------
+    ax : matplotlib.axes.Axes
+        Where to draw.
+
+    places : ndarray of shape (n_states, 2)
+        Where states stand.
+
+    radii : ndarray of shape (n_states,)
+        Their radii.
+
+    i, k : int
+        The state that is left, and the next.
+
+    style : dict
+        `color`, `linewidth` and `zorder`.
+
+    Returns
+    -------
+    arrow : matplotlib.patches.FancyArrowPatch
+        The arrow.
+    """
+    from matplotlib.patches import FancyArrowPatch
+
+    gap = places[k] - places[i]
+    along = gap / np.linalg.norm(gap)
+    # The two directions of a pair bend apart.
+    aside = 0.07 * np.array([along[1], -along[0]])
+    arrow = FancyArrowPatch(
+        places[i] + radii[i] * along + aside,
+        places[k] - radii[k] * along + aside,
+        arrowstyle="-|>",
+        connectionstyle="arc3,rad=0.15",
+        mutation_scale=8 + 2.5 * style["linewidth"],
+        shrinkA=1,
+        shrinkB=1,
+        **style,
+    )
+    return ax.add_patch(arrow)
+
+
+def draw_ring(ax, places, radii, i, style):
+    """Draw the ring of staying in a state; the arguments are those of `draw_arrow`.
+
+    Parameters
+    ----------
+    ax, places, radii, i, style : object
+        As for `draw_arrow`.
+
+    Returns
+    -------
+    ring : matplotlib.patches.Circle
+        The ring.
+    """
+    from matplotlib.patches import Circle
+
+    radius = 0.7 * radii[i]
+    outward = outward_directions(places)[i]
+    center = places[i] + (radii[i] + 0.35 * radius) * outward
+    return ax.add_patch(Circle(center, radius, fill=False, **style))
+
+
+def frame_graph(ax, places, margin):
+    """Set the limits of axes that hold a graph, and hide their frame.
+
+    Parameters
+    ----------
+    ax : matplotlib.axes.Axes
+        The axes.
+
+    places : ndarray of shape (n_states, 2)
+        Where states stand.
+
+    margin : float
+        Room around them.
+    """
+    low, high = places.min(axis=0) - margin, places.max(axis=0) + margin
+    ax.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), aspect="equal")
+    ax.set_axis_off()
