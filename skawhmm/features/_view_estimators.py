@@ -10,7 +10,6 @@ from scipy.special import log_softmax, softmax
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import (
     check_array,
-    check_consistent_length,
     check_random_state,
     column_or_1d,
 )
@@ -20,6 +19,7 @@ from skawhmm._base import check_classes, check_frames_or_symbols, check_targets
 from skawhmm.features._default_views import make_views
 from skawhmm.features._fold_ridge import explained_variance, weighted_accuracy
 from skawhmm.features._view_base import ALPHAS, GAMMAS, ViewRidge
+from skawhmm.utils._checks import check_one_each
 
 # Bounds of the logarithm of the factor that turns decisions into log odds.
 SHARPNESS = (np.log(1e-3), np.log(1e3))
@@ -203,7 +203,7 @@ class HMMViewClassifier(ClassifierMixin, ViewRidge):
         self._check_parameters()
         labels = check_classes(y, type(self).__name__)
         sequences = check_frames_or_symbols(self, X, y, reset=True)
-        check_consistent_length(sequences, labels)
+        check_one_each(sequences, labels)
         self.classes_, codes = np.unique(labels, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(
@@ -414,7 +414,7 @@ class HMMViewRegressor(RegressorMixin, ViewRidge):
             input_name="y",
         )
         sequences = check_frames_or_symbols(self, X, y, reset=True)
-        check_consistent_length(sequences, numbers)
+        check_one_each(sequences, numbers)
         if numbers.ndim == 2 and numbers.shape[1] == 1:
             numbers = column_or_1d(numbers, warn=True)
         self._is_single = numbers.ndim == 1

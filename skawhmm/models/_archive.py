@@ -83,10 +83,12 @@ def load_arrays(path, kind, version):
             with np.load(file, allow_pickle=False) as archive:
                 arrays = {name: archive[name] for name in archive.files}
         except READ_ERRORS as error:
+            # NumPy advises to unpickle what it does not know, which may run code.
+            reason = "" if "pickle" in str(error) else f" ({error})"
             raise ValueError(
                 f"{os.fspath(path)!r} must be a complete {kind} file, but cannot be "
-                f"read as one ({error}): it was cut short, damaged or is something "
-                "else."
+                f"read as one{reason}: it was cut short, damaged or is something else. "
+                "HMMBatch.save writes such files."
             ) from error
     try:
         header = json.loads(str(arrays.pop(HEADER)))
@@ -94,7 +96,7 @@ def load_arrays(path, kind, version):
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(
             f"{os.fspath(path)!r} must be a {kind} file, got an archive without its "
-            f"header."
+            "header. HMMBatch.save writes such files."
         ) from error
     if found[0] != kind:
         raise ValueError(f"{os.fspath(path)!r} must hold a {kind}, got a {found[0]}.")
