@@ -6,12 +6,12 @@ import warnings
 from pathlib import Path
 
 from docutils import nodes
-from latex2mathml.converter import convert
 
 import skawhmm
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
+from formulas import mathml  # noqa: E402
 from inventories import written_inventories  # noqa: E402
 from pictures import draw_all, show_picture  # noqa: E402
 
@@ -125,26 +125,15 @@ def quote_attributes(_app, _what, _name, _obj, _options, lines):
     lines[:] = [line.replace(f"({name},)", f"(`{name}`,)") for line in lines]
 
 
-def formula(text, display):
-    """Return a formula as MathML, or raise if a part of it is not understood."""
-    # Sizes are chosen by the browser.
-    text = re.sub(r"\\[bB]igg?[lrm]?(?![a-zA-Z])\s*", "", text)
-    text = text.replace(r"\textstyle", "").replace(r"\displaystyle", "")
-    written = convert(text, display=display)
-    if "\\" in written:
-        raise ValueError(f"The formula {text!r} cannot be written as MathML.")
-    return written
-
-
 def write_inline(translator, node):
     """Write a formula in a line."""
-    translator.body.append(formula(node.astext(), "inline"))
+    translator.body.append(mathml(node.astext(), "inline"))
     raise nodes.SkipNode
 
 
 def write_block(translator, node):
     """Write a formula of its own."""
-    written = formula(node.astext(), "block")
+    written = mathml(node.astext(), "block")
     translator.body.append(f'<div class="formula">{written}</div>')
     raise nodes.SkipNode
 

@@ -26,7 +26,7 @@ SHARPNESS = (np.log(1e-3), np.log(1e3))
 
 
 class HMMViewClassifier(ClassifierMixin, ViewRidge):
-    r"""Classify sequences by one ridge over several views of them.
+    r"""Classify sequences by a ridge regression on several views of them.
 
     A view turns a sequence into a vector: its statistics under reference hidden Markov
     models of some channels, say, or frequencies of pairs of symbols. All views feed one
@@ -181,7 +181,7 @@ class HMMViewClassifier(ClassifierMixin, ViewRidge):
     def fit(
         self, X: Any, y: ArrayLike, groups: ArrayLike | None = None
     ) -> "HMMViewClassifier":
-        """Learn views, weights and ridge.
+        """Fit the views, their weights and the ridge regression.
 
         Parameters
         ----------
@@ -221,7 +221,7 @@ class HMMViewClassifier(ClassifierMixin, ViewRidge):
         return self
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Return how much speaks for each class.
+        """Return the decision values: the larger, the more likely the class.
 
         Parameters
         ----------
@@ -271,7 +271,7 @@ class HMMViewClassifier(ClassifierMixin, ViewRidge):
 
 
 class HMMViewRegressor(RegressorMixin, ViewRidge):
-    """Predict a number for each sequence by one ridge over several views of it.
+    """Predict a number per sequence by a ridge regression on several views of it.
 
     It is :class:`HMMViewClassifier` for numbers, such as an age or a severity. The
     inner score of a view is the share of the variance that it explains in folds that
@@ -387,7 +387,7 @@ class HMMViewRegressor(RegressorMixin, ViewRidge):
     def fit(
         self, X: Any, y: ArrayLike, groups: ArrayLike | None = None
     ) -> "HMMViewRegressor":
-        """Learn views, weights and ridge.
+        """Fit the views, their weights and the ridge regression.
 
         Parameters
         ----------
@@ -426,7 +426,7 @@ class HMMViewRegressor(RegressorMixin, ViewRidge):
         return self
 
     def predict(self, X: Any) -> NDArray[np.float64]:
-        """Return the number of each sequence.
+        """Return the predicted number of each sequence.
 
         Parameters
         ----------

@@ -109,7 +109,7 @@ class StateEffects:
     level: float
 
     def to_frame(self, significance: float = 1.0) -> Any:
-        """Return the differences as a data frame of pandas, the surest first.
+        """Return the differences as a data frame of pandas, smallest p-value first.
 
         Parameters
         ----------

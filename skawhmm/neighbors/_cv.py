@@ -57,7 +57,7 @@ def check_alphas(name, value):
 class KNeighborsHMMClassifierCV(
     KNeighborsMixin, ReferencesMixin, ClassifierMixin, BaseEstimator
 ):
-    r"""Classify by the nearest models, with `alpha` and their number chosen.
+    r"""Classify by the nearest models, and choose `alpha` and their number.
 
     The components of all pairs are computed once. Every `alpha` and every number of
     neighbours is then scored by leaving each training model out of its own vote.
