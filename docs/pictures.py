@@ -44,8 +44,13 @@ def saved(figure, name):
 
 
 def draw_all(*_):
-    """Draw all pictures into the folder of generated pages."""
+    """Draw all pictures into the folder of generated pages, unless they are new."""
     FOLDER.mkdir(parents=True, exist_ok=True)
+    sources = [*Path(skawhmm.__file__).parent.rglob("*.py"), Path(__file__)]
+    sources += [HERE / f"{page}.md" for page in PAGES]
+    drawn = [path.stat().st_mtime for path in FOLDER.glob("*.png")]
+    if drawn and min(drawn) > max(path.stat().st_mtime for path in sources):
+        return
     with (
         tempfile.TemporaryDirectory() as folder,
         warnings.catch_warnings(action="ignore"),
