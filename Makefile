@@ -11,54 +11,59 @@ OLDEST := $(addprefix tests/,test_common.py test_workflow.py sequences \
 # the next import.
 define install
 test -x $(1)/bin/python || $(PYTHON) -m venv $(1)
-$(1)/bin/python -c "import tomllib; print(*tomllib.load(open('pyproject.toml', 'rb'))['build-system']['requires'], 'ninja', sep='\n')" \
+$(1)/bin/python -c "import tomllib; print(*tomllib.load(open('pyproject.toml', 'rb'))['build-system']['requires'], 'ninja', 'pip>=25.1', sep='\n')" \
   | xargs $(1)/bin/python -m pip install --quiet --disable-pip-version-check
 PATH="$(abspath $(1)/bin):$$PATH" $(1)/bin/python -m pip install --quiet --disable-pip-version-check --no-build-isolation $(2)
 endef
 
-# Each stamp names the extras it holds; it is made anew when the dependencies change.
+# A stamp names the extras, or the dependency group, that are installed; it is made anew
+# when the dependencies change.
 $(VENV)/.installed-%: pyproject.toml
 	$(call install,$(VENV),-e ".[$*]")
+	touch $@
+
+$(VENV)/.group-%: pyproject.toml
+	$(call install,$(VENV),-e . --group $*)
 	touch $@
 
 demo: $(VENV)/.installed-plot
 	$(BIN)/python examples/demo.py
 
 # The import compiles what has changed, so that pytest's workers do not do it all at once.
-test: $(VENV)/.installed-test lint
+test: $(VENV)/.group-dev lint
 	$(BIN)/python -c "import skawhmm"
 	$(BIN)/python -m pytest -n auto
 
 # What takes long to break: interruptions, damaged files, workers that die.
-faults: $(VENV)/.installed-test
+faults: $(VENV)/.group-dev
 	$(BIN)/python -c "import skawhmm"
 	$(BIN)/python -m pytest -m faults
 
 # The kernels with every index of an array checked, in a place of their own.
 boundscheck:
-	$(call install,$(VENV)-boundscheck,-C setup-args=-Dboundscheck=true -C build-dir=build/boundscheck -e ".[test]")
+	$(call install,$(VENV)-boundscheck,-C setup-args=-Dboundscheck=true -C build-dir=build/boundscheck -e . --group test)
 	$(VENV)-boundscheck/bin/python -m pytest -n auto
 
 # The estimators with the oldest scikit-learn that is supported, in a place of its own.
 oldest:
-	$(call install,$(VENV)-oldest,-C build-dir=build/oldest -e ".[test]" "scikit-learn==1.6.*")
+	$(call install,$(VENV)-oldest,-C build-dir=build/oldest -e . --group test "scikit-learn==1.6.*")
 	$(VENV)-oldest/bin/python -m pytest -n auto $(OLDEST)
 
-lint: $(VENV)/.installed-test
+lint: $(VENV)/.group-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
-docs: $(VENV)/.installed-docs
+docs: $(VENV)/.group-docs
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
 
 # Links within the pages are checked by the build, and by the tests; these lead outside.
-linkcheck: $(VENV)/.installed-docs
+linkcheck: $(VENV)/.group-docs
 	if $(BIN)/python -c "import urllib.request as r; r.urlopen('https://www.python.org', timeout=20)" 2> /dev/null; then \
 	  $(BIN)/python -m sphinx -D plot_gallery=False -b linkcheck docs docs/_build/linkcheck; \
 	else echo "no network: links that lead outside were not checked"; fi
 
-bench: $(VENV)/.installed-test
+bench: $(VENV)/.group-dev
 	for script in benchmarks/bench_*.py; do $(BIN)/python $$script || exit 1; done
 
 paper: $(VENV)/.installed-plot

@@ -1,15 +1,19 @@
 """Sphinx settings: pydata theme, numpydoc, MyST, and the gallery of examples/."""
 
 import re
+import sys
 import warnings
 from pathlib import Path
 
 from docutils import nodes
-from latex2mathml.converter import convert
 
 import skawhmm
 
 HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE))
+from formulas import mathml  # noqa: E402
+from inventories import written_inventories  # noqa: E402
+from pictures import draw_all, show_picture  # noqa: E402
 
 project = "skawhmm"
 author = "The skawhmm developers"
@@ -20,8 +24,10 @@ version = release
 extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
+    "sphinx.ext.intersphinx",
     "numpydoc",
     "myst_parser",
+    "sphinx_copybutton",
     "sphinx_gallery.gen_gallery",
 ]
 templates_path = ["_templates"]
@@ -33,8 +39,15 @@ suppress_warnings = ["toc.empty_glob"]
 
 myst_enable_extensions = ["dollarmath", "amsmath", "deflist"]
 myst_heading_anchors = 3
-# Formulas are written as MathML, which browsers draw without a network.
+# What is copied from a block is its code: no prompts, no output.
+copybutton_prompt_text = r">>> |\.\.\. "
+copybutton_prompt_is_regexp = True
+copybutton_exclude = ".linenos, .gp, .go"
+# Formulas are written as MathML, which browsers draw by themselves, in a font that is a
+# part of these pages.
 html_math_renderer = "mathml"
+
+intersphinx_mapping = written_inventories(HERE / "_build" / "inventories")
 
 default_role = "code"
 autosummary_generate = True
@@ -83,6 +96,8 @@ html_theme_options = {
 html_sidebars = {
     "tutorial": [],
     "scaling": [],
+    "search_proofs": [],
+    "order": [],
     "accuracy": [],
     "migrating": [],
     "faq": [],
@@ -112,14 +127,14 @@ def quote_attributes(_app, _what, _name, _obj, _options, lines):
 
 def write_inline(translator, node):
     """Write a formula in a line."""
-    translator.body.append(convert(node.astext()))
+    translator.body.append(mathml(node.astext(), "inline"))
     raise nodes.SkipNode
 
 
 def write_block(translator, node):
     """Write a formula of its own."""
-    formula = convert(node.astext(), display="block")
-    translator.body.append(f'<div class="formula">{formula}</div>')
+    written = mathml(node.astext(), "block")
+    translator.body.append(f'<div class="formula">{written}</div>')
     raise nodes.SkipNode
 
 
@@ -128,4 +143,6 @@ def setup(app):
     # Before numpydoc, which makes reST of the lines.
     app.connect("autodoc-process-docstring", quote_attributes, priority=400)
     app.connect("autodoc-skip-member", skip_generated)
+    app.connect("autodoc-process-docstring", show_picture, priority=600)
+    app.connect("builder-inited", draw_all)
     app.add_html_math_renderer("mathml", (write_inline, None), (write_block, None))

@@ -25,10 +25,10 @@ X, y = make_hmm_sequences(60, n_classes=4, separation=2, random_state=0)
 models = HMMTransformer(n_components=3, random_state=0).fit_transform(X)
 
 # %%
-# Short sequences do not show well how probable each state is. MAW and IAW are affected,
-# because moving probability between states has a cost; KL hardly is. These chains visit
-# all states equally often in the long run, so models with equal weights are compared as
-# well.
+# In a short sequence it is partly chance how often each state is visited. This affects
+# MAW and IAW, which pay for moving probability between states, but hardly affects KL.
+# In the long run these chains visit all states equally often, so the models are also
+# compared with equal weights.
 equal = HMMBatch(
     models.transmats,
     models.means,

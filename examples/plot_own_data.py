@@ -2,8 +2,8 @@
 How do I bring my own data?
 ===========================
 
-A table with one row per measurement becomes a list of arrays, one array per recording.
-Here one table holds the recordings of three machines, and each recording gets a model.
+A table with one row per time step becomes a list of arrays, one array per recording.
+Here the table holds one recording from each of three machines. Each gets a model.
 """
 
 import matplotlib.pyplot as plt

@@ -71,7 +71,7 @@ from skawhmm.sequences._mfcc import mfcc
 from skawhmm.sequences._preprocessing import Deltas, Framewise, TimeChannel
 from skawhmm.utils._versions import show_versions
 
-__version__ = "0.1.0.dev0"
+__version__ = "0.1.0"
 
 __all__ = [
     "IAW",

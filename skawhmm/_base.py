@@ -23,7 +23,12 @@ from skawhmm.distances._resolve import (
 )
 from skawhmm.fitting._transformer import HMMTransformer
 from skawhmm.models._checks import check_models
-from skawhmm.sequences._checks import check_channels, check_input, is_models
+from skawhmm.sequences._checks import (
+    check_channels,
+    check_input,
+    is_list_of_sequences,
+    is_models,
+)
 from skawhmm.sequences._symbols import holds_symbols, symbol_sequences
 from skawhmm.utils._checks import (
     LARGEST_DISTANCE,
@@ -186,7 +191,10 @@ class ReferencesMixin(ModelsMixin):
     def _checked(self, X, y=None, *, reset):
         """Return `X` as models, as a list of sequences, or as given distances."""
         if self._precomputed:
-            return check_precomputed(self, X, reset=reset, square=reset)
+            X = check_precomputed(self, X, reset=reset, square=reset)
+            if reset and X.ndim == 2:
+                check_not_similarities(X)
+            return X
         return super()._checked(X, y, reset=reset)
 
     def _learned_models(self, X, y):
@@ -451,6 +459,11 @@ def check_precomputed(estimator, X, *, reset, square=False):
     X : ndarray of the same shape
         The values, none of them NaN.
     """
+    if is_list_of_sequences(X):
+        raise TypeError(
+            'metric="precomputed" needs X to be a matrix of distances, got a list of '
+            "sequences. PairwiseHMMDistance makes distances of them."
+        )
     # Tables keep the names of their columns.
     numbers = real_array("X", X)
     X = validate_data(
@@ -473,6 +486,23 @@ def check_precomputed(estimator, X, *, reset, square=False):
             f"shape {X.shape}."
         )
     return X
+
+
+def check_not_similarities(X):
+    """Raise if every model is farthest from itself, as in a kernel.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_models, n_models)
+        What was given as distances.
+    """
+    own = np.diagonal(X)[:, None]
+    if (own >= X).all() and (own > X).any():
+        raise ValueError(
+            "X must hold distances, got values that are largest on the diagonal, as "
+            "those of a kernel or a similarity are. Estimators with "
+            'kernel="precomputed", such as SVC, take them.'
+        )
 
 
 def mixed_precomputed(X, alpha):

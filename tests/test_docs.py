@@ -110,3 +110,27 @@ def test_links_lead_somewhere(page):
 
 def test_picture_of_the_readme_is_small():
     assert (DOCS / "_static" / "overview.png").stat().st_size < 150_000
+
+
+def test_style_needs_no_network():
+    style = DOCS / "_static" / "skawhmm.css"
+    text = style.read_text(encoding="utf-8")
+    places = re.findall(r"url\(\"?([^\")]+)\"?\)", text)
+    assert places, "the style names no font"
+    assert "http" not in text
+    for place in places:
+        assert (style.parent / place).exists(), f"{place} is not there"
+
+
+def test_formulas_can_be_written(monkeypatch):
+    pytest.importorskip("latex2mathml")
+    monkeypatch.syspath_prepend(DOCS)
+    from formulas import mathml
+
+    block = re.compile(r"\$\$(.+?)\$\$", re.DOTALL)
+    formulas = [f for p in PAGES for f in block.findall(p.read_text(encoding="utf-8"))]
+    assert formulas
+    for formula in formulas:
+        assert mathml(formula, "block").startswith("<math")
+    with pytest.raises(ValueError, match="cannot be written as MathML"):
+        mathml(r"\nosuchthing x", "inline")

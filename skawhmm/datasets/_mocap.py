@@ -18,6 +18,7 @@ from skawhmm.datasets._files import (
     npz_arrays,
     split_frames,
 )
+from skawhmm.utils._checks import check_integer
 
 # The database is recorded at this rate; the files do not say it.
 _SOURCE_FPS = 120
@@ -114,7 +115,7 @@ def load_cmu_mocap(
     """
     if groups not in _GROUPS:
         raise ValueError(f"groups must be 6, 27 or None, got {groups!r}.")
-    if not isinstance(fps, (int, np.integer)) or fps < 1 or _SOURCE_FPS % fps:
+    if _SOURCE_FPS % check_integer("fps", fps, 1):
         raise ValueError(f"fps must be an int that divides 120, got {fps!r}.")
     source = _source(path, fps)
     bunch = _from_npz(source) if source.suffix == ".npz" else _from_files(source)

@@ -4,7 +4,7 @@ from skawhmm.distances._maw import MAW
 
 
 class JAW(MAW):
-    """Jointly aggregated Wasserstein distance: a state that stays, stays.
+    """Jointly aggregated Wasserstein distance: both ends of a step move together.
 
     States are registered as in :class:`MAW`. MAW registers the two ends of a step
     independently: as soon as two models give their states different probabilities, the

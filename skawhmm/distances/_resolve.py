@@ -218,9 +218,14 @@ def check_metric(metric):
     """
     members = ("symmetric", "prepare", "distances")
     if isinstance(metric, type) or not all(hasattr(metric, name) for name in members):
+        hint = ""
+        if isinstance(metric, type):
+            hint = f" Write metric={metric.__name__}(), with brackets."
+        elif callable(metric):
+            hint = " MAW's documentation shows how to make a distance of a function."
         raise TypeError(
             f"metric must be one of {', '.join(map(repr, METRICS))} or an object with "
-            f"symmetric, prepare and distances, got {metric!r}."
+            f"symmetric, prepare and distances, got {metric!r}.{hint}"
         )
     return metric
 
@@ -239,5 +244,5 @@ def check_aggregated(metric, given):
     if not hasattr(metric, "components"):
         raise TypeError(
             f"metric must have a marginal and a transition component, got {given!r}, "
-            "which has no components."
+            "which has no components. 'maw', 'iaw' and 'jaw' have them."
         )

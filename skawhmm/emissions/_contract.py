@@ -571,8 +571,7 @@ class Emission(ABC):
         """Return a model of hmmlearn with the states of model i, without its chain."""
         if self.hmmlearn_class is None:
             raise self._lacking("a counterpart in hmmlearn")
-        from hmmlearn import hmm
-
+        hmm = hmmlearn_models()
         (states,) = (array[i, :size].copy() for array in self.parameters.values())
         model = getattr(hmm, self.hmmlearn_class)(int(size))
         model.n_features = states.shape[1]
@@ -584,6 +583,17 @@ class Emission(ABC):
             f"This needs models whose states have {what}, got states of kind "
             f"{self.name!r}."
         )
+
+
+def hmmlearn_models():
+    """Return the module `hmmlearn.hmm`, or say how to install it."""
+    try:
+        from hmmlearn import hmm
+    except ImportError as error:
+        raise ImportError(
+            "This needs hmmlearn, which is not installed: pip install hmmlearn."
+        ) from error
+    return hmm
 
 
 class PlainEmission(Emission):

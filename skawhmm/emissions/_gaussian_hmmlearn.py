@@ -4,6 +4,8 @@ from copy import copy
 
 import numpy as np
 
+from skawhmm.emissions._contract import hmmlearn_models
+
 
 def gaussian_arrays(models):
     """Return the arguments of `HMMBatch` for fitted hmmlearn models.
@@ -30,12 +32,18 @@ def gaussian_arrays(models):
     return arrays
 
 
+def unfitted_hint(model):
+    """Return what to do if it is only that a model has not been fitted."""
+    is_unfitted = hasattr(model, "fit") and not hasattr(model, "transmat_")
+    return " It is not fitted: call its fit first." if is_unfitted else ""
+
+
 def _parts(n, model):
     means = getattr(model, "means_", getattr(model, "means_posterior_", None))
     if means is None or not hasattr(model, "transmat_"):
         raise TypeError(
             f"models must be fitted Gaussian models of hmmlearn, got "
-            f"{type(model).__name__} at {n}."
+            f"{type(model).__name__} at {n}.{unfitted_hint(model)}"
         )
     if means.ndim == 2:
         if not hasattr(model, "n_features"):
@@ -85,8 +93,6 @@ def gaussian_model(means, covars):
     covars : ndarray of shape (n_components, n_features[, n_features])
         Variances or covariance matrices.
     """
-    from hmmlearn.hmm import GaussianHMM
-
     kind = "diag" if covars.ndim == 2 else "full"
     least = covars.min() if covars.ndim == 2 else np.linalg.eigvalsh(covars).min()
     if least <= 0:
@@ -94,7 +100,7 @@ def gaussian_model(means, covars):
             "covars must be positive definite for hmmlearn, got a model with the least "
             f"eigenvalue {least}."
         )
-    model = GaussianHMM(len(means), covariance_type=kind)
+    model = hmmlearn_models().GaussianHMM(len(means), covariance_type=kind)
     model.n_features = means.shape[1]
     model.means_ = means.copy()
     model.covars_ = covars.copy()

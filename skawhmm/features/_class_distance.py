@@ -6,14 +6,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin, clone
-from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import check_is_fitted
 
 from skawhmm._base import ModelsMixin, check_classes
 from skawhmm.distances._pairwise import pairwise_hmm_distances
 from skawhmm.fitting._transformer import HMMTransformer
 from skawhmm.models._batch import HMMBatch
-from skawhmm.utils._checks import check_distances
+from skawhmm.utils._checks import check_distances, check_one_each
 from skawhmm.utils._interruption import all_or_nothing
 
 
@@ -168,7 +167,7 @@ class HMMClassDistance(ModelsMixin, TransformerMixin, BaseEstimator):
         self._check_parameters()
         y = check_classes(y, type(self).__name__)
         sequences = self._checked_sequences(X, y, reset=True)
-        check_consistent_length(sequences, y)
+        check_one_each(sequences, y)
         self.classes_, codes = np.unique(y, return_inverse=True)
         self.groups_ = check_channel_groups(self.groups, sequences[0].shape[1])
         hmm = HMMTransformer() if self.hmm is None else self.hmm

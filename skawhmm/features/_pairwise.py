@@ -292,7 +292,7 @@ class PairwiseHMMDistance(
 class AlphaMixer(
     EstimatorMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 ):
-    """Make distances of their marginal and transition components.
+    """Mix marginal and transition components into distances.
 
     The components of all pairs are computed once, outside of a grid search over
     `alpha`; scikit-learn's cross-validation then takes rows and columns of them.

@@ -10,7 +10,6 @@ from scipy.special import log_softmax, softmax
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import (
     check_array,
-    check_consistent_length,
     check_random_state,
     column_or_1d,
 )
@@ -20,6 +19,7 @@ from skawhmm._base import check_classes, check_frames_or_symbols, check_targets
 from skawhmm.features._default_views import make_views
 from skawhmm.features._fold_ridge import explained_variance, weighted_accuracy
 from skawhmm.features._view_base import ALPHAS, GAMMAS, ViewRidge
+from skawhmm.utils._checks import check_one_each
 from skawhmm.utils._interruption import all_or_nothing
 from skawhmm.utils._numbers import real_array
 
@@ -28,7 +28,7 @@ SHARPNESS = (np.log(1e-3), np.log(1e3))
 
 
 class HMMViewClassifier(ClassifierMixin, ViewRidge):
-    r"""Classify sequences by one ridge over several views of them.
+    r"""Classify sequences by a ridge regression on several views of them.
 
     A view turns a sequence into a vector: its statistics under reference hidden Markov
     models of some channels, say, or frequencies of pairs of symbols. All views feed one
@@ -184,7 +184,7 @@ class HMMViewClassifier(ClassifierMixin, ViewRidge):
     def fit(
         self, X: Any, y: ArrayLike, groups: ArrayLike | None = None
     ) -> "HMMViewClassifier":
-        """Learn views, weights and ridge.
+        """Fit the views, their weights and the ridge regression.
 
         Parameters
         ----------
@@ -206,7 +206,7 @@ class HMMViewClassifier(ClassifierMixin, ViewRidge):
         self._check_parameters()
         labels = check_classes(y, type(self).__name__)
         sequences = check_frames_or_symbols(self, X, y, reset=True)
-        check_consistent_length(sequences, labels)
+        check_one_each(sequences, labels)
         self.classes_, codes = np.unique(labels, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(
@@ -224,7 +224,7 @@ class HMMViewClassifier(ClassifierMixin, ViewRidge):
         return self
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Return how much speaks for each class.
+        """Return the decision values: the larger, the more likely the class.
 
         Parameters
         ----------
@@ -274,7 +274,7 @@ class HMMViewClassifier(ClassifierMixin, ViewRidge):
 
 
 class HMMViewRegressor(RegressorMixin, ViewRidge):
-    """Predict a number for each sequence by one ridge over several views of it.
+    """Predict a number per sequence by a ridge regression on several views of it.
 
     It is :class:`HMMViewClassifier` for numbers, such as an age or a severity. The
     inner score of a view is the share of the variance that it explains in folds that
@@ -391,7 +391,7 @@ class HMMViewRegressor(RegressorMixin, ViewRidge):
     def fit(
         self, X: Any, y: ArrayLike, groups: ArrayLike | None = None
     ) -> "HMMViewRegressor":
-        """Learn views, weights and ridge.
+        """Fit the views, their weights and the ridge regression.
 
         Parameters
         ----------
@@ -418,7 +418,7 @@ class HMMViewRegressor(RegressorMixin, ViewRidge):
             input_name="y",
         )
         sequences = check_frames_or_symbols(self, X, y, reset=True)
-        check_consistent_length(sequences, numbers)
+        check_one_each(sequences, numbers)
         if numbers.ndim == 2 and numbers.shape[1] == 1:
             numbers = column_or_1d(numbers, warn=True)
         self._is_single = numbers.ndim == 1
@@ -430,7 +430,7 @@ class HMMViewRegressor(RegressorMixin, ViewRidge):
         return self
 
     def predict(self, X: Any) -> NDArray[np.float64]:
-        """Return the number of each sequence.
+        """Return the predicted number of each sequence.
 
         Parameters
         ----------

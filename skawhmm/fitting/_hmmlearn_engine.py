@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 from sklearn.base import clone
 
-from skawhmm.emissions._contract import Model
+from skawhmm.emissions._contract import Model, hmmlearn_models
 from skawhmm.emissions._gaussian_em import lifted
 from skawhmm.emissions._gaussian_hmmlearn import gaussian_arrays
 from skawhmm.fitting._each import gaussian_data
@@ -39,9 +39,7 @@ def resolve_engine(engine, covariance_type):
 
 def hmmlearn_engine(covariance_type, frames, start, options, seed):
     """Run the EM of `hmmlearn.hmm.GaussianHMM` from our start values."""
-    from hmmlearn.hmm import GaussianHMM
-
-    model = GaussianHMM(
+    model = hmmlearn_models().GaussianHMM(
         n_components=len(start.startprob),
         covariance_type=covariance_type,
         n_iter=options.max_iter,

@@ -12,7 +12,7 @@ of them is compared with the largest of all under each permutation, so that the 
 hold for all together (Westfall and Young).
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
@@ -109,7 +109,7 @@ class StateEffects:
     level: float
 
     def to_frame(self, significance: float = 1.0) -> Any:
-        """Return the differences as a data frame of pandas, the surest first.
+        """Return the differences as a data frame of pandas, smallest p-value first.
 
         Parameters
         ----------
@@ -263,7 +263,7 @@ def state_effects(
     occupancy       1                  0.1197   0.1003   0.1391  0.0001
     """
     check_models("models", models)
-    is_list = isinstance(measures, Iterable) and not isinstance(measures, str)
+    is_list = np.iterable(measures) and not isinstance(measures, str)
     names = list(measures) if is_list else [measures]
     for name in names:
         check_choice("measures", name, MEASURES)

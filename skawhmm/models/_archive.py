@@ -66,7 +66,8 @@ def load_arrays(path, kind, version):
     except ValueError as error:
         raise ValueError(
             f"{os.fspath(path)!r} must be a complete {kind} file, but cannot be read "
-            f"as one ({error}): it was cut short, damaged or is something else."
+            f"as one ({error}): it was cut short, damaged or is something else. "
+            "HMMBatch.save writes such files."
         ) from error
     try:
         header = json.loads(str(arrays.pop(HEADER)))
@@ -74,7 +75,7 @@ def load_arrays(path, kind, version):
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(
             f"{os.fspath(path)!r} must be a {kind} file, got an archive without its "
-            f"header."
+            "header. HMMBatch.save writes such files."
         ) from error
     if found[0] != kind:
         raise ValueError(f"{os.fspath(path)!r} must hold a {kind}, got a {found[0]}.")

@@ -44,6 +44,11 @@ from skawhmm.utils._checks import (
 
 FILE_KIND = "skawhmm.HMMBatch"
 FILE_VERSION = 1
+# Names that promise something else than what `save` writes.
+FOREIGN_SUFFIXES = {
+    *(".csv", ".h5", ".hdf5", ".joblib", ".json", ".mat", ".npy", ".parquet"),
+    *(".pickle", ".pkl", ".txt"),
+}
 
 # What a batch is made of; all else follows from it.
 PARTS = ("emission", "transmats", "weights", "startprobs", "_info", "sequences")
@@ -255,7 +260,8 @@ class HMMBatch:
         known = {**self.emission.parameters, **self.emission.extras}
         if name not in known:
             raise AttributeError(
-                f"Models with states of kind {self.emission.name!r} have no {name}."
+                f"Models with states of kind {self.emission.name!r} have no {name}. "
+                f"They have {', '.join(known)}."
             )
         return known[name]
 
@@ -455,6 +461,12 @@ class HMMBatch:
         path : str or path-like
             The file, usually named ``*.npz``; it is replaced if it exists.
         """
+        suffix = os.path.splitext(path)[1].lower()
+        if suffix in FOREIGN_SUFFIXES:
+            raise ValueError(
+                f"path must name an archive of arrays, such as 'models.npz', got "
+                f"{os.fspath(path)!r}, which names another format."
+            )
         if not self.emission.is_stored:
             raise TypeError(
                 "Only models with Gaussian states, symbols or counts can be saved, got "

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from skawhmm.sequences._forms import hint_of_hmmlearn
 from skawhmm.utils._numbers import real_array
 
 
@@ -356,9 +357,11 @@ def check_models(name, models):
         The batch.
     """
     if not hasattr(models, "emission"):
+        first = models[0] if isinstance(models, list | tuple) and models else models
+        hint = hint_of_hmmlearn(first, name)
         raise TypeError(
-            f"{name} must be an HMMBatch, got {type(models).__name__}. "
-            "HMMTransformer makes one from sequences."
+            f"{name} must be an HMMBatch, got {type(models).__name__}."
+            f"{hint or ' HMMTransformer makes one from sequences.'}"
         )
     if len(models) == 0:
         raise ValueError(f"{name} must hold at least one model, got none.")
@@ -421,6 +424,11 @@ def check_same_features(X, Y, names=("X", "Y")):
         The arguments as the caller knows them.
     """
     one, two = names
+    if X.emission.name != Y.emission.name:
+        raise TypeError(
+            f"{one} and {two} must have one kind of states, got {X.emission.name} and "
+            f"{Y.emission.name}."
+        )
     if X.n_features != Y.n_features:
         raise ValueError(
             f"{one} and {two} must have the same number of features, got "

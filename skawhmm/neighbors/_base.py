@@ -6,7 +6,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 from scipy.sparse import csr_matrix, identity
-from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import check_is_fitted
 
 from skawhmm._base import ReferencesMixin, mixed_precomputed
@@ -17,7 +16,7 @@ from skawhmm.neighbors._search import (
     check_prunable,
     has_bounds,
 )
-from skawhmm.utils._checks import check_choice, check_integer
+from skawhmm.utils._checks import check_choice, check_integer, check_one_each
 
 ALGORITHMS = ("auto", "pruned", "brute")
 WEIGHTS = ("uniform", "distance")
@@ -185,7 +184,7 @@ class NeighborsMixin(KNeighborsMixin, ReferencesMixin):
     def _fit_references(self, X, y=None, n_voters=1):
         """Keep the models of `X`; there must be at least `n_voters`."""
         X = self._checked(X, y, reset=True)
-        check_consistent_length(X, y)
+        check_one_each(X, y)
         # scikit-learn compares the two numbers at the first query; here that would be
         # after all models have been fitted. Of its common checks only one fits fewer
         # samples than neighbours: a single one, and it accepts "n_samples = 1" in the

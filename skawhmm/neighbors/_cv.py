@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import check_is_fitted
 
 from skawhmm._base import ReferencesMixin, check_classes, is_mixture
@@ -26,6 +25,7 @@ from skawhmm.utils._checks import (
     check_choice,
     check_counts,
     check_numbers,
+    check_one_each,
     check_real,
 )
 from skawhmm.utils._interruption import all_or_nothing
@@ -58,7 +58,7 @@ def check_alphas(name, value):
 class KNeighborsHMMClassifierCV(
     KNeighborsMixin, ReferencesMixin, ClassifierMixin, BaseEstimator
 ):
-    r"""Classify by the nearest models, with `alpha` and their number chosen.
+    r"""Classify by the nearest models, and choose `alpha` and their number.
 
     The components of all pairs are computed once. Every `alpha` and every number of
     neighbours is then scored by leaving each training model out of its own vote.
@@ -231,7 +231,7 @@ class KNeighborsHMMClassifierCV(
         if self.scoring == "roc_auc" and len(self.classes_) < 2:
             raise ValueError("scoring='roc_auc' needs at least 2 classes in y, got 1.")
         X = self._checked(X, y, reset=True)
-        check_consistent_length(X, y)
+        check_one_each(X, y)
         self.n_neighbors_tried_ = self._usable_numbers(len(X))
         models = self._learned_models(X, y)
         components = self._components(X, models)

@@ -12,14 +12,20 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone, is_classifier
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import StratifiedGroupKFold, check_cv
-from sklearn.utils import check_array, check_consistent_length, column_or_1d
+from sklearn.utils import check_array, column_or_1d
 
 from skawhmm._base import check_targets
 from skawhmm.fitting._transformer import HMMTransformer
 from skawhmm.neighbors._estimators import KNeighborsHMMClassifier
 from skawhmm.sequences._checks import check_sequences, is_models
 from skawhmm.sequences._symbols import holds_symbols, learned_symbols, symbol_sequences
-from skawhmm.utils._checks import check_integer, check_n_jobs, check_seed, check_verbose
+from skawhmm.utils._checks import (
+    check_integer,
+    check_n_jobs,
+    check_one_each,
+    check_seed,
+    check_verbose,
+)
 from skawhmm.utils._numbers import label_array
 from skawhmm.utils._parallel import Shared, completed
 
@@ -218,9 +224,9 @@ def dynamics_gain(
         check_targets(y, "dynamics_gain"), ensure_2d=False, dtype=None, input_name="y"
     )
     y = column_or_1d(y)
+    check_one_each(sequences, y)
     if groups is not None:
         groups = label_array("groups", groups, len(sequences), of="sequence")
-    check_consistent_length(sequences, y)
     check_estimator(estimator)
     n_permutations = check_integer("n_permutations", n_permutations, 1)
     check_n_jobs("n_jobs", n_jobs)

@@ -7,6 +7,7 @@ from sklearn.utils.validation import validate_data
 
 from skawhmm.sequences._forms import (
     check_not_lengths,
+    hint_of_hmmlearn,
     is_table,
     readable,
     warn_of_form,
@@ -73,7 +74,11 @@ def _check_rows(estimator, X, reset):
     X = plain_numbers(X)
     if reset:
         estimator._learned_from = (1, "rows")
-    _check_channel_count(estimator, 1)
+    _check_channel_count(
+        estimator,
+        1,
+        " Rows of a table are univariate sequences; write [X] if X is one sequence.",
+    )
     if estimator._learned_from[1] == "rows":
         return check_sequences(validate_data(estimator, X, reset=reset, **checks))
     # Sequences in a list have any length, so rows may have any number of columns.
@@ -101,12 +106,12 @@ def check_channels(estimator, n_channels, *, reset):
     _check_channel_count(estimator, n_channels)
 
 
-def _check_channel_count(estimator, n_channels):
+def _check_channel_count(estimator, n_channels, hint=""):
     expected = estimator._learned_from[0]
     if n_channels != expected:
         raise ValueError(
             f"X has {n_channels} features, but {type(estimator).__name__} is expecting "
-            f"{expected} features as input."
+            f"{expected} features as input.{hint}"
         )
 
 
@@ -228,7 +233,7 @@ def _member_array(x, i):
     if isinstance(x, str):
         raise TypeError(f"{wanted}, got a text.{_hint_of_symbols(x)}")
     if not is_plain and not is_number:
-        raise TypeError(f"{wanted}, got a {type(x).__name__}.")
+        raise TypeError(f"{wanted}, got a {type(x).__name__}.{hint_of_hmmlearn(x)}")
     if isinstance(x, np.ma.MaskedArray):
         return x
     try:

@@ -61,6 +61,12 @@ def package_type(X):
     return ("", "")
 
 
+def hint_of_hmmlearn(x, name="X"):
+    """Return what to write if a model of hmmlearn was given, else an empty string."""
+    is_model = type(x).__module__.startswith("hmmlearn.")
+    return f" Write: HMMBatch.from_hmmlearn({name})." if is_model else ""
+
+
 def is_table(X):
     """Whether X is a table of pandas, polars or pyarrow."""
     return package_type(X) in TABLES
@@ -91,6 +97,11 @@ def readable(X, name="X"):
         The same, or a list with its entries.
     """
     kind = package_type(X)
+    if hasattr(X, "emission"):
+        raise TypeError(
+            f"{name} must hold sequences, got an HMMBatch, which holds models already. "
+            "Give it to an estimator that compares models, such as HMMRetriever."
+        )
     if kind in SERIES:
         return _entries(X)
     if kind in TABLES:
@@ -123,7 +134,8 @@ def readable(X, name="X"):
         raise TypeError(f"{name} must be a list of sequences, got a class, {X!r}.")
     if X is None or np.isscalar(X):
         shown = "None" if X is None else f"a single {type(X).__name__}"
-        raise TypeError(f"{name} must be a list of sequences, got {shown}.")
+        hint = " Write [X] if it is one text; files are not read." * isinstance(X, str)
+        raise TypeError(f"{name} must be a list of sequences, got {shown}.{hint}")
     if isinstance(X, np.ndarray) and X.dtype.names:
         raise TypeError(
             f"{name} must be a list of arrays or an array of numbers, got a structured "

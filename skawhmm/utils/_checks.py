@@ -254,6 +254,27 @@ def check_random(name, value):
         raise ValueError(message) from error
 
 
+def check_one_each(X, y, name="y"):
+    """Raise unless there is one value per sequence or model.
+
+    Parameters
+    ----------
+    X : sized
+        The sequences or models.
+
+    y : sized or None
+        What must have as many entries, if it was given.
+
+    name : str, default="y"
+        The argument as the caller knows it.
+    """
+    if y is not None and len(X) != len(y):
+        raise ValueError(
+            f"{name} must hold one value per entry of X, got {len(y)} values for "
+            f"{len(X)} entries."
+        )
+
+
 def check_parameters(values, checks):
     """Raise if a parameter is wrong, according to its own check.
 
@@ -382,8 +403,10 @@ def check_probabilities(name, stack):
         if wrong.any():
             n, *state = np.argwhere(wrong)[0]
             where = f"model {n}" + (f", state {state[0]}" if state else "")
+            by_column = np.abs(stack[n].sum(axis=0) - 1).max() <= SUM_TOLERANCE
+            hint = " Its columns do: transpose it." * bool(state and by_column)
             raise ValueError(
-                f"{name} must {wanted}, got {values[(n, *state)]} in {where}."
+                f"{name} must {wanted}, got {values[(n, *state)]} in {where}.{hint}"
             )
     off = np.abs(totals - 1) > SUM_ROUNDING
     return np.where(off[..., None], stack / totals[..., None], stack)

@@ -96,7 +96,7 @@ def test_it_is_a_batch_like_others(models, tmp_path):
     with pytest.raises(TypeError, match="Averages need models with Gaussian"):
         hmm_barycenter(models)
     categorical = HMMBatch.from_emissionprobs([[[1.0]]], [[[1.0]]])
-    with pytest.raises(ValueError, match="same number of features"):
+    with pytest.raises(TypeError, match="one kind of states, got poisson and categor"):
         pairwise_hmm_distances(models, categorical)
 
 

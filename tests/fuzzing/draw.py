@@ -118,7 +118,7 @@ def _single(rng, X):
 
 
 FLAVOURS = {
-    "plain": lambda rng, X: X,  # noqa: ARG005
+    "plain": lambda rng, X: X,
     "one frame": _one_frame,
     "no frame": _no_frame,
     "constant channel": _constant,
@@ -333,7 +333,7 @@ ACCEPTED = {
 DOUBTFUL = {
     "masked": _masked,
     "None among numbers": _with_none,
-    "bool": lambda rng, X: (  # noqa: ARG005
+    "bool": lambda rng, X: (
         [x > 1 for x in X],
         [(x > 1).astype(float) for x in X],
     ),
@@ -352,7 +352,7 @@ DOUBTFUL = {
     "iterator": _whole_of(iter),
     "map": _whole_of(lambda X: map(np.asarray, X)),
     "longdouble": _every(lambda x: x.astype(np.longdouble)),
-    "masked stack": lambda rng, X: (  # noqa: ARG005
+    "masked stack": lambda rng, X: (
         np.ma.masked_invalid(_stacked(X)),
         X,
     ),
@@ -360,44 +360,44 @@ DOUBTFUL = {
 # Forms that hold no sequences of numbers at all.
 WRONG = {
     "text among numbers": _with_text,
-    "strings": lambda rng, X: [x.astype(str) for x in X],  # noqa: ARG005
-    "bytes": lambda rng, X: [x.astype("S8") for x in X],  # noqa: ARG005
-    "dates": lambda rng, X: _dates(X, "M8[s]"),  # noqa: ARG005
-    "durations": lambda rng, X: _dates(X, "m8[s]"),  # noqa: ARG005
-    "datetime objects": lambda rng, X: [  # noqa: ARG005
+    "strings": lambda rng, X: [x.astype(str) for x in X],
+    "bytes": lambda rng, X: [x.astype("S8") for x in X],
+    "dates": lambda rng, X: _dates(X, "M8[s]"),
+    "durations": lambda rng, X: _dates(X, "m8[s]"),
+    "datetime objects": lambda rng, X: [
         [[datetime(2020, 1, 1, tzinfo=UTC)] * x.shape[1]] * len(x) for x in X
     ],
-    "timedelta objects": lambda rng, X: [  # noqa: ARG005
+    "timedelta objects": lambda rng, X: [
         _square([[timedelta(1)] * x.shape[1]] * len(x)) for x in X
     ],
-    "complex": lambda rng, X: [x + 1j for x in X],  # noqa: ARG005
-    "complex of real": lambda rng, X: [x.astype(complex) for x in X],  # noqa: ARG005
-    "complex stack": lambda rng, X: _stacked(X) + 0j,  # noqa: ARG005
-    "dates stack": lambda rng, X: _dates([_stacked(X, 0.0)], "M8[s]")[0],  # noqa: ARG005
-    "structured": lambda rng, X: [_structured(x) for x in X],  # noqa: ARG005
-    "one structured": lambda rng, X: _structured(X[0]),  # noqa: ARG005
-    "ragged": lambda rng, X: _ragged(X),  # noqa: ARG005
-    "set": lambda rng, X: {tuple(x[:, 0].tolist()) for x in X},  # noqa: ARG005
-    "sparse": lambda rng, X: [sparse.csr_matrix(x) for x in X],  # noqa: ARG005
-    "sparse whole": lambda rng, X: sparse.csr_matrix(X[0]),  # noqa: ARG005
-    "None member": lambda rng, X: [None, *X],  # noqa: ARG005
-    "None": lambda rng, X: None,  # noqa: ARG005
-    "number": lambda rng, X: pick(rng, [3, 2.5, np.nan, True, 1j]),  # noqa: ARG005
-    "text": lambda rng, X: pick(rng, ["abc", b"abc", ""]),  # noqa: ARG005
-    "no sequence": lambda rng, X: pick(  # noqa: ARG005
+    "complex": lambda rng, X: [x + 1j for x in X],
+    "complex of real": lambda rng, X: [x.astype(complex) for x in X],
+    "complex stack": lambda rng, X: _stacked(X) + 0j,
+    "dates stack": lambda rng, X: _dates([_stacked(X, 0.0)], "M8[s]")[0],
+    "structured": lambda rng, X: [_structured(x) for x in X],
+    "one structured": lambda rng, X: _structured(X[0]),
+    "ragged": lambda rng, X: _ragged(X),
+    "set": lambda rng, X: {tuple(x[:, 0].tolist()) for x in X},
+    "sparse": lambda rng, X: [sparse.csr_matrix(x) for x in X],
+    "sparse whole": lambda rng, X: sparse.csr_matrix(X[0]),
+    "None member": lambda rng, X: [None, *X],
+    "None": lambda rng, X: None,
+    "number": lambda rng, X: pick(rng, [3, 2.5, np.nan, True, 1j]),
+    "text": lambda rng, X: pick(rng, ["abc", b"abc", ""]),
+    "no sequence": lambda rng, X: pick(
         rng, [[], (), np.empty((0, 4, 2)), np.empty(0, object), np.empty((0, 3)), {}]
     ),
-    "one 1-D array": lambda rng, X: X[0][:, 0],  # noqa: ARG005
-    "0-D array": lambda rng, X: np.array(1.5),  # noqa: ARG005
-    "4-D array": lambda rng, X: _stacked(X)[None],  # noqa: ARG005
-    "list of 3-D arrays": lambda rng, X: [x[None] for x in X],  # noqa: ARG005
-    "other channels": lambda rng, X: [*X, np.zeros((4, X[0].shape[1] + 1))],  # noqa: ARG005
-    "no channel": lambda rng, X: [x[:, :0] for x in X],  # noqa: ARG005
-    "dict member": lambda rng, X: [{"a": 1}, *X],  # noqa: ARG005
-    "type": lambda rng, X: list,  # noqa: ARG005
-    "huge integers": lambda rng, X: [[[10**400] * x.shape[1]] * 4 for x in X],  # noqa: ARG005
-    "nested too deep": lambda rng, X: [[[x.tolist()]] for x in X],  # noqa: ARG005
-    "strings stack": lambda rng, X: _stacked(X).astype(str),  # noqa: ARG005
+    "one 1-D array": lambda rng, X: X[0][:, 0],
+    "0-D array": lambda rng, X: np.array(1.5),
+    "4-D array": lambda rng, X: _stacked(X)[None],
+    "list of 3-D arrays": lambda rng, X: [x[None] for x in X],
+    "other channels": lambda rng, X: [*X, np.zeros((4, X[0].shape[1] + 1))],
+    "no channel": lambda rng, X: [x[:, :0] for x in X],
+    "dict member": lambda rng, X: [{"a": 1}, *X],
+    "type": lambda rng, X: list,
+    "huge integers": lambda rng, X: [[[10**400] * x.shape[1]] * 4 for x in X],
+    "nested too deep": lambda rng, X: [[[x.tolist()]] for x in X],
+    "strings stack": lambda rng, X: _stacked(X).astype(str),
 }
 ONCE = {"generator", "iterator", "map"}
 

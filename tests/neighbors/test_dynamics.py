@@ -255,7 +255,7 @@ def test_wrong_arguments(make_batch):
         dynamics_gain(make_batch(4), [0, 1, 0, 1])
     with pytest.raises(ValueError, match="requires y to be passed"):
         dynamics_gain(X, None)
-    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+    with pytest.raises(ValueError, match="y must hold one value per entry of X"):
         dynamics_gain(X, y[:-1])
     with pytest.raises(ValueError, match="groups must hold one label per seq"):
         dynamics_gain(X, y, groups=y[:-1])

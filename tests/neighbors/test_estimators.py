@@ -181,7 +181,7 @@ def test_too_many_neighbors_are_named(models, y):
         knn.set_params(n_neighbors=40).predict(models)
     with pytest.raises(ValueError, match="n_neighbors must be an integer"):
         KNeighborsHMMClassifier(0).fit(models, y)
-    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+    with pytest.raises(ValueError, match="y must hold one value per entry of X"):
         KNeighborsHMMClassifier(1).fit(models, y[:-1])
 
 

@@ -1,0 +1,37 @@
+"""Formulas as MathML, which browsers draw without a script."""
+
+import re
+
+from latex2mathml.converter import convert
+
+# Pairs of brackets with a size of their own: the browser fits them to what they hold.
+OPENING = re.compile(r"\\[bB]igg?l(?![a-zA-Z])")
+CLOSING = re.compile(r"\\[bB]igg?r(?![a-zA-Z])")
+NORM = "<mo>&#x02016;</mo>"
+
+
+def mathml(text, display):
+    """Return a formula as MathML, or raise if a part of it is not understood.
+
+    Parameters
+    ----------
+    text : str
+        The formula in LaTeX.
+
+    display : {"inline", "block"}
+        Whether it stands in a line or by itself.
+
+    Returns
+    -------
+    written : str
+        The element.
+    """
+    text = CLOSING.sub(r"\\right", OPENING.sub(r"\\left", text))
+    text = text.replace(r"\textstyle", "")
+    # Bars of a norm are not known as a pair, and would grow with what is beside them.
+    written = convert(text, display=display).replace(
+        NORM, NORM.replace("<mo>", '<mo stretchy="false">')
+    )
+    if "\\" in written:
+        raise ValueError(f"The formula {text!r} cannot be written as MathML.")
+    return written

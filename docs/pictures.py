@@ -1,0 +1,81 @@
+"""Pictures that the code of the pages and of the docstrings draws.
+
+`draw_all` runs the examples of every display, and the code blocks of the pages that
+show pictures, and keeps each figure they make. So a picture is what the code beside it
+draws.
+"""
+
+import doctest
+import os
+import re
+import tempfile
+import warnings
+from pathlib import Path
+
+import matplotlib as mpl
+from matplotlib import pyplot as plt
+
+import skawhmm
+
+HERE = Path(__file__).parent
+FOLDER = HERE / "api" / "generated" / "pictures"
+PAGES = ("tutorial", "user_guide/pictures")
+BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def displays():
+    """Return the names of all displays."""
+    return [name for name in skawhmm.__all__ if name.endswith("Display")]
+
+
+def figures_of(blocks):
+    """Run blocks of examples in turn; yield the figures that each of them makes."""
+    names = {}
+    for block in blocks:
+        for example in doctest.DocTestParser().get_examples(block):
+            exec(compile(example.source, "<example>", "exec"), names)
+        yield [plt.figure(number) for number in plt.get_fignums()]
+        plt.close("all")
+
+
+def saved(figure, name):
+    """Write a figure; its white ground stays readable on dark pages."""
+    figure.savefig(FOLDER / f"{name}.png", dpi=110, bbox_inches="tight")
+
+
+def draw_all(*_):
+    """Draw all pictures into the folder of generated pages, unless they are new."""
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    sources = [*Path(skawhmm.__file__).parent.rglob("*.py"), Path(__file__)]
+    sources += [HERE / f"{page}.md" for page in PAGES]
+    drawn = [path.stat().st_mtime for path in FOLDER.glob("*.png")]
+    if drawn and min(drawn) > max(path.stat().st_mtime for path in sources):
+        return
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        warnings.catch_warnings(action="ignore"),
+        mpl.rc_context({"backend": "agg"}),
+    ):
+        home = Path.cwd()
+        os.chdir(folder)  # some examples write files
+        try:
+            for name in displays():
+                text = getattr(skawhmm, name).__doc__
+                for figures in figures_of([text]):
+                    saved(figures[-1], name)
+            for page in PAGES:
+                text = (HERE / f"{page}.md").read_text(encoding="utf-8")
+                count = 0
+                for figures in figures_of(BLOCK.findall(text)):
+                    for figure in figures:
+                        count += 1
+                        saved(figure, f"{Path(page).name}_{count}")
+        finally:
+            os.chdir(home)
+
+
+def show_picture(_app, what, name, _obj, _options, lines):
+    """Put the picture of a display after its description."""
+    if what == "class" and name.rpartition(".")[2] in displays():
+        picture = f"/api/generated/pictures/{name.rpartition('.')[2]}.png"
+        lines += ["", f".. image:: {picture}", "   :alt: What the example draws", ""]

@@ -1,0 +1,594 @@
+"""Mistakes that new users make, and what each message has to tell them.
+
+Every entry of the table names what was expected, what came instead, and what to do
+about it; where the expectation says what is allowed, it is what to do.
+"""
+
+import re
+import sys
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+
+from skawhmm import (
+    MAW,
+    AlphaMixer,
+    Deltas,
+    Framewise,
+    HMMBatch,
+    HMMClassDistance,
+    HMMKMeans,
+    HMMRetriever,
+    HMMTransformer,
+    KNeighborsHMMClassifier,
+    KNeighborsHMMRegressor,
+    NGrams,
+    PairwiseHMMDistance,
+    as_sequences,
+    average_precision,
+    dynamics_gain,
+    hmm_barycenter,
+    hmm_distance,
+    hmm_group_test,
+    make_classifier,
+    mfcc,
+    pairwise_hmm_components,
+    pairwise_hmm_distances,
+    state_table,
+)
+from skawhmm.datasets import load_japanese_vowels, make_hmm_sequences
+
+HALF = [[0.5, 0.5], [0.5, 0.5]]
+WORDS = ["abab", "bcbc", "abcabc"]
+
+
+class Mistake(NamedTuple):
+    """What somebody does, given some data, and the words of the answer."""
+
+    do: Callable
+    error: type[Exception]
+    expected: str
+    came: str
+    remedy: str
+
+
+def transformer(**params):
+    return HMMTransformer(**{"n_components": 2, "random_state": 0, **params})
+
+
+def neighbors(**params):
+    return KNeighborsHMMClassifier(**{"n_neighbors": 1, "hmm": transformer(), **params})
+
+
+def changed(x, value):
+    x = x.copy()
+    x[3, 1] = value
+    return x
+
+
+def wrongly_read(path, content):
+    path.write_bytes(content)
+    return HMMBatch.load(path)
+
+
+def gaussian_hmm():
+    return pytest.importorskip("hmmlearn.hmm").GaussianHMM(2)
+
+
+def fitted_hmm(d):
+    model = gaussian_hmm()
+    model.startprob_, model.transmat_ = np.full(2, 0.5), np.array(HALF)
+    model.means_, model.covars_ = np.eye(2, 3), np.ones((2, 3))
+    return model
+
+
+def frame(**columns):
+    return pytest.importorskip("pandas").DataFrame(columns)
+
+
+def written_twice(d):
+    pairwise_hmm_distances(d.models, out=d.folder / "distances.npy")
+    pairwise_hmm_distances(d.models, alpha=0.7, out=d.folder / "distances.npy")
+
+
+MISTAKES = {
+    # Sequences in a form that cannot be read.
+    "one univariate sequence": Mistake(
+        lambda d: transformer().fit(d.X[0][:, 0]),
+        *(ValueError, "X must be a list of arrays", "got a 1D array", "[X]"),
+    ),
+    "a list of numbers": Mistake(
+        lambda d: transformer().fit([0.5, 1.5, 2.0]),
+        *(ValueError, "must have shape (n_timesteps, n_features)", "got ()", "[X]"),
+    ),
+    "one recording as a matrix": Mistake(
+        lambda d: transformer().fit(np.tile(d.X[0], (10, 1))),
+        *(UserWarning, "If it is one recording", "as 300 univariate", "write [X]"),
+    ),
+    "channels before time": Mistake(
+        lambda d: transformer().fit([x.T for x in d.X]),
+        ValueError,
+        "All sequences in X must have the same number of features",
+        "got [30, 31",
+        'as_sequences(X, layout="channels_first")',
+    ),
+    "channels before time, equal lengths": Mistake(
+        lambda d: transformer().fit([x[:30].T for x in d.X]),
+        UserWarning,
+        "If channels come before time",
+        "8 sequences of 3 timesteps with 30 features",
+        'as_sequences(X, layout="channels_first")',
+    ),
+    "four axes": Mistake(
+        lambda d: transformer().fit(np.zeros((2, 3, 4, 5))),
+        ValueError,
+        "X must be a list of arrays",
+        "got shape (2, 3, 4, 5)",
+        "or an array of shape (n_sequences, n_timesteps, n_features)",
+    ),
+    "no sequences": Mistake(
+        lambda d: transformer().fit([]),
+        *(ValueError, "at least one sequence", "got none", "X must hold"),
+    ),
+    "an empty sequence": Mistake(
+        lambda d: transformer().fit([d.X[0], np.empty((0, 3))]),
+        *(ValueError, "at least 1 timestep", "got none", "X[1]"),
+    ),
+    "nothing": Mistake(
+        lambda d: transformer().fit(None),
+        *(TypeError, "must be a list of sequences", "got None", "X must be a list"),
+    ),
+    "the name of a file": Mistake(
+        lambda d: transformer().fit("recordings.csv"),
+        TypeError,
+        "X must be a list of sequences",
+        "got a single str",
+        "files are not read",
+    ),
+    "a dictionary": Mistake(
+        lambda d: transformer().fit({"a": d.X[0], "b": d.X[1]}),
+        *(TypeError, "a list of arrays", "got a dict", "X, ids = as_sequences(X)"),
+    ),
+    "a generator": Mistake(
+        lambda d: transformer().fit(x for x in d.X),
+        *(TypeError, "a list of arrays", "got a generator", "X = list(X)"),
+    ),
+    "a long table": Mistake(
+        lambda d: transformer().fit(frame(id=[1, 1, 2], t=[0, 1, 0], x=[0.5, 1, 2])),
+        TypeError,
+        "X must be a list of arrays or an array",
+        "got a table (pandas DataFrame of 3 rows and 3 columns)",
+        "as_sequences(X, id='id', time='t')",
+    ),
+    "a column that is not there": Mistake(
+        lambda d: as_sequences(frame(who=[1, 1, 2], x=[0.5, 1, 2]), id="subject"),
+        *(ValueError, "id must name a column", "got 'subject'", "one of ['who', 'x']"),
+    ),
+    "lengths as in hmmlearn": Mistake(
+        lambda d: transformer().fit(np.concatenate(d.X), [len(x) for x in d.X]),
+        ValueError,
+        "y must hold one label per sequence",
+        "got 8 integers that sum to the",
+        "as_sequences(X, lengths=y)",
+    ),
+    "texts as numbers": Mistake(
+        lambda d: transformer().fit(WORDS),
+        *(TypeError, "must be an array of numbers", "got a text", '"categorical"'),
+    ),
+    "strings in an array": Mistake(
+        lambda d: transformer().fit([np.array(["1.0", "x"])]),
+        *(ValueError, "must be an array of numbers", "got strings", '"categorical"'),
+    ),
+    "rows of unequal size": Mistake(
+        lambda d: transformer().fit([[[1.0, 2.0], [3.0]], [[1.0, 2.0]]]),
+        ValueError,
+        "must be an array of numbers",
+        "got rows of different sizes [1, 2]",
+        "of shape (n_timesteps, n_features)",
+    ),
+    "a sparse matrix": Mistake(
+        lambda d: transformer().fit(sparse.csr_array(d.X[0])),
+        *(TypeError, "dense sequences are required", "Sparse data", "X.toarray()"),
+    ),
+    "an infinite value": Mistake(
+        lambda d: transformer().fit([changed(d.X[0], np.inf)]),
+        *(ValueError, "X[0] must not contain", "infinity", "use NaN for values not"),
+    ),
+    "a sequence of NaN": Mistake(
+        lambda d: transformer().fit([d.X[0], np.full((5, 3), np.nan)]),
+        *(ValueError, "at least 1 observed value", "got only NaN", "X[1]"),
+    ),
+    "models as sequences": Mistake(
+        lambda d: transformer().fit(d.models),
+        *(TypeError, "X must hold sequences", "got an HMMBatch", "HMMRetriever"),
+    ),
+    "models of hmmlearn as sequences": Mistake(
+        lambda d: neighbors().fit([fitted_hmm(d), fitted_hmm(d)], [0, 1]),
+        TypeError,
+        "X[0] must be an array of numbers",
+        "got a GaussianHMM",
+        "HMMBatch.from_hmmlearn(X)",
+    ),
+    "models of hmmlearn as models": Mistake(
+        lambda d: pairwise_hmm_distances([fitted_hmm(d), fitted_hmm(d)]),
+        *(TypeError, "X must be an HMMBatch", "got list", "HMMBatch.from_hmmlearn(X)"),
+    ),
+    "a model of hmmlearn that is not fitted": Mistake(
+        lambda d: HMMBatch.from_hmmlearn([gaussian_hmm()]),
+        TypeError,
+        "models must be fitted Gaussian models of hmmlearn",
+        "got GaussianHMM at 0",
+        "call its fit first",
+    ),
+    "sequences as models": Mistake(
+        lambda d: pairwise_hmm_distances(d.X),
+        *(TypeError, "X must be an HMMBatch", "got list", "HMMTransformer makes one"),
+    ),
+    "sequences to average": Mistake(
+        lambda d: hmm_barycenter(d.X),
+        *(TypeError, "models must be an HMMBatch", "got list", "HMMTransformer makes"),
+    ),
+    "a batch where one model is compared": Mistake(
+        lambda d: hmm_distance(d.models, d.models),
+        *(ValueError, "a must hold one model", "got 8", "models[i] takes one out"),
+    ),
+    "models for a scikit-learn classifier": Mistake(
+        lambda d: SVC().fit(d.models, d.y),
+        TypeError,
+        "an array of numbers",
+        "A batch of models is not",
+        "Turn it into distances first, for example with PairwiseHMMDistance",
+    ),
+    "sequences after models": Mistake(
+        lambda d: neighbors().fit(d.models, d.y).predict(d.X),
+        TypeError,
+        "X must be an HMMBatch, as it was in fit",
+        "got sequences",
+        "pass sequences to fit",
+    ),
+    # Estimators that have not seen data.
+    "transform before fit": Mistake(
+        lambda d: transformer().transform(d.X),
+        *(NotFittedError, "HMMTransformer", "is not fitted yet", "Call 'fit'"),
+    ),
+    "predict before fit": Mistake(
+        lambda d: make_classifier().predict(d.X),
+        *(NotFittedError, "HMMViewClassifier", "is not fitted yet", "Call 'fit'"),
+    ),
+    # Parameters.
+    "alpha above 1": Mistake(
+        lambda d: hmm_distance(d.models[0], d.models[1], alpha=1.5),
+        *(ValueError, "alpha must be a number", "got 1.5", "in [0, 1]"),
+    ),
+    "alpha as a percentage": Mistake(
+        lambda d: neighbors(alpha="50%").fit(d.models, d.y),
+        *(TypeError, "alpha must be a number", "got '50%'", "in [0, 1]"),
+    ),
+    "order zero": Mistake(
+        lambda d: pairwise_hmm_distances(d.models, p=0),
+        *(ValueError, "p must be a number", "got 0", "in (0, 2]"),
+    ),
+    "no states": Mistake(
+        lambda d: transformer(n_components=0).fit(d.X),
+        *(ValueError, "n_components must be an integer", "got 0", "of at least 1"),
+    ),
+    "states chosen by themselves": Mistake(
+        lambda d: transformer(n_components="auto").fit(d.X),
+        *(ValueError, "n_components must be an integer", "got 'auto'", "'bic'"),
+    ),
+    "more neighbours than models": Mistake(
+        lambda d: HMMRetriever().fit(d.models).kneighbors(d.models, n_neighbors=9),
+        ValueError,
+        "n_neighbors must be at most",
+        "got n_neighbors = 9",
+        "n_samples = 8",
+    ),
+    "more clusters than models": Mistake(
+        lambda d: HMMKMeans(n_clusters=20).fit(d.models),
+        *(ValueError, "n_clusters must be at most", "n_clusters=20", "n_samples=8"),
+    ),
+    "an unknown distance": Mistake(
+        lambda d: pairwise_hmm_distances(d.models, metric="wasserstein"),
+        *(ValueError, "metric must be one of", "got 'wasserstein'", "'maw', 'iaw'"),
+    ),
+    "a class as a distance": Mistake(
+        lambda d: pairwise_hmm_distances(d.models, metric=MAW),
+        *(TypeError, "metric must be one of", "got <class", "Write metric=MAW()"),
+    ),
+    "a function as a distance": Mistake(
+        lambda d: pairwise_hmm_distances(d.models, metric=lambda a, b: 1.0),
+        TypeError,
+        "an object with symmetric, prepare and distances",
+        "got <function",
+        "MAW's documentation shows how",
+    ),
+    "a parameter of another distance": Mistake(
+        lambda d: pairwise_hmm_distances(d.models, metric_params={"gamma": 0.5}),
+        *(ValueError, "metric_params of 'maw' may be", "got ['gamma']", "'steps'"),
+    ),
+    "components of a distance without": Mistake(
+        lambda d: pairwise_hmm_components(d.models, metric="kl"),
+        *(TypeError, "a marginal and a transition component", "got 'kl'", "'jaw'"),
+    ),
+    "an unknown topology": Mistake(
+        lambda d: transformer(topology="left_right").fit(d.X),
+        *(ValueError, "topology must be one of", "got 'left_right'", "'left-to-right'"),
+    ),
+    "an unknown type of covariance": Mistake(
+        lambda d: transformer(covariance_type="diagonal").fit(d.X),
+        *(ValueError, "covariance_type must be one of", "got 'diagonal'", "'diag'"),
+    ),
+    "an unknown kind of states": Mistake(
+        lambda d: transformer(emission="normal").fit(d.X),
+        *(ValueError, "emission must be one of", "got 'normal'", "'gaussian'"),
+    ),
+    "a parameter without the name of its step": Mistake(
+        lambda d: GridSearchCV(
+            make_pipeline(transformer(), neighbors()), {"alpha": [0, 0.5]}, cv=2
+        ).fit(d.X, d.y),
+        *(ValueError, "Valid parameters are", "Invalid parameter 'alpha'", "steps"),
+    ),
+    "a class as a step": Mistake(
+        lambda d: Framewise(StandardScaler).fit(d.X),
+        *(TypeError, "an instance", "instead of a class", "You should provide"),
+    ),
+    "differences of order zero": Mistake(
+        lambda d: Deltas(order=0).fit(d.X),
+        *(ValueError, "order must be an integer", "got 0", "of at least 1"),
+    ),
+    "a stereo signal": Mistake(
+        lambda d: mfcc(np.ones((100, 2)), 16000),
+        *(ValueError, "one-dimensional", "array of shape (100, 2)", "one channel"),
+    ),
+    # Labels and groups.
+    "too few labels": Mistake(
+        lambda d: neighbors().fit(d.models, d.y[:-1]),
+        *(ValueError, "y must hold one value per entry of X", "got 7", "8 entries"),
+    ),
+    "no labels": Mistake(
+        lambda d: HMMClassDistance().fit(d.X, None),
+        *(ValueError, "requires y to be passed", "y is None", "HMMClassDistance"),
+    ),
+    "numbers as classes": Mistake(
+        lambda d: neighbors().fit(d.models, np.linspace(0, 1, 8)),
+        ValueError,
+        "expects discrete classes",
+        "continuous values",
+        "Maybe you are trying to fit a classifier",
+    ),
+    "names as numbers": Mistake(
+        lambda d: KNeighborsHMMRegressor(n_neighbors=1).fit(d.models, ["a", "b"] * 4),
+        *(ValueError, "numeric", "strings", "Convert your data to numeric values"),
+    ),
+    "a single class": Mistake(
+        lambda d: make_classifier().fit(d.X, np.zeros(8, int)),
+        *(ValueError, "needs at least 2 classes", "got 1 class", "in y"),
+    ),
+    "a single group": Mistake(
+        lambda d: hmm_group_test(d.models, ["treated"] * 8),
+        *(ValueError, "at least 2 groups", "got only 'treated'", "groups must name"),
+    ),
+    "too few groups": Mistake(
+        lambda d: hmm_group_test(d.models, d.y[:-1]),
+        *(ValueError, "one label per model", "got shape (7,)", "8 models"),
+    ),
+    "sequences for the test of groups": Mistake(
+        lambda d: hmm_group_test(d.X, d.y),
+        *(TypeError, "X must be an HMMBatch", "got list", "HMMTransformer makes"),
+    ),
+    "folds by group without groups": Mistake(
+        lambda d: cross_val_score(neighbors(), d.X, d.y, cv=GroupKFold(2)),
+        *(ValueError, "'groups' parameter", "None", "should not be"),
+    ),
+    "too few groups of sequences": Mistake(
+        lambda d: dynamics_gain(d.X, d.y, groups=[0, 1]),
+        *(ValueError, "groups must hold one value per", "got 2 values", "8 entries"),
+    ),
+    "labels of another length in a score": Mistake(
+        lambda d: average_precision(d.distances, d.y[:-1]),
+        ValueError,
+        "distances must have shape (n_items, n_items)",
+        "got distances of shape (8, 8)",
+        "7 items",
+    ),
+    # Channels.
+    "sequences of unequal width": Mistake(
+        lambda d: transformer().fit([d.X[0], d.X[1][:, :2]]),
+        *(ValueError, "the same number of features", "got [2, 3]", "All sequences"),
+    ),
+    "models of unequal width": Mistake(
+        lambda d: pairwise_hmm_distances(d.models, d.narrow),
+        *(ValueError, "the same number of features", "got 3 and 2", "X and Y"),
+    ),
+    "models of two kinds": Mistake(
+        lambda d: pairwise_hmm_distances(d.models, d.texts),
+        *(TypeError, "one kind of states", "got gaussian and cat", "X and Y"),
+    ),
+    "other channels than in fit": Mistake(
+        lambda d: neighbors().fit(d.models, d.y).predict(d.narrow),
+        *(ValueError, "is expecting 3 features", "X has 2 features", "as input"),
+    ),
+    "one sequence to predict": Mistake(
+        lambda d: neighbors().fit(d.X, d.y).predict(d.X[0]),
+        *(ValueError, "is expecting 3 features", "X has 1 feature", "write [X]"),
+    ),
+    # Distances that are given.
+    "distances that are not square": Mistake(
+        lambda d: neighbors(metric="precomputed").fit(d.distances[:, :5], d.y),
+        ValueError,
+        "X must be a square matrix of distances",
+        "got shape (8, 5)",
+        "between the training models",
+    ),
+    "sequences as distances": Mistake(
+        lambda d: neighbors(metric="precomputed").fit(d.X, d.y),
+        *(TypeError, "matrix of distances", "list of sequences", "PairwiseHMMDistance"),
+    ),
+    "a kernel as distances": Mistake(
+        lambda d: neighbors(metric="precomputed").fit(np.exp(-d.distances), d.y),
+        *(ValueError, "X must hold distances", "largest on the diagonal", "SVC"),
+    ),
+    "negative distances": Mistake(
+        lambda d: neighbors(metric="precomputed").fit(-d.distances, d.y),
+        *(ValueError, "X must hold distances", "largest on the diagonal", "kernel"),
+    ),
+    "a distance that is NaN": Mistake(
+        lambda d: neighbors(metric="precomputed").fit(
+            changed(d.distances, np.nan), d.y
+        ),
+        *(ValueError, "one number per pair", "got NaN in row 3, column 1", "Infinite"),
+    ),
+    "distances to other models": Mistake(
+        lambda d: (
+            neighbors(metric="precomputed")
+            .fit(d.distances, d.y)
+            .predict(d.distances[:, :3])
+        ),
+        *(ValueError, "is expecting 8 features", "X has 3 features", "as input"),
+    ),
+    "components with three parts": Mistake(
+        lambda d: AlphaMixer().fit(np.ones((8, 8, 3))),
+        ValueError,
+        "components of shape (n_models, n_models_fit, 2)",
+        "got shape (8, 8, 3)",
+        "distances of shape",
+    ),
+    # Models by hand.
+    "one model instead of several": Mistake(
+        lambda d: HMMBatch(HALF, [[0.0], [1.0]], [[1.0], [1.0]]),
+        *(ValueError, "2 axes per model", "got shape (2,)", "as a list of one"),
+    ),
+    "a transposed transition matrix": Mistake(
+        lambda d: HMMBatch(
+            [np.array([[0.9, 0.3], [0.1, 0.7]])], [[[0], [1]]], [[[1], [1]]]
+        ),
+        *(ValueError, "must sum to one", "got 1.2", "transpose it"),
+    ),
+    "a negative variance": Mistake(
+        lambda d: HMMBatch([HALF], [[[0], [1]]], [[[1], [-1]]]),
+        *(ValueError, "covars must not be negative", "got -1", "model 0, state 1"),
+    ),
+    "means of too many states": Mistake(
+        lambda d: HMMBatch([HALF], [[[0], [1], [2]]], [[[1], [1]]]),
+        *(ValueError, "must have shape (2, 1)", "got (3, 1)", "2 states, 1 features"),
+    ),
+    "a model that is not there": Mistake(
+        lambda d: d.models[8],
+        *(IndexError, "within the 8 models", "got 8", "An index must lie"),
+    ),
+    "means of models of symbols": Mistake(
+        lambda d: d.texts.means,
+        *(AttributeError, "'categorical'", "have no means", "They have emissionprobs"),
+    ),
+    # Symbols and counts.
+    "a symbol outside the alphabet": Mistake(
+        lambda d: transformer(emission="categorical").fit(WORDS).transform(["abz"]),
+        *(ValueError, "among the 3 symbols", "symbol 'z'", "symbols=..."),
+    ),
+    "numbers as symbols": Mistake(
+        lambda d: NGrams().fit(d.X),
+        *(ValueError, "a sequence of symbols", "got shape (", "(n_timesteps,)"),
+    ),
+    "negative counts": Mistake(
+        lambda d: transformer(emission="poisson").fit([np.array([1, 2, -3])]),
+        *(ValueError, "must hold counts", "got -3", "integers from 0"),
+    ),
+    # Files and packages.
+    "a file of something else": Mistake(
+        lambda d: wrongly_read(d.folder / "models.csv", b"time,x\n0,1\n"),
+        *(ValueError, "must be a complete", "something else", "HMMBatch.save writes"),
+    ),
+    "a file that was cut short": Mistake(
+        lambda d: wrongly_read(d.folder / "cut.npz", b"PK\x03\x04" + bytes(40)),
+        *(ValueError, "must be a complete", "cut short", "HMMBatch.save writes"),
+    ),
+    "a name of another format": Mistake(
+        lambda d: d.models.save(d.folder / "models.csv"),
+        *(ValueError, "an archive of arrays", "models.csv", "such as 'models.npz'"),
+    ),
+    "a matrix of other distances": Mistake(
+        written_twice,
+        ValueError,
+        "was begun with other models or parameters",
+        'now "MAW(alpha=0.7',
+        "Choose another file or delete it",
+    ),
+}
+MISSING = {
+    "hmmlearn, to exchange": (
+        *("hmmlearn", lambda d: d.models.to_hmmlearn(0)),
+        ("needs hmmlearn", "not installed", "pip install hmmlearn"),
+    ),
+    "hmmlearn, to fit": (
+        *("hmmlearn", lambda d: transformer(engine="hmmlearn").fit_transform(d.X)),
+        ("needs hmmlearn", "not installed", "pip install hmmlearn"),
+    ),
+    "pandas": (
+        *("pandas", lambda d: state_table(d.models)),
+        ("data frame of pandas", "not installed", "pip install pandas"),
+    ),
+    "sktime": (
+        *("sktime", lambda d: load_japanese_vowels()),
+        ("sktime", "was not found", "pip install"),
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def data():
+    X, y = make_hmm_sequences(
+        8, n_features=3, n_timesteps=(30, 40), separation=3, random_state=1
+    )
+    # A length that some other sequence does not have.
+    X[0], X[1] = X[0][:30], X[1][:31]
+    models = transformer().fit_transform(X)
+    return SimpleNamespace(
+        X=X,
+        y=y,
+        models=models,
+        narrow=transformer().fit_transform([x[:, :2] for x in X]),
+        texts=transformer(emission="categorical").fit_transform(WORDS),
+        distances=PairwiseHMMDistance().fit_transform(models),
+    )
+
+
+def says(message, *parts):
+    for part in parts:
+        assert part in message, f"{part!r} is not in: {message}"
+    # No address of an object, no name of an inner module.
+    assert not re.search(r"skawhmm\.\w+\._", re.sub(r"<class .*?>", "", message))
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_message_says_what_to_do(name, data, tmp_path):
+    mistake = MISTAKES[name]
+    data.folder = tmp_path
+    # Warnings are errors in these tests.
+    with pytest.raises(mistake.error) as caught:
+        mistake.do(data)
+    says(str(caught.value), mistake.expected, mistake.came, mistake.remedy)
+
+
+@pytest.mark.parametrize("name", MISSING)
+def test_missing_package_is_named(name, data, monkeypatch):
+    package, do, parts = MISSING[name]
+    monkeypatch.delenv("SKAWHMM_DATA", raising=False)
+    for module in [m for m in sys.modules if m.partition(".")[0] == package]:
+        monkeypatch.setitem(sys.modules, module, None)
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises((ImportError, FileNotFoundError)) as caught:
+        do(data)
+    says(str(caught.value), *parts)
+
+
+def test_there_are_many():
+    assert len(MISTAKES) + len(MISSING) >= 55
