@@ -263,8 +263,10 @@ def state_effects(
     occupancy       1                  0.1197   0.1003   0.1391  0.0001
     """
     check_models("models", models)
-    is_list = np.iterable(measures) and not isinstance(measures, str)
-    names = list(measures) if is_list else [measures]
+    # What is no list is refused by its name below.
+    given: Any = measures
+    is_list = np.iterable(given) and not isinstance(given, str)
+    names = list(given) if is_list else [given]
     for name in names:
         check_choice("measures", name, MEASURES)
     if not names:
