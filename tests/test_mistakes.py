@@ -339,7 +339,7 @@ MISTAKES = {
     ),
     "a class as a step": Mistake(
         lambda d: Framewise(StandardScaler).fit(d.X),
-        *(TypeError, "an instance", "instead of a class", "You should provide"),
+        *(TypeError, "transformer must be", "got <class", "such as StandardScaler()"),
     ),
     "differences of order zero": Mistake(
         lambda d: Deltas(order=0).fit(d.X),
@@ -367,7 +367,7 @@ MISTAKES = {
     ),
     "names as numbers": Mistake(
         lambda d: KNeighborsHMMRegressor(n_neighbors=1).fit(d.models, ["a", "b"] * 4),
-        *(ValueError, "numeric", "strings", "Convert your data to numeric values"),
+        *(ValueError, "y must be", "got strings", "an array of numbers"),
     ),
     "a single class": Mistake(
         lambda d: make_classifier().fit(d.X, np.zeros(8, int)),
@@ -391,14 +391,16 @@ MISTAKES = {
     ),
     "too few groups of sequences": Mistake(
         lambda d: dynamics_gain(d.X, d.y, groups=[0, 1]),
-        *(ValueError, "groups must hold one value per", "got 2 values", "8 entries"),
+        *(
+            ValueError,
+            "groups must hold one label per",
+            "got shape (2,)",
+            "8 sequences",
+        ),
     ),
     "labels of another length in a score": Mistake(
         lambda d: average_precision(d.distances, d.y[:-1]),
-        ValueError,
-        "distances must have shape (n_items, n_items)",
-        "got distances of shape (8, 8)",
-        "7 items",
+        *(ValueError, "y must hold one label per item", "got shape (7,)", "8 items"),
     ),
     # Channels.
     "sequences of unequal width": Mistake(

@@ -1,5 +1,6 @@
 """What decisions rest on: shares of groups of features."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -72,7 +73,8 @@ def check_levels(name, value):
     levels : list of str
         The levels, at least one.
     """
-    levels = [value] if isinstance(value, str) else list(value)
+    is_list = isinstance(value, Iterable) and not isinstance(value, str)
+    levels = list(value) if is_list else [value]
     if not levels:
         raise ValueError(f"{name} must hold at least 1 of {list(LEVELS)}, got none.")
     return [check_choice(name, level, LEVELS) for level in levels]

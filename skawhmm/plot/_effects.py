@@ -408,7 +408,7 @@ class TransitionGraphDisplay:
         display : TransitionGraphDisplay
             The picture.
         """
-        differences = check_square("differences", self.differences)
+        differences = check_square("differences", self.differences, of="state")
         shaped_array("pvalues", self.pvalues, *differences.shape)
         shaped_array("occupancy", self.occupancy, len(differences))
         self.ax_, self.figure_ = drawing_axes(ax)

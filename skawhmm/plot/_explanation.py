@@ -116,10 +116,17 @@ class ExplanationDisplay:
         display : ExplanationDisplay
             The picture.
         """
+        if not hasattr(estimator, "explain"):
+            raise TypeError(
+                "estimator must be an estimator that explains its decisions, such as a "
+                f"fitted HMMViewClassifier, got {estimator!r}."
+            )
         check_is_fitted(estimator)
         target = None
         if label is not None:
-            places = np.flatnonzero(estimator.classes_ == label)
+            is_one = np.ndim(label) == 0
+            same = is_one & (estimator.classes_ == (label if is_one else None))
+            places = np.flatnonzero(same)
             if not len(places):
                 raise ValueError(
                     f"label must be one of {estimator.classes_.tolist()}, got "

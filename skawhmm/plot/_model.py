@@ -20,6 +20,7 @@ from skawhmm.plot._registration import deviation_ellipse
 from skawhmm.plot._style import item_names, pyplot
 from skawhmm.utils._checks import check_choice, check_integer, check_real
 from skawhmm.utils._colors import COLORS
+from skawhmm.utils._numbers import check_square, shaped_array
 
 # Widths of the faintest and of the strongest arrow, in points.
 ARROW_WIDTHS = 0.8, 5.0
@@ -253,7 +254,9 @@ class HMMDisplay:
         display : HMMDisplay
             The picture.
         """
-        transmat = np.asarray(self.transmat, dtype=float)
+        transmat = check_square("transmat", self.transmat, of="state")
+        for name in ("weights", "startprob"):
+            shaped_array(name, getattr(self, name), len(transmat))
         names = item_names("state_names", self.state_names, len(transmat), "state")
         n_parts = 1 if self.means is None and self.bars is None else 2
         if ax is None:

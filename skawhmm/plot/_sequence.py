@@ -12,7 +12,7 @@ from skawhmm.models._inference import best_paths
 from skawhmm.plot._model import channel_labels, state_color
 from skawhmm.plot._style import item_names, pyplot
 from skawhmm.utils._checks import check_integer
-from skawhmm.utils._numbers import label_array
+from skawhmm.utils._numbers import label_array, shaped_array
 
 # By default, of more channels those that vary most are drawn.
 MAX_CHANNELS = 8
@@ -177,7 +177,7 @@ class SequenceDisplay:
         display : SequenceDisplay
             The picture.
         """
-        frames = np.asarray(self.sequence, dtype=float)
+        frames = shaped_array("sequence", self.sequence, "n_timesteps", "n_features")
         path = label_array("path", self.path, len(frames), "frame")
         n_states = int(path.max(initial=0)) + 1
         if self.state_names is not None:

@@ -154,7 +154,7 @@ class Framewise(SequenceTransformer):
         able = all(hasattr(chosen, member) for member in members)
         if not able or isinstance(chosen, type):
             raise TypeError(
-                "transformer must be None or a transformer of rows, such as "
+                "transformer must be None or an instance that transforms rows, such as "
                 f"StandardScaler(), got {self.transformer!r}."
             )
         lengths = [len(x) for x in X]

@@ -95,7 +95,7 @@ def real_array(name: str, values: Any) -> NDArray[np.float64]:
         raise TypeError(f"{wanted}, got objects that are none ({error}).") from error
 
 
-def check_square(name: str, values: Any) -> NDArray[np.float64]:
+def check_square(name: str, values: Any, of: str = "model") -> NDArray[np.float64]:
     """Return a matrix with as many rows as columns, or raise.
 
     Parameters
@@ -106,6 +106,9 @@ def check_square(name: str, values: Any) -> NDArray[np.float64]:
     values : array-like of shape (n_models, n_models)
         What was given.
 
+    of : str, default="model"
+        What each row belongs to.
+
     Returns
     -------
     matrix : ndarray of float64 of shape (n_models, n_models)
@@ -114,7 +117,7 @@ def check_square(name: str, values: Any) -> NDArray[np.float64]:
     matrix = real_array(name, values)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.size:
         raise ValueError(
-            f"{name} must be a square matrix with one row per model, got shape "
+            f"{name} must be a square matrix with one row per {of}, got shape "
             f"{matrix.shape}."
         )
     return matrix

@@ -9,6 +9,7 @@ from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.utils.validation import check_memory
 from tqdm.auto import tqdm
 
+from skawhmm.utils._checks import check_memory_place, check_n_jobs, check_verbose
 from skawhmm.utils._digest import content_digest
 
 # If a worker dies, the shared data it held are lost. Tasks without a result are then
@@ -92,6 +93,9 @@ def completed(
     result : object
         The result of one task.
     """
+    # Parameters may have changed since `fit` checked them.
+    check_n_jobs("n_jobs", n_jobs)
+    check_verbose("verbose", verbose)
     n_done, retries = 0, MAX_RETRIES
     amounts = [1] * len(tasks) if amounts is None else amounts
     with progress_bar(sum(amounts), label, verbose) as bar:
@@ -188,6 +192,7 @@ def remembered(memory, key, compute):
     """
     if memory is None:
         return compute()
+    check_memory_place("memory", memory)
     place = os.fspath(memory) if isinstance(memory, os.PathLike) else memory
     try:
         digest = content_digest(key)

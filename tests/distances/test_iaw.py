@@ -327,7 +327,7 @@ def test_masked_models_are_registered_on_common_features(make_batch):
         ({"reg": 0}, ValueError, r"reg must be a number in \(0, inf\)"),
         ({"reg": np.nan}, ValueError, "reg must be a number"),
         ({"reg": "weak"}, TypeError, "reg must be a number"),
-        ({"random_state": -1}, ValueError, "random_state must be an integer of at"),
+        ({"random_state": -1}, ValueError, "random_state must be an integer from 0"),
         ({"random_state": "a"}, ValueError, "random_state must be"),
         ({"n_points": 3}, ValueError, "metric_params of 'iaw' may be"),
         ({"alpha": 0.3}, ValueError, "metric_params of 'iaw' may be"),

@@ -934,10 +934,10 @@ def _effects(rng):
     models = _some_models(rng)
     given = _group_arguments(rng, len(models)) | {
         "measures": _values(rng, ["occupancy", ("dwell_time",)], ["x", (), 3, ("x",)]),
-        "level": _values(rng, [0.95, 0.5], [0, 1, 2, "x", None, np.nan]),
+        "level": _values(rng, [0.95, 0.5], [0, 2, "x", None, np.nan]),
         "n_permutations": _values(rng, [9, 19], [0, -1, 2.5, "x", None]),
         "random_state": _values(rng, *SEEDS),
-        "reference": _values(rng, ["barycenter"], ["x", 3, None]),
+        "reference": _values(rng, ["barycenter"], ["x", 3]),
     }
     values, wrong = _finished(given)
     return _called(
@@ -959,7 +959,7 @@ def _interval(rng):
         "method": _values(rng, ["parametric", "blocks"], ["x", None, 3], 0.15),
         "block_length": _values(rng, [None, 3], [0, -1, 2.5, "x"], 0.15),
         "n_resamples": _values(rng, [2, 5], [0, -1, 2.5, "x", None], 0.15),
-        "level": _values(rng, [0.9, 0.5], [0, 1, 2, "x", None, np.nan], 0.15),
+        "level": _values(rng, [0.9, 0.5], [0, 2, "x", None, np.nan], 0.15),
         "random_state": _values(rng, *SEEDS),
     }
     values, wrong = _finished(given)
@@ -1318,9 +1318,11 @@ def displays(rng):
         "DynamicsGainDisplay": lambda: sk.DynamicsGainDisplay(a, b, 0.1),
         "EffectsDisplay": lambda: sk.EffectsDisplay([*"abcde"[:n]], a, b, c, a),
         "GroupTestDisplay": lambda: sk.GroupTestDisplay(1.0, a, 0.5),
+        "HMMDisplay": lambda: sk.HMMDisplay(square, a, b),
         "HMMMapDisplay": lambda: sk.HMMMapDisplay(rng.random((n, 2))),
         "RegistrationDisplay": lambda: sk.RegistrationDisplay(square),
         "RetrievalDisplay": lambda: sk.RetrievalDisplay(a, b),
+        "SequenceDisplay": lambda: sk.SequenceDisplay(square, np.arange(n)),
         "StabilityDisplay": lambda: sk.StabilityDisplay(sizes, a, b),
         "StateSummaryDisplay": lambda: sk.StateSummaryDisplay(square, np.arange(n) % 2),
         "TransitionGraphDisplay": lambda: sk.TransitionGraphDisplay(square, square, a),

@@ -1,6 +1,7 @@
 """Cases in processes of their own, so that crashes and hangs are counted."""
 
 import contextlib
+import importlib
 import multiprocessing
 import os
 import signal
@@ -46,6 +47,8 @@ def _work(pipe, seed, draw, limit):
         os.dup2(null.fileno(), 1)
         os.dup2(null.fileno(), 2)
         signal.signal(signal.SIGINT, signal.SIG_IGN)
+        # No case pays for the imports.
+        importlib.import_module("fuzzing.kinds")
         while True:
             number = pipe.recv()
             if number is None:

@@ -11,7 +11,12 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from skawhmm import MAW, HMMTransformer, pairwise_hmm_distances
+from skawhmm import (
+    MAW,
+    HMMTransformer,
+    PairwiseHMMDistance,
+    pairwise_hmm_distances,
+)
 from skawhmm.neighbors._search import SearchIndex
 from skawhmm.utils._parallel import MAX_RETRIES, Shared, completed, remembered
 
@@ -144,3 +149,10 @@ def test_results_are_remembered_by_content(tmp_path, rng):
     assert len(calls) == 2
     assert remembered(None, ("total", values), partial(total, values)) == values.sum()
     assert len(calls) == 3
+
+
+@pytest.mark.parametrize("change", [{"memory": 3}, {"n_jobs": 0}, {"verbose": "x"}])
+def test_how_work_is_done_is_checked_after_fit_too(change, make_batch):
+    fitted = PairwiseHMMDistance().fit(make_batch(3)).set_params(**change)
+    with pytest.raises((TypeError, ValueError), match=rf"^{next(iter(change))} must"):
+        fitted.transform(make_batch(2, seed=1))
