@@ -20,7 +20,13 @@ from skawhmm.distances._sampled_registration_kernels import (
 )
 from skawhmm.emissions._gaussian_costs import covariance_roots
 from skawhmm.models._batch import HMMBatch
-from skawhmm.utils._checks import check_choice, check_integer, check_real, check_seed
+from skawhmm.utils._checks import (
+    check_boolean,
+    check_choice,
+    check_integer,
+    check_real,
+    check_seed,
+)
 
 
 class IAW(Aggregated):
@@ -106,8 +112,8 @@ class IAW(Aggregated):
         self.n_samples = check_integer("n_samples", n_samples, 1)
         self.sampling = check_choice("sampling", sampling, ("sobol", "iid"))
         self.coupling = check_choice("coupling", coupling, ("exact", "sinkhorn"))
-        self.project = project
-        self.debias = debias
+        self.project = check_boolean("project", project)
+        self.debias = check_boolean("debias", debias)
         self.reg = check_real("reg", reg, 0, np.inf, include_low=False)
         self.random_state = random_state
 

@@ -10,7 +10,13 @@ from skawhmm.distances._parameters import Parametrized
 from skawhmm.models._batch import HMMBatch
 from skawhmm.models._checks import check_kept_sequences
 from skawhmm.models._inference import chains, sample_sequences
-from skawhmm.utils._checks import check_choice, check_integer, check_real, check_seed
+from skawhmm.utils._checks import (
+    check_boolean,
+    check_choice,
+    check_integer,
+    check_real,
+    check_seed,
+)
 
 
 def divergence_rates(own, other, lengths):
@@ -128,7 +134,7 @@ class KL(Parametrized):
         methods = ("monte_carlo", "variational", "data")
         self.method = check_choice("method", method, methods)
         self.n_steps = check_integer("n_steps", n_steps, 1)
-        self.symmetric = bool(symmetric)
+        self.symmetric = check_boolean("symmetric", symmetric)
         self.cap = (
             None
             if cap is None

@@ -403,6 +403,8 @@ def bare_models(models):
 def _float_type(name, value):
     """Return a type of floating-point numbers, or raise: others cut distances off."""
     wanted = f"{name} must be a type of floating-point numbers, got {value!r}."
+    if value is None:
+        raise TypeError(wanted)
     try:
         dtype = np.dtype(value)
     except (TypeError, ValueError) as error:

@@ -73,6 +73,8 @@ def check_dtype(name, value):
         The value to check.
     """
     wanted = f"{name} must be numpy.float32 or numpy.float64, got {value!r}."
+    if value is None:
+        raise TypeError(wanted)
     try:
         dtype = np.dtype(value)
     except (TypeError, ValueError) as error:

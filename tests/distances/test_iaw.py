@@ -329,6 +329,8 @@ def test_masked_models_are_registered_on_common_features(make_batch):
         ({"reg": "weak"}, TypeError, "reg must be a number"),
         ({"random_state": -1}, ValueError, "random_state must be an integer from 0"),
         ({"random_state": "a"}, ValueError, "random_state must be"),
+        ({"project": "yes"}, TypeError, "project must be True or False, got 'yes'"),
+        ({"debias": 1}, TypeError, "debias must be True or False, got 1"),
         ({"n_points": 3}, ValueError, "metric_params of 'iaw' may be"),
         ({"alpha": 0.3}, ValueError, "metric_params of 'iaw' may be"),
         (["n_samples"], TypeError, "metric_params must be a dict or None, got list"),

@@ -334,7 +334,7 @@ def test_what_is_no_number_is_an_error_that_names_the_pair(make_batch):
         pairwise_hmm_distances(models, metric=Broken())
 
 
-@pytest.mark.parametrize("dtype", [int, "x", complex, "M8[s]", bool, object])
+@pytest.mark.parametrize("dtype", [int, "x", complex, "M8[s]", bool, object, None])
 def test_distances_are_no_whole_numbers(dtype, make_batch):
     with pytest.raises(
         (TypeError, ValueError), match=r"^dtype must be a type of float"

@@ -286,6 +286,7 @@ def test_pickling(sequences, small):
         ({"max_iter": 0}, ValueError, "max_iter must be an integer"),
         ({"reg_covar": -1.0}, ValueError, "reg_covar must be a number"),
         ({"dtype": np.int64}, ValueError, "dtype must be numpy.float32 or"),
+        ({"dtype": None}, TypeError, "dtype must be numpy.float32 or"),
     ],
 )
 def test_wrong_parameters(params, error, message, sequences):

@@ -69,7 +69,7 @@ def _gaps(rng, X):
 
 def _infinite(rng, X):
     X[0] = X[0].copy()
-    X[0].flat[0] = pick(rng, [np.inf, -np.inf])
+    X[0].flat[:1] = pick(rng, [np.inf, -np.inf])
     return X
 
 
