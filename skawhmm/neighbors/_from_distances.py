@@ -57,38 +57,44 @@ def nearest_others(distances, n_neighbors):
     return found, whole_columns(indices)
 
 
-def without_diagonal(matrix):
-    """Return a square matrix less its diagonal: what models have with the others.
+def without_diagonal(rows, first=0):
+    """Return rows of a square matrix less its diagonal: what models have with others.
 
     Parameters
     ----------
-    matrix : ndarray of shape (n_models, n_models, ...)
-        One entry per pair.
+    rows : ndarray of shape (n_rows, n_models, ...)
+        One entry per pair: the whole matrix, or some successive rows.
+
+    first : int, default=0
+        Number of the first row.
 
     Returns
     -------
-    others : ndarray of shape (n_models, n_models - 1, ...)
+    others : ndarray of shape (n_rows, n_models - 1, ...)
         The entries of each row in their order.
     """
-    size = len(matrix)
-    others = matrix[~np.eye(size, dtype=bool)]
-    return others.reshape(size, size - 1, *matrix.shape[2:])
+    n_rows, n_models = rows.shape[:2]
+    others = rows[~np.eye(n_rows, n_models, first, dtype=bool)]
+    return others.reshape(n_rows, n_models - 1, *rows.shape[2:])
 
 
-def whole_columns(indices):
+def whole_columns(indices, first=0):
     """Return columns of a whole matrix for those of one without its diagonal.
 
     Parameters
     ----------
-    indices : ndarray of int of shape (n_models, n_indices)
+    indices : ndarray of int of shape (n_rows, n_indices)
         Columns of what `without_diagonal` returns, by rows.
+
+    first : int, default=0
+        Number of the first row.
 
     Returns
     -------
-    columns : ndarray of int of shape (n_models, n_indices)
+    columns : ndarray of int of shape (n_rows, n_indices)
         The columns where the same entries stand in the matrix itself.
     """
-    return indices + (indices >= np.arange(len(indices))[:, None])
+    return indices + (indices >= first + np.arange(len(indices))[:, None])
 
 
 def neighbor_graph(values, indices, n_columns):

@@ -14,6 +14,10 @@ from skawhmm.neighbors._from_distances import (
 # Values of alpha that share one search for candidates.
 GRID_PART = 10
 
+# Pairs that are looked at together, in blocks of rows: memory beyond the components is
+# a few times this.
+GRID_ENTRIES = 1 << 20
+
 # Share of a distance by which rounding may move it.
 GRID_ROUNDING = 1e-12
 
@@ -86,13 +90,14 @@ def nearest_path(components, codes, gains):
     scores : ndarray of shape (n_pieces,)
         Score on each piece.
     """
-    marginal, transition = components[..., 0], components[..., 1]
-    finite = np.isfinite(marginal) & np.isfinite(transition)
-    slopes = np.subtract(transition, marginal, out=np.zeros(finite.shape), where=finite)
     first, places, changes = 0.0, [np.empty(0)], [np.empty(0)]
     for n, code in enumerate(codes):
         others = np.flatnonzero(np.arange(len(codes)) != n)
-        starts, lines = envelope(marginal[n, others], slopes[n, others])
+        marginal, transition = components[n, others].T
+        finite = np.isfinite(marginal) & np.isfinite(transition)
+        slopes = np.zeros(len(others))
+        np.subtract(transition, marginal, out=slopes, where=finite)
+        starts, lines = envelope(marginal, slopes)
         gained = gains[code, codes[others[lines]]]
         first += gained[0]
         places.append(starts[1:])
@@ -233,18 +238,32 @@ def grid_neighbors(components, alphas, n_neighbors):
     distances, indices : ndarray of shape (n_models, n_neighbors)
         As `nearest_others` returns them.
     """
-    others = without_diagonal(components)
+    n_models = len(components)
+    step = max(1, GRID_ENTRIES // n_models)
     for part in np.array_split(alphas, -(-len(alphas) // GRID_PART)):
-        first, last = (mixed_precomputed(others, alpha) for alpha in part[[0, -1]])
-        # Between the ends a distance stays between its values there, so it is not
-        # among the nearest if both exceed what enough others never exceed.
-        least, most = np.minimum(first, last), np.maximum(first, last)
-        bound = np.partition(most, n_neighbors - 1, axis=1)[:, n_neighbors - 1, None]
-        counts = (least <= bound + GRID_ROUNDING * np.abs(bound)).sum(axis=1)
-        _, kept = nearest(least, int(counts.max()))
-        kept.sort(axis=1)
-        places = whole_columns(kept)
-        stack = np.take_along_axis(others, kept[..., None], axis=1)
-        for alpha in part:
-            found, indices = nearest(mixed_precomputed(stack, alpha), n_neighbors)
-            yield found, np.take_along_axis(places, indices, axis=1)
+        found = np.empty((len(part), n_models, n_neighbors))
+        indices = np.empty(found.shape, np.int64)
+        for first in range(0, n_models, step):
+            rows = slice(first, first + step)
+            others = without_diagonal(components[rows], first)
+            kept = _candidates(others, part[[0, -1]], n_neighbors)
+            places = whole_columns(kept, first)
+            stack = np.take_along_axis(others, kept[..., None], axis=1)
+            for n, alpha in enumerate(part):
+                mixed = mixed_precomputed(stack, alpha)
+                found[n, rows], chosen = nearest(mixed, n_neighbors)
+                indices[n, rows] = np.take_along_axis(places, chosen, axis=1)
+        yield from zip(found, indices, strict=True)
+
+
+def _candidates(others, ends, n_neighbors):
+    """Return columns among which the nearest are, for all alphas between two."""
+    first, last = (mixed_precomputed(others, alpha) for alpha in ends)
+    # Between the ends a distance stays between its values there, so it is not among
+    # the nearest if both exceed what enough others never exceed.
+    least, most = np.minimum(first, last), np.maximum(first, last)
+    bound = np.partition(most, n_neighbors - 1, axis=1)[:, n_neighbors - 1, None]
+    counts = (least <= bound + GRID_ROUNDING * np.abs(bound)).sum(axis=1)
+    _, kept = nearest(least, int(counts.max()))
+    kept.sort(axis=1)
+    return kept

@@ -218,8 +218,10 @@ def test_envelope_is_lowest_everywhere(rng):
         assert len(set(lines)) == len(lines)
 
 
+@pytest.mark.parametrize("entries", [1 << 20, 60, 1])
 @pytest.mark.parametrize("values", ["real", "tied", "infinite", "negative"])
-def test_grid_finds_the_neighbors_of_each_alpha(rng, values):
+def test_grid_finds_the_neighbors_of_each_alpha(rng, values, entries, monkeypatch):
+    monkeypatch.setattr("skawhmm.neighbors._leave_one_out.GRID_ENTRIES", entries)
     stack = rng.random((25, 25, 2)) * [1, 3]
     if values == "tied":
         stack = np.round(4 * stack)
