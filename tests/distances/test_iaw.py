@@ -9,6 +9,7 @@ from scipy.spatial.distance import cdist
 from skawhmm import (
     IAW,
     HMMBatch,
+    HMMTransformer,
     hmm_distance,
     pairwise_hmm_components,
     pairwise_hmm_distances,
@@ -293,6 +294,19 @@ def test_singular_covariances_give_numbers(covariance_type, options):
         assert_allclose(sampled, exact, atol=1e-7)
 
 
+@pytest.mark.filterwarnings("ignore:X was read as 8 sequences")
+@pytest.mark.parametrize("options", OPTIONS)
+def test_models_of_binary_data_have_finite_distances(options):
+    # Channels that are constant in a state leave variances of the size of rounding.
+    rng = np.random.default_rng(1)
+    X = [(rng.random((6, 8)) < 0.5).astype(float) for _ in range(8)]
+    hmm = HMMTransformer(4, "full", reg_covar=0, random_state=0)
+    models = hmm.fit_transform(X)
+    assert np.linalg.matrix_rank(models.covars).min() < 8
+    both = pairwise_hmm_components(models, metric="iaw", metric_params=options)
+    assert np.isfinite(both).all()
+
+
 def test_masked_models_are_registered_on_common_features(make_batch):
     models = separated(make_batch)
     means = np.concatenate([models.means, models.means[:, :, :1]], axis=2)
@@ -327,7 +341,7 @@ def test_masked_models_are_registered_on_common_features(make_batch):
         ({"reg": 0}, ValueError, r"reg must be a number in \(0, inf\)"),
         ({"reg": np.nan}, ValueError, "reg must be a number"),
         ({"reg": "weak"}, TypeError, "reg must be a number"),
-        ({"random_state": -1}, ValueError, "random_state must be an integer of at"),
+        ({"random_state": -1}, ValueError, "random_state must be an integer from 0"),
         ({"random_state": "a"}, ValueError, "random_state must be"),
         ({"n_points": 3}, ValueError, "metric_params of 'iaw' may be"),
         ({"alpha": 0.3}, ValueError, "metric_params of 'iaw' may be"),

@@ -374,7 +374,7 @@ def test_masks_that_agree_leave_closed_forms():
         ),
         ({"n_steps": 0}, ValueError, "n_steps must be an integer of at least 1"),
         ({"n_steps": 10.0}, TypeError, "n_steps must be an integer of at least 1"),
-        ({"cap": -1}, ValueError, r"cap must be a number in \[0, inf\)"),
+        ({"cap": -1}, ValueError, r"cap must be a number in \[0, inf\]"),
         ({"cap": "big"}, TypeError, "cap must be a number"),
         ({"random_state": -1}, ValueError, "random_state must be an integer"),
         ({"n_samples": 10}, ValueError, "metric_params of 'kl' may be"),
