@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skawhmm.distances._aggregated import mixed_components
 from skawhmm.distances._pairwise import (
@@ -93,6 +93,11 @@ class EstimatorMixin:
         """Check every parameter; `fit` does so before anything else."""
         check_parameters(self._params(), self._parameter_checks)
 
+    def _check_ready(self):
+        """Raise unless this is fitted; parameters may have been set after `fit`."""
+        check_is_fitted(self)
+        self._check_parameters()
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()  # type: ignore[misc]
         tags.input_tags.pairwise = self._precomputed
@@ -134,8 +139,7 @@ class ModelsMixin(EstimatorMixin):
     def _checked(self, X, y=None, *, reset):
         """Return `X` as a batch of models or a list of sequences; `y` goes with it."""
         if not reset:
-            # Parameters may have been set after `fit`.
-            self._check_parameters()
+            self._check_ready()
         if not is_models(X):
             return self._checked_sequences(X, y, reset=reset)
         check_models("X", X)
@@ -191,6 +195,8 @@ class ReferencesMixin(ModelsMixin):
     def _checked(self, X, y=None, *, reset):
         """Return `X` as models, as a list of sequences, or as given distances."""
         if self._precomputed:
+            if not reset:
+                self._check_ready()
             X = check_precomputed(self, X, reset=reset, square=reset)
             if reset and X.ndim == 2:
                 check_not_similarities(X)

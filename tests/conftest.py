@@ -45,7 +45,7 @@ def make_batch():
     return make
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def make_sequences():
     """Return a function that draws sequences of two-state chains, and their labels.
 

@@ -4,9 +4,12 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.decomposition import PCA
 
 from skawhmm import (
     AlphaMixer,
+    Deltas,
+    Framewise,
     HMMAligner,
     HMMClassDistance,
     HMMEmbedding,
@@ -22,6 +25,7 @@ from skawhmm import (
     KNeighborsHMMRegressor,
     NGrams,
     PairwiseHMMDistance,
+    TimeChannel,
     pairwise_hmm_distances,
 )
 
@@ -316,6 +320,85 @@ def test_alpha_is_by_default_that_of_the_distance(estimator, metric, make_batch)
     )
     assert_array_equal(default, same)
     assert np.abs(default - other).max() > 1e-6
+
+
+STEPS: dict = {
+    Deltas: {"order": [0, 3, "two"], "lags": [0, (), 2.5]},
+    TimeChannel: {"scale": [-1, np.nan, "long"]},
+    Framewise: {"transformer": [3, "scale", PCA]},
+    HMMTransformer: {
+        "n_components": [0, 2.5, "many"],
+        "covariance_type": ["round", None],
+        "n_mix": [0, 2.5],
+        "n_jobs": [0, "all"],
+    },
+}
+LATER = [
+    *((kind, name, value) for kind in OWN for name, value in wrong_values(kind)),
+    *(
+        (kind, name, value)
+        for kind, known in STEPS.items()
+        for name, values in known.items()
+        for value in values
+    ),
+]
+
+
+def wrong_by_itself(name, value):
+    """Whether a value is wrong whatever the training data are."""
+    numbers = np.ravel(value).tolist() if name in {"n_neighbors", "n_clusters"} else []
+    return name != "groups" and not {6, 7} & set(numbers)
+
+
+@pytest.fixture(scope="module")
+def fitted_once(make_sequences):
+    """Return estimators fitted to six sequences, each once."""
+    known: dict = {}
+
+    def fitted(kind):
+        if kind not in known:
+            X, y = make_sequences()
+            small = {
+                "hmm": HMMTransformer(2, random_state=0),
+                "views": [("vectors", HMMEmbedding(2, random_state=0))],
+                "n_components": 2,
+                "n_neighbors": 2,
+                "n_clusters": 2,
+                "cv": 2,
+                "level": 0.5,
+                "random_state": 0,
+            }
+            names = kind().get_params(deep=False)
+            params = {key: value for key, value in small.items() if key in names}
+            if kind is KNeighborsHMMClassifierCV:
+                params["n_neighbors"] = [1]
+            if kind is NGrams:
+                X = ["abab", "aabb", "abba"]
+            if kind is AlphaMixer:
+                X = np.ones((6, 6, 2))
+            known[kind] = kind(**params).fit(X, y), X
+        return known[kind]
+
+    return fitted
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "value"),
+    [
+        pytest.param(*case, id=f"{case[0].__name__}-{case[1]}-{case[2]!r:.20}")
+        for case in LATER
+        if wrong_by_itself(*case[1:])
+    ],
+)
+def test_wrong_parameters_set_after_fit_are_named(kind, name, value, fitted_once):
+    estimator, X = fitted_once(kind)
+    before = estimator.get_params(deep=False)[name]
+    estimator.set_params(**{name: value})
+    try:
+        with pytest.raises((TypeError, ValueError), match=rf"^{name}\b"):
+            outcome(estimator, X)
+    finally:
+        estimator.set_params(**{name: before})
 
 
 def test_a_changed_radius_counts(make_batch):

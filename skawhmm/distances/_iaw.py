@@ -80,6 +80,13 @@ class IAW(Aggregated):
     random_state : int, RandomState instance or None, default=0
         Seed of the samples.
 
+    Notes
+    -----
+    The seed of a sample is made from the model with its states in their order. A model
+    with its states in another order has another sample, so its distances differ by the
+    error of sampling, which falls with `n_samples`. It shows most if `debias` leaves
+    little else.
+
     Examples
     --------
     Overlapping states share probability, so even the distance of a model to itself is

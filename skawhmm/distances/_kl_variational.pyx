@@ -27,11 +27,16 @@ cdef extern from *:
     /* Alternating updates of phi and psi stop when the minimum falls by less than this. */
     #define INNER_TOLERANCE 1e-11
     #define MAX_UPDATES 500
+
+    /* A share that is possible but too small for a number is this: it may grow again,
+       and what divides by it is finite. */
+    #define LEAST_SHARE 2.2250738585072014e-308
     """
     const double RATE_TOLERANCE
     const int MAX_STEPS
     const double INNER_TOLERANCE
     const int MAX_UPDATES
+    const double LEAST_SHARE
 
 cdef struct Chain:
     const double* weights
@@ -168,7 +173,10 @@ cdef inline void fill_outer(
     cdef Py_ssize_t k, m
     for k in range(size):
         for m in range(size):
-            outer[k * size + m] = row_a[k] * row_b[m]
+            if row_a[k] > 0 and row_b[m] > 0:
+                outer[k * size + m] = max(row_a[k] * row_b[m], LEAST_SHARE)
+            else:
+                outer[k * size + m] = 0.0
 
 
 cdef inline double least_of(const double* values, Py_ssize_t size) noexcept nogil:
@@ -230,23 +238,27 @@ cdef double coupled_divergence(
                 return INFINITY
             mass = 0.0
             for m in range(size):
-                if row[m] > 0:
+                if values[m] == INFINITY:
+                    row[m] = 0.0
+                elif row[m] > 0:
                     # The best phi given psi stands in its place.
-                    row[m] *= exp(least - values[m])
+                    row[m] = max(row[m] * exp(least - values[m]), LEAST_SHARE)
                     mass += row[m]
             total += row_a[k] * (log(row_a[k] / mass) + least)
             for m in range(size):
-                row[m] *= row_a[k] / mass
+                if row[m] > 0:
+                    row[m] = max(row[m] * (row_a[k] / mass), LEAST_SHARE)
         for m in range(size):
             shares[m] = 0.0
         for k in range(size):
             for m in range(size):
                 shares[m] += psi[k * size + m]
-        for m in range(size):
-            shares[m] = row_b[m] / shares[m] if shares[m] > 0 else 0.0
         for k in range(size):
+            row = psi + k * size
             for m in range(size):
-                psi[k * size + m] *= shares[m]
+                if row[m] > 0:
+                    # In this order nothing is above 1, however small the shares are.
+                    row[m] = max(row[m] / shares[m] * row_b[m], LEAST_SHARE)
         if before - total <= INNER_TOLERANCE * max(fabs(total), 1.0):
             break
         before = total

@@ -4,6 +4,7 @@ from collections import namedtuple
 from typing import NamedTuple
 
 import numpy as np
+from scipy.linalg import qr
 
 LOG_TWO_PI = np.log(2 * np.pi)
 # Relative size below which an eigenvalue of a correlation matrix is rounding.
@@ -63,13 +64,37 @@ def full_densities(family, observed):
     # A channel that was not observed has no variance: its direction is a unit vector.
     nulls = np.where(observed[:, None, None], nulls, 0.0)
     ranks = kept.sum(axis=2)
-    log_det = 2 * np.log(units).sum(axis=2) + 2 * np.log(roots).sum(axis=2)
-    for i, k in zip(*np.nonzero(ranks < n_features), strict=True):
+    log_det = 2 * np.log(roots).sum(axis=2)
+    log_det += 2 * np.log(units).sum(axis=2, where=ranks[..., None] == n_features)
+    for i, k in zip(*np.nonzero((ranks > 0) & (ranks < n_features)), strict=True):
         # On the support of a flat state the volume is that of the raw channels.
-        top = np.linalg.eigvalsh(covars[i, k])[n_features - ranks[i, k] :]
-        log_det[i, k] = np.log(top).sum()
+        log_det[i, k] += 2 * log_volume(vectors[i, k][:, kept[i, k]], units[i, k])
     norms = -0.5 * (ranks * LOG_TWO_PI + log_det)
     return Densities(family.means, whiteners, norms, units, nulls)
+
+
+def log_volume(vectors, units):
+    """Return the log of the volume that orthonormal vectors span in other units.
+
+    Parameters
+    ----------
+    vectors : ndarray of shape (n_features, n_vectors)
+        The vectors, at least one, in columns.
+
+    units : ndarray of shape (n_features,)
+        What their rows are multiplied by.
+
+    Returns
+    -------
+    log_volume : float
+        Finite, however much the units differ.
+    """
+    # With long rows first and columns pivoted, rounding of long rows does not reach
+    # short ones, as it does in eigenvalues.
+    order = np.argsort(-units, kind="stable")
+    rows = (vectors * units[:, None])[order]
+    triangle = qr(rows, mode="r", pivoting=True)[0]
+    return np.log(np.abs(np.diagonal(triangle))).sum()
 
 
 def channels_and_mask(x):

@@ -195,7 +195,7 @@ class HMMClassDistance(ModelsMixin, TransformerMixin, BaseEstimator):
         features : ndarray of shape (n_sequences, n_groups * n_classes)
             Distances, the classes of a group beside each other.
         """
-        check_is_fitted(self)
+        self._check_ready()
         sequences = self._checked_sequences(X, reset=False)
         metric = self._resolved_metric()
         parts = zip(self.groups_.values(), self.hmms_, self.models_, strict=True)

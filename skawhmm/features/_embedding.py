@@ -328,7 +328,7 @@ class HMMEmbedding(EstimatorMixin, TransformerMixin, BaseEstimator):
         vectors : ndarray of shape (n_sequences, n_features_out)
             One row per sequence.
         """
-        check_is_fitted(self)
+        self._check_ready()
         sequences = self._kind.checked(self, X, reset=False)
         blocks = check_blocks("blocks", self.blocks, self._kind)
         recipe = self._kind.recipe(blocks, float(self.relevance), bool(self.normalize))

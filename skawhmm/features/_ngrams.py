@@ -136,7 +136,7 @@ class NGrams(EstimatorMixin, TransformerMixin, BaseEstimator):
             One row per sequence; squares of a row add up to 1 if all its n-grams occur
             in the training sequences.
         """
-        check_is_fitted(self)
+        self._check_ready()
         sequences = symbol_sequences(X)
         numbers, owners, totals = self._numbers(sequences)
         known = np.isin(numbers, self._vocabulary)

@@ -372,7 +372,7 @@ class AlphaMixer(
         distances : ndarray of shape (n_models, n_models_fit)
             Distances.
         """
-        check_is_fitted(self)
+        self._check_ready()
         return mixed_precomputed(check_precomputed(self, X, reset=False), self.alpha)
 
     @property

@@ -8,7 +8,6 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.model_selection import check_cv
 from sklearn.utils import check_consistent_length, column_or_1d
-from sklearn.utils.validation import check_is_fitted
 
 from skawhmm._base import EstimatorMixin, check_frames_or_symbols
 from skawhmm.features._default_views import make_views
@@ -189,7 +188,7 @@ class ViewRidge(EstimatorMixin, BaseEstimator):
         explanation : Explanation
             The shares.
         """
-        check_is_fitted(self)
+        self._check_ready()
         levels = check_levels("by", by)
         sizes = [len(view.mean) for view in self._decision.views]
         labels, groups = feature_groups(feature_fields(self.views_, sizes), levels)
@@ -327,7 +326,7 @@ class ViewRidge(EstimatorMixin, BaseEstimator):
 
     def _decided(self, X):
         """Return decisions of shape (n_sequences, n_targets), block by block."""
-        check_is_fitted(self)
+        self._check_ready()
         sequences = check_frames_or_symbols(self, X, reset=False)
         found = []
         for first in range(0, len(sequences), SEQUENCE_BLOCK):

@@ -248,6 +248,7 @@ class NeighborsMixin(KNeighborsMixin, ReferencesMixin):
 
     def _nearest(self, X, n_neighbors=None):
         """Return distances and indices of neighbours; the one place that seeks them."""
+        self._check_ready()
         chosen = self.n_neighbors if n_neighbors is None else n_neighbors
         n_neighbors = check_neighbor_count(chosen, self.n_samples_fit_ - (X is None))
         index = self._index()

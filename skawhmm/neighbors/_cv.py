@@ -364,6 +364,7 @@ class KNeighborsHMMClassifierCV(
         return self.best_estimator_.n_samples_fit_
 
     def _nearest(self, X, n_neighbors=None):
+        self._check_ready()
         return self.best_estimator_._nearest(self._queries(X), n_neighbors)
 
     def _queries(self, X):

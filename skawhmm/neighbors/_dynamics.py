@@ -225,6 +225,11 @@ def dynamics_gain(
     )
     y = column_or_1d(y)
     check_one_each(sequences, y)
+    if len(y) and (y == y[0]).all():
+        raise ValueError(
+            f"y must hold at least 2 different values, got {y[0]!r} throughout: nothing "
+            "can be told apart."
+        )
     if groups is not None:
         groups = label_array("groups", groups, len(sequences), of="sequence")
     check_estimator(estimator)

@@ -43,6 +43,7 @@ class SequenceTransformer(  # type: ignore[call-arg]
         self : estimator
             The fitted step.
         """
+        self._check_parameters()
         sequences = check_input(self, X, y, reset=True)
         check_consistent_length(sequences, y)
         self._fit(sequences, y)
@@ -63,6 +64,8 @@ class SequenceTransformer(  # type: ignore[call-arg]
             of shape (n_sequences, n_timesteps, n_features_out), padded with NaN.
         """
         check_is_fitted(self)
+        # Parameters may have been set after `fit`.
+        self._check_parameters()
         sequences = self._transform(check_input(self, X, reset=False))
         return sequences if is_list_of_sequences(readable(X)) else _padded(sequences)
 
@@ -148,8 +151,8 @@ class Framewise(SequenceTransformer):
     def __init__(self, transformer: Any = None) -> None:
         self.transformer = transformer
 
-    def _fit(self, X, y):
-        chosen = StandardScaler() if self.transformer is None else self.transformer
+    def _check_parameters(self):
+        chosen = self._chosen()
         members = ("fit", "transform", "get_params")
         able = all(hasattr(chosen, member) for member in members)
         if not able or isinstance(chosen, type):
@@ -157,9 +160,14 @@ class Framewise(SequenceTransformer):
                 "transformer must be None or an instance that transforms rows, such as "
                 f"StandardScaler(), got {self.transformer!r}."
             )
+
+    def _chosen(self):
+        return StandardScaler() if self.transformer is None else self.transformer
+
+    def _fit(self, X, y):
         lengths = [len(x) for x in X]
         labels = None if y is None else np.repeat(np.asarray(y), lengths, axis=0)
-        self.transformer_ = clone(chosen).fit(np.concatenate(X), labels)
+        self.transformer_ = clone(self._chosen()).fit(np.concatenate(X), labels)
 
     def _names(self, channels):
         return list(self.transformer_.get_feature_names_out(channels))
@@ -208,11 +216,8 @@ class Deltas(SequenceTransformer):
         self.order = order
         self.lags = lags
 
-    def _fit(self, X, y):  # noqa: ARG002
-        self._check_order()
+    def _check_parameters(self):
         self._checked_lags()
-
-    def _check_order(self):
         if check_integer("order", self.order, 1) > 2:
             raise ValueError(f"order must be 1 or 2, got {self.order!r}.")
 
@@ -223,7 +228,6 @@ class Deltas(SequenceTransformer):
         return [channel + suffix for suffix in suffixes for channel in channels]
 
     def _transform(self, X):
-        self._check_order()
         lags = self._checked_lags()
         lengths = np.array([len(x) for x in X])
         frames, ends = np.concatenate(X), np.cumsum(lengths)
@@ -272,14 +276,14 @@ class TimeChannel(SequenceTransformer):
     def __init__(self, scale: float = 1.0) -> None:
         self.scale = scale
 
-    def _fit(self, X, y):  # noqa: ARG002
+    def _check_parameters(self):
         check_real("scale", self.scale, 0, np.inf)
 
     def _names(self, channels):
         return [*channels, "position"]
 
     def _transform(self, X):
-        scale = check_real("scale", self.scale, 0, np.inf)
+        scale = float(self.scale)
         return [np.column_stack([x, np.linspace(0, scale, num=len(x))]) for x in X]
 
 

@@ -9,6 +9,7 @@ from scipy.spatial.distance import cdist
 from skawhmm import (
     IAW,
     HMMBatch,
+    HMMTransformer,
     hmm_distance,
     pairwise_hmm_components,
     pairwise_hmm_distances,
@@ -291,6 +292,19 @@ def test_singular_covariances_give_numbers(covariance_type, options):
         exact = pairwise_hmm_components(models[2])
         sampled = pairwise_hmm_components(models[2], metric="iaw")
         assert_allclose(sampled, exact, atol=1e-7)
+
+
+@pytest.mark.filterwarnings("ignore:X was read as 8 sequences")
+@pytest.mark.parametrize("options", OPTIONS)
+def test_models_of_binary_data_have_finite_distances(options):
+    # Channels that are constant in a state leave variances of the size of rounding.
+    rng = np.random.default_rng(1)
+    X = [(rng.random((6, 8)) < 0.5).astype(float) for _ in range(8)]
+    hmm = HMMTransformer(4, "full", reg_covar=0, random_state=0)
+    models = hmm.fit_transform(X)
+    assert np.linalg.matrix_rank(models.covars).min() < 8
+    both = pairwise_hmm_components(models, metric="iaw", metric_params=options)
+    assert np.isfinite(both).all()
 
 
 def test_masked_models_are_registered_on_common_features(make_batch):

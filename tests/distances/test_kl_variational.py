@@ -178,6 +178,18 @@ def test_states_that_a_row_never_takes_do_not_overflow():
     assert_allclose(actual, 2500 - np.log(2), rtol=1e-3)
 
 
+@pytest.mark.parametrize("gap", [37.5, 37.8, 38.0, 38.3, 38.6])
+def test_shares_too_small_for_numbers_do_not_overflow(gap):
+    # Paired with the first state, the second takes exp(-gap**2 / 2) of a step.
+    model = HMMBatch(
+        [[[0.5, 0.5], [1.0, 0.0]]],
+        [[[0.0], [gap]]],
+        np.ones((1, 2, 1)),
+        weights=[[1.0, 0.0]],
+    )
+    assert hmm_distance(model, model, BOUND) == 0
+
+
 def test_matrix_of_bounds_is_symmetric_on_request():
     models = random_batch(3, (2, 3, 1, 2))
     metric = KL(method="variational")

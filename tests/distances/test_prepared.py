@@ -12,6 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from skawhmm import (
     IAW,
     JAW,
+    KL,
     MAW,
     HMMBatch,
     HMMTransformer,
@@ -194,7 +195,7 @@ def test_debiased_iaw_of_fitted_models_is_zero_on_itself(fitted):
 
 REAL = {
     "vowels": lambda: load_japanese_vowels(return_X_y=True)[0][::40],
-    "motions": lambda: load_basic_motions(return_X_y=True)[0][::8],
+    "motions": lambda: load_basic_motions(return_X_y=True)[0][::5],
 }
 
 
@@ -216,3 +217,9 @@ def test_laws_on_models_of_real_data(real, metric, p):
     moved = relabelled(real, np.random.default_rng(1))
     again = pairwise_hmm_distances(moved, metric=metric, p=p)
     assert_allclose(again, distances, atol=1e-9 * scale)
+
+
+def test_variational_bound_of_models_of_real_data_with_themselves(real):
+    metric = KL(method="variational")
+    pairs = np.arange(len(real)), np.arange(len(real))
+    assert_array_equal(metric.distances(metric.prepare(real), *pairs), 0)

@@ -257,6 +257,8 @@ def test_wrong_arguments(make_batch):
         dynamics_gain(X, None)
     with pytest.raises(ValueError, match="y must hold one value per entry of X"):
         dynamics_gain(X, y[:-1])
+    with pytest.raises(ValueError, match="y must hold at least 2 different values"):
+        dynamics_gain(X, [1] * len(X))
     with pytest.raises(ValueError, match="groups must hold one label per seq"):
         dynamics_gain(X, y, groups=y[:-1])
     with pytest.raises(ValueError, match="n_permutations must be an integer of at le"):
