@@ -225,10 +225,11 @@ def dynamics_gain(
     )
     y = column_or_1d(y)
     check_one_each(sequences, y)
-    if len(y) and (y == y[0]).all():
+    values = np.unique(y)
+    if len(values) == 1:
         raise ValueError(
-            f"y must hold at least 2 different values, got {y[0]!r} throughout: nothing "
-            "can be told apart."
+            f"y must hold at least 2 different values, got {values[0]!r} throughout: "
+            "there is nothing to tell apart."
         )
     if groups is not None:
         groups = label_array("groups", groups, len(sequences), of="sequence")
