@@ -54,7 +54,10 @@ def optimal_registrations(
 
     Where several plans have the least cost, the one is taken that makes the *next*
     states closest too: the least :math:`\sum_{ij} w_{ij} \, OT(T_a[i], T_b[j])`. Two
-    states with equal emissions and different rows are told apart by this alone.
+    states with equal emissions and different rows are told apart by this alone. Of
+    those that are still equally good, the one with the least squared costs is taken:
+    in one dimension many plans have the same cost, and if states hardly ever change,
+    the next states add nothing.
 
     Parameters
     ----------
@@ -71,8 +74,8 @@ def optimal_registrations(
         Cost between states of a and b.
 
     break_ties : bool, default=True
-        Whether to look for the plan that makes the next states closest. The cost of
-        the plan does not depend on it.
+        Whether to choose among plans of the least cost. The cost of the plan does not
+        depend on it.
 
     Returns
     -------
@@ -83,12 +86,14 @@ def optimal_registrations(
     cdef const double[:, :, ::1] chains = np.ascontiguousarray(transmats)
     cdef int size = <int>laws.shape[1]
     cdef Py_ssize_t n, a, b
+    cdef double largest
     numbers, nodes = make_workspace(size, size)
     inner_numbers, inner_nodes = make_workspace(size, size)
     cdef Tree tree = tree_of(numbers, nodes)
     cdef Tree inner = tree_of(inner_numbers, inner_nodes)
     cdef double[:, :, ::1] plans = np.empty((index_a.shape[0], size, size))
     cdef double[:, ::1] ahead = np.empty((size, size))
+    cdef double[:, ::1] squared = np.empty((size, size))
     cdef double[:, ::1] scratch = np.empty((size, size))
     with nogil:
         for n in range(index_a.shape[0]):
@@ -97,36 +102,44 @@ def optimal_registrations(
                 &laws[a, 0], &laws[b, 0], &cost[n, 0, 0], size, size,
                 &plans[n, 0, 0], &tree,
             )
-            if break_ties and mark_ties(&cost[n, 0, 0], size, &tree, &ahead[0, 0]):
+            if not break_ties:
+                continue
+            largest = largest_cost(&cost[n, 0, 0], size, size, &tree)
+            if mark_ties(&cost[n, 0, 0], size, largest, &tree, &ahead[0, 0]):
                 look_ahead(
                     &chains[a, 0, 0], &chains[b, 0, 0], &cost[n, 0, 0], size,
                     &ahead[0, 0], &scratch[0, 0], &inner,
                 )
                 price_tree(&ahead[0, 0], size, size, &tree)
                 improve(&ahead[0, 0], size, size, &plans[n, 0, 0], &tree)
+                if mark_ties(&ahead[0, 0], size, largest, &tree, &squared[0, 0]):
+                    square(&cost[n, 0, 0], size, largest, &squared[0, 0])
+                    price_tree(&squared[0, 0], size, size, &tree)
+                    improve(&squared[0, 0], size, size, &plans[n, 0, 0], &tree)
     return np.asarray(plans)
 
 
 cdef bint mark_ties(
-    const double* cost, int size, const Tree* tree, double* ahead
+    const double* cost, int size, double largest, const Tree* tree, double* marks
 ) noexcept nogil:
     """Mark by 0 the cells that optimal plans may use, by infinity all others.
 
-    Returns whether a cell outside of the tree is among them.
+    `largest` is what rounding is measured by. Returns whether a cell outside of the
+    tree is among them.
     """
-    cdef double slack = TIE_TOLERANCE * largest_cost(cost, size, size, tree)
+    cdef double slack = TIE_TOLERANCE * largest
     cdef bint tied = False
     cdef int i, j, sink, cell
     for i in range(size):
         for j in range(size):
             sink, cell = size + j, i * size + j
-            ahead[cell] = INFINITY
+            marks[cell] = INFINITY
             if tree.depth[i] < 0 or tree.depth[sink] < 0:
                 continue
             if tree.parent[i] == sink or tree.parent[sink] == i:
-                ahead[cell] = 0.0
+                marks[cell] = 0.0
             elif cost[cell] - tree.price[i] - tree.price[sink] <= slack:
-                ahead[cell] = 0.0
+                marks[cell] = 0.0
                 tied = True
     return tied
 
@@ -149,3 +162,15 @@ cdef void look_ahead(
                     transmat_a + i * size, transmat_b + j * size, cost, size, size,
                     scratch, tree,
                 )
+
+
+cdef void square(
+    const double* cost, int size, double largest, double* marks
+) noexcept nogil:
+    """Fill the marked cells with squared costs, in units of the largest one."""
+    cdef double share
+    cdef int cell
+    for cell in range(size * size):
+        if marks[cell] == 0 and largest > 0:
+            share = cost[cell] / largest
+            marks[cell] = share * share

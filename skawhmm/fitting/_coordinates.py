@@ -131,9 +131,12 @@ class Coordinates:
         else:
             inside = np.ix_(np.arange(len(raw_means)), active, active)
             units = scale[..., None] * scale[..., None, :]
-            means = means @ self.basis
-            basis = self.basis[..., None, :, :]
-            covars = basis.swapaxes(-1, -2) @ (raw_covars[inside] / units) @ basis
+            # Products of one and of many matrices round alike if they lie alike.
+            basis = np.ascontiguousarray(self.basis)
+            means = np.ascontiguousarray(means) @ basis
+            basis = basis[..., None, :, :]
+            turned = np.ascontiguousarray(basis.swapaxes(-1, -2))
+            covars = turned @ np.ascontiguousarray(raw_covars[inside] / units) @ basis
         shape = self.scale.shape[:-1]
         return Model(
             np.broadcast_to(model.startprob, shape + model.startprob.shape).copy(),

@@ -18,7 +18,12 @@ from skawhmm.plot._graph import (
 )
 from skawhmm.plot._registration import deviation_ellipse
 from skawhmm.plot._style import item_names, pyplot
-from skawhmm.utils._checks import check_choice, check_integer, check_real
+from skawhmm.utils._checks import (
+    SUM_TOLERANCE,
+    check_choice,
+    check_integer,
+    check_real,
+)
 from skawhmm.utils._colors import COLORS
 from skawhmm.utils._numbers import check_square, shaped_array
 
@@ -257,6 +262,14 @@ class HMMDisplay:
         transmat = check_square("transmat", self.transmat, of="state")
         for name in ("weights", "startprob"):
             shaped_array(name, getattr(self, name), len(transmat))
+        for name in ("transmat", "weights", "startprob"):
+            shares = np.ravel(getattr(self, name))
+            wrong = ~((shares >= 0) & (shares <= 1 + SUM_TOLERANCE))
+            if wrong.any():
+                # Arrows of such a width would not end.
+                raise ValueError(
+                    f"{name} must hold probabilities, got {shares[wrong][0]:g}."
+                )
         names = item_names("state_names", self.state_names, len(transmat), "state")
         n_parts = 1 if self.means is None and self.bars is None else 2
         if ax is None:

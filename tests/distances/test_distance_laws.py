@@ -154,3 +154,30 @@ def test_distance_of_the_user_is_used_like_ours(n_jobs, make_batch):
     assert hmm_distance(models[1], models[4], MeanDistance()) == expected[1, 4]
     with pytest.raises(TypeError, match="must have a marginal and a transition"):
         pairwise_hmm_components(models, metric=MeanDistance())
+
+
+@pytest.mark.parametrize("metric", ["maw", "jaw"])
+@pytest.mark.parametrize("moves", [0.0, 1e-301])
+def test_states_that_hardly_change_may_be_renamed(rng, metric, moves):
+    # In one dimension many plans have the least cost, and next states add nothing.
+    n_models, size = 6, 4
+    chains = np.tile(np.eye(size), (n_models, 1, 1)) + moves * rng.random(
+        (n_models, size, size)
+    )
+    means = rng.normal(size=(n_models, size, 1))
+    weights = rng.dirichlet(np.ones(size), n_models)
+
+    def distances(order):
+        models = HMMBatch(
+            chains[:, order][:, :, order],
+            means[:, order],
+            np.ones_like(means),
+            weights=weights[:, order],
+        )
+        return pairwise_hmm_distances(models, metric=metric, alpha=0.5)
+
+    straight = distances(np.arange(size))
+    assert straight.max() > 0.1
+    for _ in range(5):
+        gap = np.abs(distances(rng.permutation(size)) - straight).max()
+        assert gap < 1e-12

@@ -294,3 +294,14 @@ def test_parameters_set_after_fit_are_checked(rng):
     hmm = HMMTransformer(2).fit(X).set_params(n_mix=0)
     with pytest.raises(ValueError, match="n_mix must be an integer of at least 1"):
         hmm.transform(X)
+
+
+@pytest.mark.parametrize("covariance_type", ["full", "tied"])
+def test_a_pooled_start_rounds_alike_alone_and_among_others(rng, covariance_type):
+    X = [np.round(rng.normal(size=(n, 7))) for n in (5, 10, 10, 6)]
+    hmm = HMMTransformer(1, covariance_type, init="pooled", random_state=3).fit(X)
+    together = hmm.transform(X)
+    for n in range(len(X)):
+        alone = hmm.transform(X[n : n + 1])
+        assert_array_equal(alone.means, together[n : n + 1].means)
+        assert_array_equal(alone.covars, together[n : n + 1].covars)

@@ -154,3 +154,12 @@ def test_states_that_follow_each_other_are_neighbours(plt):
     display = HMMDisplay(chain, np.full(4, 0.25), [0, 0.7, 0.3, 0]).plot()
     places = np.array([state.center for state in display.states_])
     assert_allclose(places[[1, 2, 0, 3]], [[0, 1], [1, 0], [0, -1], [-1, 0]], atol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["transmat", "weights", "startprob"])
+@pytest.mark.parametrize("value", [-0.1, 1e14, np.nan])
+def test_shares_are_probabilities(plt, name, value):
+    values = {"transmat": np.eye(2), "weights": [0.5, 0.5], "startprob": [1.0, 0.0]}
+    values[name] = np.full(np.shape(values[name]), value)
+    with pytest.raises(ValueError, match=f"{name} must hold probabilities, got"):
+        HMMDisplay(**values).plot()
