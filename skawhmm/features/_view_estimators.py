@@ -128,7 +128,7 @@ class HMMViewClassifier(ClassifierMixin, ViewRidge):
     inner folds share them. With more than 10 000 training sequences they are fitted to
     as many, drawn at random. The primal solver keeps 8 bytes per sequence and
     coordinate, and works on a fold at a time: 100 000 sequences with 4 views of 512
-    coordinates take about 3 GB.
+    coordinates took 3.4 GB (``benchmarks/bench_scale.py --classifier 100000``).
 
     Probabilities are the softmax of `sharpness_` times the decisions. The factor is the
     one with the least log loss for the decisions about folds that were left out, with
