@@ -434,6 +434,10 @@ def _pairwise(X, Y, metric, method, tail, n_jobs, verbose, out=None, dtype=np.fl
         out = np.empty(shape, dtype)
     elif isinstance(out, np.ndarray):
         check_matrix("out", out, shape)
+    elif not isinstance(out, str | PathLike):
+        raise TypeError(
+            f"out must be None, an array or the name of a file, got {out!r:.60}."
+        )
     else:
         plan = {**_plan(models, metric), "tiles": len(tiles), "with_itself": same}
         out, journal = open_matrix(out, shape, dtype, plan)

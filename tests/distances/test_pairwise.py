@@ -342,6 +342,12 @@ def test_distances_are_no_whole_numbers(dtype, make_batch):
         pairwise_hmm_distances(make_batch(2), dtype=dtype)
 
 
+@pytest.mark.parametrize("out", [3, [[0.0]], b"matrix.npy"])
+def test_what_is_no_place_for_distances_is_named(out, make_batch):
+    with pytest.raises(TypeError, match=r"^out must be None, an array or the name of"):
+        pairwise_hmm_distances(make_batch(2), out=out)
+
+
 def all_chunks(*args, **kwargs):
     return list(pairwise_hmm_distances_chunked(*args, **kwargs))
 
