@@ -12,6 +12,7 @@ import json
 import os
 import time
 import zlib
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
@@ -256,7 +257,9 @@ def _allocated(path, shape, dtype):
                 )
             _allocate(file, size)
         return len(head)
-    # A file under its final name always is complete, so that none is overwritten.
+    # A file under its final name always is complete, so that none is overwritten. The
+    # draft has one name, unlike those of `whole_file`: what a killed process left of
+    # it, which may be large, is overwritten by the next one. The journal is locked.
     draft = path.with_name(path.name + ".draft")
     try:
         with draft.open("w+b") as file:
@@ -272,8 +275,6 @@ def _allocated(path, shape, dtype):
 
 
 def _npy_header(shape, dtype):
-    from io import BytesIO
-
     header = BytesIO()
     kind = {"descr": dtype.str, "fortran_order": False, "shape": tuple(shape)}
     np.lib.format.write_array_header_1_0(header, kind)

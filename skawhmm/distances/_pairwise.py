@@ -24,6 +24,7 @@ from skawhmm.models._checks import (
 )
 from skawhmm.utils._checks import (
     check_distances,
+    check_float_type,
     check_n_jobs,
     check_real,
     check_verbose,
@@ -400,25 +401,11 @@ def bare_models(models):
     return models._changed(_info={})
 
 
-def _float_type(name, value):
-    """Return a type of floating-point numbers, or raise: others cut distances off."""
-    wanted = f"{name} must be a type of floating-point numbers, got {value!r}."
-    if value is None:
-        raise TypeError(wanted)
-    try:
-        dtype = np.dtype(value)
-    except (TypeError, ValueError) as error:
-        raise TypeError(wanted) from error
-    if dtype.kind != "f":
-        raise ValueError(wanted)
-    return dtype
-
-
 def _pairwise(X, Y, metric, method, tail, n_jobs, verbose, out=None, dtype=np.float64):
     """Return what a method of a distance gives for all pairs, tile by tile."""
     check_n_jobs("n_jobs", n_jobs)
     check_verbose("verbose", verbose)
-    dtype = _float_type("dtype", dtype)
+    dtype = check_float_type("dtype", dtype)
     check_models("X", X)
     same = Y is None
     check_same_features(X, X if same else check_models("Y", Y))

@@ -19,6 +19,7 @@ from skawhmm.utils._checks import (
     check_boolean,
     check_choice,
     check_counts,
+    check_float_type,
     check_integer,
     check_real,
 )
@@ -59,28 +60,6 @@ def check_blocks(name, value, kind):
     if not blocks:
         raise ValueError(f"{name} must name at least 1 of {known}, got none.")
     return [check_choice(name, block, known) for block in blocks]
-
-
-def check_dtype(name, value):
-    """Raise unless `value` is single or double precision.
-
-    Parameters
-    ----------
-    name : str
-        The argument as the caller knows it.
-
-    value : object
-        The value to check.
-    """
-    wanted = f"{name} must be numpy.float32 or numpy.float64, got {value!r}."
-    if value is None:
-        raise TypeError(wanted)
-    try:
-        dtype = np.dtype(value)
-    except (TypeError, ValueError) as error:
-        raise TypeError(wanted) from error
-    if dtype not in {np.dtype("f4"), np.dtype("f8")}:
-        raise ValueError(wanted)
 
 
 def check_max_iter(name, value):
@@ -241,7 +220,7 @@ class HMMEmbedding(EstimatorMixin, TransformerMixin, BaseEstimator):
         "max_iter": check_max_iter,
         "tol": partial(check_real, low=0, high=np.inf),
         "reg_covar": partial(check_real, low=0, high=np.inf),
-        "dtype": check_dtype,
+        "dtype": partial(check_float_type, choices=("float32", "float64")),
     }
 
     def __init__(

@@ -260,10 +260,11 @@ class HMMDisplay:
             The picture.
         """
         transmat = check_square("transmat", self.transmat, of="state")
-        for name in ("weights", "startprob"):
-            shaped_array(name, getattr(self, name), len(transmat))
-        for name in ("transmat", "weights", "startprob"):
-            shares = np.ravel(getattr(self, name))
+        laws = {
+            name: shaped_array(name, getattr(self, name), len(transmat))
+            for name in ("weights", "startprob")
+        }
+        for name, shares in {"transmat": transmat, **laws}.items():
             wrong = ~((shares >= 0) & (shares <= 1 + SUM_TOLERANCE))
             if wrong.any():
                 # Arrows of such a width would not end.

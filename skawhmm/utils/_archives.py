@@ -27,6 +27,7 @@ ZIP_ERRORS = (
     zlib.error,
     EOFError,
     KeyError,
+    # Of zipfile: a way of packing that it does not know.
     NotImplementedError,
     OSError,
     RuntimeError,

@@ -254,6 +254,41 @@ def check_random(name, value):
         raise ValueError(message) from error
 
 
+def check_float_type(name, value, choices=()):
+    """Return a type of floating-point numbers, or raise: others cut numbers off.
+
+    Parameters
+    ----------
+    name : str
+        The argument as the caller knows it.
+
+    value : object
+        What NumPy takes for a type.
+
+    choices : tuple of str, default=()
+        Names of the types that are allowed; by default all.
+
+    Returns
+    -------
+    dtype : dtype
+        The type.
+    """
+    wanted = " or ".join(f"numpy.{choice}" for choice in choices)
+    wanted = wanted or "a type of floating-point numbers"
+    message = f"{name} must be {wanted}, got {value!r}."
+    # NumPy reads None as float64.
+    if value is None:
+        raise TypeError(message)
+    try:
+        dtype = np.dtype(value)
+    except (TypeError, ValueError) as error:
+        raise TypeError(message) from error
+    allowed = [np.dtype(choice) for choice in choices] or [dtype]
+    if dtype.kind != "f" or dtype not in allowed:
+        raise ValueError(message)
+    return dtype
+
+
 def check_one_each(X, y, name="y"):
     """Raise unless there is one value per sequence or model.
 

@@ -99,12 +99,14 @@ def _tried(trial):
     try:
         result = trial.call()
     except Exception as error:
+        # Whatever the library raises is what is judged.
         return _of_error(trial, error)
     try:
         _check_result(trial, result)
     except BreachError as breach:
         return Finding("", breach.outcome, message=str(breach), place=str(breach)[:40])
     except Exception as error:
+        # A law calls the library again, which may raise then.
         found = _of_error(trial, error)
         found.outcome = LAW if found.outcome == CLEAR else found.outcome
         found.message = f"raised only when a law was checked: {found.message}"
