@@ -1,11 +1,12 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+comma := ,
 OLDEST := $(addprefix tests/,test_common.py test_workflow.py sequences \
   fitting/test_transformer.py features neighbors cluster \
   $(addprefix plot/test_,curves.py map.py matrix.py registration.py))
 
-.PHONY: demo test faults boundscheck oldest lint docs linkcheck bench paper clean
+.PHONY: demo test faults boundscheck sanitize oldest lint docs linkcheck bench paper clean
 
 # What builds the package stays installed, so that an edited kernel is compiled again at
 # the next import.
@@ -44,6 +45,15 @@ boundscheck:
 	$(call install,$(VENV)-boundscheck,-C setup-args=-Dboundscheck=true -C build-dir=build/boundscheck -e . --group test)
 	$(VENV)-boundscheck/bin/python -m pytest -n auto
 
+# The kernels with every access to memory checked, and every operation that C leaves
+# undefined. Python itself is not compiled so: the checker is loaded before it, and its
+# own leaks do not count. The browser does not start under it.
+sanitize:
+	$(call install,$(VENV)-sanitize,-C setup-args=-Db_sanitize=address$(comma)undefined -C setup-args=-Dbuildtype=debugoptimized -C build-dir=build/sanitize -e . --group test)
+	LD_PRELOAD="$$(cc -print-file-name=libasan.so) $$(cc -print-file-name=libstdc++.so.6)" \
+	  ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
+	  $(VENV)-sanitize/bin/python -m pytest -n auto --ignore tests/plot/test_explorer.py
+
 # The estimators with the oldest scikit-learn that is supported, in a place of its own.
 oldest:
 	$(call install,$(VENV)-oldest,-C build-dir=build/oldest -e . --group test "scikit-learn==1.6.*")
@@ -70,4 +80,4 @@ paper: $(VENV)/.installed-plot
 	$(BIN)/python examples/paper/report.py --quick --out paper_output
 
 clean:
-	rm -rf $(VENV) $(VENV)-oldest $(VENV)-boundscheck docs/_build build *.egg-info
+	rm -rf $(VENV) $(VENV)-oldest $(VENV)-boundscheck $(VENV)-sanitize docs/_build build *.egg-info

@@ -6,7 +6,6 @@ digest in every process; whatever cannot be told apart is refused, never guessed
 
 import hashlib
 import sys
-import sysconfig
 from functools import cache, singledispatch
 from pathlib import Path
 from types import (
@@ -244,8 +243,8 @@ def _is_library(module):
     file = getattr(sys.modules.get(root), "__file__", None)
     if root == "__main__" or file is None:
         return False
-    folders = {sysconfig.get_path(name) for name in ("purelib", "platlib")}
-    return any(Path(file).is_relative_to(folder) for folder in folders)
+    # Those of the user, of the system and of an environment: all end in these names.
+    return not {"site-packages", "dist-packages"}.isdisjoint(Path(file).parts)
 
 
 def _version(module):

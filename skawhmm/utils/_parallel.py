@@ -1,9 +1,12 @@
 """The only module that calls joblib: parallel tasks, and results kept in memory."""
 
 import os
+import pickle
 from concurrent.futures import CancelledError
+from functools import cached_property
 from importlib.metadata import version
 
+import cloudpickle
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.utils.validation import check_memory
@@ -15,6 +18,9 @@ from skawhmm.utils._digest import content_digest
 # If a worker dies, the shared data it held are lost. Tasks without a result are then
 # started again, at most this many times.
 MAX_RETRIES = 3
+
+# The largest size of a number, in bytes.
+ALIGNMENT = 16
 
 
 class Shared:
@@ -35,6 +41,29 @@ class Shared:
 
     def __sizeof__(self):
         return int(self.n_bytes)
+
+    def __reduce__(self):
+        return _received, (*self._parts, self.n_bytes)
+
+    @cached_property
+    def _parts(self):
+        """The value without the numbers of its arrays, and these, which are not copied.
+
+        They are the same objects at each call, so that joblib maps them once.
+        """
+        buffers: list[pickle.PickleBuffer] = []
+        # It may hold functions of the user's script, which `pickle` does not take.
+        rest = cloudpickle.dumps(self.value, 5, buffer_callback=buffers.append)
+        return rest, [np.frombuffer(buffer.raw(), np.uint8) for buffer in buffers]
+
+
+def _received(rest, buffers, n_bytes):
+    """Return a `Shared` made of its parts, which may lie anywhere in a message.
+
+    Kernels read numbers from addresses that are multiples of their size.
+    """
+    buffers = [x.copy() if x.ctypes.data % ALIGNMENT else x for x in buffers]
+    return Shared(pickle.loads(rest, buffers=buffers), n_bytes)
 
 
 def progress_bar(total, label, verbose):

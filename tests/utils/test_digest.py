@@ -122,3 +122,27 @@ def test_what_cannot_be_read_is_refused(tmp_path):
         content_digest({"a": [threading.Lock()]})
     with (tmp_path / "a").open("wb") as file, pytest.raises(TypeError, match="content"):
         content_digest(file)
+
+
+@pytest.mark.parametrize(
+    ("folder", "counts"),
+    [("lib/site-packages", False), ("lib/dist-packages", False), ("project", True)],
+)
+def test_code_of_installed_packages_counts_by_name(tmp_path, folder, counts):
+    # The site-packages of the user lie outside those of Python.
+    def digest(body):
+        place = tmp_path / folder
+        place.mkdir(parents=True, exist_ok=True)
+        (place / "costs_of_someone.py").write_text(f"def cost(x): return {body}\n")
+        lines = (
+            f"import sys; sys.path.insert(0, {str(place)!r})",
+            "from costs_of_someone import cost",
+            "from skawhmm.utils._digest import content_digest",
+            "print(content_digest(cost))",
+        )
+        command = [sys.executable, "-B", "-c", "\n".join(lines)]
+        return subprocess.run(
+            command, capture_output=True, check=True, text=True
+        ).stdout
+
+    assert (digest("x + 1") != digest("x + 20")) == counts

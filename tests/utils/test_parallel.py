@@ -1,6 +1,7 @@
 """The same bits on threads, processes and a dask cluster that loses a worker."""
 
 import os
+import pickle
 import signal
 import sys
 from concurrent.futures import CancelledError
@@ -69,6 +70,29 @@ def test_tasks_that_are_always_lost_end_in_an_error():
 
 def test_shared_data_tell_their_size():
     assert sys.getsizeof(Shared(None, 10_000)) >= 10_000
+
+
+def test_shared_data_are_aligned_wherever_a_message_puts_them(rng):
+    value = {"C": rng.normal(size=(2, 3)), "F": np.ones((3, 2), order="F"), "f": abs}
+    value |= {"empty": np.empty((0, 4)), "strided": rng.normal(size=9)[::2]}
+    buffers = []
+    rest = pickle.dumps(Shared(value, 10), 5, buffer_callback=buffers.append)
+    moved = [np.frombuffer(b" " + bytes(x.raw()), np.uint8)[1:] for x in buffers]
+    assert any(x.ctypes.data % 2 for x in moved)
+    received = pickle.loads(rest, buffers=moved)
+    assert received.n_bytes == 10
+    assert received.value["f"] is abs
+    for key in ("C", "F", "empty", "strided"):
+        assert received.value[key].flags.aligned
+        assert_array_equal(received.value[key], value[key])
+
+
+def test_aligned_data_are_not_copied(rng):
+    values = rng.normal(size=100)
+    buffers = []
+    rest = pickle.dumps(Shared([values], 0), 5, buffer_callback=buffers.append)
+    received = pickle.loads(rest, buffers=buffers)
+    assert np.shares_memory(received.value[0], values)
 
 
 @pytest.mark.parametrize("backend", ["loky", "threading"])
