@@ -195,8 +195,12 @@ def test_an_error_inside_comes_out(error, make_batch, capsys):
 
 
 SLOW = """
+import signal
 import numpy as np
 from skawhmm import HMMBatch, pairwise_hmm_distances
+
+# A shell starts jobs in the background with this signal ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 class Slow:
     symmetric = True
