@@ -84,7 +84,9 @@ def _picture(batch, n):
     ]
     said = f"Model {n}: {size} state{'s' if size > 1 else ''}"
     return (
-        f'<svg width="{WIDTH}" height="{HEIGHT}" role="img" aria-label="{said}">'
+        # Pages cut pictures to the width of a cell, which is that of a small screen.
+        f'<svg width="{WIDTH}" height="{HEIGHT}" style="max-width: none" role="img" '
+        f'aria-label="{said}">'
         f"{''.join(arrows)}{''.join(circles)}</svg>"
     )
 
