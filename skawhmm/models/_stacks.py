@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from skawhmm.emissions._checks import check_finite, check_probabilities
 from skawhmm.models._checks import as_arrays, check_model_shapes
 from skawhmm.numerics._stationary import stationary_law
-from skawhmm.utils._checks import check_finite, check_probabilities
 
 
 def checked_stacks(transmats, states, weights, startprobs, family=None):
