@@ -110,8 +110,8 @@ class Emission(ABC):
         The family's part of EM: sufficient statistics, new states, log prior.
     ``random_states``, ``common_states``, ``varied``, ``n_free``
         Start values, whether frames differ at all, and the number of free parameters
-        per state. (Gaussian states do without: `skawhmm.fitting._each` makes their
-        start values.)
+        per state. (Gaussian states do without: `skawhmm.fitting._gaussian_starts`
+        makes their start values.)
 
     **If hmmlearn has such models**
 

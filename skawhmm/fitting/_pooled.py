@@ -9,15 +9,9 @@ from skawhmm.emissions._contract import Data, Expected, Model
 from skawhmm.emissions._gaussian_em import lifted
 from skawhmm.fitting._coordinates import Coordinates, channel_scales, pooled_coordinates
 from skawhmm.fitting._each import (
-    alike,
     climbs_from,
     finished_fits,
-    gaussian_data,
-    groups_of,
-    joined_channels,
-    make_group,
     n_parameters,
-    start_models,
     still_fit,
     still_fits,
 )
@@ -29,6 +23,14 @@ from skawhmm.fitting._em_loop import (
     model_at,
     stacked,
 )
+from skawhmm.fitting._gaussian_groups import (
+    alike,
+    gaussian_data,
+    groups_of,
+    joined_channels,
+    make_group,
+)
+from skawhmm.fitting._gaussian_starts import start_models
 from skawhmm.fitting._starts import distinct_count
 from skawhmm.models._batch import HMMBatch
 from skawhmm.models._inference import posteriors
