@@ -91,37 +91,49 @@ def alike(keys):
     return [np.flatnonzero(kinds == kind) for kind in range(kinds.max() + 1)]
 
 
-def make_group(pool, members, coordinates=None, scales=None, covariance_type=None):
-    """Return a group of some sequences of a pool, in given coordinates or their own.
+def chosen_channels(pool, members):
+    """Return the channels of some sequences of a pool, and their bounds.
 
     Parameters
     ----------
     pool : tuple of ndarray
         What `joined_channels` returned.
 
+    members : ndarray of int of shape (n_members,)
+        Numbers of the sequences, in increasing order.
+
+    Returns
+    -------
+    channels, offsets : ndarray
+        In the form of the pool.
+    """
+    channels, offsets = pool
+    if len(members) == len(offsets) - 1:
+        return pool
+    parts = [channels[:, offsets[i] : offsets[i + 1]] for i in members]
+    bounds = np.cumsum([0, *(part.shape[1] for part in parts)])
+    return np.concatenate(parts, axis=1), bounds
+
+
+def make_group(members, channels, offsets, coordinates):
+    """Return a group of sequences in given coordinates.
+
+    Parameters
+    ----------
     members : ndarray of shape (n_sequences,)
-        Numbers of the sequences in the pool.
+        Numbers of the sequences in their pool.
 
-    coordinates : Coordinates, default=None
-        Coordinates of all sequences; by default each sequence gets its own.
+    channels, offsets : ndarray
+        What `chosen_channels` returned.
 
-    scales, covariance_type : tuple of ndarray and str, default=None
-        What `channel_scales` returned for the pool, and the covariance type it was
-        given. Not needed if `coordinates` are given.
+    coordinates : Coordinates
+        Coordinates of each sequence, or the same for all.
 
     Returns
     -------
     group : Group
         The sequences, standardized.
     """
-    channels, offsets = pool
-    if len(members) < len(offsets) - 1:
-        parts = [channels[:, offsets[i] : offsets[i + 1]] for i in members]
-        offsets = np.cumsum([0, *(part.shape[1] for part in parts)])
-        channels = np.concatenate(parts, axis=1)
-    if coordinates is None:
-        scales = tuple(part[members] for part in scales)
-        coordinates = make_coordinates(channels, offsets, scales, covariance_type)
     z, seen = coordinates.standardized(channels, offsets)
     data = gaussian_data(coordinates.frames(z, offsets), seen, offsets)
     return Group(members, coordinates, z, seen, data)
@@ -132,8 +144,8 @@ def groups_of(pool, chosen, columns, scales, covariance_type):
 
     Parameters
     ----------
-    pool, scales, covariance_type : tuple, tuple and str
-        As in `make_group`.
+    pool : tuple of ndarray
+        What `joined_channels` returned.
 
     chosen : ndarray of bool of shape (n_sequences,)
         Which sequences to take. Those without a channel that varies are left out.
@@ -142,15 +154,21 @@ def groups_of(pool, chosen, columns, scales, covariance_type):
         What the members of a group have in common, besides the channels that vary and
         whether values are missing.
 
+    scales, covariance_type : tuple of ndarray and str
+        What `channel_scales` returned for the pool, and the covariance type it was
+        given.
+
     Yields
     ------
     group : Group
-        Sequences whose arrays have the same shapes.
+        Sequences whose arrays have the same shapes, each in coordinates of its own.
     """
     active, _, gappy, *_ = scales
     chosen = np.flatnonzero(chosen & active.any(axis=1))
     keys = np.column_stack([active, gappy.any(axis=1), *columns])
     for rows in alike(keys[chosen]):
-        yield make_group(
-            pool, chosen[rows], scales=scales, covariance_type=covariance_type
-        )
+        members = chosen[rows]
+        channels, offsets = chosen_channels(pool, members)
+        own = tuple(scale[members] for scale in scales)
+        coordinates = make_coordinates(channels, offsets, own, covariance_type)
+        yield make_group(members, channels, offsets, coordinates)

@@ -25,6 +25,7 @@ from skawhmm.fitting._em_loop import (
 )
 from skawhmm.fitting._gaussian_groups import (
     alike,
+    chosen_channels,
     gaussian_data,
     groups_of,
     joined_channels,
@@ -314,7 +315,8 @@ def adapted_fits(sequences, options, pooled):
     gappy = [[np.isnan(x[:, coordinates.active]).any()] for x in sequences]
     fits: list[Any] = [None] * len(sequences)
     for members in alike(np.array(gappy)):
-        group = make_group(pool, members, coordinates=coordinates)
+        channels, offsets = chosen_channels(pool, members)
+        group = make_group(members, channels, offsets, coordinates)
         prior = stacked([local] * len(members))
         found = finished_fits(climbs_from(group, prior, options), group, options)
         for i, fit in zip(members, found, strict=True):

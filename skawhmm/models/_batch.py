@@ -871,8 +871,7 @@ class HMMBatch:
             The state of each frame.
         """
         check_integer("n_timesteps", n_timesteps, 1)
-        seed = check_seed(random_state)
-        seeds = model_seeds(seed, self.keys)
+        seeds = model_seeds(check_seed(random_state), self.keys)
         sequences, paths = sample_sequences(self, n_timesteps, seeds)
         return [self.emission.shown(x) for x in sequences], paths
 
