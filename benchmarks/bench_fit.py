@@ -24,15 +24,11 @@ import numpy as np  # noqa: E402
 from hmmlearn.hmm import GaussianHMM  # noqa: E402
 from joblib import Parallel, delayed  # noqa: E402
 
-from skawhmm.fitting._each import (  # noqa: E402
-    channel_scales,
-    climbs_from,
-    finished_fits,
-    joined_channels,
-    make_group,
-    start_models,
-)
+from skawhmm.fitting._coordinates import channel_scales, make_coordinates  # noqa: E402
+from skawhmm.fitting._each import climbs_from, finished_fits  # noqa: E402
 from skawhmm.fitting._em_loop import FitOptions, model_at  # noqa: E402
+from skawhmm.fitting._gaussian_groups import joined_channels, make_group  # noqa: E402
+from skawhmm.fitting._gaussian_starts import start_models  # noqa: E402
 from skawhmm.fitting._parallel_fit import fit_models, make_batch  # noqa: E402
 
 SIZES = [
@@ -97,7 +93,8 @@ def prepared(X, options):
     """The sequences as a group for the kernels, and start values."""
     pool, kind = joined_channels(X), options.covariance_type
     scales = channel_scales(*pool, kind)
-    group = make_group(pool, np.arange(len(X)), scales=scales, covariance_type=kind)
+    coordinates = make_coordinates(*pool, scales, kind)
+    group = make_group(np.arange(len(X)), *pool, coordinates)
     starts, _ = start_models(group.points, group.data, options.n_components, options)
     return group, starts
 

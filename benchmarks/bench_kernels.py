@@ -42,7 +42,7 @@ from sklearn.cluster import KMeans  # noqa: E402
 
 from skawhmm import IAW, MAW, TransitionCoupling  # noqa: E402
 from skawhmm.distances._registration import optimal_registrations  # noqa: E402
-from skawhmm.fitting._each import start_labels  # noqa: E402
+from skawhmm.fitting._gaussian_starts import start_labels  # noqa: E402
 from skawhmm.numerics._assignment import solve_assignment  # noqa: E402
 from skawhmm.numerics._forward_backward import fill_exp  # noqa: E402
 

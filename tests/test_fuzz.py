@@ -57,7 +57,7 @@ def test_all_kinds_are_drawn():
 
 def test_every_public_name_is_called():
     folder = Path(__file__).parent / "fuzzing"
-    text = "".join(path.read_text(encoding="utf-8") for path in folder.glob("*.py"))
+    text = "".join(path.read_text(encoding="utf-8") for path in folder.rglob("*.py"))
     missing = [name for name in skawhmm.__all__ if name not in text]
     assert {*missing} <= RESULTS
 

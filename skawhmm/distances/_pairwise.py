@@ -408,64 +408,76 @@ def _pairwise(X, Y, metric, method, tail, n_jobs, verbose, out=None, dtype=np.fl
     dtype = check_float_type("dtype", dtype)
     check_models("X", X)
     same = Y is None
-    check_same_features(X, X if same else check_models("Y", Y))
+    others = X if same else check_models("Y", Y)
+    check_same_features(X, others)
     models = X if same else HMMBatch.concatenate([bare_models(X), bare_models(Y)])
-    metric = fitted_metric(metric, X if same else Y)
-    n_columns = len(X if same else Y)
+    metric = fitted_metric(metric, others)
     mirrored = same and metric.symmetric
     size = models.transmats.shape[1]
     limit = getattr(metric, "max_tile", MAX_TILE)
-    tiles = list(_tiles(len(X), n_columns, size, limit, mirrored))
-    shape, journal = (len(X), n_columns, *tail), None
-    if out is None:
-        out = np.empty(shape, dtype)
-    elif isinstance(out, np.ndarray):
-        check_matrix("out", out, shape)
-    elif not isinstance(out, str | PathLike):
-        raise TypeError(
-            f"out must be None, an array or the name of a file, got {out!r:.60}."
-        )
-    else:
+    tiles = list(_tiles(len(X), len(others), size, limit, mirrored))
+    shape = (len(X), len(others), *tail)
+    matrix, journal = _array_for(out, shape, dtype), None
+    if matrix is None:
         plan = {**_plan(models, metric), "tiles": len(tiles), "with_itself": same}
-        out, journal = open_matrix(out, shape, dtype, plan)
+        matrix, journal = open_matrix(out, shape, dtype, plan)
     with nullcontext() if journal is None else journal:
-        found = {} if journal is None else journal.checksums
-        todo = [
-            k
-            for k, (row, column) in enumerate(tiles)
-            if k not in found or not _is_whole(out, row, column, mirrored, found[k])
-        ]
+        done = {} if journal is None else journal.checksums
+        todo = {
+            k: tile
+            for k, tile in enumerate(tiles)
+            if k not in done or not _is_whole(matrix, tile, mirrored, done[k])
+        }
         if not todo:
-            return out
+            return matrix
         keys = models.keys if metric.symmetric else None
         work = metric, method, metric.prepare(models), keys, 0 if same else len(X)
         results = completed(
             _tile,
             Shared(work, models.nbytes),
-            [tiles[k] for k in todo],
+            list(todo.values()),
             n_jobs=n_jobs,
             verbose=verbose,
             label="tiles",
         )
-        for k, values in zip(todo, results, strict=True):
-            row, column = tiles[k]
-            check_distances("metric", values, first=(row.start, column.start))
-            out[row, column] = values
-            if mirrored:
-                out[column, row] = values.swapaxes(0, 1)
-            if journal is not None:
-                journal.add(k, tile_checksum(out[row, column]), out)
+        _fill(matrix, todo, results, mirrored, journal)
+    return matrix
+
+
+def _array_for(out, shape, dtype):
+    """Return the array that takes the result, None if it is to be in a file."""
+    if out is None:
+        return np.empty(shape, dtype)
+    if isinstance(out, np.ndarray):
+        check_matrix("out", out, shape)
+        return out
+    if isinstance(out, str | PathLike):
+        return None
+    raise TypeError(
+        f"out must be None, an array or the name of a file, got {out!r:.60}."
+    )
+
+
+def _fill(matrix, tiles, results, mirrored, journal):
+    """Put numbered tiles into a matrix, and enter them in its journal if it has one."""
+    for (k, (row, column)), values in zip(tiles.items(), results, strict=True):
+        check_distances("metric", values, first=(row.start, column.start))
+        matrix[row, column] = values
+        if mirrored:
+            matrix[column, row] = values.swapaxes(0, 1)
         if journal is not None:
-            journal.secure(out)
-    return out
+            journal.add(k, tile_checksum(matrix[row, column]), matrix)
+    if journal is not None:
+        journal.secure(matrix)
 
 
-def _is_whole(matrix, row, column, mirrored, checksum):
+def _is_whole(matrix, tile, mirrored, checksum):
     """Whether a tile in a file, and its mirror image, are as they were written."""
-    tile = matrix[row, column]
-    if mirrored and not np.array_equal(tile, matrix[column, row].swapaxes(0, 1)):
+    row, column = tile
+    values = matrix[row, column]
+    if mirrored and not np.array_equal(values, matrix[column, row].swapaxes(0, 1)):
         return False
-    return tile_checksum(tile) == checksum
+    return tile_checksum(values) == checksum
 
 
 def _plan(models, metric):

@@ -11,6 +11,7 @@ from skawhmm.emissions._categorical_kernels import (
     squared_variations,
     state_divergences,
 )
+from skawhmm.emissions._checks import check_probabilities
 from skawhmm.emissions._custom import check_table
 from skawhmm.emissions._discrete import Discrete
 from skawhmm.emissions._discrete_kernels import normalized, shared_log
@@ -22,7 +23,6 @@ from skawhmm.sequences._symbols import (
     learned_symbols,
     symbol_sequences,
 )
-from skawhmm.utils._checks import check_probabilities
 
 # A way around that is shorter by less than this share of the largest cost is not.
 TRIANGLE_ROUNDING = 1e-14

@@ -5,6 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from skawhmm.emissions._checks import check_covariances
 from skawhmm.emissions._contract import Emission, Expected
 from skawhmm.emissions._gaussian_costs import (
     GaussianCosts,
@@ -27,7 +28,7 @@ from skawhmm.emissions._gaussian_scores_kernels import (
 )
 from skawhmm.emissions._laws import gaussian_law_comparer, median_squared_gap
 from skawhmm.sequences._checks import check_complete, check_no_missing, check_sequences
-from skawhmm.utils._checks import LARGEST_VALUE, check_covariances
+from skawhmm.utils._checks import LARGEST_VALUE
 
 
 class Gaussian(Emission):

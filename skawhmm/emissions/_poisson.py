@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from skawhmm.emissions._checks import check_not_negative
 from skawhmm.emissions._discrete import Discrete
 from skawhmm.emissions._discrete_kernels import shared_log
 from skawhmm.emissions._laws import gaussian_law_comparer, median_squared_gap
@@ -11,7 +12,6 @@ from skawhmm.emissions._poisson_kernels import (
     squared_rate_gaps,
 )
 from skawhmm.sequences._checks import check_sequences
-from skawhmm.utils._checks import check_not_negative
 
 # A state with less than this many expected frames is empty and keeps its parameters.
 EMPTY_COUNT = 1e-8

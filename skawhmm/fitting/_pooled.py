@@ -9,15 +9,9 @@ from skawhmm.emissions._contract import Data, Expected, Model
 from skawhmm.emissions._gaussian_em import lifted
 from skawhmm.fitting._coordinates import Coordinates, channel_scales, pooled_coordinates
 from skawhmm.fitting._each import (
-    alike,
     climbs_from,
     finished_fits,
-    gaussian_data,
-    groups_of,
-    joined_channels,
-    make_group,
     n_parameters,
-    start_models,
     still_fit,
     still_fits,
 )
@@ -29,6 +23,15 @@ from skawhmm.fitting._em_loop import (
     model_at,
     stacked,
 )
+from skawhmm.fitting._gaussian_groups import (
+    alike,
+    chosen_channels,
+    gaussian_data,
+    groups_of,
+    joined_channels,
+    make_group,
+)
+from skawhmm.fitting._gaussian_starts import start_models
 from skawhmm.fitting._starts import distinct_count
 from skawhmm.models._batch import HMMBatch
 from skawhmm.models._inference import posteriors
@@ -312,7 +315,8 @@ def adapted_fits(sequences, options, pooled):
     gappy = [[np.isnan(x[:, coordinates.active]).any()] for x in sequences]
     fits: list[Any] = [None] * len(sequences)
     for members in alike(np.array(gappy)):
-        group = make_group(pool, members, coordinates=coordinates)
+        channels, offsets = chosen_channels(pool, members)
+        group = make_group(members, channels, offsets, coordinates)
         prior = stacked([local] * len(members))
         found = finished_fits(climbs_from(group, prior, options), group, options)
         for i, fit in zip(members, found, strict=True):

@@ -1,54 +1,37 @@
 """HMMBatch: a stack of hidden Markov models as arrays."""
 
 import hashlib
-import os
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from os import PathLike
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skawhmm.emissions._custom import check_state_costs
-from skawhmm.emissions._registry import FAMILIES, family_of_hmmlearn
-from skawhmm.models._archive import load_arrays, save_arrays
+from skawhmm.emissions._registry import FAMILIES
+from skawhmm.models._archive import save_models, stored_parts
 from skawhmm.models._checks import (
-    as_arrays,
     check_carried,
     check_concatenable,
     check_info,
     check_model_number,
-    check_model_shapes,
     check_observed,
     check_paired,
     checked_rows,
 )
-from skawhmm.models._exchange import Columns, known_arrays, with_every_row
+from skawhmm.models._exchange import given_parts, hmmlearn_parts
 from skawhmm.models._html import batch_html
 from skawhmm.models._inference import (
     best_paths,
     log_likelihood,
+    model_seeds,
     posteriors,
     sample_sequences,
 )
-from skawhmm.numerics._stationary import stationary_law
-from skawhmm.utils._checks import (
-    check_finite,
-    check_integer,
-    check_probabilities,
-    check_seed,
-    check_verbose,
-)
-
-FILE_KIND = "skawhmm.HMMBatch"
-FILE_VERSION = 1
-# Names that promise something else than what `save` writes.
-FOREIGN_SUFFIXES = {
-    *(".csv", ".h5", ".hdf5", ".joblib", ".json", ".mat", ".npy", ".parquet"),
-    *(".pickle", ".pkl", ".txt"),
-}
+from skawhmm.models._stacks import checked_stacks, padded_stack
+from skawhmm.utils._checks import check_integer, check_seed, check_verbose
 
 # What a batch is made of; all else follows from it.
 PARTS = ("emission", "transmats", "weights", "startprobs", "_info", "sequences")
@@ -183,7 +166,7 @@ class HMMBatch:
         transmats, weights, startprobs, observed, info, sequences : object
             As in the constructor.
         """
-        stacks, _ = _checked_stacks(transmats, states, weights, startprobs, family)
+        stacks, _ = checked_stacks(transmats, states, weights, startprobs, family)
         chain = stacks["transmats"], stacks["weights"], stacks["startprobs"]
         extras = {name: v for name, v in (shared or {}).items() if v is not None}
         is_state = (chain[1] > 0) | (chain[2] > 0)
@@ -273,7 +256,7 @@ class HMMBatch:
     @property
     def info(self) -> Mapping[str, NDArray[Any]]:
         """Columns with one entry per model."""
-        return Columns(self._info)
+        return _Columns(self._info)
 
     @property
     def covariance_type(self) -> str:
@@ -404,7 +387,7 @@ class HMMBatch:
             return self
         counts = np.full(len(self), self.transmats.shape[1])
         chain = {
-            name: _padded(name, getattr(self, name), counts, size)
+            name: padded_stack(name, getattr(self, name), counts, size)
             for name in ("transmats", "weights", "startprobs")
         }
         return self._changed(emission=self.emission.padded(size), **chain)
@@ -461,28 +444,7 @@ class HMMBatch:
         path : str or path-like
             The file, usually named ``*.npz``; it is replaced if it exists.
         """
-        suffix = os.path.splitext(path)[1].lower()
-        if suffix in FOREIGN_SUFFIXES:
-            raise ValueError(
-                f"path must name an archive of arrays, such as 'models.npz', got "
-                f"{os.fspath(path)!r}, which names another format."
-            )
-        if not self.emission.is_stored:
-            raise TypeError(
-                "Only models with Gaussian states, symbols or counts can be saved, got "
-                f"states of kind {self.emission.name!r}."
-            )
-        if not len(self):
-            raise ValueError("A batch that is saved must hold models, got none.")
-        header = {
-            "kind": FILE_KIND,
-            "version": FILE_VERSION,
-            "emission": self.emission.name,
-            "masked": self.observed is not None,
-        }
-        columns = {f"info.{name}": column for name, column in self._info.items()}
-        arrays = {**self._arrays(), **self.emission.extras, **columns}
-        save_arrays(path, header, arrays)
+        save_models(path, self)
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> "HMMBatch":
@@ -498,36 +460,7 @@ class HMMBatch:
         batch : HMMBatch
             The models, equal to those saved.
         """
-        header, arrays = load_arrays(path, FILE_KIND, FILE_VERSION)
-        family = FAMILIES.get(str(header.get("emission")))
-        if family is None:
-            raise ValueError(
-                f"{os.fspath(path)!r} must hold states of a known kind, one of "
-                f"{list(FAMILIES)}, got {header.get('emission')!r}."
-            )
-        needed = {"transmats", "observed", *family.parameter_names}
-        if not needed <= arrays.keys():
-            raise ValueError(
-                f"{os.fspath(path)!r} must hold the arrays {sorted(needed)}, got "
-                f"{sorted(arrays)}: it is damaged."
-            )
-        info = {
-            name.removeprefix("info."): arrays.pop(name)
-            for name in list(arrays)
-            if name.startswith("info.")
-        }
-        if not header.get("masked"):
-            del arrays["observed"]
-        states = {name: arrays.pop(name) for name in family.parameter_names}
-        shared = {n: arrays.pop(n) for n in family.shared_names if n in arrays}
-        chain = arrays.pop("transmats")
-        unknown = arrays.keys() - {"weights", "startprobs", "observed"}
-        if unknown:
-            raise ValueError(
-                f"{os.fspath(path)!r} must not hold other arrays, got "
-                f"{sorted(unknown)}."
-            )
-        return cls._of(family, chain, states, shared=shared, info=info, **arrays)
+        return cls._of(**stored_parts(path))
 
     @classmethod
     def from_state_costs(
@@ -589,7 +522,7 @@ class HMMBatch:
         array([[0.   , 0.707],
                [0.707, 0.   ]])
         """
-        stacks, sizes = _checked_stacks(transmats, {}, weights, startprobs)
+        stacks, sizes = checked_stacks(transmats, {}, weights, startprobs)
         chain = stacks["transmats"], stacks["weights"], stacks["startprobs"]
         batch = cls.__new__(cls)
         family = check_state_costs(cost, states, sizes)
@@ -786,27 +719,10 @@ class HMMBatch:
         >>> HMMBatch.from_arrays([params, params], info={"subject": ["ann", "bob"]})
         HMMBatch(n_models=2, n_components=2, n_features=1, covariance_type='full')
         """
-        arrays = known_arrays(models)
-        fitting = [f for f in FAMILIES.values() if {*f.parameter_names} <= {*arrays}]
-        if not fitting:
-            wanted = [" and ".join(f.parameter_names) for f in FAMILIES.values()]
-            raise ValueError(
-                f"models must hold the parameters of states, one of {wanted}, got "
-                f"{sorted(arrays)}."
-            )
-        family = fitting[0]
-        states = {name: arrays.pop(name) for name in family.parameter_names}
-        shared = {n: arrays.pop(n) for n in family.shared_names if n in arrays}
-        chain = arrays.pop("transmats")
+        parts = given_parts(models)
         if weights is not None:
-            arrays["weights"] = weights
-        unused = {*arrays} - {"weights", "startprobs", "observed"}
-        if unused:
-            raise ValueError(
-                f"models must hold parameters of one kind of states, got "
-                f"{sorted(states)} and {sorted(unused)}."
-            )
-        return cls._of(family, chain, states, shared=shared, info=info, **arrays)
+            parts["weights"] = weights
+        return cls._of(info=info, **parts)
 
     @classmethod
     def from_hmmlearn(
@@ -850,20 +766,7 @@ class HMMBatch:
         >>> models.info["run"]
         array(['a', 'b'], dtype='<U1')
         """
-        if not isinstance(models, Sequence | np.ndarray):
-            is_many = isinstance(models, Iterable)
-            models = [*models] if is_many else [models]
-        family = family_of_hmmlearn(models)
-        arrays = family.hmmlearn_arrays(models)
-        states = {name: arrays[name] for name in family.parameter_names}
-        return cls._of(
-            family,
-            [with_every_row(transmat) for transmat in arrays["transmats"]],
-            states,
-            weights=weights,
-            startprobs=arrays["startprobs"],
-            info=info,
-        )
+        return cls._of(weights=weights, info=info, **hmmlearn_parts(models))
 
     def to_hmmlearn(self, index: int = 0) -> Any:
         """Return one model as a fitted model of hmmlearn.
@@ -968,13 +871,7 @@ class HMMBatch:
             The state of each frame.
         """
         check_integer("n_timesteps", n_timesteps, 1)
-        seed = check_seed(random_state)
-        copies: Counter[int] = Counter()
-        seeds: list[tuple[int, ...]] = []
-        for key in self.keys.tolist():
-            # The first of several equal models is drawn from as if it were alone.
-            seeds.append((seed, key, copies[key])[: 2 + (copies[key] > 0)])
-            copies[key] += 1
+        seeds = model_seeds(check_seed(random_state), self.keys)
         sequences, paths = sample_sequences(self, n_timesteps, seeds)
         return [self.emission.shown(x) for x in sequences], paths
 
@@ -990,47 +887,15 @@ def _read_only(array):
     return array
 
 
-def _checked_stacks(transmats, states, weights, startprobs, family=None):
-    """Return checked and padded chains and parameters, and the numbers of states."""
-    given = {"transmats": as_arrays("transmats", transmats, (2,))}
-    for name, values in states.items():
-        given[name] = as_arrays(name, values, family.parameter_axes.get(name, (2,)))
-    for name, values in (("weights", weights), ("startprobs", startprobs)):
-        if values is not None:
-            given[name] = as_arrays(name, values, (1,))
-    counts = check_model_shapes(given, tuple(states))
-    stacks = {name: _stack(name, given[name], counts) for name in given}
-    for name, stack in stacks.items():
-        largest = family.largest_value(name) if name in states else np.inf
-        check_finite(name, stack, largest)
-    for name in {"transmats", "weights", "startprobs"} & stacks.keys():
-        stacks[name] = check_probabilities(name, stacks[name])
-    if weights is None:
-        start = stacks.get("startprobs", _equal_shares(counts))
-        stacks["weights"] = stationary_law(stacks["transmats"], start)
-    stacks.setdefault("startprobs", stacks["weights"])
-    return stacks, counts
+class _Columns(dict[str, Any]):
+    """Columns with one entry per model that cannot be replaced."""
 
+    def _refused(self, *_: Any, **__: Any) -> NoReturn:
+        raise TypeError("The info of an HMMBatch cannot be changed.")
 
-def _stack(name, arrays, counts):
-    """Return one array for all models, padded to the largest number of states."""
-    if isinstance(arrays, np.ndarray):
-        return arrays
-    return _padded(name, arrays, counts, counts.max())
+    __setitem__ = __delitem__ = _refused
+    update = setdefault = pop = popitem = clear = _refused
+    __ior__ = _refused
 
-
-def _padded(name, arrays, counts, size):
-    tail = (size,) if name == "transmats" else arrays[0].shape[1:]
-    stack = np.zeros((len(counts), size, *tail))
-    if name == "transmats":
-        stack[:] = np.eye(size)
-    for n, (array, count) in enumerate(zip(arrays, counts, strict=True)):
-        stack[(n, slice(count), slice(count))[: 3 if name == "transmats" else 2]] = (
-            array
-        )
-    return stack
-
-
-def _equal_shares(counts):
-    real = np.arange(counts.max()) < counts[:, None]
-    return real / counts[:, None]
+    def __reduce__(self) -> Any:
+        return dict, (dict(self),)

@@ -1,12 +1,12 @@
 """Checks of models and of the arrays they are made of, and their error messages."""
 
 from collections.abc import Iterable, Mapping, Set
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 
 from skawhmm.sequences._forms import hint_of_hmmlearn
+from skawhmm.utils._checks import is_integer
 from skawhmm.utils._numbers import real_array
 
 
@@ -297,7 +297,7 @@ def check_model_number(name, value, n_models):
     number : int
         The number, not negative.
     """
-    if not isinstance(value, Integral) or isinstance(value, bool | np.bool_):
+    if not is_integer(value):
         raise TypeError(f"{name} must be the number of a model, got {value!r}.")
     if not -n_models <= value < n_models:
         raise IndexError(f"{name} must lie within the {n_models} models, got {value}.")

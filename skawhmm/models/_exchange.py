@@ -1,10 +1,12 @@
-"""Models of other libraries as plain arrays, by the names that they are known under."""
+"""Models of other libraries, and plain arrays by name, as parts of our models."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
+
+from skawhmm.emissions._registry import FAMILIES, family_of_hmmlearn
 
 # The names of our arrays, and those of hmmlearn and dynamax. What a name of dynamax
 # stands for depends on the group that it is in.
@@ -25,24 +27,12 @@ NAMES = MappingProxyType(
 )
 # What all models share, so that it stands for each of them.
 SHARED = ("symbols", "symbol_costs")
+# What models of any family may hold.
+COMMON = ("transmats", "weights", "startprobs", "observed")
 
 
-class Columns(dict[str, Any]):
-    """Columns with one entry per model that cannot be replaced."""
-
-    def _refused(self, *_: Any, **__: Any) -> NoReturn:
-        raise TypeError("The info of an HMMBatch cannot be changed.")
-
-    __setitem__ = __delitem__ = _refused
-    update = setdefault = pop = popitem = clear = _refused
-    __ior__ = _refused
-
-    def __reduce__(self) -> Any:
-        return dict, (dict(self),)
-
-
-def known_arrays(models):
-    """Return the arrays of models by our names, stacked or one per model.
+def given_parts(models):
+    """Return the parts of models that are given as arrays by name.
 
     Parameters
     ----------
@@ -52,9 +42,89 @@ def known_arrays(models):
 
     Returns
     -------
-    arrays : dict
-        Lists with one array per model, and what all models share.
+    parts : dict
+        Arguments of `HMMBatch._of`.
     """
+    arrays = _known_arrays(models)
+    fitting = [f for f in FAMILIES.values() if {*f.parameter_names} <= {*arrays}]
+    if not fitting:
+        wanted = [" and ".join(f.parameter_names) for f in FAMILIES.values()]
+        raise ValueError(
+            f"models must hold the parameters of states, one of {wanted}, got "
+            f"{sorted(arrays)}."
+        )
+    parts, unused = parts_of(fitting[0], arrays)
+    if unused:
+        raise ValueError(
+            f"models must hold parameters of one kind of states, got "
+            f"{sorted(parts['states'])} and {unused}."
+        )
+    return parts
+
+
+def parts_of(family, arrays):
+    """Return named arrays as parts of models.
+
+    Parameters
+    ----------
+    family : type
+        Family of the states, a subclass of `Emission`.
+
+    arrays : dict of array-like
+        All arrays of the models by name, among them the parameters of the family.
+
+    Returns
+    -------
+    parts : dict
+        Arguments of `HMMBatch._of`.
+
+    unused : list of str
+        Names of arrays that are no part of such models, sorted.
+    """
+    states = {name: arrays[name] for name in family.parameter_names}
+    shared = {name: arrays[name] for name in family.shared_names if name in arrays}
+    common = {name: arrays[name] for name in COMMON if name in arrays}
+    unused = sorted({*arrays} - {*states, *shared, *common})
+    return {"family": family, "states": states, "shared": shared, **common}, unused
+
+
+def hmmlearn_parts(models):
+    """Return the parts of fitted models of hmmlearn.
+
+    Parameters
+    ----------
+    models : hmmlearn model or iterable of them
+        The models, all of one kind.
+
+    Returns
+    -------
+    parts : dict
+        Arguments of `HMMBatch._of`.
+    """
+    if not isinstance(models, Sequence | np.ndarray):
+        models = [*models] if isinstance(models, Iterable) else [models]
+    family = family_of_hmmlearn(models)
+    arrays = family.hmmlearn_arrays(models)
+    return {
+        "family": family,
+        "transmats": [_with_every_row(transmat) for transmat in arrays["transmats"]],
+        "states": {name: arrays[name] for name in family.parameter_names},
+        "startprobs": arrays["startprobs"],
+    }
+
+
+def _with_every_row(transmat):
+    """Return a transition matrix of hmmlearn with equal chances where it has none.
+
+    A state in which only last frames are has a row of zeros there. Our own fits keep
+    the equal chances that they start from.
+    """
+    is_empty = ~np.any(transmat, axis=1)
+    return np.where(is_empty[:, None], 1 / len(transmat), transmat)
+
+
+def _known_arrays(models):
+    """Return the arrays of models by our names, stacked or one per model."""
     if _is_group(models):
         arrays = _renamed(models, "models")
         if np.ndim(arrays["transmats"]) == 2:
@@ -121,23 +191,3 @@ def _flat(group, path):
             yield from _flat(value, f"{path}{name}.")
         else:
             yield f"{path}{name}", value
-
-
-def with_every_row(transmat):
-    """Return a transition matrix of hmmlearn with equal chances where it has none.
-
-    A state in which only last frames are has a row of zeros there. Our own fits keep
-    the equal chances that they start from.
-
-    Parameters
-    ----------
-    transmat : ndarray of shape (n_components, n_components)
-        The matrix.
-
-    Returns
-    -------
-    transmat : ndarray of shape (n_components, n_components)
-        The matrix without rows of zeros.
-    """
-    is_empty = ~np.any(transmat, axis=1)
-    return np.where(is_empty[:, None], 1 / len(transmat), transmat)

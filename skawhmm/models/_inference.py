@@ -1,5 +1,7 @@
 """Inference with given models: likelihoods, posteriors, best paths, samples."""
 
+from collections import Counter
+
 import numpy as np
 
 from skawhmm.numerics._forward_backward import forward_backward
@@ -125,6 +127,31 @@ def best_paths(batch, sequences, *, startprobs=None):
         scores.append(best_path(logs, start, transmat, path))
         paths.append(path)
     return paths, np.array(scores)
+
+
+def model_seeds(seed, keys):
+    """Return seeds of draws that depend on the model, not on the rest of its batch.
+
+    Parameters
+    ----------
+    seed : int
+        Seed of all draws.
+
+    keys : ndarray of int of shape (n_models,)
+        Equal if models are equal.
+
+    Returns
+    -------
+    seeds : list of tuple of int
+        One seed per model; equal models have different ones.
+    """
+    copies: Counter[int] = Counter()
+    seeds: list[tuple[int, ...]] = []
+    for key in keys.tolist():
+        # The first of several equal models is drawn from as if it were alone.
+        seeds.append((seed, key, copies[key]) if copies[key] else (seed, key))
+        copies[key] += 1
+    return seeds
 
 
 def sample_sequences(batch, n_timesteps, seeds, *, startprobs=None):

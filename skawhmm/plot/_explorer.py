@@ -15,7 +15,7 @@ import numpy as np
 from skawhmm.distances._maw import MAW
 from skawhmm.distances._pairwise import registrations
 from skawhmm.models._inference import best_paths
-from skawhmm.plot._model import channel_labels
+from skawhmm.plot._style import channel_labels
 
 # Longer sequences are averaged down to this many steps, the width of a panel.
 MAX_STEPS = 100

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from skawhmm.emissions._checks import SUM_TOLERANCE
 from skawhmm.models._batch import HMMBatch
 from skawhmm.models._checks import check_single_model
 from skawhmm.plot._graph import (
@@ -17,14 +18,13 @@ from skawhmm.plot._graph import (
     state_radii,
 )
 from skawhmm.plot._registration import deviation_ellipse
-from skawhmm.plot._style import item_names, pyplot
-from skawhmm.utils._checks import (
-    SUM_TOLERANCE,
-    check_choice,
-    check_integer,
-    check_real,
+from skawhmm.plot._style import (
+    channel_labels,
+    item_names,
+    side_by_side,
+    state_color,
 )
-from skawhmm.utils._colors import COLORS
+from skawhmm.utils._checks import check_choice, check_integer, check_real
 from skawhmm.utils._numbers import check_square, shaped_array
 
 # Widths of the faintest and of the strongest arrow, in points.
@@ -219,7 +219,6 @@ class HMMDisplay:
         check_real("threshold", threshold, 0, 1)
         names = channel_labels(channel_names, model.n_features)
         size = int(model.n_components[0])
-        seen = np.flatnonzero(model.emission.masks()[0])
         is_gaussian = model.emission.name == "gaussian"
         if states == "gaussian" and not is_gaussian:
             raise ValueError(
@@ -232,7 +231,7 @@ class HMMDisplay:
                 f"{channels!r}."
             )
         if is_gaussian and states != "bars":
-            parts = _plane(model, size, seen, channels, names)
+            parts = _plane(model, size, channels, names)
         else:
             parts = BARS.get(model.emission.name, _described)(model, size, names)
         display = cls(
@@ -273,10 +272,7 @@ class HMMDisplay:
                 )
         names = item_names("state_names", self.state_names, len(transmat), "state")
         n_parts = 1 if self.means is None and self.bars is None else 2
-        if ax is None:
-            size = (4.6 * n_parts, 4.4)
-            _, ax = pyplot().subplots(1, n_parts, figsize=size, layout="constrained")
-        self.axes_ = list(np.ravel(np.asarray(ax, dtype=object)))
+        self.axes_ = side_by_side(ax, n_parts, (4.6, 4.4))
         self.figure_ = self.axes_[0].figure
         self.ellipses_: list[Any] = []
         self.curves_: list[Any] = []
@@ -408,10 +404,10 @@ class HMMDisplay:
             width = thin + (thick - thin) * moves[i, k] / moves.max()
             style = {"color": "0.45", "linewidth": width, "zorder": 2}
             self.arrows_[int(i), int(k)] = draw_arrow(ax, places, radii, i, k, style)
-            along = (places[k] - places[i]) / np.linalg.norm(places[k] - places[i])
+            length = np.linalg.norm(places[k] - places[i])
+            along = (places[k] - places[i]) / length
             aside = np.array([along[1], -along[0]])
             # Near the state that is left: in the middle, arrows of others cross.
-            length = np.linalg.norm(places[k] - places[i])
             middle = places[i] + 0.42 * length * along + (0.2 + 0.07 * length) * aside
             text = f"{moves[i, k]:.2f}".removeprefix("0")
             box = {"boxstyle": "round,pad=0.1", "fc": "white", "ec": "none"}
@@ -447,42 +443,6 @@ class HMMDisplay:
             ax.text(*place, start, fontsize=8, ha=left, va="center")
 
 
-def state_color(state):
-    """Return the colour of a state, the same in all pictures of models.
-
-    Parameters
-    ----------
-    state : int
-        Number of the state.
-
-    Returns
-    -------
-    color : str
-        The colour; after the last one they begin again.
-    """
-    return COLORS[state % len(COLORS)]
-
-
-def channel_labels(channel_names, n_features):
-    """Return the names of channels, or raise unless there is one per channel.
-
-    Parameters
-    ----------
-    channel_names : sequence of str or None
-        What was given.
-
-    n_features : int
-        Number of channels.
-
-    Returns
-    -------
-    names : list of str
-        One name per channel.
-    """
-    names = item_names("channel_names", channel_names, n_features, "channel")
-    return names if channel_names is not None else [f"channel {k}" for k in names]
-
-
 def _path_order(transmat, startprob):
     """Return the states in the order of the likeliest path that visits each once.
 
@@ -495,8 +455,9 @@ def _path_order(transmat, startprob):
     return order
 
 
-def _plane(model, size, seen, channels, names):
+def _plane(model, size, channels, names):
     """Return the states of a model on one or two channels or two principal axes."""
+    seen = np.flatnonzero(model.emission.masks()[0])
     means = model.means[0, :size]
     covars = model.emission.full_covars()[0, :size]
     if channels is None and len(seen) < 3:

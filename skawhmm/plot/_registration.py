@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from skawhmm.distances._pairwise import register_states
 from skawhmm.models._batch import HMMBatch
-from skawhmm.plot._style import item_names, pyplot
+from skawhmm.plot._style import item_names, side_by_side
 from skawhmm.utils._colors import COLORS
 from skawhmm.utils._numbers import shaped_array
 
@@ -174,10 +174,7 @@ class RegistrationDisplay:
         shaped_array("plan", self.plan, "n_components_a", "n_components_b")
         item_names("names", self.names, 2, "model")
         n_parts = 1 if self.means is None else 2
-        if ax is None:
-            size = (4.2 * n_parts, 4.2)
-            _, ax = pyplot().subplots(1, n_parts, figsize=size, layout="constrained")
-        self.axes_ = list(np.ravel(np.asarray(ax, dtype=object)))
+        self.axes_ = side_by_side(ax, n_parts, (4.2, 4.2))
         self.figure_ = self.axes_[0].figure
         self.ellipses_: list[list[Any]] = [[], []]
         self.lines_: list[Any] = []

@@ -9,8 +9,7 @@ from numpy.typing import ArrayLike
 from skawhmm.models._batch import HMMBatch
 from skawhmm.models._checks import check_single_model
 from skawhmm.models._inference import best_paths
-from skawhmm.plot._model import channel_labels, state_color
-from skawhmm.plot._style import item_names, pyplot
+from skawhmm.plot._style import channel_labels, item_names, pyplot, state_color
 from skawhmm.utils._checks import check_integer
 from skawhmm.utils._numbers import label_array, shaped_array
 

@@ -1,6 +1,11 @@
-"""What the displays share: axes to draw on, names, and ends of histograms."""
+"""What the displays share: axes, colours of states, names, ends of histograms."""
 
 import numpy as np
+
+from skawhmm.utils._colors import COLORS
+
+# Bars between values that differ by a smaller share would have no width.
+NEARLY_EQUAL = 1e-6
 
 
 def pyplot():
@@ -18,10 +23,6 @@ def pyplot():
             'Pictures need matplotlib: pip install "skawhmm[plot]".'
         ) from error
     return plt
-
-
-# Bars between values that differ by a smaller share would have no width.
-NEARLY_EQUAL = 1e-6
 
 
 def drawing_axes(ax):
@@ -43,6 +44,33 @@ def drawing_axes(ax):
     if ax is None:
         _, ax = pyplot().subplots()
     return ax, ax.figure
+
+
+def side_by_side(ax, n_parts, size):
+    """Return the axes given, or new ones in a row, as a list.
+
+    Parameters
+    ----------
+    ax : matplotlib.axes.Axes, sequence of them, or None
+        Where to draw.
+
+    n_parts : int
+        Number of new axes.
+
+    size : pair of float
+        Width and height of each of them, in inches.
+
+    Returns
+    -------
+    axes : list of matplotlib.axes.Axes
+        The axes.
+    """
+    if ax is None:
+        width, height = size
+        _, ax = pyplot().subplots(
+            1, n_parts, figsize=(width * n_parts, height), layout="constrained"
+        )
+    return list(np.ravel(np.asarray(ax, dtype=object)))
 
 
 def bar_range(values):
@@ -97,3 +125,39 @@ def item_names(name, names, n_items, item):
             f"{name} must name the {n_items} {item}s, got {len(names)} names."
         )
     return [str(entry) for entry in names]
+
+
+def state_color(state):
+    """Return the colour of a state, the same in all pictures of models.
+
+    Parameters
+    ----------
+    state : int
+        Number of the state.
+
+    Returns
+    -------
+    color : str
+        The colour; after the last one they begin again.
+    """
+    return COLORS[state % len(COLORS)]
+
+
+def channel_labels(channel_names, n_features):
+    """Return the names of channels, or raise unless there is one per channel.
+
+    Parameters
+    ----------
+    channel_names : sequence of str or None
+        What was given.
+
+    n_features : int
+        Number of channels.
+
+    Returns
+    -------
+    names : list of str
+        One name per channel.
+    """
+    names = item_names("channel_names", channel_names, n_features, "channel")
+    return names if channel_names is not None else [f"channel {k}" for k in names]

@@ -1,1 +1,1 @@
-"""Checks of parameters, parallel tasks, versions."""
+"""Checks of parameters and numbers, parallel tasks, files, tables, versions."""

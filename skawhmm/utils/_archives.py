@@ -67,7 +67,7 @@ def open_archive(path):
 
     Parameters
     ----------
-    path : path-like
+    path : pathlib.Path
         The file.
 
     Returns
@@ -137,7 +137,7 @@ def archived_arrays(path):
 
     Parameters
     ----------
-    path : path-like
+    path : pathlib.Path
         The file.
 
     Returns

@@ -12,15 +12,6 @@ from sklearn.utils import check_random_state
 LARGEST_VALUE = 1e100
 # Largest finite distance that is taken as given; its square is in the range.
 LARGEST_DISTANCE = 1e150
-# A smaller variance counts as 0: shares and quotients of it would leave the range.
-LEAST_VARIANCE = 1e-290
-# Probabilities given in single precision sum to one up to this.
-SUM_TOLERANCE = 1e-6
-# Sums closer to one than this are left as they are; others are divided out.
-SUM_ROUNDING = 1e-12
-# A covariance may be asymmetric or have negative eigenvalues by this share of its
-# largest entry.
-COVARIANCE_TOLERANCE = 1e-8
 
 
 def check_real(name, value, low, high, *, include_low=True, allow_infinity=False):
@@ -80,11 +71,26 @@ def check_integer(name, value, low):
     value : int
         The number.
     """
-    if not isinstance(value, Integral) or isinstance(value, bool | np.bool_):
-        raise TypeError(f"{name} must be an integer of at least {low}, got {value!r}.")
-    if value < low:
-        raise ValueError(f"{name} must be an integer of at least {low}, got {value!r}.")
+    if not is_integer(value) or value < low:
+        error = ValueError if is_integer(value) else TypeError
+        raise error(f"{name} must be an integer of at least {low}, got {value!r}.")
     return int(value)
+
+
+def is_integer(value):
+    """Whether a value is an integer of Python or NumPy; True and False are none.
+
+    Parameters
+    ----------
+    value : object
+        The value.
+
+    Returns
+    -------
+    integer : bool
+        Whether it is one.
+    """
+    return isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
 
 
 def check_choice(name, value, choices):
@@ -188,13 +194,9 @@ def check_n_jobs(name, value):
     value : object
         The value to check: an integer other than 0, or None.
     """
-    wanted = f"{name} must be an integer other than 0, or None, got {value!r}."
-    if value is None:
-        return
-    if not isinstance(value, Integral) or isinstance(value, bool | np.bool_):
-        raise TypeError(wanted)
-    if value == 0:
-        raise ValueError(wanted)
+    if value is not None and (not is_integer(value) or value == 0):
+        error = ValueError if is_integer(value) else TypeError
+        raise error(f"{name} must be an integer other than 0, or None, got {value!r}.")
 
 
 def check_verbose(name, value):
@@ -252,6 +254,25 @@ def check_random(name, value):
         check_random_state(value)
     except ValueError as error:
         raise ValueError(message) from error
+
+
+def check_seed(random_state):
+    """Return the seed of a random state in scikit-learn's sense.
+
+    Parameters
+    ----------
+    random_state : int, RandomState instance or None
+        The value to check.
+
+    Returns
+    -------
+    seed : int
+        The integer that was given, or one drawn from the random state.
+    """
+    check_random("random_state", random_state)
+    if isinstance(random_state, Integral):
+        return int(random_state)
+    return int(check_random_state(random_state).randint(2**31 - 1))
 
 
 def check_float_type(name, value, choices=()):
@@ -366,136 +387,3 @@ def check_distances(name, distances, largest=None, first=(0, 0)):
                 f"{place[1]}."
             )
     return distances
-
-
-def check_seed(random_state):
-    """Return the seed of a random state in scikit-learn's sense.
-
-    Parameters
-    ----------
-    random_state : int, RandomState instance or None
-        The value to check.
-
-    Returns
-    -------
-    seed : int
-        The integer that was given, or one drawn from the random state.
-    """
-    check_random("random_state", random_state)
-    if isinstance(random_state, Integral):
-        return int(random_state)
-    return int(check_random_state(random_state).randint(2**31 - 1))
-
-
-def check_finite(name, stack, largest=np.inf):
-    """Raise if an array of models holds NaN, infinity or a value that is too large.
-
-    Parameters
-    ----------
-    name : str
-        The argument as the caller knows it.
-
-    stack : ndarray of shape (n_models, n_components, ...)
-        The values.
-
-    largest : float, default=inf
-        The largest size of a value.
-    """
-    sizes = np.abs(stack)
-    for wrong, wanted in (
-        (~np.isfinite(sizes), "be finite"),
-        (sizes > largest, f"be of size at most {largest:g}"),
-    ):
-        if wrong.any():
-            place = np.argwhere(wrong)[0]
-            raise ValueError(
-                f"{name} must {wanted}, got {stack[tuple(place)]} in model {place[0]}, "
-                f"state {place[1]}."
-            )
-
-
-def check_probabilities(name, stack):
-    """Return probabilities that sum to one, or raise unless they do up to rounding.
-
-    Parameters
-    ----------
-    name : str
-        The argument as the caller knows it.
-
-    stack : ndarray of shape (n_models, n_components[, n_components])
-        The probabilities.
-
-    Returns
-    -------
-    stack : ndarray of the same shape
-        Probabilities that sum to one along the last axis.
-    """
-    totals = stack.sum(axis=-1)
-    for wrong, wanted, values in (
-        (stack.min(axis=-1) < 0, "not be negative", stack.min(axis=-1)),
-        (np.abs(totals - 1) > SUM_TOLERANCE, "sum to one", totals),
-    ):
-        if wrong.any():
-            n, *state = np.argwhere(wrong)[0]
-            where = f"model {n}" + (f", state {state[0]}" if state else "")
-            by_column = np.abs(stack[n].sum(axis=0) - 1).max() <= SUM_TOLERANCE
-            hint = " Its columns do: transpose it." * bool(state and by_column)
-            raise ValueError(
-                f"{name} must {wanted}, got {values[(n, *state)]} in {where}.{hint}"
-            )
-    off = np.abs(totals - 1) > SUM_ROUNDING
-    return np.where(off[..., None], stack / totals[..., None], stack)
-
-
-def check_covariances(covars):
-    """Return symmetric covariances, or raise unless they are positive semidefinite.
-
-    Parameters
-    ----------
-    covars : ndarray of shape (n_models, n_components, n_features[, n_features])
-        The covariances.
-
-    Returns
-    -------
-    covars : ndarray of the same shape
-        The covariances, exactly symmetric, and 0 where variances are below
-        `LEAST_VARIANCE`.
-    """
-    if covars.ndim == 3:
-        least = covars.min(axis=-1)
-        _raise_at(least < 0, "covars must not be negative, got", least)
-        return np.where(covars < LEAST_VARIANCE, 0.0, covars)
-    turned = covars.swapaxes(2, 3)
-    slack = COVARIANCE_TOLERANCE * np.abs(covars).max(axis=(2, 3))
-    gap = np.abs(covars - turned).max(axis=(2, 3))
-    _raise_at(gap > slack, "covars must be symmetric, got entries that differ by", gap)
-    covars = (covars + turned) / 2
-    least = np.linalg.eigvalsh(covars)[..., 0]
-    _raise_at(
-        least < -slack,
-        "covars must be positive semidefinite, got the eigenvalue",
-        least,
-    )
-    tiny = np.einsum("nkcc->nkc", covars) < LEAST_VARIANCE
-    return np.where(tiny[..., None] | tiny[..., None, :], 0.0, covars)
-
-
-def check_not_negative(name, stack):
-    """Raise if a parameter of a state is negative.
-
-    Parameters
-    ----------
-    name : str
-        The argument as the caller knows it.
-
-    stack : ndarray of shape (n_models, n_components, n_values)
-        The values.
-    """
-    least = stack.min(axis=-1)
-    _raise_at(least < 0, f"{name} must not be negative, got", least)
-
-
-def _raise_at(wrong, message, values):
-    if wrong.any():
-        n, state = np.argwhere(wrong)[0]
-        raise ValueError(f"{message} {values[n, state]} in model {n}, state {state}.")

@@ -8,6 +8,27 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+# What arrays hold in place of real numbers, by the kind of their type.
+WRONG_KINDS = {
+    "M": "dates",
+    "m": "durations",
+    "c": "complex values",
+    "U": "strings",
+    "S": "bytes",
+    "T": "strings",
+    "V": "records with fields",
+}
+# The same of arrays of objects.
+WRONG_TYPES = (
+    (str, "strings"),
+    (bytes, "bytes"),
+    (complex | np.complexfloating, "complex values"),
+    (date | datetime | time | np.datetime64, "dates"),
+    (timedelta | np.timedelta64, "durations"),
+)
+# What NumPy takes for a single object, not for an array of numbers.
+NO_ARRAYS = (str, bytes, type, Mapping, Set, Iterator)
+
 
 def wrong_kind(values):
     """Return what an array holds in place of real numbers, or None.
@@ -23,26 +44,10 @@ def wrong_kind(values):
         Words for the message. Objects that are no numbers at all are left to the
         conversion.
     """
-    kinds = {
-        "M": "dates",
-        "m": "durations",
-        "c": "complex values",
-        "U": "strings",
-        "S": "bytes",
-        "T": "strings",
-        "V": "records with fields",
-    }
     if values.dtype != object:
-        return kinds.get(values.dtype.kind)
-    types = (
-        (str, "strings"),
-        (bytes, "bytes"),
-        (complex | np.complexfloating, "complex values"),
-        (date | datetime | time | np.datetime64, "dates"),
-        (timedelta | np.timedelta64, "durations"),
-    )
+        return WRONG_KINDS.get(values.dtype.kind)
     for value in values.ravel():
-        for kind, words in types:
+        for kind, words in WRONG_TYPES:
             if isinstance(value, kind):
                 return f"{words}, such as {value!r}"
     return None
@@ -72,10 +77,7 @@ def real_array(name: str, values: Any) -> NDArray[np.float64]:
             f"Sparse data was passed for {name}, but an array is required. Use "
             f"{name}.toarray()."
         )
-    no_array = values is None or isinstance(
-        values, str | bytes | type | Mapping | Set | Iterator
-    )
-    if no_array:
+    if values is None or isinstance(values, NO_ARRAYS):
         shown = "None" if values is None else f"a {type(values).__name__}"
         raise TypeError(f"{wanted}, got {shown}.")
     if isinstance(values, np.ma.MaskedArray):
@@ -181,7 +183,7 @@ def label_array(
     """
     many = f"{of[:-1]}ies" if of.endswith("y") else f"{of}s"
     wanted = f"{name} must hold one label per {of} ({n_labels} {many})"
-    if isinstance(labels, str | bytes | type | Mapping | Set | Iterator):
+    if isinstance(labels, NO_ARRAYS):
         raise TypeError(f"{wanted}, got a {type(labels).__name__}.")
     try:
         array = np.asarray(labels)

@@ -223,27 +223,23 @@ def test_shared_folding(shared):
         assert len(kept) == n_phones
 
 
-def test_a_small_corpus_by_the_papers_settings(tmp_path):
-    folder = write(tmp_path, [f"s{i}" for i in range(16)])
-    bunch = load_timit(folder, window=0.004, hop=0.002, concat=4)
-    assert len(bunch.segments.phone) == 64
+def check_papers_settings(path, concat, n_segments):
+    bunch = load_timit(path, window=0.004, hop=0.002, concat=concat)
+    assert len(bunch.segments.phone) == n_segments
     assert {x.shape[1] for x in bunch.data} == {39}
     assert all(np.all(np.isfinite(x)) for x in bunch.data)
-    assert len(bunch.data) * 4 + bunch.n_dropped_segments == 64
+    assert len(bunch.data) * concat + bunch.n_dropped_segments == n_segments
     parts = [
         set("+".join(bunch.speaker[bunch.split == p]).split("+")) for p in bunch.split
     ]
     assert {len(part) for part in parts} == {4, 12}
+
+
+def test_a_small_corpus_by_the_papers_settings(tmp_path):
+    folder = write(tmp_path, [f"s{i}" for i in range(16)])
+    check_papers_settings(folder, concat=4, n_segments=64)
 
 
 def test_shared_corpus_by_the_papers_settings(shared):
     path = shared("timit_nltk_sample_raw.zip")
-    bunch = load_timit(path, window=0.004, hop=0.002, concat=20)
-    assert len(bunch.segments.phone) == 6044
-    assert {x.shape[1] for x in bunch.data} == {39}
-    assert all(np.all(np.isfinite(x)) for x in bunch.data)
-    assert len(bunch.data) * 20 + bunch.n_dropped_segments == 6044
-    parts = [
-        set("+".join(bunch.speaker[bunch.split == p]).split("+")) for p in bunch.split
-    ]
-    assert {len(part) for part in parts} == {4, 12}
+    check_papers_settings(path, concat=20, n_segments=6044)

@@ -16,7 +16,7 @@ from skawhmm import (
     hmm_distance,
     pairwise_hmm_distances,
 )
-from skawhmm.emissions._contract import PlainEmission
+from skawhmm.emissions._plain import PlainEmission
 from skawhmm.emissions._registry import FAMILIES
 from skawhmm.sequences._checks import check_sequences
 

@@ -5,8 +5,8 @@ from numpy.testing import assert_allclose
 
 from skawhmm import HMMBatch
 from skawhmm.emissions._contract import Model
-from skawhmm.fitting._each import gaussian_data
 from skawhmm.fitting._em_loop import FitOptions, Rule, Steps, climb, model_at, stacked
+from skawhmm.fitting._gaussian_groups import gaussian_data
 
 N_STATES, N_MIX, N_FEATURES = 2, 2, 2
 

@@ -248,3 +248,8 @@ def drawn_metric(rng, names=tuple(METRICS)):
     if name == "kl":
         params.setdefault("n_steps", 20)
     return name, params
+
+
+def shown(params):
+    """Return values by name as people read them in a call, cut short."""
+    return ", ".join(f"{key}={value!r:.60}" for key, value in params.items())

@@ -1,0 +1,127 @@
+"""Checks of the arrays of models: finite numbers, probabilities, covariances."""
+
+import numpy as np
+
+# A smaller variance counts as 0: shares and quotients of it would leave the range.
+LEAST_VARIANCE = 1e-290
+# Probabilities given in single precision sum to one up to this.
+SUM_TOLERANCE = 1e-6
+# Sums closer to one than this are left as they are; others are divided out.
+SUM_ROUNDING = 1e-12
+# A covariance may be asymmetric or have negative eigenvalues by this share of its
+# largest entry.
+COVARIANCE_TOLERANCE = 1e-8
+
+
+def check_finite(name, stack, largest=np.inf):
+    """Raise if an array of models holds NaN, infinity or a value that is too large.
+
+    Parameters
+    ----------
+    name : str
+        The argument as the caller knows it.
+
+    stack : ndarray of shape (n_models, n_components, ...)
+        The values.
+
+    largest : float, default=inf
+        The largest size of a value.
+    """
+    sizes = np.abs(stack)
+    for wrong, wanted in (
+        (~np.isfinite(sizes), "be finite"),
+        (sizes > largest, f"be of size at most {largest:g}"),
+    ):
+        if wrong.any():
+            place = np.argwhere(wrong)[0]
+            raise ValueError(
+                f"{name} must {wanted}, got {stack[tuple(place)]} in model {place[0]}, "
+                f"state {place[1]}."
+            )
+
+
+def check_probabilities(name, stack):
+    """Return probabilities that sum to one, or raise unless they do up to rounding.
+
+    Parameters
+    ----------
+    name : str
+        The argument as the caller knows it.
+
+    stack : ndarray of shape (n_models, n_components[, n_components])
+        The probabilities.
+
+    Returns
+    -------
+    stack : ndarray of the same shape
+        Probabilities that sum to one along the last axis.
+    """
+    totals = stack.sum(axis=-1)
+    for wrong, wanted, values in (
+        (stack.min(axis=-1) < 0, "not be negative", stack.min(axis=-1)),
+        (np.abs(totals - 1) > SUM_TOLERANCE, "sum to one", totals),
+    ):
+        if wrong.any():
+            n, *state = np.argwhere(wrong)[0]
+            where = f"model {n}" + (f", state {state[0]}" if state else "")
+            by_column = np.abs(stack[n].sum(axis=0) - 1).max() <= SUM_TOLERANCE
+            hint = " Its columns do: transpose it." * bool(state and by_column)
+            raise ValueError(
+                f"{name} must {wanted}, got {values[(n, *state)]} in {where}.{hint}"
+            )
+    off = np.abs(totals - 1) > SUM_ROUNDING
+    return np.where(off[..., None], stack / totals[..., None], stack)
+
+
+def check_covariances(covars):
+    """Return symmetric covariances, or raise unless they are positive semidefinite.
+
+    Parameters
+    ----------
+    covars : ndarray of shape (n_models, n_components, n_features[, n_features])
+        The covariances.
+
+    Returns
+    -------
+    covars : ndarray of the same shape
+        The covariances, exactly symmetric, and 0 where variances are below
+        `LEAST_VARIANCE`.
+    """
+    if covars.ndim == 3:
+        least = covars.min(axis=-1)
+        _raise_at(least < 0, "covars must not be negative, got", least)
+        return np.where(covars < LEAST_VARIANCE, 0.0, covars)
+    turned = covars.swapaxes(2, 3)
+    slack = COVARIANCE_TOLERANCE * np.abs(covars).max(axis=(2, 3))
+    gap = np.abs(covars - turned).max(axis=(2, 3))
+    _raise_at(gap > slack, "covars must be symmetric, got entries that differ by", gap)
+    covars = (covars + turned) / 2
+    least = np.linalg.eigvalsh(covars)[..., 0]
+    _raise_at(
+        least < -slack,
+        "covars must be positive semidefinite, got the eigenvalue",
+        least,
+    )
+    tiny = np.einsum("nkcc->nkc", covars) < LEAST_VARIANCE
+    return np.where(tiny[..., None] | tiny[..., None, :], 0.0, covars)
+
+
+def check_not_negative(name, stack):
+    """Raise if a parameter of a state is negative.
+
+    Parameters
+    ----------
+    name : str
+        The argument as the caller knows it.
+
+    stack : ndarray of shape (n_models, n_components, n_values)
+        The values.
+    """
+    least = stack.min(axis=-1)
+    _raise_at(least < 0, f"{name} must not be negative, got", least)
+
+
+def _raise_at(wrong, message, values):
+    if wrong.any():
+        n, state = np.argwhere(wrong)[0]
+        raise ValueError(f"{message} {values[n, state]} in model {n}, state {state}.")

@@ -1,0 +1,76 @@
+"""Degenerate sequences, and a transformer that fits models to them."""
+
+import pickle
+
+import numpy as np
+from sklearn.base import clone
+
+from fuzzing.draw import odd_sequences, pick
+from fuzzing.judge import LAW, NOT_FINITE, BreachError, Trial, check_same
+from fuzzing.names import arguments_of
+from fuzzing.params import drawn_params, known
+from skawhmm import HMMTransformer
+
+
+def trial(rng):
+    """Draw degenerate sequences and an estimator that fits models to them."""
+    X, text = odd_sequences(rng)
+    values = {
+        key: (good, [])
+        for key, (good, _) in known("HMMTransformer").items()
+        if key not in {"emission", "symbols", "symbol_costs", "verbose", "engine"}
+    }
+    params = {"random_state": 0, **drawn_params(rng, values, wrong=False)[0]}
+    params["n_jobs"] = None
+    hmm = HMMTransformer(**params)
+    # Of "scaled" and "proper" no more is asked than of all: proper models.
+    law = pick(rng, ["twice", "order", "alone", "jobs", "scaled", "copy", "proper"])
+
+    def verify(models):
+        _check_proper(models)
+        if law == "twice":
+            check_same(clone(hmm).fit(X).transform(X), models, "fitted twice")
+        elif law == "order":
+            order = rng.permutation(len(X))
+            fitted = clone(hmm).fit(X)
+            check_same(
+                fitted.transform([X[i] for i in order]), models[order], "another order"
+            )
+        elif law == "alone":
+            fitted = clone(hmm).fit(X)
+            alone = [_trimmed(fitted.transform([x])) for x in X]
+            check_same(alone, [_trimmed(m) for m in models], "fitted alone")
+        elif law == "jobs":
+            check_same(
+                clone(hmm).set_params(n_jobs=2).fit(X).transform(X), models, "two jobs"
+            )
+        elif law == "copy":
+            check_same(pickle.loads(pickle.dumps(models)), models, "pickled")
+
+    return Trial(
+        f"{hmm!r:.300} on {text}; law: {law}",
+        lambda: clone(hmm).fit(X).transform(X),
+        [X],
+        arguments_of(HMMTransformer, hmm.fit),
+        verify,
+    )
+
+
+def _trimmed(model):
+    """Return the parameters of a model without its padding."""
+    size = int(model.n_components[0])
+    arrays = {
+        name: getattr(model, name)[0, :size]
+        for name in ("weights", "startprobs", *model.emission.parameters)
+    }
+    return {**arrays, "transmats": model.transmats[0, :size, :size]}
+
+
+def _check_proper(models):
+    """Raise unless models have probabilities, and log likelihoods that are numbers."""
+    for name in ("transmats", "weights", "startprobs"):
+        array = getattr(models, name)
+        if (array < 0).any() or not np.allclose(array.sum(axis=-1), 1):
+            raise BreachError(LAW, f"{name} are no probabilities")
+    if np.isnan(models.info["log_likelihood"]).any():
+        raise BreachError(NOT_FINITE, "NaN in info['log_likelihood']")

@@ -1,0 +1,61 @@
+"""Models and a search, which finds what comparing all of them finds."""
+
+import numpy as np
+from sklearn.base import clone
+
+import skawhmm as sk
+from fuzzing.draw import gaussian_arguments, pick
+from fuzzing.judge import Trial, check_same
+from fuzzing.names import MODELS, arguments_of
+from fuzzing.params import METRICS, drawn_metric, shown
+from skawhmm import HMMBatch
+
+
+def trial(rng):
+    """Draw models and a search; it finds what comparing all of them finds."""
+    given, text = gaussian_arguments(rng, largest=20)
+    n = int(rng.integers(6, 30))
+    m, d = given["means"].shape[1:]
+    given = {
+        "transmats": rng.dirichlet(np.ones(m), size=(n, m)),
+        "means": np.resize(given["means"], (n, m, d))
+        + 0.1 * rng.integers(0, 3, (n, 1, d)),
+        "covars": np.resize(given["covars"], (n, *given["covars"].shape[1:])),
+    }
+    if rng.random() < 0.5:
+        weights = rng.dirichlet(np.ones(m), size=n)
+        given["weights"] = weights
+    metric, params = drawn_metric(rng, ("maw", "jaw", "coupling", "law", "iaw"))
+    # It takes up to a tenth of a second per pair.
+    params = {k: v for k, v in params.items() if v != "sinkhorn"}
+    settings = {"metric": metric, "metric_params": params}
+    settings |= {"alpha": pick(rng, [None, 0, 0.5, 0.9]), "p": pick(rng, [1, 2])}
+    k = int(rng.integers(1, 6))
+    radius = pick(rng, [0.0, 1.0, 5.0, 1e30])
+    search = sk.HMMRetriever(k, **settings, algorithm=pick(rng, ["auto", "pruned"]))
+    brute = sk.HMMRetriever(k, **settings, algorithm="brute")
+    built: dict = {}
+
+    def found(retriever):
+        models = built["models"]
+        retriever = clone(retriever).fit(models)
+        return (
+            retriever.kneighbors(models[:4]),
+            retriever.kneighbors(),
+            [
+                np.sort(rows)
+                for rows in retriever.radius_neighbors(models[:4], radius)[1]
+            ],
+        )
+
+    def call():
+        built["models"] = HMMBatch(**given)
+        return found(search)
+
+    return Trial(
+        f"search {k} of {n}, {shown(settings)}; {text}",
+        call,
+        [given],
+        MODELS | arguments_of(sk.HMMRetriever, search.kneighbors) | {*METRICS[metric]},
+        lambda result: check_same(result, found(brute), f"search by {metric}"),
+    )

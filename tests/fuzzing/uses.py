@@ -1,0 +1,107 @@
+"""What is done with sequences, matrices and the arguments of models."""
+
+import contextlib
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import clone
+
+import skawhmm as sk
+from skawhmm import HMMBatch, HMMTransformer
+
+
+def used(estimator, X, y):
+    """Return what a fitted estimator says about new sequences."""
+    fitted = estimator.fit(X, y)
+    for member in ("transform", "predict_proba", "predict", "kneighbors"):
+        if hasattr(fitted, member):
+            return getattr(fitted, member)(X)
+    return fitted.kneighbors_graph(X)
+
+
+def built(maker, given):
+    """Return models made by a class method, or by the constructor if it is None."""
+    return HMMBatch(**given) if maker is None else getattr(HMMBatch, maker)(**given)
+
+
+@contextlib.contextmanager
+def closed_figures():
+    """Draw without a screen, and close all figures at the end."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
+    try:
+        yield
+    finally:
+        plt.close("all")
+
+
+def _labels(X):
+    # What has no length is refused whatever the labels are.
+    has_length = isinstance(X, list | tuple) or getattr(X, "ndim", 0) > 0
+    return np.arange(len(X) if has_length and not sparse.issparse(X) else 3) % 2
+
+
+def _fit_transform(estimator):
+    return lambda X: clone(estimator).fit_transform(X)
+
+
+def _changed(estimator):
+    """Return a step that changes sequences; arrays it returns are unpadded."""
+
+    def use(X):
+        found = clone(estimator).fit_transform(X)
+        if isinstance(found, list):
+            return found
+        counts = [np.flatnonzero(~np.isnan(x).all(axis=1))[-1] + 1 for x in found]
+        return [x[:count] for x, count in zip(found, counts, strict=True)]
+
+    return use
+
+
+def _knn(X):
+    knn = sk.KNeighborsHMMClassifier(1, hmm=HMMTransformer(1, random_state=0))
+    return knn.fit(X, _labels(X)).kneighbors(X)
+
+
+def _class_distances(X):
+    step = sk.HMMClassDistance(hmm=HMMTransformer(1, random_state=0))
+    return step.fit(X, _labels(X)).transform(X)
+
+
+def _scores(X):
+    # What cannot be indexed is refused whatever the models are.
+    is_list = isinstance(X, list | tuple) or (isinstance(X, np.ndarray) and X.ndim)
+    shape = getattr(X[0], "shape", ()) if is_list and len(X) else ()
+    d = shape[-1] if len(shape) == 2 else 1
+    models = HMMBatch(np.full((1, 2, 2), 0.5), np.zeros((1, 2, d)), np.ones((1, 2, d)))
+    return models.score(X), models.decode(X), models.predict_proba(X)
+
+
+def _views(X):
+    view = [("x", sk.HMMEmbedding((1,), random_state=0))]
+    model = sk.HMMViewRegressor(view, cv=2, gammas=(0.0,), alphas=(1.0,))
+    return model.fit(X, _labels(X) / 2.0).predict(X)
+
+
+USES = {
+    "HMMTransformer": _fit_transform(HMMTransformer(2, random_state=0)),
+    "HMMTransformer, full": _fit_transform(HMMTransformer(2, "full", random_state=0)),
+    "Deltas": _changed(sk.Deltas(1)),
+    "TimeChannel": _changed(sk.TimeChannel()),
+    "Framewise": _changed(sk.Framewise()),
+    "HMMEmbedding": _fit_transform(sk.HMMEmbedding((1, 2), random_state=0)),
+    "PairwiseHMMDistance": _fit_transform(
+        sk.PairwiseHMMDistance(hmm=HMMTransformer(1))
+    ),
+    "KNeighborsHMMClassifier": _knn,
+    "HMMClassDistance": _class_distances,
+    "HMMKMedoids": _fit_transform(sk.HMMKMedoids(2, hmm=HMMTransformer(1))),
+    "HMMViewRegressor": _views,
+    "as_sequences": lambda X: sk.as_sequences(X)[0],
+    "HMMBatch.score": _scores,
+}
+# What the results of these hold may be missing as it was in the input.
+KEEP_NAN = {"Deltas", "TimeChannel", "Framewise", "as_sequences"}
