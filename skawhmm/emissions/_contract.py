@@ -8,6 +8,7 @@ import numpy as np
 
 from skawhmm.numerics._forward_backward import log_likelihood_of
 from skawhmm.utils._checks import LARGEST_VALUE
+from skawhmm.utils._numbers import aligned
 
 
 class Model(NamedTuple):
@@ -187,6 +188,10 @@ class Emission(ABC):
     def __getstate__(self) -> dict[str, Any]:
         # Results kept under private names follow from the parameters.
         return {name: v for name, v in vars(self).items() if not name.startswith("_")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name, v in state.items():
+            setattr(self, name, aligned(v) if isinstance(v, np.ndarray) else v)
 
     # The stack.
 

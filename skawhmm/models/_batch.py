@@ -32,6 +32,7 @@ from skawhmm.models._inference import (
 )
 from skawhmm.models._stacks import checked_stacks, padded_stack
 from skawhmm.utils._checks import check_integer, check_seed, check_verbose
+from skawhmm.utils._numbers import aligned
 
 # What a batch is made of; all else follows from it.
 PARTS = ("emission", "transmats", "weights", "startprobs", "_info", "sequences")
@@ -209,7 +210,9 @@ class HMMBatch:
         return {name: vars(self)[name] for name in PARTS}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self._set(*state.values())
+        self._set(
+            *(aligned(x) if isinstance(x, np.ndarray) else x for x in state.values())
+        )
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"HMMBatch is immutable: {name} cannot be set.")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from skawhmm.sequences._forms import package_type, warn_caller
-from skawhmm.utils._numbers import wrong_kind
+from skawhmm.utils._numbers import aligned, wrong_kind
 
 # A step in time this many times the usual one of its sequence is a gap.
 GAP = 1.5
@@ -157,7 +157,7 @@ def numbers(values, where):
     if wrong is not None:
         raise ValueError(f"{where} must hold numbers, got {wrong}.")
     if values.dtype != object:
-        return np.asarray(values, dtype=np.float64)
+        return aligned(np.asarray(values, dtype=np.float64))
     known = [np.nan if _is_missing(value) else value for value in values.ravel()]
     try:
         return np.array(known, dtype=np.float64).reshape(values.shape)

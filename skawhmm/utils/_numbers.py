@@ -53,6 +53,25 @@ def wrong_kind(values):
     return None
 
 
+def aligned(array: NDArray[Any]) -> NDArray[Any]:
+    """Return an array whose numbers lie at multiples of their size.
+
+    Those of a file, a record or a message may lie anywhere, and kernels must not read
+    them there.
+
+    Parameters
+    ----------
+    array : ndarray
+        Of any type.
+
+    Returns
+    -------
+    array : ndarray
+        The same one, or a copy if it must be one.
+    """
+    return np.require(array, requirements="A")
+
+
 def real_array(name: str, values: Any) -> NDArray[np.float64]:
     """Return an array of float64, or raise unless it is given as real numbers.
 
@@ -92,7 +111,7 @@ def real_array(name: str, values: Any) -> NDArray[np.float64]:
         start = "Complex data not supported: " * wrong.startswith("complex")
         raise ValueError(f"{start}{wanted}, got {wrong}.")
     try:
-        return np.asarray(array, dtype=np.float64)
+        return aligned(np.asarray(array, dtype=np.float64))
     except (TypeError, ValueError, OverflowError) as error:
         raise TypeError(f"{wanted}, got objects that are none ({error}).") from error
 

@@ -994,3 +994,16 @@ def test_equal_models_get_sequences_of_their_own():
     assert np.abs(drawn[2] - alone).max() > 0.1
     again = HMMBatch.concatenate([one, one]).sample(20, random_state=0)[0]
     assert_array_equal(again[1], drawn[2])
+
+
+@pytest.mark.parametrize("covariance_type", ["diag", "full"])
+def test_models_are_aligned_wherever_a_message_puts_them(make_batch, covariance_type):
+    models = make_batch(covariance_type=covariance_type)
+    buffers = []
+    rest = pickle.dumps(models, 5, buffer_callback=buffers.append)
+    moved = [np.frombuffer(b" " + bytes(x.raw()), np.uint8)[1:] for x in buffers]
+    received = pickle.loads(rest, buffers=moved)
+    assert received == models
+    for name in ("transmats", "weights", "startprobs", "means", "covars"):
+        assert getattr(received, name).flags.aligned
+        assert not getattr(received, name).flags.writeable

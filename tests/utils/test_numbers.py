@@ -102,3 +102,17 @@ def test_shapes_are_checked():
 def test_matrices_are_square(values):
     with pytest.raises(ValueError, match="distances must be a square matrix"):
         check_square("distances", values)
+
+
+def test_numbers_of_packed_records_are_aligned():
+    packed = np.zeros(3, dtype=[("flag", "u1"), ("value", "f8")])
+    packed["value"] = [1.0, 2.0, 3.0]
+    assert not packed["value"].flags.aligned
+    read = real_array("X", packed["value"])
+    assert read.flags.aligned
+    np.testing.assert_array_equal(read, [1.0, 2.0, 3.0])
+
+
+def test_aligned_numbers_are_not_copied():
+    values = np.arange(3.0)
+    assert real_array("X", values) is values
