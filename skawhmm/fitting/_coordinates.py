@@ -18,6 +18,7 @@ from skawhmm.fitting._coordinates_kernels import (
     standardized_rows,
     whitened_rows,
 )
+from skawhmm.utils._numbers import aligned
 
 # A channel whose range is below this share of its size is constant up to rounding.
 CONSTANT_RANGE = 8 * np.finfo(float).eps
@@ -78,7 +79,8 @@ class Coordinates:
         """
         if offsets is None:
             offsets = np.array([0, channels.shape[1]])
-        rows = [np.atleast_2d(part) for part in (self.centre, self.scale)]
+        # A fitted estimator may come out of a message.
+        rows = [aligned(np.atleast_2d(part)) for part in (self.centre, self.scale)]
         active = np.flatnonzero(self.active)
         return standardized_rows(channels, offsets, active, *rows)
 
