@@ -13,5 +13,5 @@ def coupling_value(
     chain_a: ndarray, chain_b: ndarray, cost: ndarray, gamma: float
 ) -> tuple[ndarray, ndarray]: ...
 def policy_value(
-    policy: ndarray, cost: ndarray, gamma: float, swept: bool
+    policy: ndarray, cost: ndarray, gamma: float, dense: bool
 ) -> ndarray: ...

@@ -106,8 +106,8 @@ def test_value_is_a_fixed_point_for_many_states(gamma, rng):
 def test_sweeps_and_elimination_agree(sizes, gamma, rng):
     chain_a, chain_b, cost = random_problem(rng, *sizes)
     _, policy = coupling_value(chain_a, chain_b, cost, gamma)
-    value = policy_value(policy, cost, gamma, swept=False)
-    swept = policy_value(policy, cost, gamma, swept=True)
+    value = policy_value(policy, cost, gamma, dense=True)
+    swept = policy_value(policy, cost, gamma, dense=False)
     assert_allclose(value, swept, atol=1e-12)
     matrix = np.eye(cost.size) - gamma * policy.reshape(cost.size, cost.size)
     expected = np.linalg.solve(matrix, (1 - gamma) * cost.ravel())
