@@ -259,10 +259,13 @@ def coupling_value(
 def policy_value(
     const double[:, :, ::1] policy, const double[:, ::1] cost, double gamma, bint dense
 ):
-    """Return V for given couplings, by elimination if `dense`, or else by steps."""
+    """Return V for given couplings, by elimination if `dense`, or else by steps.
+
+    The second number counts the sweeps after these steps.
+    """
     cdef int n_rows = <int>cost.shape[0], n_columns = <int>cost.shape[1]
     cdef int n_cells = n_rows * n_columns, cell, k, count
-    cdef Py_ssize_t first
+    cdef Py_ssize_t first, sweeps = 0
     numbers, places, tree_numbers, tree_nodes = make_scratch(
         n_rows, n_columns, n_cells if dense else 0
     )
@@ -283,8 +286,8 @@ def policy_value(
         if dense:
             eliminate(&cost[0, 0], n_cells, gamma, &value[0, 0], &scratch)
         else:
-            iterate(&cost[0, 0], n_cells, gamma, &value[0, 0], &scratch)
-    return np.asarray(value)
+            sweeps = iterate(&cost[0, 0], n_cells, gamma, &value[0, 0], &scratch)
+    return np.asarray(value), sweeps
 
 
 cdef int used_states(
@@ -423,14 +426,14 @@ cdef void eliminate(
         value[k] = total / matrix[k * size + k]
 
 
-cdef void iterate(
+cdef Py_ssize_t iterate(
     const double* cost,
     int n_cells,
     double gamma,
     double* value,
     const Scratch* scratch,
 ) noexcept nogil:
-    """Solve the same system with the cells that carry mass only.
+    """Solve the same system with the cells that carry mass only; count the sweeps.
 
     A descent takes few steps but is not known to end for every chain: it counts only if
     it closes the gaps. Sweeps end for every chain, and the last confirms the solution.
@@ -451,7 +454,7 @@ cdef void iterate(
         far = near
         for cell in range(n_cells):
             value[cell] = scratch.answer[cell]
-    sweep(cost, n_cells, gamma, least, value, scratch)
+    return sweep(cost, n_cells, gamma, least, value, scratch)
 
 
 cdef inline double mean_ahead(
@@ -563,7 +566,7 @@ cdef void descend(
         change = product(gap, gap, n_cells)
 
 
-cdef void sweep(
+cdef Py_ssize_t sweep(
     const double* cost,
     int n_cells,
     double gamma,
@@ -571,8 +574,11 @@ cdef void sweep(
     double* value,
     const Scratch* scratch,
 ) noexcept nogil:
-    """Set each value to its cost now and the mean ahead, until none changes."""
-    cdef Py_ssize_t left = <Py_ssize_t>(MAX_SWEEPS / (1 - gamma))
+    """Set each value to its cost now and the mean ahead, until none changes.
+
+    A sweep leaves at most a share gamma of the error. Return how many it took.
+    """
+    cdef Py_ssize_t most = <Py_ssize_t>(MAX_SWEEPS / (1 - gamma)), left = most
     cdef double change = INFINITY, fresh
     cdef int cell
     while change > least and left > 0:
@@ -582,3 +588,4 @@ cdef void sweep(
             fresh = (1 - gamma) * cost[cell] + gamma * mean_ahead(cell, value, scratch)
             change = max(change, fabs(fresh - value[cell]))
             value[cell] = fresh
+    return most - left

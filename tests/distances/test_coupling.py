@@ -104,12 +104,12 @@ def test_value_is_a_fixed_point_for_many_states(gamma, rng):
 
 @pytest.mark.parametrize("sizes", [(3, 3), (5, 2), (11, 12)])
 @pytest.mark.parametrize("gamma", [0, 0.5, 0.9, 0.99])
-def test_sweeps_and_elimination_agree(sizes, gamma, rng):
+def test_steps_and_elimination_agree(sizes, gamma, rng):
     chain_a, chain_b, cost = random_problem(rng, *sizes)
     _, policy = coupling_value(chain_a, chain_b, cost, gamma)
-    value = policy_value(policy, cost, gamma, dense=True)
-    swept = policy_value(policy, cost, gamma, dense=False)
-    assert_allclose(value, swept, atol=1e-12)
+    value, _ = policy_value(policy, cost, gamma, dense=True)
+    stepped, _ = policy_value(policy, cost, gamma, dense=False)
+    assert_allclose(value, stepped, atol=1e-12)
     matrix = np.eye(cost.size) - gamma * policy.reshape(cost.size, cost.size)
     expected = np.linalg.solve(matrix, (1 - gamma) * cost.ravel())
     assert_allclose(value.ravel(), expected, atol=1e-12)
@@ -183,7 +183,9 @@ def test_steps_find_the_value_of_all_kinds_of_chains(chain, gamma, rng):
     chains = [CHAINS[chain](rng, m) for m in (12, 11)]
     cost = rng.random((12, 11))
     _, policy = coupling_value(*chains, cost, gamma)
-    value = policy_value(policy, cost, gamma, dense=False)
+    value, n_sweeps = policy_value(policy, cost, gamma, dense=False)
+    # Sweeps only confirm the value, unless a chain runs in a circle.
+    assert n_sweeps <= 5 or chain in ("cycle", "permutation")
     matrix = np.eye(cost.size) - gamma * policy.reshape(cost.size, cost.size)
     expected = np.linalg.solve(matrix, (1 - gamma) * cost.ravel())
     assert_allclose(value.ravel(), expected, rtol=0, atol=2e-15 / (1 - gamma))
