@@ -191,6 +191,14 @@ def test_steps_find_the_value_of_all_kinds_of_chains(chain, gamma, rng):
     assert_allclose(value.ravel(), expected, rtol=0, atol=2e-15 / (1 - gamma))
 
 
+def test_two_pairs_of_states_that_take_turns():
+    # V0 = V1 / 2 and V1 = 1 / 2 + V0 / 2; half a step closes the gap with no rest.
+    policy = np.array([[[0.0, 1.0]], [[1.0, 0.0]]])
+    value, n_sweeps = policy_value(policy, np.array([[0.0, 1.0]]), 0.5, dense=False)
+    assert_allclose(value, [[1 / 3, 2 / 3]], rtol=1e-15)
+    assert n_sweeps <= 3
+
+
 @pytest.mark.parametrize("size", [4, 20])
 @pytest.mark.parametrize("power", [-900, -300, 300, 660])
 def test_value_scales_with_the_cost_to_the_last_bit(size, power, rng):
