@@ -1,53 +1,91 @@
-"""Discounted couplings of many pairs of chains in one loop; see `_coupling`."""
+"""Discounted couplings of many pairs of chains in one loop; see `_coupling`.
+
+The couplings of all pairs of rows are kept as the cells of their spanning trees: fewer
+than the two models have states, per pair of states. From the second round on, each
+transport problem starts from the tree that it had: only its cost has changed.
+"""
 
 import numpy as np
 
 from libc.math cimport INFINITY, fabs, pow
 
-from skawhmm.numerics._transport cimport Tree, least_cost, tree_of
+from skawhmm.numerics._transport cimport (
+    Ranking, Tree, fill_ranked, keep_tree, least_cost, rank_cells, resume_tree, tree_of
+)
 
 from skawhmm.numerics._transport import make_workspace
 
 cdef extern from "distances/_coupling_kernels.h" nogil:
     """
-    /* A round that lowers no value by more than this share of the largest cost is the
+    /* Masses are exact to some 1e-15, which moves values by this over 1 - gamma. A round
+       that lowers none by more than ten times this share of the largest cost is the
        last. */
-    #define VALUE_ROUNDING 1e-13
+    #define VALUE_ROUNDING 1e-14
 
     /* Rounds are few (2 to 6 are seen); the bound only guards against rounding. */
     #define MAX_ROUNDS 100
 
-    /* Sweeps stop at changes of this share of the largest cost, which is rounding. */
+    /* Steps and sweeps stop at changes of this share of the largest cost, which is
+       rounding. */
     #define SWEEP_ROUNDING 1e-15
 
-    /* Elimination takes n_cells / 3 steps a cell of the matrix, sweeps about this many
-       over 1 - gamma, but only over the few cells that carry mass. */
-    #define SWEEPS 30
+    /* Elimination takes n_cells / 3 steps a cell of the matrix, and many at a time.
+       Steps touch only the few cells that carry mass, some tens of times. */
+    #define STEPS 900
+
+    /* Some chains (cycles) need 1 / (1 - gamma) steps: beyond this gamma, elimination is
+       preferred for more states, too. */
+    #define STEADY_GAMMA 0.99
+
+    /* Steps of one descent; 5 to 60 are seen. A second descent corrects the rounding of
+       the first, and goes on where the steps were not enough. */
+    #define MAX_STEPS 100
+    #define MAX_DESCENTS 3
 
     /* A sweep leaves a share gamma of the error; this many over 1 - gamma leave none. */
     #define MAX_SWEEPS 100
     """
-    const double VALUE_ROUNDING, SWEEP_ROUNDING
-    const int MAX_ROUNDS, SWEEPS, MAX_SWEEPS
+    const double VALUE_ROUNDING, SWEEP_ROUNDING, STEADY_GAMMA
+    const int MAX_ROUNDS, STEPS, MAX_STEPS, MAX_DESCENTS, MAX_SWEEPS
     void reduce_system(double* matrix, double* answer, Py_ssize_t n)
 
 
 cdef struct Scratch:
-    # The value of the last round, and what the linear system is solved with: its
-    # matrix, or the masses and places of its entries, and the right-hand side.
+    # The value of the last round, and of the couplings of each pair of states `counts`
+    # cells with their masses, at every `width` places.
     double* before
-    double* matrix
-    double* answer
+    double* masses
     int* cells
     int* counts
+    int width
+    # What the linear system is solved with: a matrix and its right-hand side, or
+    # vectors, one number per pair of states each.
+    double* matrix
+    double* answer
+    double* gap
+    double* shadow
+    double* course
+    double* moved
+    double* turned
+    double* stay
+    # For the transport problems; the plan is zero between them.
+    double* plan
+    Ranking ranking
     Tree tree
 
 
-def make_scratch(n_rows, n_columns):
-    """Return the scratch arrays of the kernels for models of up to so many states."""
-    n_cells = n_rows * n_columns
-    numbers = np.empty(n_cells * (2 + max(n_cells, n_rows + n_columns)))
-    places = np.empty(n_cells * (1 + n_rows + n_columns), np.intc)
+# Arrays of one number per pair of states in the scratch: all but masses and matrix.
+cdef int N_VECTORS = 9
+
+
+def make_scratch(int n_rows, int n_columns, Py_ssize_t n_dense):
+    """Return the scratch arrays of the kernels for models of up to so many states.
+
+    Linear systems of up to `n_dense` unknowns are solved by elimination.
+    """
+    cdef Py_ssize_t n_cells = n_rows * n_columns, width = n_rows + n_columns
+    numbers = np.zeros(n_cells * (N_VECTORS + width) + n_dense * n_dense)
+    places = np.empty(n_cells * (3 + width), np.intc)
     largest = max(n_rows, n_columns)
     return numbers, places, *make_workspace(largest, largest)
 
@@ -57,15 +95,43 @@ cdef Scratch scratch_of(
     int[::1] places,
     double[:, ::1] tree_numbers,
     int[:, ::1] tree_nodes,
-    int n_cells,
+    int n_rows,
+    int n_columns,
 ) noexcept nogil:
     """The arrays of `make_scratch` as the kernels read them."""
     cdef Scratch scratch
+    cdef Py_ssize_t n_cells = n_rows * n_columns
+    scratch.width = n_rows + n_columns
     scratch.before, scratch.answer = &numbers[0], &numbers[n_cells]
-    scratch.matrix = &numbers[2 * n_cells]
-    scratch.counts, scratch.cells = &places[0], &places[n_cells]
+    scratch.gap, scratch.shadow = &numbers[2 * n_cells], &numbers[3 * n_cells]
+    scratch.course, scratch.moved = &numbers[4 * n_cells], &numbers[5 * n_cells]
+    scratch.turned, scratch.stay = &numbers[6 * n_cells], &numbers[7 * n_cells]
+    scratch.plan, scratch.masses = &numbers[8 * n_cells], &numbers[9 * n_cells]
+    # One past the end if nothing is eliminated, and then not read.
+    scratch.matrix = scratch.masses + n_cells * scratch.width
+    scratch.counts, scratch.ranking.sources = &places[0], &places[n_cells]
+    scratch.ranking.sinks, scratch.cells = &places[2 * n_cells], &places[3 * n_cells]
     scratch.tree = tree_of(tree_numbers, tree_nodes)
     return scratch
+
+
+cdef bint eliminates(int n_rows, int n_columns, double gamma) noexcept nogil:
+    """Whether V of two models of so many states is better found by elimination."""
+    cdef double n_cells = <double>n_rows * n_columns, share = 1.0
+    if gamma > STEADY_GAMMA:
+        share = (1 - gamma) / (1 - STEADY_GAMMA)
+    return share * n_cells * n_cells <= STEPS * (n_rows + n_columns)
+
+
+cdef Py_ssize_t largest_dense(int n_rows, int n_columns, double gamma) noexcept nogil:
+    """Unknowns of the largest system, up to these sizes, that elimination solves."""
+    cdef Py_ssize_t largest = 0
+    cdef int i, j
+    for i in range(1, n_rows + 1):
+        for j in range(1, n_columns + 1):
+            if eliminates(i, j, gamma):
+                largest = max(largest, i * j)
+    return largest
 
 
 def coupling_distances(
@@ -110,12 +176,13 @@ def coupling_distances(
     cdef int n_rows, n_columns, i, j
     cdef Py_ssize_t n, a, b
     cdef double total
-    numbers, places, tree_numbers, tree_nodes = make_scratch(largest, largest)
+    numbers, places, tree_numbers, tree_nodes = make_scratch(
+        largest, largest, largest_dense(largest, largest, gamma)
+    )
     cdef Scratch scratch = scratch_of(
-        numbers, places, tree_numbers, tree_nodes, n_cells
+        numbers, places, tree_numbers, tree_nodes, largest, largest
     )
     cdef double[:, ::1] matrices = np.empty((3, n_cells))
-    cdef double[::1] policy = np.empty(n_cells * n_cells)
     cdef double* own = &matrices[0, 0]
     cdef double* value = &matrices[1, 0]
     cdef double* plan = &matrices[2, 0]
@@ -130,7 +197,7 @@ def coupling_distances(
                     own[i * n_columns + j] = cost[n, i, j]
             fill_value(
                 &chains[a, 0, 0], &chains[b, 0, 0], largest, largest, own, n_rows,
-                n_columns, gamma, value, &policy[0], &scratch,
+                n_columns, gamma, value, &scratch,
             )
             total = least_cost(
                 &laws[a, 0], &laws[b, 0], value, n_rows, n_columns, plan,
@@ -168,43 +235,59 @@ def coupling_value(
         The couplings.
     """
     cdef int n_rows = <int>cost.shape[0], n_columns = <int>cost.shape[1]
-    cdef int n_cells = n_rows * n_columns
-    numbers, places, tree_numbers, tree_nodes = make_scratch(n_rows, n_columns)
+    cdef int n_cells = n_rows * n_columns, cell
+    cdef Py_ssize_t k
+    numbers, places, tree_numbers, tree_nodes = make_scratch(
+        n_rows, n_columns, largest_dense(n_rows, n_columns, gamma)
+    )
     cdef Scratch scratch = scratch_of(
-        numbers, places, tree_numbers, tree_nodes, n_cells
+        numbers, places, tree_numbers, tree_nodes, n_rows, n_columns
     )
     cdef double[:, ::1] value = np.empty((n_rows, n_columns))
-    cdef double[:, :, ::1] policy = np.empty((n_cells, n_rows, n_columns))
+    cdef double[:, ::1] policy = np.zeros((n_cells, n_cells))
     with nogil:
         fill_value(
             &chain_a[0, 0], &chain_b[0, 0], n_rows, n_columns, &cost[0, 0], n_rows,
-            n_columns, gamma, &value[0, 0], &policy[0, 0, 0], &scratch,
+            n_columns, gamma, &value[0, 0], &scratch,
         )
-    return np.asarray(value), np.asarray(policy)
+        for cell in range(n_cells):
+            for k in range(start_of(cell, &scratch), end_of(cell, &scratch)):
+                policy[cell, scratch.cells[k]] = scratch.masses[k]
+    return np.asarray(value), np.asarray(policy).reshape(n_cells, n_rows, n_columns)
 
 
 def policy_value(
-    const double[:, :, ::1] policy, const double[:, ::1] cost, double gamma, bint swept
+    const double[:, :, ::1] policy, const double[:, ::1] cost, double gamma, bint dense
 ):
-    """Return V for given couplings, by elimination or, if `swept`, by sweeps."""
+    """Return V for given couplings, by elimination if `dense`, or else by steps.
+
+    The second number counts the sweeps after these steps.
+    """
     cdef int n_rows = <int>cost.shape[0], n_columns = <int>cost.shape[1]
-    cdef int n_cells = n_rows * n_columns
-    numbers, places, tree_numbers, tree_nodes = make_scratch(n_rows, n_columns)
+    cdef int n_cells = n_rows * n_columns, cell, k, count
+    cdef Py_ssize_t first, sweeps = 0
+    numbers, places, tree_numbers, tree_nodes = make_scratch(
+        n_rows, n_columns, n_cells if dense else 0
+    )
     cdef Scratch scratch = scratch_of(
-        numbers, places, tree_numbers, tree_nodes, n_cells
+        numbers, places, tree_numbers, tree_nodes, n_rows, n_columns
     )
     cdef double[:, ::1] value = np.array(cost)
+    cdef const double[:, ::1] rows = np.asarray(policy).reshape(n_cells, n_cells)
+    for cell in range(n_cells):
+        # A plan has fewer cells than the two models have states.
+        used = np.flatnonzero(rows[cell])[: scratch.width]
+        first = start_of(cell, &scratch)
+        for count, k in enumerate(used):
+            scratch.cells[first + count] = k
+            scratch.masses[first + count] = rows[cell, k]
+        scratch.counts[cell] = len(used)
     with nogil:
-        if swept:
-            sweep(
-                &policy[0, 0, 0], &cost[0, 0], n_cells, n_rows + n_columns, gamma,
-                &value[0, 0], &scratch,
-            )
+        if dense:
+            eliminate(&cost[0, 0], n_cells, gamma, &value[0, 0], &scratch)
         else:
-            eliminate(
-                &policy[0, 0, 0], &cost[0, 0], n_cells, gamma, &value[0, 0], &scratch
-            )
-    return np.asarray(value)
+            sweeps = iterate(&cost[0, 0], n_cells, gamma, &value[0, 0], &scratch)
+    return np.asarray(value), sweeps
 
 
 cdef int used_states(
@@ -222,6 +305,16 @@ cdef int used_states(
     return used
 
 
+cdef inline Py_ssize_t start_of(int cell, const Scratch* scratch) noexcept nogil:
+    """Where the coupling of a pair of states starts among all cells and masses."""
+    return <Py_ssize_t>cell * scratch.width
+
+
+cdef inline Py_ssize_t end_of(int cell, const Scratch* scratch) noexcept nogil:
+    """Where it ends; its cells are fewer than `width`, see `keep_tree`."""
+    return start_of(cell, scratch) + scratch.counts[cell]
+
+
 cdef void fill_value(
     const double* chain_a,
     const double* chain_b,
@@ -232,29 +325,32 @@ cdef void fill_value(
     int n_columns,
     double gamma,
     double* value,
-    double* policy,
-    const Scratch* scratch,
+    Scratch* scratch,
 ) noexcept nogil:
-    """Fill `value` with V of one pair of models and `policy` with the row couplings."""
-    cdef int n_cells = n_rows * n_columns, cell, i, j, rounds = 0
+    """Fill `value` with V of one pair of models and the scratch with its couplings."""
+    cdef int n_cells = n_rows * n_columns, cell, rounds = 0
     cdef double gain = INFINITY, largest = cost[0], slack
     for cell in range(n_cells):
         value[cell] = cost[cell]
         largest = max(largest, cost[cell])
-    slack = VALUE_ROUNDING * largest
+    slack = VALUE_ROUNDING * largest / (1 - gamma)
+    scratch.width = n_rows + n_columns
+    rank_cells(
+        cost, n_rows, n_columns, scratch.before, &scratch.ranking, &scratch.tree
+    )
     while gain > slack and rounds < MAX_ROUNDS:
-        for i in range(n_rows):
-            for j in range(n_columns):
-                least_cost(
-                    chain_a + i * stride_a, chain_b + j * stride_b, value, n_rows,
-                    n_columns, policy + (i * n_columns + j) * n_cells, &scratch.tree,
-                )
+        # If no coupling changes, the value is already theirs.
+        if not couple_rows(
+            chain_a, chain_b, stride_a, stride_b, value, n_rows, n_columns, rounds > 0,
+            scratch,
+        ):
+            break
         for cell in range(n_cells):
             scratch.before[cell] = value[cell]
-        if (1 - gamma) * n_cells * n_cells <= 3 * SWEEPS * (n_rows + n_columns):
-            eliminate(policy, cost, n_cells, gamma, value, scratch)
+        if eliminates(n_rows, n_columns, gamma):
+            eliminate(cost, n_cells, gamma, value, scratch)
         else:
-            sweep(policy, cost, n_cells, n_rows + n_columns, gamma, value, scratch)
+            iterate(cost, n_cells, gamma, value, scratch)
         # The first round starts from a value that no policy has, which may rise.
         if rounds > 0:
             gain = -INFINITY
@@ -263,8 +359,46 @@ cdef void fill_value(
         rounds += 1
 
 
+cdef bint couple_rows(
+    const double* chain_a,
+    const double* chain_b,
+    int stride_a,
+    int stride_b,
+    const double* value,
+    int n_rows,
+    int n_columns,
+    bint resumed,
+    const Scratch* scratch,
+) noexcept nogil:
+    """Fill the scratch with the best couplings of all rows; return whether any is new.
+
+    All problems have the same cost, `value`. Those of the round before are resumed.
+    """
+    cdef bint changed = not resumed
+    cdef Py_ssize_t first
+    cdef int cell = 0, i, j
+    for i in range(n_rows):
+        for j in range(n_columns):
+            first = start_of(cell, scratch)
+            if not resumed:
+                fill_ranked(
+                    chain_a + i * stride_a, chain_b + j * stride_b, value, n_rows,
+                    n_columns, &scratch.ranking, scratch.plan, &scratch.tree,
+                )
+            elif resume_tree(
+                scratch.cells + first, scratch.masses + first, scratch.counts[cell],
+                value, n_rows, n_columns, scratch.plan, &scratch.tree,
+            ):
+                changed = True
+            scratch.counts[cell] = keep_tree(
+                n_rows, n_columns, scratch.plan, scratch.cells + first,
+                scratch.masses + first, &scratch.tree,
+            )
+            cell += 1
+    return changed
+
+
 cdef void eliminate(
-    const double* policy,
     const double* cost,
     int n_cells,
     double gamma,
@@ -278,8 +412,10 @@ cdef void eliminate(
     cdef int j, k
     cdef double total
     for cell in range(size * size):
-        matrix[cell] = -gamma * policy[cell]
+        matrix[cell] = 0.0
     for k in range(n_cells):
+        for cell in range(start_of(k, scratch), end_of(k, scratch)):
+            matrix[k * size + scratch.cells[cell]] = -gamma * scratch.masses[cell]
         matrix[k * size + k] += 1.0
         answer[k] = (1 - gamma) * cost[k]
     reduce_system(matrix, answer, size)
@@ -290,42 +426,166 @@ cdef void eliminate(
         value[k] = total / matrix[k * size + k]
 
 
-cdef void sweep(
-    const double* policy,
+cdef Py_ssize_t iterate(
     const double* cost,
     int n_cells,
-    int width,
     double gamma,
     double* value,
     const Scratch* scratch,
 ) noexcept nogil:
-    """Solve the same system by sweeps over the few cells that each coupling uses.
+    """Solve the same system with the cells that carry mass only; count the sweeps.
 
-    A plan has fewer cells than the two models have states, which is `width`.
+    A descent takes few steps but is not known to end for every chain: it counts only if
+    it closes the gaps. Sweeps end for every chain, and the last confirms the solution.
     """
-    cdef double* masses = scratch.matrix
-    cdef Py_ssize_t left = <Py_ssize_t>(MAX_SWEEPS / (1 - gamma)), size = n_cells
-    cdef int cell, k, count
-    cdef double largest = cost[0], least, change = INFINITY, ahead, fresh
+    cdef double largest = cost[0], least, far, near
+    cdef int cell, descent
     for cell in range(n_cells):
         largest = max(largest, cost[cell])
-        count = 0
-        for k in range(n_cells):
-            if policy[cell * size + k] > 0 and count < width:
-                scratch.cells[cell * width + count] = k
-                masses[cell * width + count] = policy[cell * size + k]
-                count += 1
-        scratch.counts[cell] = count
     least = SWEEP_ROUNDING * largest
+    far = largest_gap(value, cost, n_cells, gamma, scratch)
+    for descent in range(MAX_DESCENTS):
+        if not far > least:
+            break
+        descend(value, n_cells, gamma, far, least, scratch)
+        near = largest_gap(scratch.answer, cost, n_cells, gamma, scratch)
+        if not near < far:
+            break
+        far = near
+        for cell in range(n_cells):
+            value[cell] = scratch.answer[cell]
+    return sweep(cost, n_cells, gamma, least, value, scratch)
+
+
+cdef inline double mean_ahead(
+    int cell, const double* value, const Scratch* scratch
+) noexcept nogil:
+    """The mean of `value` one step after a pair of states."""
+    cdef double ahead = 0.0
+    cdef Py_ssize_t k
+    for k in range(start_of(cell, scratch), end_of(cell, scratch)):
+        ahead += scratch.masses[k] * value[scratch.cells[k]]
+    return ahead
+
+
+cdef void turn(
+    const double* vector, int n_cells, double gamma, double* turned,
+    const Scratch* scratch,
+) noexcept nogil:
+    """Fill `turned` with (I - gamma P) times a vector, over the diagonal."""
+    cdef int cell
+    for cell in range(n_cells):
+        turned[cell] = (
+            vector[cell] - gamma * mean_ahead(cell, vector, scratch)
+        ) / scratch.stay[cell]
+
+
+cdef inline double product(
+    const double* one, const double* other, int size
+) noexcept nogil:
+    cdef double total = 0.0
+    cdef int k
+    for k in range(size):
+        total += one[k] * other[k]
+    return total
+
+
+cdef double largest_gap(
+    const double* value,
+    const double* cost,
+    int n_cells,
+    double gamma,
+    const Scratch* scratch,
+) noexcept nogil:
+    """By how much the equations fail, at most; fill the scratch with all the gaps."""
+    cdef double largest = 0.0
+    cdef int cell
+    for cell in range(n_cells):
+        scratch.gap[cell] = (1 - gamma) * cost[cell] - value[cell]
+        scratch.gap[cell] += gamma * mean_ahead(cell, value, scratch)
+        if not fabs(scratch.gap[cell]) < INFINITY:
+            return INFINITY
+        largest = max(largest, fabs(scratch.gap[cell]))
+    return largest
+
+
+cdef void descend(
+    const double* value,
+    int n_cells,
+    double gamma,
+    double scale,
+    double least,
+    const Scratch* scratch,
+) noexcept nogil:
+    """Go from `value` towards the solution by BiCGSTAB, as far as `answer`.
+
+    Equations are divided by their diagonal, so that states that are rarely left do not
+    slow it down, and numbers by the largest gap, so that none overflows. Where a value
+    is right from the start because cost and value are zero for good, it stays zero.
+    """
+    cdef double* gap = scratch.gap
+    cdef double* course = scratch.course
+    cdef double* moved = scratch.moved
+    cdef double* turned = scratch.turned
+    cdef double along = 1.0, across = 1.0, weight = 1.0, last, back, square
+    cdef double change
+    cdef Py_ssize_t k
+    cdef int cell, step = 0
+    for cell in range(n_cells):
+        scratch.stay[cell] = 1.0
+        for k in range(start_of(cell, scratch), end_of(cell, scratch)):
+            if scratch.cells[k] == cell:
+                scratch.stay[cell] = 1 - gamma * scratch.masses[k]
+        gap[cell] /= scale * scratch.stay[cell]
+        scratch.shadow[cell] = gap[cell]
+        course[cell] = moved[cell] = 0.0
+        scratch.answer[cell] = value[cell]
+    change = product(gap, gap, n_cells)
+    least /= scale
+    # A division by zero ends the loop: what is not finite fails the test.
+    while least * least < change < INFINITY and step < MAX_STEPS:
+        step += 1
+        last = weight
+        weight = product(scratch.shadow, gap, n_cells)
+        back = weight / last * (along / across)
+        for cell in range(n_cells):
+            course[cell] = gap[cell] + back * (course[cell] - across * moved[cell])
+        turn(course, n_cells, gamma, moved, scratch)
+        along = weight / product(scratch.shadow, moved, n_cells)
+        for cell in range(n_cells):
+            gap[cell] -= along * moved[cell]
+        turn(gap, n_cells, gamma, turned, scratch)
+        square = product(turned, turned, n_cells)
+        # No gap is left after half a step.
+        across = product(turned, gap, n_cells) / square if square > 0 else 0.0
+        for cell in range(n_cells):
+            scratch.answer[cell] += scale * (
+                along * course[cell] + across * gap[cell]
+            )
+            gap[cell] -= across * turned[cell]
+        change = product(gap, gap, n_cells)
+
+
+cdef Py_ssize_t sweep(
+    const double* cost,
+    int n_cells,
+    double gamma,
+    double least,
+    double* value,
+    const Scratch* scratch,
+) noexcept nogil:
+    """Set each value to its cost now and the mean ahead, until none changes.
+
+    A sweep leaves at most a share gamma of the error. Return how many it took.
+    """
+    cdef Py_ssize_t most = <Py_ssize_t>(MAX_SWEEPS / (1 - gamma)), left = most
+    cdef double change = INFINITY, fresh
+    cdef int cell
     while change > least and left > 0:
         change = 0.0
         left -= 1
         for cell in range(n_cells):
-            ahead = 0.0
-            for k in range(scratch.counts[cell]):
-                ahead += (
-                    masses[cell * width + k] * value[scratch.cells[cell * width + k]]
-                )
-            fresh = (1 - gamma) * cost[cell] + gamma * ahead
+            fresh = (1 - gamma) * cost[cell] + gamma * mean_ahead(cell, value, scratch)
             change = max(change, fabs(fresh - value[cell]))
             value[cell] = fresh
+    return most - left

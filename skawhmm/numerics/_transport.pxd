@@ -24,6 +24,12 @@ cdef struct Tree:
     int width
 
 
+cdef struct Ranking:
+    # Sources and sinks of the cells of a plan, in the order in which they are filled.
+    int* sources
+    int* sinks
+
+
 cdef Tree tree_of(double[:, ::1] numbers, int[:, ::1] nodes) noexcept nogil
 
 cdef double least_cost(
@@ -40,8 +46,44 @@ cdef void price_tree(
     const double* cost, int n_sources, int n_sinks, const Tree* tree
 ) noexcept nogil
 
-cdef void improve(
+cdef bint improve(
     const double* cost, int n_sources, int n_sinks, double* plan, const Tree* tree
+) noexcept nogil
+
+cdef void rank_cells(
+    const double* cost,
+    int n_sources,
+    int n_sinks,
+    double* keys,
+    const Ranking* ranking,
+    const Tree* tree,
+) noexcept nogil
+
+cdef void fill_ranked(
+    const double* supply,
+    const double* demand,
+    const double* cost,
+    int n_sources,
+    int n_sinks,
+    const Ranking* ranking,
+    double* plan,
+    const Tree* tree,
+) noexcept nogil
+
+cdef int keep_tree(
+    int n_sources, int n_sinks, double* plan, int* cells, double* masses,
+    const Tree* tree,
+) noexcept nogil
+
+cdef bint resume_tree(
+    const int* cells,
+    const double* masses,
+    int count,
+    const double* cost,
+    int n_sources,
+    int n_sinks,
+    double* plan,
+    const Tree* tree,
 ) noexcept nogil
 
 cdef double largest_cost(

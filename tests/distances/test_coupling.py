@@ -1,3 +1,4 @@
+import tracemalloc
 from itertools import pairwise
 
 import numpy as np
@@ -103,15 +104,125 @@ def test_value_is_a_fixed_point_for_many_states(gamma, rng):
 
 @pytest.mark.parametrize("sizes", [(3, 3), (5, 2), (11, 12)])
 @pytest.mark.parametrize("gamma", [0, 0.5, 0.9, 0.99])
-def test_sweeps_and_elimination_agree(sizes, gamma, rng):
+def test_steps_and_elimination_agree(sizes, gamma, rng):
     chain_a, chain_b, cost = random_problem(rng, *sizes)
     _, policy = coupling_value(chain_a, chain_b, cost, gamma)
-    value = policy_value(policy, cost, gamma, swept=False)
-    swept = policy_value(policy, cost, gamma, swept=True)
-    assert_allclose(value, swept, atol=1e-12)
+    value, _ = policy_value(policy, cost, gamma, dense=True)
+    stepped, _ = policy_value(policy, cost, gamma, dense=False)
+    assert_allclose(value, stepped, atol=1e-12)
     matrix = np.eye(cost.size) - gamma * policy.reshape(cost.size, cost.size)
     expected = np.linalg.solve(matrix, (1 - gamma) * cost.ravel())
     assert_allclose(value.ravel(), expected, atol=1e-12)
+
+
+CHAINS = {
+    "random": lambda rng, m: rng.dirichlet(np.full(m, 0.5), m),
+    "sparse": lambda rng, m: rng.dirichlet(np.full(m, 0.05), m),
+    "sticky": lambda rng, m: 0.9 * np.eye(m) + 0.1 * rng.dirichlet(np.ones(m), m),
+    "identity": lambda _, m: np.eye(m),
+    "cycle": lambda _, m: np.roll(np.eye(m), 1, axis=1),
+    "permutation": lambda rng, m: np.eye(m)[rng.permutation(m)],
+    "left-right": lambda rng, m: (
+        (stay := np.append(rng.uniform(0.5, 0.95, m - 1), 1.0)) * np.eye(m)
+        + np.diag(1 - stay[:-1], 1)
+    ),
+    "uniform": lambda _, m: np.full((m, m), 1 / m),
+    # Multiples of 1/16: all partial sums of two rows tie.
+    "split": lambda rng, m: rng.multinomial(16, np.ones(m) / m, m) / 16,
+}
+# Both ways to find V: elimination up to twelve states.
+MANY = [(5, 9), (20, 24), (36, 13)]
+
+
+@pytest.mark.parametrize("sizes", MANY)
+@pytest.mark.parametrize("chain", CHAINS)
+@pytest.mark.parametrize("ties", [False, True])
+def test_value_of_many_states_is_a_fixed_point(sizes, chain, ties, rng):
+    n_rows, n_columns = sizes
+    chain_a, chain_b = CHAINS[chain](rng, n_rows), CHAINS["split"](rng, n_columns)
+    cost = rng.integers(0, 3, sizes) / 2 if ties else rng.random(sizes)
+    for gamma in (0.9, 0.99):
+        value, policy = coupling_value(chain_a, chain_b, cost, gamma)
+        ahead = [[ot.emd2(a, b, value) for b in chain_b] for a in chain_a]
+        expected = (1 - gamma) * cost + gamma * np.array(ahead)
+        assert_allclose(value, expected, rtol=0, atol=1e-13)
+        of_policy = np.einsum("nij,ij->n", policy, value).reshape(sizes)
+        assert_allclose(value, (1 - gamma) * cost + gamma * of_policy, atol=1e-14)
+        rows = np.repeat(chain_a, n_columns, axis=0)
+        columns = np.tile(chain_b, (n_rows, 1))
+        assert policy.min() >= 0
+        assert_allclose(policy.sum(axis=2), rows, rtol=0, atol=1e-14)
+        assert_allclose(policy.sum(axis=1), columns, rtol=0, atol=1e-14)
+        assert np.count_nonzero(policy, axis=(1, 2)).max() < n_rows + n_columns
+
+
+def policy_iteration(chain_a, chain_b, cost, gamma):
+    """The rounds of `coupling_value`, literally."""
+    value, last = cost, None
+    while last is None or np.max(last - value) > 1e-12:
+        policy = [ot.emd(a, b, value).ravel() for a in chain_a for b in chain_b]
+        system = np.eye(cost.size) - gamma * np.array(policy)
+        fresh = np.linalg.solve(system, (1 - gamma) * cost.ravel())
+        last = None if value is cost else value
+        value = fresh.reshape(cost.shape)
+    return value
+
+
+@pytest.mark.parametrize("chain", ["random", "sticky", "left-right", "split"])
+def test_value_is_that_of_literal_policy_iteration(chain, rng):
+    for sizes in ((4, 6), (20, 16)):
+        chains = [CHAINS[chain](rng, m) for m in sizes]
+        cost = rng.random(sizes)
+        value, _ = coupling_value(*chains, cost, 0.9)
+        assert_allclose(value, policy_iteration(*chains, cost, 0.9), rtol=1e-12)
+
+
+@pytest.mark.parametrize("chain", CHAINS)
+@pytest.mark.parametrize("gamma", [0.5, 0.99, 0.9995])
+def test_steps_find_the_value_of_all_kinds_of_chains(chain, gamma, rng):
+    chains = [CHAINS[chain](rng, m) for m in (12, 11)]
+    cost = rng.random((12, 11))
+    _, policy = coupling_value(*chains, cost, gamma)
+    value, n_sweeps = policy_value(policy, cost, gamma, dense=False)
+    # Sweeps only confirm the value, unless a chain runs in a circle.
+    assert n_sweeps <= 5 or chain in ("cycle", "permutation")
+    matrix = np.eye(cost.size) - gamma * policy.reshape(cost.size, cost.size)
+    expected = np.linalg.solve(matrix, (1 - gamma) * cost.ravel())
+    assert_allclose(value.ravel(), expected, rtol=0, atol=2e-15 / (1 - gamma))
+
+
+def test_two_pairs_of_states_that_take_turns():
+    # V0 = V1 / 2 and V1 = 1 / 2 + V0 / 2; half a step closes the gap with no rest.
+    policy = np.array([[[0.0, 1.0]], [[1.0, 0.0]]])
+    value, n_sweeps = policy_value(policy, np.array([[0.0, 1.0]]), 0.5, dense=False)
+    assert_allclose(value, [[1 / 3, 2 / 3]], rtol=1e-15)
+    assert n_sweeps <= 3
+
+
+@pytest.mark.parametrize("size", [4, 20])
+@pytest.mark.parametrize("power", [-900, -300, 300, 660])
+def test_value_scales_with_the_cost_to_the_last_bit(size, power, rng):
+    chain_a, chain_b, cost = random_problem(rng, size, size)
+    value, policy = coupling_value(chain_a, chain_b, cost, 0.9)
+    scaled, same = coupling_value(chain_a, chain_b, 2.0**power * cost, 0.9)
+    assert_array_equal(scaled, 2.0**power * value)
+    assert_array_equal(same, policy)
+
+
+def test_memory_grows_with_the_cube_of_the_states(rng):
+    models = HMMBatch(
+        rng.dirichlet(np.ones(40), (2, 40)),
+        rng.normal(size=(2, 40, 2)),
+        np.ones((2, 40, 2)),
+    )
+    tracemalloc.start()
+    try:
+        hmm_distance(models[0], models[1], "coupling")
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    # A number per pair of pairs of states would be 20 MB.
+    assert peak < 5e6
 
 
 # The distance
@@ -186,9 +297,9 @@ def test_distance_is_a_pseudometric(seed, sizes, p, gamma):
 @pytest.mark.parametrize("p", [0.5, 1, 2])
 @pytest.mark.parametrize("covariance_type", ["diag", "full"])
 def test_distance_to_itself_is_zero(p, covariance_type, make_batch):
-    models = make_batch(4, [1, 2, 3, 12], 2, covariance_type)
+    models = make_batch(6, [1, 2, 3, 12, 13, 24], 2, covariance_type)
     distances = pairwise_hmm_distances(models, metric=TransitionCoupling(p))
-    assert_array_equal(np.diag(distances), np.zeros(4))
+    assert_array_equal(np.diag(distances), np.zeros(6))
 
 
 @pytest.mark.parametrize("share", [0.25, 0.5])
@@ -226,6 +337,19 @@ def test_labels_and_unused_states_do_not_matter(make_batch):
         weights=[[*models.weights[0], 0.0]],
     )
     assert_allclose(hmm_distance(bigger, models[1], "coupling"), distance, rtol=1e-12)
+
+
+def test_a_pair_does_not_depend_on_its_batch(make_batch):
+    models = make_batch(6, [3, 14, 1, 20, 12, 14])
+    metric = TransitionCoupling(gamma=0.95)
+    distances = pairwise_hmm_distances(models, metric=metric)
+    again = pairwise_hmm_distances(models, metric=metric, n_jobs=2)
+    assert_array_equal(distances, again)
+    order = np.array([4, 1, 5, 0, 3, 2])
+    for i, j in ((0, 1), (1, 3), (2, 3), (1, 5), (3, 4)):
+        assert hmm_distance(models[i], models[j], metric) == distances[i, j]
+        some = pairwise_hmm_distances(models[[i]], models[order], metric=metric)
+        assert some[0, np.flatnonzero(order == j)[0]] == distances[i, j]
 
 
 def test_dynamics_alone_tell_models_apart():

@@ -10,8 +10,12 @@ from skawhmm.numerics._transport import (
     DEPTH,
     PRICE,
     improve_plan,
+    keep_plan,
     make_workspace,
+    ranked_cells,
     reprice,
+    resume_plan,
+    solve_ranked,
     solve_transport,
 )
 
@@ -230,3 +234,106 @@ def test_plan_improved_for_another_cost(rng):
         finite = np.where(allowed, ahead, 0)
         expected = linear_programme(supply, demand, finite, allowed)
         assert_allclose(value, expected, atol=1e-9)
+
+
+# Many problems of one cost, and one problem of many costs
+
+
+def check_state(supply, demand, cost, plan, numbers, nodes, rounding=1e-13):
+    """Hold plan and tree in the scratch to certificate and strong feasibility."""
+    m, scale = len(supply), max(cost[np.ix_(supply > 0, demand > 0)].max(), 1e-300)
+    assert (plan >= 0).all()
+    assert_allclose(plan.sum(axis=1), supply, rtol=0, atol=rounding)
+    assert_allclose(plan.sum(axis=0), demand, rtol=0, atol=rounding)
+    gaps = cost - numbers[PRICE, :m, None] - numbers[PRICE, m:]
+    assert gaps[np.ix_(supply > 0, demand > 0)].min() >= -rounding * scale
+    parent, depth = nodes[0], nodes[DEPTH]
+    assert_array_equal(depth >= 0, np.r_[supply, demand] > 0)
+    assert depth[np.flatnonzero(supply)[0]] == 0
+    below = np.flatnonzero(depth > 0)
+    assert_array_equal(depth[below], depth[parent[below]] + 1)
+    inside = np.zeros(plan.shape, bool)
+    for node in below:
+        cell = (node, parent[node] - m) if node < m else (parent[node], node - m)
+        inside[cell] = True
+        # Cells that carry no mass point towards the root.
+        assert plan[cell] > 0 or node < m
+    assert_array_equal(plan[~inside], 0)
+
+
+def split(masses, n, rng):
+    """Masses that are multiples of 1/64: sums have no rounding, and parts tie."""
+    return rng.multinomial(64, MASSES[masses](rng, n)) / 64
+
+
+@pytest.mark.parametrize("masses", ["random", "equal", "sparse", "one"])
+@pytest.mark.parametrize("costs", COSTS)
+def test_ranked_start_and_resumed_trees(costs, masses, rng):
+    for _ in range(8):
+        m, n = rng.integers(1, 33, 2)
+        supply, demand = split(masses, m, rng), split(masses, n, rng)
+        cost, plan = COSTS[costs](rng, m, n), np.zeros((m, n))
+        numbers, nodes = make_workspace(m, n)
+        places = ranked_cells(cost, numbers, nodes)
+        solve_ranked(supply, demand, cost, places, plan, numbers, nodes)
+        check_state(supply, demand, cost, plan, numbers, nodes)
+        for _ in range(3):
+            cells, kept = keep_plan(plan, numbers, nodes)
+            assert_array_equal(plan, 0)
+            assert len(cells) == np.count_nonzero(supply) + np.count_nonzero(demand) - 1
+            # The scratch serves another problem in between.
+            solution(demand, supply, cost.T)
+            numbers[:], nodes[:] = -7.0, -7
+            cost = COSTS[costs](rng, m, n)
+            before = np.sum(kept * cost.ravel()[cells])
+            changed = resume_plan(cells, kept, cost, plan, numbers, nodes)
+            check_state(supply, demand, cost, plan, numbers, nodes)
+            value, scale = np.sum(plan * cost), max(cost.max(), 1e-300)
+            expected = scale * ot.emd2(supply, demand, cost / scale)
+            assert_allclose(value, expected, rtol=1e-11, atol=1e-13 * scale)
+            assert changed or value == pytest.approx(before, rel=1e-14)
+
+
+@pytest.mark.parametrize("costs", ["random", "constant", "few values", "sums", "line"])
+@pytest.mark.parametrize("masses", ["random", "equal", "one"])
+def test_an_optimal_tree_is_resumed_without_a_change(costs, masses, rng):
+    for _ in range(20):
+        m, n = rng.integers(1, 12, 2)
+        supply, demand = MASSES[masses](rng, m), MASSES[masses](rng, n)
+        cost, plan = COSTS[costs](rng, m, n), np.zeros((m, n))
+        numbers, nodes = make_workspace(m, n)
+        places = ranked_cells(cost, numbers, nodes)
+        solve_ranked(supply, demand, cost, places, plan, numbers, nodes)
+        expected = plan.copy()
+        cells, kept = keep_plan(plan, numbers, nodes)
+        assert not resume_plan(cells, kept, cost, plan, numbers, nodes)
+        assert_array_equal(plan, expected)
+        again, same = keep_plan(plan, numbers, nodes)
+        assert_array_equal(again, cells)
+        assert_array_equal(same, kept)
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (1, 4), (2, 2), (8, 4), (16, 16)])
+def test_cells_are_ranked_by_cost_less_means(shape, rng):
+    # Whole numbers and sizes that are powers of two: no rounding, and many ties.
+    cost = rng.integers(0, 4, shape).astype(float)
+    numbers, nodes = make_workspace(*shape)
+    sources, sinks = ranked_cells(cost, numbers, nodes)
+    keys = cost - cost.mean(axis=0) - cost.mean(axis=1, keepdims=True)
+    expected = np.argsort(keys, axis=None, kind="stable")
+    assert_array_equal(sources * shape[1] + sinks, expected)
+
+
+def test_ranked_start_filled_by_hand():
+    # Less the means the cost is -2, 0; 0, -2 plus a number: the diagonal comes first.
+    cost, plan = np.array([[1.0, 2.0], [5.0, 2.0]]), np.zeros((2, 2))
+    numbers, nodes = make_workspace(2, 2)
+    places = ranked_cells(cost, numbers, nodes)
+    assert_array_equal(places, [[0, 1, 0, 1], [0, 1, 1, 0]])
+    supply, demand = np.array([0.75, 0.25]), np.array([0.5, 0.5])
+    solve_ranked(supply, demand, cost, places, plan, numbers, nodes)
+    assert_array_equal(plan, [[0.5, 0.25], [0.0, 0.25]])
+    cells, kept = keep_plan(plan, numbers, nodes)
+    assert_array_equal(np.sort(cells), [0, 1, 3])
+    assert resume_plan(cells, kept, cost[:, ::-1].copy(), plan, numbers, nodes)
+    assert_array_equal(plan, [[0.25, 0.5], [0.25, 0.0]])
