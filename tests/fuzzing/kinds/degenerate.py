@@ -63,8 +63,8 @@ def trial(rng):
 def _check_scaled(hmm, X, models):
     """Raise unless other units give the same models in these units.
 
-    A factor that is a power of two leaves all digits as they are. Values near the limits
-    of the range, beyond which they are refused or taken for constant, are left out.
+    A factor that is a power of two leaves all digits as they are. Values near the
+    limits of the range, beyond which they are refused or constant, are left out.
     """
     sizes = np.abs(np.concatenate([np.ravel(x) for x in X]).astype(float))
     sizes = sizes[sizes > 0]
