@@ -418,7 +418,7 @@ def _pairwise(X, Y, metric, method, tail, n_jobs, verbose, out=None, dtype=np.fl
     tiles = list(_tiles(len(X), n_columns, size, limit, mirrored))
     shape, journal = (len(X), n_columns, *tail), None
     if out is None:
-        out = np.empty(shape, dtype)
+        out = _empty_matrix(shape, dtype)
     elif isinstance(out, np.ndarray):
         check_matrix("out", out, shape)
     elif not isinstance(out, str | PathLike):
@@ -458,6 +458,21 @@ def _pairwise(X, Y, metric, method, tail, n_jobs, verbose, out=None, dtype=np.fl
         if journal is not None:
             journal.secure(out)
     return out
+
+
+def _empty_matrix(shape, dtype):
+    """Return a matrix to be filled; an error says what to do without the memory."""
+    try:
+        return np.empty(shape, dtype)
+    except MemoryError as error:
+        size = np.prod(shape, dtype=float) * np.dtype(dtype).itemsize / 1e9
+        raise MemoryError(
+            f"Distances between {shape[0]} and {shape[1]} models need {size:.1f} GB of "
+            "memory, for which there is no room. pairwise_hmm_distances writes them to "
+            "a file (out='matrix.npy') and stores them in half of the space "
+            "(dtype='float32'); pairwise_hmm_distances_chunked gives a few rows at a "
+            "time."
+        ) from error
 
 
 def _is_whole(matrix, row, column, mirrored, checksum):
