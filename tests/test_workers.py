@@ -42,8 +42,12 @@ def test_a_task_that_kills_dask_workers_is_an_error():
     # joblib's loop for dask waited for ever.
     pytest.importorskip("distributed", reason="dask is not installed")
     _, end = outcomes("dask", "deadly")["deadly"]
-    # Which one it is depends on whether the shared data died first.
-    words = "KilledWorker: Attempted to run task", "CancelledError: Workers died"
+    # Which one it is depends on what died first, and on how soon there are new workers.
+    words = (
+        "KilledWorker: Attempted to run task",
+        "CancelledError: Workers died",
+        "TimeoutError: DaskDistributedBackend has no worker after",
+    )
     assert end.startswith(words)
 
 
