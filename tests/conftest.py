@@ -9,7 +9,14 @@ from hypothesis import settings
 from skawhmm import HMMBatch
 
 # Scripts that tests run as processes of their own.
-collect_ignore = ["interruptions.py", "mutations.py"]
+collect_ignore = [
+    "first_run.py",
+    "interruptions.py",
+    "lost_workers.py",
+    "memory_limits.py",
+    "mutations.py",
+    "writers.py",
+]
 
 settings.register_profile("local", deadline=None, max_examples=30, database=None)
 settings.register_profile("ci", settings.get_profile("local"), derandomize=True)

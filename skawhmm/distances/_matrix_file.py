@@ -65,7 +65,8 @@ class Journal:
                 f"out must name a new file or one that was interrupted, but "
                 f"{self.matrix_name!r} exists without a journal: move it away first."
             )
-        self._file = self.path.open("a+b")
+        # Without a buffer, whose rest a full disk would refuse again when it is closed.
+        self._file = self.path.open("a+b", buffering=0)
         try:
             self._lock()
             self._read()
@@ -152,9 +153,15 @@ class Journal:
         self._secured = time.monotonic()
 
     def _append(self, *lines):
-        self._file.write("".join(f"{line}\n" for line in lines).encode())
-        self._file.flush()
-        os.fsync(self._file.fileno())
+        rest = "".join(f"{line}\n" for line in lines).encode()
+        try:
+            while rest:
+                rest = rest[self._file.write(rest) :]
+            os.fsync(self._file.fileno())
+        except OSError as error:
+            # That of a full disk names no file.
+            error.filename = os.fspath(self.path)
+            raise
 
 
 def _lock_file(file):

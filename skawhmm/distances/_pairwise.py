@@ -447,7 +447,7 @@ def _pairwise(X, Y, metric, method, tail, n_jobs, verbose, out=None, dtype=np.fl
 def _array_for(out, shape, dtype):
     """Return the array that takes the result, None if it is to be in a file."""
     if out is None:
-        return np.empty(shape, dtype)
+        return _empty_matrix(shape, dtype)
     if isinstance(out, np.ndarray):
         check_matrix("out", out, shape)
         return out
@@ -469,6 +469,21 @@ def _fill(matrix, tiles, results, mirrored, journal):
             journal.add(k, tile_checksum(matrix[row, column]), matrix)
     if journal is not None:
         journal.secure(matrix)
+
+
+def _empty_matrix(shape, dtype):
+    """Return a matrix to be filled; an error says what to do without the memory."""
+    try:
+        return np.empty(shape, dtype)
+    except MemoryError as error:
+        size = np.prod(shape, dtype=float) * np.dtype(dtype).itemsize / 1e9
+        raise MemoryError(
+            f"Distances between {shape[0]} and {shape[1]} models need {size:.1f} GB of "
+            "memory, for which there is no room. pairwise_hmm_distances writes them to "
+            "a file (out='matrix.npy') and stores them in half of the space "
+            "(dtype='float32'); pairwise_hmm_distances_chunked gives a few rows at a "
+            "time."
+        ) from error
 
 
 def _is_whole(matrix, tile, mirrored, checksum):

@@ -594,7 +594,7 @@ def hmmlearn_models():
     """Return the module `hmmlearn.hmm`, or say how to install it."""
     try:
         from hmmlearn import hmm
-    except ImportError as error:
+    except ModuleNotFoundError as error:
         raise ImportError(
             "This needs hmmlearn, which is not installed: pip install hmmlearn."
         ) from error

@@ -18,7 +18,7 @@ def pyplot():
     """
     try:
         import matplotlib.pyplot as plt
-    except ImportError as error:
+    except ModuleNotFoundError as error:
         raise ImportError(
             'Pictures need matplotlib: pip install "skawhmm[plot]".'
         ) from error

@@ -146,10 +146,19 @@ def archived_arrays(path):
         The arrays by name. A ValueError says what is wrong with the file.
     """
     with open_archive(path) as archive:
-        return {
-            name.removesuffix(".npy"): stored_array(member_bytes(archive, name), name)
-            for name in archive.namelist()
-        }
+        try:
+            return {
+                name.removesuffix(".npy"): stored_array(
+                    member_bytes(archive, name), name
+                )
+                for name in archive.namelist()
+            }
+        except MemoryError as error:
+            size = sum(member.file_size for member in archive.infolist()) / 1e6
+            raise MemoryError(
+                f"{str(path)!r} holds {size:.0f} MB, for which there is no room in "
+                "memory."
+            ) from error
 
 
 def stored_array(content, name):

@@ -2,13 +2,17 @@
 
 import os
 import pickle
+import sys
+from collections import deque
 from concurrent.futures import CancelledError
 from functools import cached_property
 from importlib.metadata import version
+from itertools import islice
 
 import cloudpickle
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
+from joblib.parallel import get_active_backend
 from sklearn.utils.validation import check_memory
 from tqdm.auto import tqdm
 
@@ -21,6 +25,10 @@ MAX_RETRIES = 3
 
 # The largest size of a number, in bytes.
 ALIGNMENT = 16
+
+# Tasks per dask worker that are begun before the first of them is waited for: workers
+# always have some, and their results do not pile up.
+TASKS_AHEAD = 4
 
 
 class Shared:
@@ -135,9 +143,13 @@ def completed(
                     yield result
                     bar.update(amounts[n_done])
                     n_done += 1
-            except CancelledError:
+            except CancelledError as error:
                 if retries == 0:
-                    raise
+                    raise CancelledError(
+                        f"Workers died while they computed {label}, and again when "
+                        f"this was repeated {MAX_RETRIES} times. Their logs may say "
+                        "why; a common cause is too little memory."
+                    ) from error
                 retries -= 1
 
 
@@ -146,8 +158,48 @@ def _results(function, shared, tasks, n_jobs):
     if n_jobs == 1:
         # The dask back end would send the tasks to its workers all the same.
         return (function(shared, *task) for task in tasks)
+    backend, _ = get_active_backend(prefer="threads")
+    if _runs_on_dask(backend):
+        return _dask_results(backend, function, shared, tasks, n_jobs)
     run = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
     return run(delayed(function)(shared, *task) for task in tasks)
+
+
+def _runs_on_dask(backend):
+    distributed = sys.modules.get("distributed")
+    client = getattr(backend, "client", None)
+    return distributed is not None and isinstance(client, distributed.Client)
+
+
+def _dask_results(backend, function, shared, tasks, n_jobs):
+    """Yield the results of dask workers; `CancelledError` says that one has died.
+
+    joblib's own loop for dask waits for ever if a task ends without a result, because
+    every worker that tried it died, or if one dies while it is sent the shared data.
+    """
+    client, options = backend.client, {"pure": False, **backend.submit_kwargs}
+    n_ahead = TASKS_AHEAD * effective_n_jobs(n_jobs)
+    place = _sent(client, shared)
+    futures = (client.submit(function, place, *task, **options) for task in tasks)
+    ahead = deque(islice(futures, n_ahead))
+    # A task that waits for others must not take the place of one of them.
+    with backend.retrieval_context():
+        while ahead:
+            result = ahead.popleft().result()
+            ahead.extend(islice(futures, 1))
+            yield result
+
+
+def _sent(client, shared):
+    """Return where the shared data are in the memory of dask workers."""
+    try:
+        # Without a hash the data of a dead worker are not taken for those sent again.
+        return client.scatter(shared, hash=False)
+    except TimeoutError:
+        # There are no workers: to try again is no help.
+        raise
+    except OSError as error:
+        raise CancelledError from error
 
 
 def even_ranges(sizes, n_jobs, *, per_job, most=np.inf):

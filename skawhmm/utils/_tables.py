@@ -25,7 +25,7 @@ def data_frame(columns, caller):
     """
     try:
         import pandas as pd
-    except ImportError as error:
+    except ModuleNotFoundError as error:
         raise ImportError(
             f"{caller} makes a data frame of pandas, which is not installed: pip "
             "install pandas."

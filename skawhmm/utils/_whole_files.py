@@ -2,7 +2,7 @@
 
 import os
 import uuid
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 
@@ -13,7 +13,8 @@ def whole_file(path):
     Parameters
     ----------
     path : str or path-like
-        The file; it is replaced if it exists, and left as it is if writing fails.
+        The file; it is replaced if it exists, and left as it is if writing fails. The
+        error then names this file.
 
     Yields
     ------
@@ -28,6 +29,11 @@ def whole_file(path):
             file.flush()
             os.fsync(file.fileno())
         os.replace(draft, path)
-    except BaseException:
-        draft.unlink(missing_ok=True)
+    except BaseException as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            # That of a full disk names no file, others name the draft.
+            error.filename = os.fspath(path)
+        # What cannot be written may not be removed either: the first error counts.
+        with suppress(OSError):
+            draft.unlink()
         raise

@@ -1,0 +1,64 @@
+"""Workers that die: the same result or an error in words, and never a hang."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SCRIPT = Path(__file__).with_name("lost_workers.py")
+
+# Far more than is needed, in seconds: what takes longer hangs.
+PATIENCE = 240
+
+pytestmark = [
+    pytest.mark.faults,
+    pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGKILL"),
+]
+
+
+def outcomes(backend, *names):
+    """Return how many workers were killed during each kind of work, and its end."""
+    done = subprocess.run(
+        [sys.executable, SCRIPT, backend, *names],
+        capture_output=True,
+        check=True,
+        text=True,
+        timeout=PATIENCE,
+    )
+    found = [line.split(" ", 3) for line in done.stdout.splitlines()]
+    assert [name for name, *_ in found] == list(names)
+    assert {state for _, state, *_ in found} == {"usable"}
+    return {name: (int(n_killed), end) for name, _, n_killed, end in found}
+
+
+def test_a_killed_dask_worker_costs_nothing_but_time():
+    pytest.importorskip("distributed", reason="dask is not installed")
+    found = outcomes("dask", "fit", "embedding", "file")
+    assert found == dict.fromkeys(("fit", "embedding", "file"), (1, "the same"))
+
+
+def test_a_task_that_kills_dask_workers_is_an_error():
+    # joblib's loop for dask waited for ever.
+    pytest.importorskip("distributed", reason="dask is not installed")
+    _, end = outcomes("dask", "deadly")["deadly"]
+    # Which one it is depends on what died first, and on how soon there are new workers.
+    words = (
+        "KilledWorker: Attempted to run task",
+        "CancelledError: Workers died",
+        "TimeoutError: DaskDistributedBackend has no worker after",
+    )
+    assert end.startswith(words)
+
+
+def test_a_search_that_loses_a_dask_worker_ends():
+    # scikit-learn's own loop does not start lost tasks again.
+    pytest.importorskip("distributed", reason="dask is not installed")
+    n_killed, end = outcomes("dask", "grid_search")["grid_search"]
+    assert n_killed == 1
+    assert end == "the same" or "cancelled" in end
+
+
+def test_a_killed_process_of_joblib_is_an_error():
+    _, end = outcomes("loky", "deadly")["deadly"]
+    assert end.startswith("TerminatedWorkerError: A worker process managed by")
