@@ -11,6 +11,7 @@ PACKAGES = (
     "scipy",
     "scikit-learn",
     "joblib",
+    "cloudpickle",
     "POT",
     "hmmlearn",
     "tqdm",

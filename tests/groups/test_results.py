@@ -51,7 +51,7 @@ def test_a_table_asks_for_pandas(result, monkeypatch):
 
     def refuse(name, *args, **kwargs):
         if name == "pandas":
-            raise ImportError(name)
+            raise ModuleNotFoundError(name)
         return real(name, *args, **kwargs)
 
     monkeypatch.setattr(builtins, "__import__", refuse)
