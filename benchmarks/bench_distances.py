@@ -198,8 +198,8 @@ def loop_coupling(models, cost, i, j, gamma):
 def bench_coupling(n_jobs, gamma=0.9):
     print(f"\nTransition coupling, gamma = {gamma}, against policy iteration with POT")
     print(" M   d   POT us/pair  skawhmm us/pair   ratio  difference")
-    sizes = ((2, 400), (3, 300), (5, 120), (8, 60), (12, 24), (16, 12), (32, 4))
-    for n_components, n_models in sizes:
+    sizes = {2: 400, 3: 300, 5: 120, 8: 60, 12: 24, 16: 12, 32: 4, 64: 3}
+    for n_components, n_models in sizes.items():
         models = make_models(n_models, n_components, 12)
         metric = TransitionCoupling(gamma=gamma)
         pairwise_hmm_distances(models[:2], metric=metric)
