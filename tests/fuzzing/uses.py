@@ -75,7 +75,8 @@ def _scores(X):
     # What cannot be indexed is refused whatever the models are.
     is_list = isinstance(X, list | tuple) or (isinstance(X, np.ndarray) and X.ndim)
     shape = getattr(X[0], "shape", ()) if is_list and len(X) else ()
-    d = shape[-1] if len(shape) == 2 else 1
+    # There are no models without channels: those of one channel refuse such sequences.
+    d = max(shape[-1], 1) if len(shape) == 2 else 1
     models = HMMBatch(np.full((1, 2, 2), 0.5), np.zeros((1, 2, d)), np.ones((1, 2, d)))
     return models.score(X), models.decode(X), models.predict_proba(X)
 
