@@ -57,7 +57,9 @@ def optimal_registrations(
     states with equal emissions and different rows are told apart by this alone. Of
     those that are still equally good, the one with the least squared costs is taken:
     in one dimension many plans have the same cost, and if states hardly ever change,
-    the next states add nothing.
+    the next states add nothing. Equal states that even this leaves open are registered
+    to those that resemble them in their probabilities and in how long they stay: a
+    rule that does not depend on the order of the states.
 
     Parameters
     ----------
@@ -116,6 +118,13 @@ def optimal_registrations(
                     square(&cost[n, 0, 0], size, largest, &squared[0, 0])
                     price_tree(&squared[0, 0], size, size, &tree)
                     improve(&squared[0, 0], size, size, &plans[n, 0, 0], &tree)
+                    if mark_ties(&squared[0, 0], size, 1.0, &tree, &ahead[0, 0]):
+                        resemble(
+                            &laws[a, 0], &laws[b, 0], &chains[a, 0, 0],
+                            &chains[b, 0, 0], size, &ahead[0, 0],
+                        )
+                        price_tree(&ahead[0, 0], size, size, &tree)
+                        improve(&ahead[0, 0], size, size, &plans[n, 0, 0], &tree)
     return np.asarray(plans)
 
 
@@ -174,3 +183,22 @@ cdef void square(
         if marks[cell] == 0 and largest > 0:
             share = cost[cell] / largest
             marks[cell] = share * share
+
+
+cdef void resemble(
+    const double* law_a,
+    const double* law_b,
+    const double* transmat_a,
+    const double* transmat_b,
+    int size,
+    double* marks,
+) noexcept nogil:
+    """Fill the marked cells with how much two states differ as states of a chain."""
+    cdef double weight, staying
+    cdef int i, j
+    for i in range(size):
+        for j in range(size):
+            if marks[i * size + j] == 0:
+                weight = law_a[i] - law_b[j]
+                staying = transmat_a[i * size + i] - transmat_b[j * size + j]
+                marks[i * size + j] = weight * weight + staying * staying

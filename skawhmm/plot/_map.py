@@ -494,6 +494,8 @@ def _neighbour_positions(distances, random_state):
     from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
     start = _classical_positions(distances, random_state)
+    if len(distances) == 1:
+        return start
     spread = start[:, 0].std()
     tsne = TSNE(
         metric="precomputed",

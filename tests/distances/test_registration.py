@@ -6,7 +6,12 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import linprog
 
-from skawhmm import HMMBatch, pairwise_hmm_components, register_states
+from skawhmm import (
+    HMMBatch,
+    pairwise_hmm_components,
+    pairwise_hmm_distances,
+    register_states,
+)
 from skawhmm.distances._registration import optimal_registrations, power_cost
 
 ORDERS = [0.5, 1, 1.5, 2]
@@ -169,3 +174,55 @@ def test_zero_weight_rows_of_the_plan_are_zero():
         startprobs=[[1.0, 0.0]],
     )
     assert_array_equal(register_states(a, b), [[0, 0.5], [0, 0.5]])
+
+
+def test_equal_states_are_told_apart_by_their_probabilities():
+    # All costs are 0, and no state is left: only probabilities tell which is which.
+    still, same = np.eye(2), np.zeros((2, 1))
+    a, b = (
+        HMMBatch([still], [same], [same + 1], weights=[weights])
+        for weights in ([0.3, 0.7], [0.7, 0.3])
+    )
+    assert_allclose(register_states(a, b), [[0, 0.3], [0.7, 0]], atol=1e-15)
+
+
+def test_equal_states_are_told_apart_by_how_long_they_stay():
+    chain = np.array([[0.8, 0.2], [0.4, 0.6]])
+    same, even = np.zeros((2, 1)), [[0.5, 0.5]]
+    a, b = (
+        HMMBatch([rows], [same], [same + 1], weights=even)
+        for rows in (chain, chain[::-1, ::-1])
+    )
+    assert_allclose(register_states(a, b), [[0, 0.5], [0.5, 0]], atol=1e-15)
+
+
+def renamed(rng, models):
+    order = rng.permutation(models.means.shape[1])
+    return HMMBatch(
+        models.transmats[:, order][:, :, order],
+        models.means[:, order],
+        models.covars[:, order],
+        weights=models.weights[:, order],
+    )
+
+
+@pytest.mark.parametrize("p", ORDERS)
+@pytest.mark.parametrize("rows", ["dense", "cycle", "still"])
+@pytest.mark.parametrize("metric", ["maw", "jaw"])
+def test_equal_states_may_be_renamed(metric, rows, p):
+    size = 4
+    for seed in range(15):
+        rng = np.random.default_rng(seed)
+        chains = {
+            "dense": rng.dirichlet(np.ones(size), size=(5, size)),
+            "cycle": np.tile(np.roll(np.eye(size), 1, axis=1), (5, 1, 1)),
+            "still": np.tile(np.eye(size), (5, 1, 1)),
+        }[rows]
+        means, covars = rng.normal(size=(5, size, 2)), rng.random((5, size, 2)) + 0.5
+        means[:, -1], covars[:, -1] = means[:, 0], covars[:, 0]
+        weights = rng.dirichlet(np.ones(size), size=5)
+        models = HMMBatch(chains, means, covars, weights=weights)
+        options = {"metric": metric, "alpha": 1, "p": p}
+        expected = pairwise_hmm_distances(models, **options)
+        found = pairwise_hmm_distances(renamed(rng, models), **options)
+        assert_allclose(found, expected, rtol=0, atol=1e-9)

@@ -82,8 +82,6 @@ def test_map_refuses_what_it_cannot_draw(plt):
 @pytest.mark.parametrize("method", ["mds", "tsne"])
 def test_a_map_of_few_models(plt, method):
     for n in (1, 2, 3):
-        if n == 1 and method == "tsne":
-            continue
         distances = 1.0 - np.eye(n)
         display = HMMMapDisplay.from_distances(distances, method=method)
         assert display.positions.shape == (n, 2)
