@@ -292,20 +292,21 @@ def pooled_start_fits(sequences, options, pooled):
     everything = np.ones(len(sequences), bool)
     for group in groups_of(pool, everything, [], scales, kind):
         starts = group.coordinates.local_model(pooled.model)
-        means, covars = starts.states
-        covars = floored(covars, options.learner.floor)
-        starts = starts._replace(states=(means, covars))
+        starts = floored(starts, options.learner.floor)
         found = finished_fits(climbs_from(group, starts, options), group, options)
         for i, fit in zip(group.members, found, strict=True):
             fits[i] = fit
     return fits
 
 
-def floored(covars, floor):
-    """Return covariances whose variances are at least the floor in any direction."""
-    if covars.ndim == 3:
-        return np.maximum(covars, floor)
-    return lifted(covars, floor)
+def floored(models, floor):
+    """Return a stack of models whose variances are at least the floor in any direction.
+
+    Flat states lose it on the way to raw units and back.
+    """
+    means, covars = models.states
+    lift = np.maximum if covars.ndim == 3 else lifted
+    return models._replace(states=(means, lift(covars, floor)))
 
 
 def adapted_fits(sequences, options, pooled):
@@ -317,7 +318,7 @@ def adapted_fits(sequences, options, pooled):
     for members in alike(np.array(gappy)):
         channels, offsets = chosen_channels(pool, members)
         group = make_group(members, channels, offsets, coordinates)
-        prior = stacked([local] * len(members))
+        prior = floored(stacked([local] * len(members)), options.learner.floor)
         found = finished_fits(climbs_from(group, prior, options), group, options)
         for i, fit in zip(members, found, strict=True):
             fits[i] = completed_fit(fit, sequences[i], coordinates, options)

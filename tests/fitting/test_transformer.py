@@ -305,3 +305,17 @@ def test_a_pooled_start_rounds_alike_alone_and_among_others(rng, covariance_type
         alone = hmm.transform(X[n : n + 1])
         assert_array_equal(alone.means, together[n : n + 1].means)
         assert_array_equal(alone.covars, together[n : n + 1].covars)
+
+
+@pytest.mark.parametrize("covariance_type", ["full", "tied"])
+def test_models_adapted_to_equal_channels(covariance_type):
+    # The pooled states are flat, and rounding made them less than that.
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        X = [np.repeat(3 * rng.normal(size=(n, 1)) + 2, 2, axis=1) for n in (5, 7)]
+        hmm = HMMTransformer(
+            3, covariance_type, prior="pooled", reg_covar=0, random_state=0
+        )
+        models = hmm.fit_transform(X)
+        assert_allclose(models.means[..., 0], models.means[..., 1], rtol=1e-6)
+        assert np.isfinite(models.info["log_likelihood"]).all()
