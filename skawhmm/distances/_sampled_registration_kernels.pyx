@@ -23,8 +23,12 @@ cdef extern from "distances/_sampled_registration_kernels.h" nogil:
        what is left after the last round is spread over the plan. */
     #define MARGIN_ROUNDING 1e-15
     #define MAX_SCALINGS 1000
+
+    /* A smaller sum has lost digits, and a factor that makes it a probability may
+       overflow: it counts as nothing. */
+    #define LEAST_SUM 1e-290
     """
-    const double MARGIN_ROUNDING
+    const double MARGIN_ROUNDING, LEAST_SUM
     const int MAX_SCALINGS
     void squared_distances(
         const double* x,
@@ -363,7 +367,7 @@ cdef double scale_lines(
     for i in range(size):
         total = line_sum(plan + i * line, size, step)
         off = max(off, fabs(total - sums[i]))
-        if total > sums[i] or (total > 0 and not only_down):
+        if total > sums[i] or (total > LEAST_SUM and not only_down):
             factor = sums[i] / total
             for j in range(size):
                 plan[i * line + j * step] *= factor
