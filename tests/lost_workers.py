@@ -155,6 +155,7 @@ def ended(work, workers, expected):
         try:
             found = work(2)
         except Exception as error:
+            # How a lost worker is told differs: the tests say which errors are right.
             text = " ".join(str(error).split())
             return f"{type(error).__name__}: {text}", len(deaths)
     same = np.array_equal(found, expected)

@@ -107,24 +107,24 @@ def optimal_registrations(
             if not break_ties:
                 continue
             largest = largest_cost(&cost[n, 0, 0], size, size, &tree)
-            if mark_ties(&cost[n, 0, 0], size, largest, &tree, &ahead[0, 0]):
-                look_ahead(
-                    &chains[a, 0, 0], &chains[b, 0, 0], &cost[n, 0, 0], size,
-                    &ahead[0, 0], &scratch[0, 0], &inner,
-                )
-                price_tree(&ahead[0, 0], size, size, &tree)
-                improve(&ahead[0, 0], size, size, &plans[n, 0, 0], &tree)
-                if mark_ties(&ahead[0, 0], size, largest, &tree, &squared[0, 0]):
-                    square(&cost[n, 0, 0], size, largest, &squared[0, 0])
-                    price_tree(&squared[0, 0], size, size, &tree)
-                    improve(&squared[0, 0], size, size, &plans[n, 0, 0], &tree)
-                    if mark_ties(&squared[0, 0], size, 1.0, &tree, &ahead[0, 0]):
-                        resemble(
-                            &laws[a, 0], &laws[b, 0], &chains[a, 0, 0],
-                            &chains[b, 0, 0], size, &ahead[0, 0],
-                        )
-                        price_tree(&ahead[0, 0], size, size, &tree)
-                        improve(&ahead[0, 0], size, size, &plans[n, 0, 0], &tree)
+            if not mark_ties(&cost[n, 0, 0], size, largest, &tree, &ahead[0, 0]):
+                continue
+            look_ahead(
+                &chains[a, 0, 0], &chains[b, 0, 0], &cost[n, 0, 0], size,
+                &ahead[0, 0], &scratch[0, 0], &inner,
+            )
+            choose(&ahead[0, 0], size, &plans[n, 0, 0], &tree)
+            if not mark_ties(&ahead[0, 0], size, largest, &tree, &squared[0, 0]):
+                continue
+            square(&cost[n, 0, 0], size, largest, &squared[0, 0])
+            choose(&squared[0, 0], size, &plans[n, 0, 0], &tree)
+            if not mark_ties(&squared[0, 0], size, 1.0, &tree, &ahead[0, 0]):
+                continue
+            resemble(
+                &laws[a, 0], &laws[b, 0], &chains[a, 0, 0], &chains[b, 0, 0], size,
+                &ahead[0, 0],
+            )
+            choose(&ahead[0, 0], size, &plans[n, 0, 0], &tree)
     return np.asarray(plans)
 
 
@@ -151,6 +151,14 @@ cdef bint mark_ties(
                 marks[cell] = 0.0
                 tied = True
     return tied
+
+
+cdef inline void choose(
+    const double* cost, int size, double* plan, const Tree* tree
+) noexcept nogil:
+    """Take the plan of the least cost among those that use marked cells only."""
+    price_tree(cost, size, size, tree)
+    improve(cost, size, size, plan, tree)
 
 
 cdef void look_ahead(

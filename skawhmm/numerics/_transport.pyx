@@ -367,14 +367,10 @@ cdef int keep_tree(
     `plan` is set to zero. A node has one cell above it, if any: there are fewer cells
     than nodes.
     """
-    cdef int count = 0, node, above
+    cdef int count = 0, node
     for node in range(n_sources + n_sinks):
         if tree.depth[node] > 0:
-            above = tree.parent[node]
-            if node < n_sources:
-                cells[count] = node * n_sinks + above - n_sources
-            else:
-                cells[count] = above * n_sinks + node - n_sources
+            cells[count] = cell_above(node, n_sources, n_sinks, tree)
             masses[count] = plan[cells[count]]
             plan[cells[count]] = 0.0
             count += 1
@@ -410,6 +406,15 @@ cdef bint resume_tree(
     tree.price[root] = 0.0
     hang(root, -1, cost, n_sources, n_sinks, tree)
     return improve(cost, n_sources, n_sinks, plan, tree)
+
+
+cdef inline int cell_above(
+    int node, int n_sources, int n_sinks, const Tree* tree
+) noexcept nogil:
+    """The cell that joins a node to its parent."""
+    if node < n_sources:
+        return node * n_sinks + tree.parent[node] - n_sources
+    return tree.parent[node] * n_sinks + node - n_sources
 
 
 cdef inline void join(int one, int other, const Tree* tree) noexcept nogil:
@@ -488,10 +493,7 @@ cdef inline void hang(
             tree.depth[node] = 0
         else:
             tree.depth[node] = tree.depth[above] + 1
-            if node < n_sources:
-                length = cost[node * n_sinks + above - n_sources]
-            else:
-                length = cost[above * n_sinks + node - n_sources]
+            length = cost[cell_above(node, n_sources, n_sinks, tree)]
             tree.price[node] = length - tree.price[above]
         neighbours = tree.neighbours + node * tree.width
         for k in range(tree.degree[node]):
@@ -600,10 +602,7 @@ cdef inline bint pivot(
     shift(low_b, a, mass, n_sources, n_sinks, plan, tree)
     plan[source * n_sinks + sink] += mass
     gone = tree.parent[out]
-    if out < n_sources:
-        plan[out * n_sinks + gone - n_sources] = 0.0
-    else:
-        plan[gone * n_sinks + out - n_sources] = 0.0
+    plan[cell_above(out, n_sources, n_sinks, tree)] = 0.0
     part(out, gone, tree)
     part(gone, out, tree)
     join(low, above, tree)
@@ -616,11 +615,8 @@ cdef inline void shift(
     const Tree* tree,
 ) noexcept nogil:
     """Change the flows from node `low` up to `apex`: sources by mass, sinks against."""
-    cdef int above
+    cdef int cell
     while low != apex:
-        above = tree.parent[low]
-        if low < n_sources:
-            plan[low * n_sinks + above - n_sources] += mass
-        else:
-            plan[above * n_sinks + low - n_sources] -= mass
-        low = above
+        cell = cell_above(low, n_sources, n_sinks, tree)
+        plan[cell] += mass if low < n_sources else -mass
+        low = tree.parent[low]
