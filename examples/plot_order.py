@@ -2,9 +2,10 @@
 Does order matter?
 ==================
 
-Before you choose a distance, ask whether the order of the frames tells your classes
-apart at all. :func:`~skawhmm.dynamics_gain` answers that. If it does, choose
-:class:`~skawhmm.JAW`: the picture shows why :class:`~skawhmm.MAW` sees less of it.
+Before you choose a distance, measure how much the order of frames contributes, with
+:func:`~skawhmm.classification.dynamics_gain`. If it matters, choose
+:class:`~skawhmm.distances.JAW`: the figure shows why :class:`~skawhmm.distances.MAW`
+sees less of it.
 """
 
 import matplotlib.pyplot as plt

@@ -1,12 +1,13 @@
 import configparser
 import inspect
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 from numpydoc.validate import validate
+from test_public_names import HOMES
 
 import skawhmm
-import skawhmm.datasets
 
 SETTINGS = Path(__file__).parents[1] / "setup.cfg"
 
@@ -20,9 +21,9 @@ def defined_in(member):
 
 def documented_names():
     """Every public name, and every public method of a public class."""
-    for module in (skawhmm, skawhmm.datasets):
-        for name in sorted(module.__all__):
-            path, thing = f"{module.__name__}.{name}", getattr(module, name)
+    for home, names in HOMES.items():
+        for name in names:
+            path, thing = f"{home}.{name}", getattr(import_module(home), name)
             yield path
             if inspect.isclass(thing):
                 yield from (

@@ -9,15 +9,20 @@ import skawhmm
 # A folder imports from itself and from folders on earlier lines.
 FOLDERS = """
 utils
-sequences numerics
+numerics
+sequences
 emissions
 models
 fitting
 distances
-_base
-features neighbors cluster
+_estimator
+features
+neighbors
+cluster
+classification
 groups
-plot datasets
+plot
+datasets
 """
 STAGE_OF = {
     name: stage
