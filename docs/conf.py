@@ -108,6 +108,13 @@ html_sidebars = {
     "index": [],
 }
 
+# Every public name with the package that documents it.
+HOMES = {
+    name: f"skawhmm.{package}.{name}"
+    for package in skawhmm.PACKAGES
+    for name in getattr(skawhmm, package).__all__
+}
+
 linkcheck_timeout = 20
 linkcheck_ignore = [r"^auto_examples"]
 
@@ -139,8 +146,19 @@ def write_block(translator, node):
     raise nodes.SkipNode
 
 
+def resolve_bare_name(app, env, node, contnode):
+    """Link a public name without its package, as docstrings write it."""
+    home = HOMES.get(node.get("reftarget"))
+    if node.get("refdomain") != "py" or home is None:
+        return None
+    return env.get_domain("py").resolve_xref(
+        env, node["refdoc"], app.builder, node["reftype"], home, node, contnode
+    )
+
+
 def setup(app):
     """Connect what has no setting."""
+    app.connect("missing-reference", resolve_bare_name)
     # Before numpydoc, which makes reST of the lines.
     app.connect("autodoc-process-docstring", quote_attributes, priority=400)
     app.connect("autodoc-skip-member", skip_generated)

@@ -16,6 +16,7 @@ import matplotlib as mpl
 from matplotlib import pyplot as plt
 
 import skawhmm
+from skawhmm import plot
 
 HERE = Path(__file__).parent
 FOLDER = HERE / "api" / "generated" / "pictures"
@@ -25,7 +26,7 @@ BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 def displays():
     """Return the names of all displays."""
-    return [name for name in skawhmm.__all__ if name.endswith("Display")]
+    return [name for name in plot.__all__ if name.endswith("Display")]
 
 
 def figures_of(blocks):
@@ -60,7 +61,7 @@ def draw_all(*_):
         os.chdir(folder)  # some examples write files
         try:
             for name in displays():
-                text = getattr(skawhmm, name).__doc__
+                text = getattr(plot, name).__doc__
                 for figures in figures_of([text]):
                     saved(figures[-1], name)
             for page in PAGES:

@@ -2,7 +2,15 @@
 
 import inspect
 
+import skawhmm
 from skawhmm import HMMBatch
+
+# Every public name, whichever package it belongs to.
+PUBLIC = {
+    name: getattr(home, name)
+    for home in (skawhmm, *(getattr(skawhmm, name) for name in skawhmm.PACKAGES))
+    for name in home.__all__
+}
 
 
 def arguments_of(*functions):

@@ -9,6 +9,7 @@ from sklearn.preprocessing import StandardScaler
 
 import skawhmm as sk
 from fuzzing.draw import pick
+from fuzzing.names import PUBLIC
 
 NAN, INF = np.nan, np.inf
 # Wrong wherever a number is wanted.
@@ -219,7 +220,7 @@ CLASSES = {
 def known(name):
     """Return good and wrong values of every parameter of an estimator."""
     own = OWN[name]
-    params = getattr(sk, name)().get_params(deep=False)
+    params = PUBLIC[name]().get_params(deep=False)
     return {key: own.get(key, SHARED.get(key, ([], []))) for key in params}
 
 

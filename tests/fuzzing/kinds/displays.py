@@ -5,7 +5,7 @@ import numpy as np
 import skawhmm as sk
 from fuzzing.draw import pick, power
 from fuzzing.judge import Trial
-from fuzzing.names import arguments_of
+from fuzzing.names import PUBLIC, arguments_of
 from fuzzing.uses import closed_figures
 
 
@@ -50,5 +50,5 @@ def trial(rng):
         f"{name} of {n} values",
         call,
         [a, b, c, square],
-        arguments_of(getattr(sk, name)),
+        arguments_of(PUBLIC[name]),
     )

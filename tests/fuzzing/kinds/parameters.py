@@ -6,7 +6,7 @@ from sklearn.base import clone
 import skawhmm as sk
 from fuzzing.draw import pick, plain_sequences
 from fuzzing.judge import Trial, check_same
-from fuzzing.names import FITTED, arguments_of
+from fuzzing.names import FITTED, PUBLIC, arguments_of
 from fuzzing.params import OWN, drawn_params, known, shown
 from fuzzing.uses import used
 from skawhmm import HMMTransformer
@@ -15,7 +15,7 @@ from skawhmm import HMMTransformer
 def trial(rng):
     """Draw an estimator with random parameters, one of which may be wrong."""
     name = pick(rng, [*OWN])
-    kind = getattr(sk, name)
+    kind = PUBLIC[name]
     params, fault = drawn_params(rng, known(name), wrong=rng.random() < 0.5)
     defaults = {"n_neighbors": 2, "n_clusters": 2, "random_state": 0}
     defaults |= {"hmm": HMMTransformer(1), "cv": 2, "gammas": (0.0,)}

@@ -2,10 +2,9 @@
 
 import numpy as np
 
-import skawhmm as sk
 from fuzzing.draw import pick, plain_sequences
 from fuzzing.judge import Trial
-from fuzzing.names import FITTED
+from fuzzing.names import FITTED, PUBLIC
 from fuzzing.params import shown
 from skawhmm import HMMTransformer
 
@@ -14,7 +13,7 @@ def trial(rng):
     """Draw a search with odd arguments of the query."""
     name = pick(rng, ["HMMRetriever", "KNeighborsHMMClassifier", "HMMNoveltyDetector"])
     X = plain_sequences(rng, n_sequences=5, n_features=2)
-    estimator = getattr(sk, name)(2, hmm=HMMTransformer(1))
+    estimator = PUBLIC[name](2, hmm=HMMTransformer(1))
     if rng.random() < 0.85:
         estimator.fit(X, np.arange(5) % 2)
     odd = [None, 1, 2, 4, 5, 6, 0, -1, 2.5, "few", np.nan, [], True, 10**9]

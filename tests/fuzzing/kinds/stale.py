@@ -2,10 +2,9 @@
 
 import numpy as np
 
-import skawhmm as sk
 from fuzzing.draw import pick, plain_sequences
 from fuzzing.judge import Trial
-from fuzzing.names import FITTED, arguments_of
+from fuzzing.names import FITTED, PUBLIC, arguments_of
 from fuzzing.params import known
 from skawhmm import HMMTransformer
 
@@ -20,7 +19,7 @@ def trial(rng):
             *("HMMKMeans", "HMMClassDistance", "Deltas", "TimeChannel", "HMMAligner"),
         ],
     )
-    kind = getattr(sk, name)
+    kind = PUBLIC[name]
     own = kind().get_params(deep=False)
     start = {"n_neighbors": 2, "n_clusters": 2, "hmm": HMMTransformer(1)}
     start |= {"random_state": 0}
