@@ -1,8 +1,8 @@
 """How much code a call passes through: modules and functions entered, and frames.
 
-Run with ``python benchmarks/bench_calls.py``. Functions of this package are counted once,
-however often they are called. The depth is the number of frames of this package between
-the caller and the deepest function of it, comprehensions and wrappers included.
+Run with ``python benchmarks/bench_calls.py``. Functions of this package are counted
+once, however often they are called. The depth is the number of frames of this package
+between the caller and the deepest function of it, comprehensions and wrappers included.
 """
 
 import sys
