@@ -18,12 +18,18 @@ from sklearn.model_selection import (
 from sklearn.pipeline import make_pipeline
 
 from skawhmm import HMMEmbedding, make_classifier, make_regressor
-from skawhmm.classification import HMMViewClassifier, HMMViewRegressor, make_views
+from skawhmm.classification import (
+    HMMViewClassifier,
+    HMMViewRegressor,
+    _view_base,
+    _views,
+    make_views,
+)
 from skawhmm.classification._estimators import calibrated_sharpness
 from skawhmm.classification._ridge import dealt_folds
 from skawhmm.classification._view_fit import median_gap
 from skawhmm.classification._views import score_weights
-from skawhmm.features import HMMClassDistance, NGrams, _view_base, _views
+from skawhmm.features import HMMClassDistance, NGrams
 from skawhmm.sequences import Deltas
 
 
