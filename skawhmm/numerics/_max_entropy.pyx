@@ -187,8 +187,12 @@ cdef void start_scaling(
     double* plan,
     const Face* face,
 ) noexcept nogil:
-    """Keep the margins of a component and put their product on its cells."""
-    cdef int i, j, cell
+    """Keep the margins of a component and put their product on its cells.
+
+    The source of the largest mass comes first: there, the rounding of the sums hurts
+    least.
+    """
+    cdef int first = 0, i, j, cell
     for j in range(n_columns):
         face.demand[j] = 0.0
     for i in range(n_rows):
@@ -197,6 +201,10 @@ cdef void start_scaling(
             cell = face.sources[i] * n_sinks + face.sinks[j]
             face.supply[i] += plan[cell]
             face.demand[j] += plan[cell]
+        if face.supply[i] > face.supply[first]:
+            first = i
+    face.sources[0], face.sources[first] = face.sources[first], face.sources[0]
+    face.supply[0], face.supply[first] = face.supply[first], face.supply[0]
     for i in range(n_rows):
         for j in range(n_columns):
             cell = face.sources[i] * n_sinks + face.sinks[j]
