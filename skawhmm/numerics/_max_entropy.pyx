@@ -25,12 +25,12 @@ from skawhmm.numerics._transport cimport MASS_ROUNDING
 
 cdef extern from *:
     """
-    /* Masses are probabilities. A smaller one may be what rounding left of zero, and no
-       mass can then be taken off it. */
+    /* Masses are probabilities. A smaller one may be what rounding left of zero, and
+       products of smaller ones might underflow: it stays where it is. */
     #define LEAST_MASS 1e-13
 
     /* Newton steps are quadratic near the solution, and before that change logarithms
-       by up to 1 each: 3 to 40 are seen. */
+       by up to 1 each: up to 40 are seen. */
     #define MAX_STEPS 300
     """
     const double LEAST_MASS

@@ -82,3 +82,11 @@ def test_small_masses_are_found_in_few_steps():
     expected = plan.copy()
     expected[1:, 1:] = 0.125
     assert_allclose(even, expected, rtol=1e-6, atol=1e-15)
+
+
+def test_masses_whose_products_underflow_stay():
+    plan = np.diag([1.0, 1e-200, 1e-200])
+    marks = np.full((3, 3), np.inf)
+    marks[0, 0] = 0
+    marks[1:, 1:] = 0
+    assert_array_equal(max_entropy_plan(marks, plan), plan)
