@@ -15,6 +15,50 @@ def random_model(rng, n_components, n_features, covariance_type):
     return transmat, means, roots @ roots.swapaxes(1, 2)
 
 
+def tied_model(rng, n_components):
+    """Draw a model of states and rows from small grids: many of them are equal."""
+    size, kind = n_components, rng.choice(["cycle", "grid", "map", "twins"])
+    stay = rng.choice([0, 0.25, 0.5, 0.9])
+    if kind == "cycle":
+        transmat = np.roll(np.eye(size), 1, axis=1)
+    elif kind == "map":
+        transmat = np.eye(size)[rng.permutation(size)]
+    else:
+        transmat = rng.integers(0, 3, (size, size)) + np.eye(size)
+        if kind == "twins":
+            transmat[:] = transmat[0]
+    transmat = stay * np.eye(size) + (1 - stay) * transmat
+    transmat /= transmat.sum(axis=1, keepdims=True)
+    levels = rng.integers(0, rng.integers(1, 4), (size, 2)) * [1.0, rng.integers(2)]
+    spreads = rng.choice([1.0, 1.0, 2.25], (size, 1)) * np.ones(2)
+    weights = rng.integers(1, 1 + rng.integers(1, 4), size) + 0.0
+    if rng.random() < 0.2:
+        weights[0] = rng.choice([0, 1e-3, 1e-5])
+    weights = weights / weights.sum() if weights.sum() > 0 else np.ones(size) / size
+    return transmat, levels, spreads, weights
+
+
+def reordered(model, order):
+    """Return the arrays of a model with its states in another order."""
+    transmat, *arrays = model
+    return transmat[np.ix_(order, order)], *(array[order] for array in arrays)
+
+
+def cloned(model, state, share):
+    """Split a state into two equal ones: the new, last one has a part of its weight."""
+    order = [*range(len(model[0])), state]
+    transmat, *arrays, weights = (np.array(array) for array in reordered(model, order))
+    for masses in (*transmat, weights):
+        masses[-1], masses[state] = share * masses[state], (1 - share) * masses[state]
+    return transmat, *arrays, weights
+
+
+def tied_batch(*models):
+    """Return models from the arrays of `tied_model`."""
+    transmats, means, covars, weights = zip(*models, strict=True)
+    return HMMBatch(transmats, means, covars, weights=weights)
+
+
 def jointly_carried(forth, transmat, back):
     """Carry a chain to other states by one map of states, read off the formula."""
     moved = np.zeros((len(forth), len(forth)))

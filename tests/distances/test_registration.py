@@ -1,12 +1,15 @@
 import numpy as np
 import ot
 import pytest
-from hypothesis import given
+from helpers import cloned, reordered, tied_batch, tied_model
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import linprog
 
 from skawhmm import (
+    JAW,
+    MAW,
     HMMBatch,
     pairwise_hmm_components,
     pairwise_hmm_distances,
@@ -176,24 +179,87 @@ def test_zero_weight_rows_of_the_plan_are_zero():
     assert_array_equal(register_states(a, b), [[0, 0.5], [0, 0.5]])
 
 
-def test_equal_states_are_told_apart_by_their_probabilities():
-    # All costs are 0, and no state is left: only probabilities tell which is which.
+def test_states_without_any_difference_are_registered_evenly():
+    # All costs are 0 and no state is left: nothing decides between the plans.
     still, same = np.eye(2), np.zeros((2, 1))
     a, b = (
         HMMBatch([still], [same], [same + 1], weights=[weights])
-        for weights in ([0.3, 0.7], [0.7, 0.3])
+        for weights in ([0.3, 0.7], [0.6, 0.4])
     )
-    assert_allclose(register_states(a, b), [[0, 0.3], [0.7, 0]], atol=1e-15)
+    assert_allclose(register_states(a, b), np.outer([0.3, 0.7], [0.6, 0.4]), rtol=1e-15)
 
 
-def test_equal_states_are_told_apart_by_how_long_they_stay():
-    chain = np.array([[0.8, 0.2], [0.4, 0.6]])
-    same, even = np.zeros((2, 1)), [[0.5, 0.5]]
-    a, b = (
-        HMMBatch([rows], [same], [same + 1], weights=even)
-        for rows in (chain, chain[::-1, ::-1])
+@pytest.mark.parametrize("n_steps", [2, 10, 25])
+def test_differences_many_steps_ahead_decide(n_steps):
+    # All states of a cycle are equal but one: it is so many steps from each of them.
+    transmat = np.roll(np.eye(n_steps + 1), 1, axis=1)
+    means = np.eye(n_steps + 1)[:, :1]
+    order = np.random.default_rng(0).permutation(n_steps + 1)
+    models = HMMBatch(
+        [transmat, transmat[np.ix_(order, order)]],
+        [means, means[order]],
+        np.ones((2, n_steps + 1, 1)),
     )
-    assert_allclose(register_states(a, b), [[0, 0.5], [0.5, 0]], atol=1e-15)
+    expected = np.eye(n_steps + 1)[:, order] / (n_steps + 1)
+    assert_allclose(register_states(models[0], models[1]), expected, atol=1e-12)
+
+
+def test_only_as_much_is_evened_out_as_costs_allow():
+    # The middle states of a are as close to one as to the other state of b.
+    spots = np.array([[0.0, 1.0, 1.0, 2.0], [0.0, 0.0, 2.0, 2.0]])
+    cost = abs(spots[0][:, None] - spots[1])
+    plan = registration(np.full((2, 4), 0.25), np.full((2, 4, 4), 0.25), cost)
+    first, middle = [1 / 8, 1 / 8, 0, 0], np.full(4, 1 / 16)
+    assert_allclose(plan, [first, middle, middle, first[::-1]], atol=1e-15)
+
+
+def value_ahead(transmats, cost, discount=0.5):
+    """Discounted costs of all steps, by 60 steps of value iteration."""
+    value = cost
+    for _ in range(60):
+        value = (1 - discount) * cost + discount * look_ahead(*transmats, value)
+    return value
+
+
+def face_of_plans(weights, criteria):
+    """Bounds on the mass of each cell in plans that are the best by all criteria."""
+    size = len(weights[0])
+    sums = np.vstack(
+        [np.kron(np.eye(size), np.ones(size)), np.kron(np.ones(size), np.eye(size))]
+    )
+    equal = {"A_eq": sums[:-1], "b_eq": np.concatenate(weights)[:-1]}
+    rows, limits = np.empty((0, size * size)), []
+    for criterion in criteria:
+        upper = {"A_ub": rows, "b_ub": limits} if limits else {}
+        best = linprog(criterion.ravel(), **upper, **equal)
+        assert best.status == 0
+        rows = np.vstack([rows, criterion.ravel()])
+        limits = [*limits, best.fun + 1e-9]
+    return np.reshape(
+        [
+            -linprog(-cell, A_ub=rows, b_ub=limits, **equal).fun
+            for cell in np.eye(size * size)
+        ],
+        (size, size),
+    )
+
+
+@settings(max_examples=60)
+@given(st.integers(0, 2**32 - 1), st.integers(2, 4))
+def test_plan_is_the_most_even_one_that_all_criteria_leave(seed, size):
+    weights, transmats, cost = tied_pair(seed, size)
+    criteria = [cost, look_ahead(*transmats, cost), value_ahead(transmats, cost)]
+    plan = registration(weights, transmats, cost)
+    most = face_of_plans(weights, criteria)
+    # It uses each cell that any of these plans uses, and there it is u_i v_j. Masses of
+    # such plans are multiples of some 1e-2.
+    used = most > 1e-3
+    assert_array_equal(plan > 1e-9, used)
+    i, j = np.nonzero(used)
+    potentials = np.hstack([np.eye(size)[i], np.eye(size)[j]])
+    logs = np.log(plan[used])
+    fitted = potentials @ np.linalg.lstsq(potentials, logs)[0]
+    assert_allclose(fitted, logs, atol=1e-9)
 
 
 def renamed(rng, models):
@@ -226,3 +292,101 @@ def test_equal_states_may_be_renamed(metric, rows, p):
         expected = pairwise_hmm_distances(models, **options)
         found = pairwise_hmm_distances(renamed(rng, models), **options)
         assert_allclose(found, expected, rtol=0, atol=1e-9)
+
+
+# Transition matrices and means of models with equal states.
+CYCLES = {
+    "three states": (0.7, [0.5, 1.0, 0.5], 0.3, [0.5, 1.0, 1.0]),
+    "nothing in common": (0.9, [0.0, 0.0, 0.0], 0.5, [0.0, 3.0, 2.0]),
+    "four states": (0.25, [1.0, 0.0, 2.0, 0.0], 0.25, [1.0, 0.0, 0.0, 0.0]),
+    "six states": (0.5, [2.0, 0.0, 2.0, 1.0, 0.0, 1.0], 0.25, [0.0, 2, 0, 0, 0, 1]),
+}
+
+
+@pytest.mark.parametrize(
+    "metric", [MAW(0.5), JAW(rows="hellinger")], ids=["maw", "jaw"]
+)
+@pytest.mark.parametrize("name", CYCLES)
+def test_states_of_a_cycle_may_be_renamed(name, metric):
+    stay_a, means_a, stay_b, means_b = CYCLES[name]
+    size, rng = len(means_a), np.random.default_rng(0)
+    step = np.roll(np.eye(size), 1, axis=1)
+    models = [
+        (
+            stay * np.eye(size) + (1 - stay) * step,
+            np.array(means, dtype=float)[:, None],
+            np.ones((size, 1)),
+            np.full(size, 1 / size),
+        )
+        for stay, means in ((stay_a, means_a), (stay_b, means_b))
+    ]
+    expected = pairwise_hmm_distances(tied_batch(*models), metric=metric)
+    for _ in range(20):
+        moved = [reordered(model, rng.permutation(size)) for model in models]
+        found = pairwise_hmm_distances(tied_batch(*moved), metric=metric)
+        assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+
+
+seeds = st.integers(0, 2**32 - 1)
+metrics = st.builds(
+    MAW,
+    alpha=st.sampled_from([0, 0.5, 1]),
+    p=st.sampled_from([0.5, 1, 2]),
+    rows=st.sampled_from(["transport", "hellinger"]),
+    steps=st.sampled_from(["independent", "joint"]),
+)
+
+
+def assert_close_powers(found, expected, metric):
+    """Compare p-th powers of components: the roots of sums near 0 are not as exact."""
+    # The root of a probability that rounds to 0 or 1e-17.
+    slack = {"hellinger": 3e-8, "transport": 1e-10}[metric.rows]
+    assert_allclose(
+        np.power(found, metric.p), np.power(expected, metric.p), rtol=1e-9, atol=slack
+    )
+
+
+@given(seeds, st.integers(1, 6), metrics)
+def test_models_with_equal_states_may_be_reordered(seed, size, metric):
+    rng = np.random.default_rng(seed)
+    models = [tied_model(rng, size) for _ in range(2)]
+    moved = [reordered(model, rng.permutation(size)) for model in models]
+    expected = pairwise_hmm_components(tied_batch(*models), metric=metric)
+    found = pairwise_hmm_components(tied_batch(*moved), metric=metric)
+    assert_close_powers(found, expected, metric)
+    assert_array_equal(np.swapaxes(found, 1, 2), found)
+    for model, copy in zip(models, moved, strict=True):
+        own = pairwise_hmm_components(tied_batch(model, copy), metric=metric)
+        assert_close_powers(own, np.zeros((2, 2, 2)), metric)
+
+
+@given(seeds, st.integers(1, 5), metrics.filter(lambda m: m.steps == "independent"))
+def test_equal_states_may_be_split(seed, size, metric):
+    rng = np.random.default_rng(seed)
+    models = [tied_model(rng, size) for _ in range(2)]
+    split = [
+        cloned(model, rng.integers(size), rng.choice([0.5, 0.2])) for model in models
+    ]
+    expected = pairwise_hmm_components(tied_batch(*models), metric=metric)
+    found = pairwise_hmm_components(tied_batch(*split), metric=metric)
+    assert_close_powers(found, expected, metric)
+
+
+def test_many_equal_states_may_be_reordered():
+    # More states than those for which all steps ahead are compared.
+    rng, size = np.random.default_rng(3), 70
+    step = np.roll(np.eye(size), 1, axis=1)
+    models = [
+        (
+            step,
+            rng.integers(0, 2, (size, 1)) + 0.0,
+            np.ones((size, 1)),
+            step[0] * 0 + 1 / size,
+        )
+        for _ in range(2)
+    ]
+    moved = [reordered(model, rng.permutation(size)) for model in models]
+    expected = pairwise_hmm_components(tied_batch(*models))
+    found = pairwise_hmm_components(tied_batch(*moved))
+    assert expected[1][0, 1] > 0.01
+    assert_allclose(found, expected, atol=1e-10)

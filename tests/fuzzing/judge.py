@@ -21,7 +21,10 @@ RIGHT, CLEAR = "right result", "clear error"
 UNCLEAR, CRASH, HANG = "unclear error", "crash", "hang"
 NOT_FINITE, CHANGED = "NaN or infinity", "input changed"
 MISREAD, LAW = "silent misreading", "law broken"
-OUTCOMES = (*(RIGHT, CLEAR, UNCLEAR, CRASH, HANG, NOT_FINITE, CHANGED, MISREAD, LAW),)
+ORDER = "order of states"
+OUTCOMES = (
+    *(RIGHT, CLEAR, UNCLEAR, CRASH, HANG, NOT_FINITE, CHANGED, MISREAD, LAW, ORDER),
+)
 GOOD = {RIGHT, CLEAR}
 
 PACKAGE = str(Path(skawhmm.__file__).parent)

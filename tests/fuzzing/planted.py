@@ -14,6 +14,7 @@ from fuzzing.judge import (
     LAW,
     MISREAD,
     NOT_FINITE,
+    ORDER,
     OUTCOMES,
     RIGHT,
     UNCLEAR,
@@ -41,8 +42,11 @@ def _changing(X):
     return call
 
 
-def _broken(result):
-    raise BreachError(LAW, f"{result} is not what it should be")
+def _broken(outcome):
+    def verify(result):
+        raise BreachError(outcome, f"{result} is not what it should be")
+
+    return verify
 
 
 def planted(seed, number):
@@ -60,6 +64,7 @@ def planted(seed, number):
         NOT_FINITE: Trial("NaN", lambda: {"a": [np.nan]}, [], set()),
         CHANGED: Trial("changed", _changing(X), [X], set()),
         MISREAD: Trial("misread", lambda: 1.0, [], set(), wrong="dates"),
-        LAW: Trial("mmd", lambda: 1.0, [], set(), verify=_broken),
+        LAW: Trial("property", lambda: 1.0, [], set(), verify=_broken(LAW)),
+        ORDER: Trial("order", lambda: 1.0, [], set(), verify=_broken(ORDER)),
     }
     return outcome, trials[outcome]

@@ -17,6 +17,7 @@ from fuzzing.kinds import (
     spoilt_models,
     stale,
     symbols,
+    tied,
 )
 
 # Kinds and how often they are drawn.
@@ -29,6 +30,7 @@ KINDS = {
     "queries": (queries.trial, 3),
     "spoilt models": (spoilt_models.trial, 5),
     "distances": (distances.trial, 12),
+    "tied": (tied.trial, 4),
     "searches": (searches.trial, 4),
     "methods": (methods.trial, 5),
     "matrices": (matrices.trial, 8),
