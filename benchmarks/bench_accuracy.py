@@ -62,23 +62,22 @@ from sklearn.svm import SVC  # noqa: E402
 from skawhmm import (  # noqa: E402
     IAW,
     KL,
-    Deltas,
     Framewise,
     HMMEmbedding,
     HMMTransformer,
-    HMMViewClassifier,
-    NGrams,
     PairwiseHMMDistance,
-    TimeChannel,
     make_classifier,
     pairwise_hmm_distances,
 )
+from skawhmm.classification import HMMViewClassifier  # noqa: E402
 from skawhmm.datasets import (  # noqa: E402
     data_home,
     load_cmu_mocap,
     load_npz,
     load_timit,
 )
+from skawhmm.features import NGrams  # noqa: E402
+from skawhmm.sequences import Deltas, TimeChannel  # noqa: E402
 
 Fold = namedtuple("Fold", ["X", "y", "X_test", "y_test", "groups"])
 Score = namedtuple("Score", ["accuracy", "fit_seconds", "query_ms"])

@@ -25,8 +25,8 @@ from hmmlearn.hmm import GaussianHMM  # noqa: E402
 from joblib import Parallel, delayed  # noqa: E402
 
 from skawhmm.fitting._coordinates import channel_scales, make_coordinates  # noqa: E402
-from skawhmm.fitting._each import climbs_from, finished_fits  # noqa: E402
 from skawhmm.fitting._em_loop import FitOptions, model_at  # noqa: E402
+from skawhmm.fitting._gaussian_fit import climbs_from, finished_fits  # noqa: E402
 from skawhmm.fitting._gaussian_groups import joined_channels, make_group  # noqa: E402
 from skawhmm.fitting._gaussian_starts import start_models  # noqa: E402
 from skawhmm.fitting._parallel_fit import fit_models, make_batch  # noqa: E402

@@ -15,13 +15,9 @@ import numpy as np
 from common import make_models, timed
 from scipy.spatial.distance import cdist
 
-from skawhmm import (
-    HMMTransformer,
-    hmm_group_test,
-    pairwise_hmm_distances,
-    state_effects,
-)
+from skawhmm import HMMTransformer, hmm_group_test, pairwise_hmm_distances
 from skawhmm.datasets import make_hmm_sequences
+from skawhmm.groups import state_effects
 
 
 def seconds(n_models, n_permutations=9999):

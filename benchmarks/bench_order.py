@@ -61,14 +61,14 @@ from skawhmm import (  # noqa: E402
     Framewise,
     HMMTransformer,
     KNeighborsHMMClassifier,
-    Law,
-    NGrams,
     TransitionCoupling,
     dynamics_gain,
     pairwise_hmm_components,
     pairwise_hmm_distances,
 )
 from skawhmm.datasets import data_home, load_cmu_mocap, load_npz  # noqa: E402
+from skawhmm.distances import MMD  # noqa: E402
+from skawhmm.features import NGrams  # noqa: E402
 
 # Sequences, classes, groups that no fold splits (or None), folds, and the symbols (None
 # for frames).
@@ -295,7 +295,7 @@ ROWS = {
         alphas_of(JAW(registration="identity", rows="hellinger")),
         "symbols",
     ),
-    "law": (one_of(Law()), None),
+    "mmd": (one_of(MMD()), None),
     "coupling": (one_of(*[TransitionCoupling(gamma=g) for g in (0.5, 0.9)]), None),
     "KL": (one_of(KL(n_steps=400)), None),
 }

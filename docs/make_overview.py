@@ -12,13 +12,9 @@ mpl.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 
-from skawhmm import (
-    HMMMapDisplay,
-    HMMTransformer,
-    RegistrationDisplay,
-    pairwise_hmm_distances,
-)
+from skawhmm import HMMTransformer, pairwise_hmm_distances
 from skawhmm.datasets import make_hmm_sequences
+from skawhmm.plot import HMMMapDisplay, RegistrationDisplay
 
 OUT = Path(__file__).parent / "_static" / "overview.png"
 STATES = ("#4477aa", "#ee6677", "#228833")

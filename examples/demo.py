@@ -25,24 +25,25 @@ from tqdm import tqdm
 
 from skawhmm import (
     AlphaMixer,
-    EffectsDisplay,
     Framewise,
-    HMMAligner,
     HMMBatch,
-    HMMMapDisplay,
     HMMTransformer,
     KNeighborsHMMClassifier,
     KNeighborsHMMClassifierCV,
     PairwiseHMMDistance,
-    RegistrationDisplay,
-    StateSummaryDisplay,
-    TimeChannel,
     dynamics_gain,
     hmm_group_test,
     make_classifier,
-    state_effects,
 )
 from skawhmm.datasets import load_timit, make_hmm_sequences, make_phonemes
+from skawhmm.groups import HMMAligner, state_effects
+from skawhmm.plot import (
+    EffectsDisplay,
+    HMMMapDisplay,
+    RegistrationDisplay,
+    StateSummaryDisplay,
+)
+from skawhmm.sequences import TimeChannel
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt

@@ -8,8 +8,9 @@ that of the states. Which share is best depends on what tells the classes apart.
 
 import matplotlib.pyplot as plt
 
-from skawhmm import AlphaCurveDisplay, HMMTransformer, KNeighborsHMMClassifierCV
+from skawhmm import HMMTransformer, KNeighborsHMMClassifierCV
 from skawhmm.datasets import make_hmm_sequences
+from skawhmm.plot import AlphaCurveDisplay
 
 # %%
 # Two data sets: classes with different states, and classes that share their states and

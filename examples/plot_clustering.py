@@ -8,13 +8,9 @@ Medoids need only distances. The centre of each cluster is its most central sequ
 import matplotlib.pyplot as plt
 from sklearn.metrics import adjusted_rand_score
 
-from skawhmm import (
-    DistanceMatrixDisplay,
-    HMMKMedoids,
-    HMMTransformer,
-    pairwise_hmm_distances,
-)
+from skawhmm import HMMKMedoids, HMMTransformer, pairwise_hmm_distances
 from skawhmm.datasets import make_hmm_sequences
+from skawhmm.plot import DistanceMatrixDisplay
 
 X, y = make_hmm_sequences(90, n_classes=3, separation=4, random_state=0)
 models = HMMTransformer(n_components=3, random_state=0).fit_transform(X)

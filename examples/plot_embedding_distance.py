@@ -2,7 +2,7 @@
 Do vectors keep the distance between models?
 ============================================
 
-The distance between two vectors of :class:`~skawhmm.HMMEmbedding` is, to first order,
+The distance between two vectors of :class:`~skawhmm.features.HMMEmbedding` is, to first order,
 the marginal component of MAW, provided that states have the same probability in both
 models. Vectors leave out the cost of moving probability from state to state.
 """

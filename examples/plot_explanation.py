@@ -10,7 +10,8 @@ in one of three channels, which the classifier is not told.
 import matplotlib.pyplot as plt
 import numpy as np
 
-from skawhmm import ExplanationDisplay, make_classifier
+from skawhmm import make_classifier
+from skawhmm.plot import ExplanationDisplay
 
 # %%
 # Levels change at random, every 3 frames in one class and every 10 in the other; two

@@ -14,8 +14,9 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 from sklearn.pipeline import make_pipeline
 
-from skawhmm import Framewise, HMMMapDisplay, HMMTransformer
+from skawhmm import Framewise, HMMTransformer
 from skawhmm.datasets import make_phonemes
+from skawhmm.plot import HMMMapDisplay
 
 # %%
 # The models keep their sequences, so that the page can draw them. Points can be

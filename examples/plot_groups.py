@@ -11,16 +11,13 @@ lies.
 import matplotlib.pyplot as plt
 import numpy as np
 
-from skawhmm import (
+from skawhmm import HMMBatch, HMMTransformer, hmm_group_test
+from skawhmm.groups import HMMAligner, state_effects
+from skawhmm.plot import (
     EffectsDisplay,
     GroupTestDisplay,
-    HMMAligner,
-    HMMBatch,
-    HMMTransformer,
     StateSummaryDisplay,
     TransitionGraphDisplay,
-    hmm_group_test,
-    state_effects,
 )
 
 # %%

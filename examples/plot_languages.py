@@ -10,8 +10,9 @@ between the models of twelve languages are drawn as a map.
 import matplotlib.pyplot as plt
 import numpy as np
 
-from skawhmm import HMMMapDisplay, HMMTransformer, pairwise_hmm_distances
+from skawhmm import HMMTransformer, pairwise_hmm_distances
 from skawhmm.datasets import data_home
+from skawhmm.plot import HMMMapDisplay
 
 # %%
 # The first article of the Universal Declaration of Human Rights, without accents. If

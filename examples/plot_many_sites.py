@@ -10,14 +10,10 @@ removes this effect.
 import matplotlib.pyplot as plt
 import numpy as np
 
-from skawhmm import (
-    Framewise,
-    HMMMapDisplay,
-    HMMTransformer,
-    average_precision,
-    pairwise_hmm_distances,
-)
+from skawhmm import Framewise, HMMTransformer, pairwise_hmm_distances
 from skawhmm.datasets import make_hmm_sequences
+from skawhmm.neighbors import average_precision
+from skawhmm.plot import HMMMapDisplay
 
 # %%
 # Two kinds of activity, recorded at four sites.

@@ -15,11 +15,11 @@ import numpy as np
 from skawhmm import (
     HMMBatch,
     HMMTransformer,
-    RetrievalDisplay,
     pairwise_hmm_components,
     pairwise_hmm_distances,
 )
 from skawhmm.datasets import make_hmm_sequences
+from skawhmm.plot import RetrievalDisplay
 
 X, y = make_hmm_sequences(60, n_classes=4, separation=2, random_state=0)
 models = HMMTransformer(n_components=3, random_state=0).fit_transform(X)

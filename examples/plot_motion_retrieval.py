@@ -9,7 +9,8 @@ each with its own pace, size and starting point. Nothing has to be aligned.
 import matplotlib.pyplot as plt
 import numpy as np
 
-from skawhmm import Deltas, HMMRetriever, HMMTransformer
+from skawhmm import HMMRetriever, HMMTransformer
+from skawhmm.sequences import Deltas
 
 # %%
 # Three kinds of motion: loops, eights and swings.

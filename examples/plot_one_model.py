@@ -9,8 +9,9 @@ watch in at which time?
 
 import matplotlib.pyplot as plt
 
-from skawhmm import HMMDisplay, HMMTransformer, SequenceDisplay
+from skawhmm import HMMTransformer
 from skawhmm.datasets import load_basic_motions
+from skawhmm.plot import HMMDisplay, SequenceDisplay
 
 # %%
 # The models keep their sequences. In a notebook, a batch is shown as a table with a

@@ -3,8 +3,8 @@ Does order matter?
 ==================
 
 Before you choose a distance, ask whether the order of the frames tells your classes
-apart at all. :func:`~skawhmm.dynamics_gain` answers that. If it does, choose
-:class:`~skawhmm.JAW`: the picture shows why :class:`~skawhmm.MAW` sees less of it.
+apart at all. :func:`~skawhmm.classification.dynamics_gain` answers that. If it does, choose
+:class:`~skawhmm.distances.JAW`: the picture shows why :class:`~skawhmm.distances.MAW` sees less of it.
 """
 
 import matplotlib.pyplot as plt

@@ -8,8 +8,9 @@ between the models are drawn as a map. The speakers are men, women and children.
 
 import matplotlib.pyplot as plt
 
-from skawhmm import HMMMapDisplay, HMMTransformer
+from skawhmm import HMMTransformer
 from skawhmm.datasets import make_phonemes
+from skawhmm.plot import HMMMapDisplay
 
 # %%
 # The utterances are synthetic; ``load_timit`` reads recorded ones.

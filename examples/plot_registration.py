@@ -9,7 +9,8 @@ transport finds which state of one model corresponds to which state of the other
 import matplotlib.pyplot as plt
 import numpy as np
 
-from skawhmm import HMMBatch, HMMTransformer, RegistrationDisplay
+from skawhmm import HMMBatch, HMMTransformer
+from skawhmm.plot import RegistrationDisplay
 
 # %%
 # The first model has three states. The second is fitted to the same recording, shifted

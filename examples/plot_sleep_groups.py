@@ -15,14 +15,10 @@ chains that differ in a similar way.
 import matplotlib.pyplot as plt
 import numpy as np
 
-from skawhmm import (
-    EffectsDisplay,
-    HMMBatch,
-    TransitionGraphDisplay,
-    hmm_group_test,
-    state_effects,
-)
+from skawhmm import HMMBatch, hmm_group_test
 from skawhmm.datasets import data_home
+from skawhmm.groups import state_effects
+from skawhmm.plot import EffectsDisplay, TransitionGraphDisplay
 
 STAGES = ["wake", "N1", "N2", "N3", "REM"]
 source = data_home() / "order_dreem_hypnograms.npz"

@@ -10,13 +10,9 @@ import joblib
 import matplotlib as mpl
 import numpy as np
 
-from skawhmm import (
-    HMMMapDisplay,
-    HMMTransformer,
-    KNeighborsHMMClassifier,
-    pairwise_hmm_distances,
-)
+from skawhmm import HMMTransformer, KNeighborsHMMClassifier, pairwise_hmm_distances
 from skawhmm.datasets import make_hmm_sequences
+from skawhmm.plot import HMMMapDisplay
 
 mpl.use("agg")
 

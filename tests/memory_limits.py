@@ -15,7 +15,6 @@ from skawhmm import (
     HMMBatch,
     HMMEmbedding,
     HMMKMedoids,
-    HMMMapDisplay,
     HMMRetriever,
     HMMTransformer,
     KNeighborsHMMClassifier,
@@ -25,6 +24,7 @@ from skawhmm import (
     pairwise_hmm_components,
     pairwise_hmm_distances,
 )
+from skawhmm.plot import HMMMapDisplay
 
 mpl.use("agg")
 

@@ -4,24 +4,22 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skawhmm import (
     AlphaMixer,
-    Deltas,
     Framewise,
-    HMMAligner,
-    HMMClassDistance,
     HMMEmbedding,
     HMMKMeans,
     HMMKMedoids,
     HMMNoveltyDetector,
     HMMRetriever,
     HMMTransformer,
-    HMMViewClassifier,
-    HMMViewRegressor,
     KNeighborsHMMClassifier,
     KNeighborsHMMClassifierCV,
     KNeighborsHMMRegressor,
     PairwiseHMMDistance,
-    TimeChannel,
 )
+from skawhmm.classification import HMMViewClassifier, HMMViewRegressor
+from skawhmm.features import HMMClassDistance
+from skawhmm.groups import HMMAligner
+from skawhmm.sequences import Deltas, TimeChannel
 
 # Checks that cannot pass, each with its reason.
 OUTPUT = "the output is an HMMBatch, which the check compares as an array"

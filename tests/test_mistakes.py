@@ -22,30 +22,28 @@ from sklearn.svm import SVC
 from skawhmm import (
     MAW,
     AlphaMixer,
-    Deltas,
     Framewise,
     HMMBatch,
-    HMMClassDistance,
     HMMKMeans,
     HMMRetriever,
     HMMTransformer,
     KNeighborsHMMClassifier,
     KNeighborsHMMRegressor,
-    NGrams,
     PairwiseHMMDistance,
     as_sequences,
-    average_precision,
     dynamics_gain,
     hmm_barycenter,
     hmm_distance,
     hmm_group_test,
     make_classifier,
-    mfcc,
     pairwise_hmm_components,
     pairwise_hmm_distances,
-    state_table,
 )
 from skawhmm.datasets import load_japanese_vowels, make_hmm_sequences
+from skawhmm.features import HMMClassDistance, NGrams
+from skawhmm.groups import state_table
+from skawhmm.neighbors import average_precision
+from skawhmm.sequences import Deltas, mfcc
 
 HALF = [[0.5, 0.5], [0.5, 0.5]]
 WORDS = ["abab", "bcbc", "abcabc"]

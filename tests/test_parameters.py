@@ -8,26 +8,23 @@ from sklearn.decomposition import PCA
 
 from skawhmm import (
     AlphaMixer,
-    Deltas,
     Framewise,
-    HMMAligner,
-    HMMClassDistance,
     HMMEmbedding,
     HMMKMeans,
     HMMKMedoids,
     HMMNoveltyDetector,
     HMMRetriever,
     HMMTransformer,
-    HMMViewClassifier,
-    HMMViewRegressor,
     KNeighborsHMMClassifier,
     KNeighborsHMMClassifierCV,
     KNeighborsHMMRegressor,
-    NGrams,
     PairwiseHMMDistance,
-    TimeChannel,
     pairwise_hmm_distances,
 )
+from skawhmm.classification import HMMViewClassifier, HMMViewRegressor
+from skawhmm.features import HMMClassDistance, NGrams
+from skawhmm.groups import HMMAligner
+from skawhmm.sequences import Deltas, TimeChannel
 
 
 class Untouchable(TransformerMixin, BaseEstimator):
@@ -238,7 +235,7 @@ SETTINGS = [
     {"alpha": 0.9},
     {"p": 2},
     {"metric": "coupling"},
-    {"metric": "law"},
+    {"metric": "mmd"},
     {"metric": "jaw"},
     {"metric_params": {"rows": "hellinger"}},
     {"metric": "iaw", "metric_params": {"n_samples": 16}},

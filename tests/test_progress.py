@@ -1,16 +1,9 @@
 import numpy as np
 import pytest
 
-from skawhmm import (
-    HMMAligner,
-    HMMKMeans,
-    HMMMapDisplay,
-    HMMTransformer,
-    distance_interval,
-    hmm_barycenter,
-    hmm_group_test,
-    state_effects,
-)
+from skawhmm import HMMKMeans, HMMTransformer, hmm_barycenter, hmm_group_test
+from skawhmm.groups import HMMAligner, distance_interval, state_effects
+from skawhmm.plot import HMMMapDisplay
 
 
 @pytest.fixture(scope="module")

@@ -22,7 +22,7 @@ METRICS = {
     "maw": {},
     "jaw": {},
     "coupling": {},
-    "law": {},
+    "mmd": {},
     "iaw": {"metric_params": {"n_samples": 16}},
     "iaw, debiased": {"metric_params": {"n_samples": 16, "debias": True}},
 }
@@ -58,7 +58,7 @@ def scaled_sequences(scale):
         (metric, p)
         for metric in METRICS
         for p in (0.5, 1, 2)
-        if metric != "law" or p == 1
+        if metric != "mmd" or p == 1
     ],
 )
 def test_distances_have_no_unit(scale, covariance_type, metric, p):
@@ -73,7 +73,7 @@ def test_distances_have_no_unit(scale, covariance_type, metric, p):
             scaled_models(1.0, covariance_type), metric=name, p=p, **given
         )
         # The bandwidth of a law follows the scale.
-        unit = 1.0 if name == "law" else scale
+        unit = 1.0 if name == "mmd" else scale
         assert_allclose(distances / unit, expected, rtol=1e-9, atol=1e-9)
 
 

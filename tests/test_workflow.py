@@ -29,16 +29,13 @@ from sklearn.utils.validation import check_is_fitted
 from skawhmm import (
     MAW,
     AlphaMixer,
-    Deltas,
     Framewise,
-    HMMClassDistance,
     HMMRetriever,
     HMMTransformer,
     KNeighborsHMMClassifier,
     KNeighborsHMMClassifierCV,
     KNeighborsHMMRegressor,
     PairwiseHMMDistance,
-    TimeChannel,
 )
 from skawhmm.datasets import (
     load_basic_motions,
@@ -46,6 +43,8 @@ from skawhmm.datasets import (
     make_hmm_sequences,
     make_phonemes,
 )
+from skawhmm.features import HMMClassDistance
+from skawhmm.sequences import Deltas, TimeChannel
 
 HMM = HMMTransformer(n_components=2, random_state=0)
 
@@ -66,7 +65,7 @@ def real_data(load):
 @pytest.fixture
 def count(monkeypatch):
     """Count how many matrices of pairs are computed, and how many sequences fitted."""
-    import skawhmm._base as module
+    import skawhmm._estimator as module
 
     counts = {"matrices": 0, "fits": 0}
 

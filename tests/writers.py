@@ -14,13 +14,8 @@ from pathlib import Path
 import matplotlib as mpl
 import numpy as np
 
-from skawhmm import (
-    MAW,
-    HMMBatch,
-    HMMMapDisplay,
-    PairwiseHMMDistance,
-    pairwise_hmm_distances,
-)
+from skawhmm import MAW, HMMBatch, PairwiseHMMDistance, pairwise_hmm_distances
+from skawhmm.plot import HMMMapDisplay
 
 mpl.use("agg")
 

@@ -29,13 +29,9 @@ from skawhmm import (
     KL,
     MAW,
     KNeighborsHMMClassifierCV,
-    Law,
     TransitionCoupling,
-    average_precision,
     pairwise_hmm_components,
     pairwise_hmm_distances,
-    precision_at_k,
-    retrieval_auc,
 )
 from skawhmm.datasets import (
     load_cmu_mocap,
@@ -43,6 +39,8 @@ from skawhmm.datasets import (
     make_hmm_sequences,
     make_phonemes,
 )
+from skawhmm.distances import MMD
+from skawhmm.neighbors import average_precision, precision_at_k, retrieval_auc
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt
@@ -53,7 +51,7 @@ STYLES = {
     "MAW": {"color": "#D55E00", "linestyle": "-", "marker": "s"},
     "IAW": {"color": "#009E73", "linestyle": "-", "marker": "^"},
     "JAW": {"color": "#AA3377", "linestyle": "-", "marker": "p"},
-    "law": {"color": "#44AA99", "linestyle": "-.", "marker": ">"},
+    "mmd": {"color": "#44AA99", "linestyle": "-.", "marker": ">"},
     "coupling": {"color": "#CC79A7", "linestyle": "--", "marker": "D"},
     "IAW debiased": {"color": "#56B4E9", "linestyle": "--", "marker": "v"},
     "MAW pooled prior": {"color": "#E69F00", "linestyle": "--", "marker": "P"},
@@ -268,7 +266,7 @@ def metrics(n_steps, n_samples, seed=0):
         "MAW": MAW(),
         "IAW": IAW(n_samples=n_samples, random_state=seed),
         "JAW": JAW(),
-        "law": Law(),
+        "mmd": MMD(),
         "coupling": TransitionCoupling(),
         "IAW debiased": IAW(n_samples=n_samples, debias=True, random_state=seed),
         "MAW pooled prior": MAW(),

@@ -47,8 +47,9 @@ from common import (
 )
 from sklearn.base import clone
 
-from skawhmm import MAW, HMMTransformer, retrieval_curve
+from skawhmm import MAW, HMMTransformer
 from skawhmm.datasets import make_model_sequences, make_table1_models
+from skawhmm.neighbors import retrieval_curve
 
 SIZES = {
     "smoke": {

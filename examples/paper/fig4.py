@@ -37,8 +37,9 @@ from common import (
     svm_cross_validated,
 )
 
-from skawhmm import HMMTransformer, precision_at_k, retrieval_auc
+from skawhmm import HMMTransformer
 from skawhmm.datasets import make_model_sequences, make_seed_models
+from skawhmm.neighbors import precision_at_k, retrieval_auc
 
 SIZES = {
     "smoke": {"n_steps": 50, "n_samples": 16, "states": (3,), "channels": (3,)},

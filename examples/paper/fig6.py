@@ -39,7 +39,8 @@ from common import (
     wanted,
 )
 
-from skawhmm import MAW, HMMTransformer, retrieval_curve
+from skawhmm import MAW, HMMTransformer
+from skawhmm.neighbors import retrieval_curve
 
 SIZES = {
     "smoke": {"n_steps": 50, "n_samples": 16, "share": 1.0},

@@ -36,7 +36,8 @@ from common import (
 )
 from fig6 import SIZES, estimator, motion_values, set_aside
 
-from skawhmm import KL, MAW, retrieval_curve
+from skawhmm import KL, MAW
+from skawhmm.neighbors import retrieval_curve
 
 COMMON = "MAW common"
 COUNTS = (1, 2, 3)

@@ -29,7 +29,7 @@ from sklearn.metrics import silhouette_score
 from table3 import phoneme_values
 from threadpoolctl import threadpool_limits
 
-from skawhmm import precision_at_k
+from skawhmm.neighbors import precision_at_k
 
 STARTS = {"smoke": 2, "quick": 3, "full": 10}
 # Broad classes of sounds, by which the points are coloured.

@@ -89,7 +89,7 @@ def priced_weights(
         Mean prices of the states, up to a constant for each centre.
     """
     cdef const double[:, ::1] laws = np.ascontiguousarray(weights)
-    cdef const double[:, ::1] model_laws = np.ascontiguousarray(model_weights)
+    cdef const double[:, ::1] pair_distributions = np.ascontiguousarray(model_weights)
     cdef int size = <int>laws.shape[1], i
     cdef Py_ssize_t n, center
     cdef double total
@@ -102,7 +102,7 @@ def priced_weights(
         for n in range(labels.shape[0]):
             center = labels[n]
             total = least_cost(
-                &laws[center, 0], &model_laws[n, 0], &cost[n, 0, 0], size, size,
+                &laws[center, 0], &pair_distributions[n, 0], &cost[n, 0, 0], size, size,
                 &plan[0, 0], &tree,
             )
             values[center] += shares[n] * total

@@ -15,7 +15,7 @@ from sklearn.base import (
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from skawhmm._base import ModelsMixin, ReferencesMixin, mixed_precomputed
+from skawhmm._estimator import ModelsMixin, ReferencesMixin, mixed_precomputed
 from skawhmm.cluster._algorithms import (
     kmeans_partition,
     medoid_partition,
@@ -315,7 +315,7 @@ class HMMKMedoids(ReferencesMixin, _HMMClusterer):
         Number of clusters.
 
     metric : str or object, default="maw"
-        Distance between two models: "maw", "iaw", "jaw", "kl", "coupling", "law" or an
+        Distance between two models: "maw", "iaw", "jaw", "kl", "coupling", "mmd" or an
         object.
         With "precomputed", `X` holds distances of shape (n_models, n_models_fit), or
         their components of shape (n_models, n_models_fit, 2), to be mixed at `alpha`.

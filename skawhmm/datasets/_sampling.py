@@ -74,7 +74,7 @@ def sampled_states(uniforms, startprobs, transmats):
         Numbers in [0, 1).
 
     startprobs : ndarray of shape (n_sequences, n_components)
-        Law of the first state.
+        MMD of the first state.
 
     transmats : ndarray of shape (n_sequences, n_components, n_components)
         Transition matrix of each sequence.

@@ -39,7 +39,7 @@ def load_wav_folder(
         Whether to return `(data, target)` instead of the bunch.
 
     **analysis : dict
-        Parameters of :func:`skawhmm.mfcc`, such as `n_coefficients` or `hop`.
+        Parameters of :func:`skawhmm.sequences.mfcc`, such as `n_coefficients` or `hop`.
 
     Returns
     -------
@@ -59,7 +59,7 @@ def load_wav_folder(
 
     See Also
     --------
-    skawhmm.mfcc : The analysis.
+    skawhmm.sequences.mfcc : The analysis.
     load_timit : Phonemes within annotated utterances.
 
     Examples

@@ -41,7 +41,7 @@ from skawhmm.utils._checks import check_real
 MAX_GAMMA = 1 - 1e-9
 
 
-def discounted_laws(weights, transmats, gamma):
+def discounted_distributions(weights, transmats, gamma):
     r"""Return the share of discounted time that each chain spends in each state.
 
     Parameters
@@ -120,7 +120,7 @@ class TransitionCoupling(Parametrized):
         """
         # States that are not visited have a cost to run from, like all others.
         chains = np.array(models.transmats)
-        margins = discounted_laws(models.weights, chains, self.gamma)
+        margins = discounted_distributions(models.weights, chains, self.gamma)
         return prepare_models(models)._replace(transmats=chains, margins=margins)
 
     def distances(

@@ -68,7 +68,7 @@ def pairwise_hmm_distances(
     Y : HMMBatch, default=None
         The models to compare with; by default those of `X`, each pair computed once.
 
-    metric : {"maw", "iaw", "jaw", "kl", "coupling", "law"} or object, default="maw"
+    metric : {"maw", "iaw", "jaw", "kl", "coupling", "mmd"} or object, default="maw"
         Distance between two models.
 
     alpha : float in [0, 1], default=None
@@ -142,7 +142,7 @@ def pairwise_hmm_distances_chunked(
     Y : HMMBatch, default=None
         The models to compare with; by default those of `X`.
 
-    metric : {"maw", "iaw", "jaw", "kl", "coupling", "law"} or object, default="maw"
+    metric : {"maw", "iaw", "jaw", "kl", "coupling", "mmd"} or object, default="maw"
         Distance between two models.
 
     alpha : float in [0, 1], default=None
@@ -177,7 +177,8 @@ def pairwise_hmm_distances_chunked(
     The nearest other model of each of five, with two rows of distances in memory; the
     nearest of all is the model itself:
 
-    >>> from skawhmm import HMMBatch, pairwise_hmm_distances_chunked
+    >>> from skawhmm import HMMBatch
+    >>> from skawhmm.distances import pairwise_hmm_distances_chunked
     >>> from skawhmm.datasets import make_seed_models
     >>> models = HMMBatch(**make_seed_models(n_models=5, random_state=0))
     >>> for rows, distances in pairwise_hmm_distances_chunked(models, max_memory=8e-5):
@@ -279,7 +280,7 @@ def hmm_distance(
     a, b : HMMBatch
         Batches of one model each, such as ``models[0]``.
 
-    metric : {"maw", "iaw", "jaw", "kl", "coupling", "law"} or object, default="maw"
+    metric : {"maw", "iaw", "jaw", "kl", "coupling", "mmd"} or object, default="maw"
         Distance between two models.
 
     alpha : float in [0, 1], default=None

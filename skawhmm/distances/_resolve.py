@@ -68,8 +68,8 @@ from skawhmm.distances._coupling import TransitionCoupling
 from skawhmm.distances._iaw import IAW
 from skawhmm.distances._jaw import JAW
 from skawhmm.distances._kl import KL
-from skawhmm.distances._law import Law
 from skawhmm.distances._maw import MAW
+from skawhmm.distances._mmd import MMD
 from skawhmm.utils._checks import check_choice, check_parameters, check_real
 
 METRICS = {
@@ -78,7 +78,7 @@ METRICS = {
     "jaw": JAW,
     "kl": KL,
     "coupling": TransitionCoupling,
-    "law": Law,
+    "mmd": MMD,
 }
 
 

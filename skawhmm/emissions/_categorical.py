@@ -15,7 +15,7 @@ from skawhmm.emissions._checks import check_probabilities
 from skawhmm.emissions._custom import check_table
 from skawhmm.emissions._discrete import Discrete
 from skawhmm.emissions._discrete_kernels import normalized, shared_log
-from skawhmm.emissions._laws import symbol_law_comparer
+from skawhmm.emissions._mmd import symbol_mmd_comparer
 from skawhmm.sequences._checks import check_no_missing
 from skawhmm.sequences._symbols import (
     check_symbols,
@@ -182,9 +182,9 @@ class Categorical(Discrete):
         """Return divergences (n_pairs, n_components, n_components) of states a to b."""
         return state_divergences(self.states, index_a, index_b)
 
-    def law_comparer(self, masses, sizes, bandwidth):
+    def mmd_comparer(self, masses, sizes, bandwidth):
         """Return a function of pairs of models: squared distances of their laws."""
-        return symbol_law_comparer(self.states, masses)
+        return symbol_mmd_comparer(self.states, masses)
 
     def cross(self, index_a, index_b):
         """Return squared distances (n_pairs, n_components, n_components) of a to b."""

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from skawhmm.emissions._contract import Emission
+from skawhmm.emissions._base import Emission
 from skawhmm.utils._checks import LARGEST_VALUE
 from skawhmm.utils._digest import content_digest
 from skawhmm.utils._numbers import real_array

@@ -9,7 +9,7 @@ n_channels), and NaN was not observed.
 import numpy as np
 
 from skawhmm.emissions._discrete_kernels import fill_likelihoods, fill_log_densities
-from skawhmm.emissions._plain import PlainEmission
+from skawhmm.emissions._simple import PlainEmission
 
 
 class Discrete(PlainEmission):

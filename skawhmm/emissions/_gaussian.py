@@ -5,8 +5,8 @@ from typing import ClassVar
 
 import numpy as np
 
+from skawhmm.emissions._base import Emission, Expected
 from skawhmm.emissions._checks import check_covariances
-from skawhmm.emissions._contract import Emission, Expected
 from skawhmm.emissions._gaussian_costs import (
     GaussianCosts,
     covariance_roots,
@@ -26,7 +26,7 @@ from skawhmm.emissions._gaussian_scores_kernels import (
     paired_log_likelihoods,
     score_models,
 )
-from skawhmm.emissions._laws import gaussian_law_comparer, median_squared_gap
+from skawhmm.emissions._mmd import gaussian_mmd_comparer, median_squared_gap
 from skawhmm.sequences._checks import check_complete, check_no_missing, check_sequences
 from skawhmm.utils._checks import LARGEST_VALUE
 
@@ -247,10 +247,10 @@ class Gaussian(Emission):
         states = np.array(self.means), roots, values, vectors
         return gaussian_divergences(*states, index_a, index_b)
 
-    def law_comparer(self, masses, sizes, bandwidth):
+    def mmd_comparer(self, masses, sizes, bandwidth):
         """Return a function of pairs of models: squared distances of their laws."""
         states = self.means, self.covars, self.masks()
-        return gaussian_law_comparer(*states, masses, sizes, bandwidth)
+        return gaussian_mmd_comparer(*states, masses, sizes, bandwidth)
 
     def median_gap(self, weights):
         """Return the median squared distance between frames of two states."""

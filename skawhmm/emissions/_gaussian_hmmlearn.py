@@ -4,7 +4,7 @@ from copy import copy
 
 import numpy as np
 
-from skawhmm.emissions._contract import hmmlearn_models
+from skawhmm.emissions._base import hmmlearn_models
 
 
 def gaussian_arrays(models):

@@ -5,7 +5,7 @@ import numpy as np
 from skawhmm.emissions._checks import check_not_negative
 from skawhmm.emissions._discrete import Discrete
 from skawhmm.emissions._discrete_kernels import shared_log
-from skawhmm.emissions._laws import gaussian_law_comparer, median_squared_gap
+from skawhmm.emissions._mmd import gaussian_mmd_comparer, median_squared_gap
 from skawhmm.emissions._poisson_kernels import (
     add_count_sums,
     rate_divergences,
@@ -114,11 +114,11 @@ class Poisson(Discrete):
         """Return divergences (n_pairs, n_components, n_components) of states a to b."""
         return rate_divergences(self.states, index_a, index_b)
 
-    def law_comparer(self, masses, sizes, bandwidth):
+    def mmd_comparer(self, masses, sizes, bandwidth):
         """Return a function of pairs of models: squared distances of their laws."""
         means, variances = self._stabilized
         masks = self.masks()
-        return gaussian_law_comparer(means, variances, masks, masses, sizes, bandwidth)
+        return gaussian_mmd_comparer(means, variances, masks, masses, sizes, bandwidth)
 
     def median_gap(self, weights):
         """Return the median squared distance between frames of two states."""

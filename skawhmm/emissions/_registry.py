@@ -1,7 +1,7 @@
 """The families of states by name. A new family is a class and a line here."""
 
+from skawhmm.emissions._base import Emission
 from skawhmm.emissions._categorical import Categorical
-from skawhmm.emissions._contract import Emission
 from skawhmm.emissions._gaussian import Gaussian
 from skawhmm.emissions._poisson import Poisson
 

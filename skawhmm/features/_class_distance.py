@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from skawhmm._base import ModelsMixin, check_classes
+from skawhmm._estimator import ModelsMixin, check_classes
 from skawhmm.distances._pairwise import pairwise_hmm_distances
 from skawhmm.fitting._transformer import HMMTransformer
 from skawhmm.models._batch import HMMBatch
@@ -49,13 +49,13 @@ class HMMClassDistance(ModelsMixin, TransformerMixin, BaseEstimator):
     groups : dict or sequence of sequences of int, default=None
         Channels of each group, by name or in order. By default one group of all.
 
-    metric : {"maw", "iaw", "jaw", "kl", "coupling", "law"} or object, default="maw"
+    metric : {"maw", "iaw", "jaw", "kl", "coupling", "mmd"} or object, default="maw"
         Distance between two models.
 
     alpha : float in [0, 1], default=None
         Share of the transition component in the distance. By default that of the
         distance: 0.1 for "maw" and "iaw", 0.5 for "jaw". Distances that are a single
-        number ("kl", "coupling", "law"), and objects, do not use it.
+        number ("kl", "coupling", "mmd"), and objects, do not use it.
 
     p : float in (0, 2], default=1
         Order of the distance.
@@ -107,7 +107,8 @@ class HMMClassDistance(ModelsMixin, TransformerMixin, BaseEstimator):
     --------
     >>> from sklearn.ensemble import AdaBoostClassifier
     >>> from sklearn.pipeline import make_pipeline
-    >>> from skawhmm import HMMClassDistance, HMMTransformer
+    >>> from skawhmm import HMMTransformer
+    >>> from skawhmm.features import HMMClassDistance
     >>> from skawhmm.datasets import make_hmm_sequences
     >>> X, y = make_hmm_sequences(40, n_features=4, separation=2, random_state=0)
     >>> features = HMMClassDistance(

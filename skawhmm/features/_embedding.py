@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from skawhmm._base import EstimatorMixin
+from skawhmm._estimator import EstimatorMixin
 from skawhmm.features._embedding_blocks import block_names
 from skawhmm.features._embedding_kinds import KINDS
 from skawhmm.features._embedding_references import ReferenceOptions, sampled_pieces

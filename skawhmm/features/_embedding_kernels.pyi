@@ -1,6 +1,6 @@
 from numpy import ndarray
 
-from skawhmm.emissions._contract import Model
+from skawhmm.emissions._base import Model
 from skawhmm.features._embedding_blocks import Statistics
 
 def add_statistics(

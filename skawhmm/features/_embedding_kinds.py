@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from skawhmm._base import check_frames_or_symbols
+from skawhmm._estimator import check_frames_or_symbols
 from skawhmm.emissions._categorical import make_categorical
 from skawhmm.emissions._poisson import Poisson, check_count_sequences
 from skawhmm.features._embedding_blocks import (

@@ -4,11 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from skawhmm.emissions._contract import Data, Model
+from skawhmm.emissions._base import Data, Model
 from skawhmm.fitting._coordinates import Coordinates, pooled_coordinates
+from skawhmm.fitting._em_fit import start_model
 from skawhmm.fitting._em_loop import FitOptions, Steps, climb, model_at, stacked
 from skawhmm.fitting._gaussian_starts import start_models
-from skawhmm.fitting._general import start_model
 from skawhmm.fitting._pooled import BlockSteps, joined, pool_blocks
 from skawhmm.fitting._starts import distinct_count
 from skawhmm.utils._parallel import writable

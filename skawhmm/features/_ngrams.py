@@ -9,7 +9,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from skawhmm._base import EstimatorMixin
+from skawhmm._estimator import EstimatorMixin
 from skawhmm.sequences._checks import check_channels
 from skawhmm.sequences._symbols import learned_symbols, symbol_codes, symbol_sequences
 from skawhmm.utils._checks import check_boolean, check_integer
@@ -56,7 +56,7 @@ class NGrams(EstimatorMixin, TransformerMixin, BaseEstimator):
 
     Examples
     --------
-    >>> from skawhmm import NGrams
+    >>> from skawhmm.features import NGrams
     >>> pairs = NGrams(order=2, sparse_output=False)
     >>> pairs.fit_transform(["abab", "aaaa"]).round(2)
     array([[0.  , 0.82, 0.58],

@@ -13,7 +13,7 @@ from sklearn.base import (
 )
 from sklearn.utils.validation import check_is_fitted
 
-from skawhmm._base import (
+from skawhmm._estimator import (
     EstimatorMixin,
     ModelsMixin,
     check_precomputed,
@@ -54,13 +54,13 @@ class PairwiseHMMDistance(
 
     Parameters
     ----------
-    metric : {"maw", "iaw", "jaw", "kl", "coupling", "law"} or object, default="maw"
+    metric : {"maw", "iaw", "jaw", "kl", "coupling", "mmd"} or object, default="maw"
         Distance between two models.
 
     alpha : float in [0, 1], default=None
         Share of the transition component in the distance. By default that of the
         distance: 0.1 for "maw" and "iaw", 0.5 for "jaw". Distances that are a single
-        number ("kl", "coupling", "law"), and objects, do not use it.
+        number ("kl", "coupling", "mmd"), and objects, do not use it.
 
     p : float in (0, 2], default=1
         Order of the distance.
@@ -128,7 +128,7 @@ class PairwiseHMMDistance(
     values between a new model and the training models: the same linear map, so that a
     training model gets the same row whether it is new or not.
 
-    The kernel of "law" is positive semidefinite as it is: :math:`d` is a distance
+    The kernel of "mmd" is positive semidefinite as it is: :math:`d` is a distance
     between points of a Euclidean space, :math:`d^2` thus conditionally negative
     definite, and so is its root.
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from skawhmm.emissions._contract import Model
+from skawhmm.emissions._base import Model
 from skawhmm.emissions._gaussian_em_kernels import composed
 from skawhmm.fitting._coordinates_kernels import (
     channel_summaries,

@@ -65,11 +65,11 @@ def update_chains(
             if n_mix > 1:
                 tie_mixtures(counts, n_mix, portions)
             for i in range(size):
-                fill_law(&counts[i, 0], size, True, &transmats[m, i, 0])
-            fill_law(&counts[size, 0], size, False, &startprobs[m, 0])
+                fill_distribution(&counts[i, 0], size, True, &transmats[m, i, 0])
+            fill_distribution(&counts[size, 0], size, False, &startprobs[m, 0])
 
 
-cdef void fill_law(
+cdef void fill_distribution(
     const double* counts, Py_ssize_t size, bint may_stay, double* law
 ) noexcept nogil:
     """Fill a law with the shares of counts; with too few it may stay as it was."""

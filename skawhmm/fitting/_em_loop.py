@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skawhmm.emissions._contract import Data, Model
+from skawhmm.emissions._base import Data, Model
 from skawhmm.emissions._gaussian import Gaussian
 from skawhmm.fitting._em import chain_log_priors
 from skawhmm.fitting._em_kernels import update_chains

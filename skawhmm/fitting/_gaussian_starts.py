@@ -4,7 +4,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from skawhmm.emissions._contract import Expected, Model
+from skawhmm.emissions._base import Expected, Model
 from skawhmm.emissions._gaussian_em import Moments
 from skawhmm.emissions._gaussian_em_kernels import fill_given
 from skawhmm.fitting._em_loop import (

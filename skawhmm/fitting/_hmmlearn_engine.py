@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 from sklearn.base import clone
 
-from skawhmm.emissions._contract import Model, hmmlearn_models
+from skawhmm.emissions._base import Model, hmmlearn_models
 from skawhmm.emissions._gaussian_em import lifted
 from skawhmm.emissions._gaussian_hmmlearn import gaussian_arrays
 from skawhmm.fitting._em_loop import Climbs, stacked

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from skawhmm.fitting._each import independent_fits
-from skawhmm.fitting._general import general_fits, general_pooled_fit
+from skawhmm.fitting._em_fit import general_fits, general_pooled_fit
+from skawhmm.fitting._gaussian_fit import independent_fits
 from skawhmm.fitting._pooled import adapted_fits, pooled_fit, pooled_start_fits
 from skawhmm.models._batch import HMMBatch
 from skawhmm.utils._parallel import Shared, completed, even_ranges

@@ -5,16 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from skawhmm.emissions._contract import Data, Expected, Model
+from skawhmm.emissions._base import Data, Expected, Model
 from skawhmm.emissions._gaussian_em import lifted
 from skawhmm.fitting._coordinates import Coordinates, channel_scales, pooled_coordinates
-from skawhmm.fitting._each import (
-    climbs_from,
-    finished_fits,
-    n_parameters,
-    still_fit,
-    still_fits,
-)
 from skawhmm.fitting._em_loop import (
     Fit,
     Steps,
@@ -22,6 +15,13 @@ from skawhmm.fitting._em_loop import (
     criterion_value,
     model_at,
     stacked,
+)
+from skawhmm.fitting._gaussian_fit import (
+    climbs_from,
+    finished_fits,
+    n_parameters,
+    still_fit,
+    still_fits,
 )
 from skawhmm.fitting._gaussian_groups import (
     alike,

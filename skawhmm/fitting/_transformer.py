@@ -11,8 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from skawhmm.emissions._registry import FAMILIES
 from skawhmm.fitting._em_loop import FitOptions
+from skawhmm.fitting._markov_chain import pooled_chain, uniform_chain, visible_fits
 from skawhmm.fitting._parallel_fit import fit_models, fit_pool, make_batch
-from skawhmm.fitting._visible import pooled_chain, uniform_chain, visible_fits
 from skawhmm.models._batch import HMMBatch
 from skawhmm.sequences._forms import check_not_lengths, warn_of_form
 from skawhmm.utils._checks import (

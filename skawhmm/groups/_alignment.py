@@ -10,7 +10,7 @@ from scipy.optimize import linear_sum_assignment
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from skawhmm._base import ModelsMixin, reference_distances
+from skawhmm._estimator import ModelsMixin, reference_distances
 from skawhmm.cluster._averaging import trimmed
 from skawhmm.cluster._barycenter import hmm_barycenter
 from skawhmm.distances._components import carried_chains
@@ -191,7 +191,8 @@ class HMMAligner(ModelsMixin, TransformerMixin, BaseEstimator):
     --------
     Two models with the same states in another order, and one that lacks a state:
 
-    >>> from skawhmm import HMMAligner, HMMBatch
+    >>> from skawhmm import HMMBatch
+    >>> from skawhmm.groups import HMMAligner
     >>> models = HMMBatch(
     ...     transmats=[
     ...         [[0.9, 0.1], [0.2, 0.8]],

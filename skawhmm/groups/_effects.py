@@ -90,7 +90,8 @@ class StateEffects:
     Examples
     --------
     >>> import numpy as np
-    >>> from skawhmm import HMMBatch, state_effects
+    >>> from skawhmm import HMMBatch
+    >>> from skawhmm.groups import state_effects
     >>> models = HMMBatch(
     ...     transmats=np.ones((6, 1, 1)),
     ...     means=np.array([0.0, 0.2, 0.1, 1.1, 0.9, 1.0])[:, None, None],
@@ -243,7 +244,8 @@ def state_effects(
     Subjects of the second group stay longer in the second state:
 
     >>> import numpy as np
-    >>> from skawhmm import HMMBatch, state_effects
+    >>> from skawhmm import HMMBatch
+    >>> from skawhmm.groups import state_effects
     >>> rng = np.random.default_rng(0)
     >>> group = np.repeat(["control", "patient"], 10)
     >>> stay = np.where(group == "control", 0.6, 0.8) + rng.normal(0, 0.03, 20)

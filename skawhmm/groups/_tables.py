@@ -46,7 +46,8 @@ def state_table(models: HMMBatch, reference: Any = None) -> Any:
 
     Examples
     --------
-    >>> from skawhmm import HMMBatch, state_table
+    >>> from skawhmm import HMMBatch
+    >>> from skawhmm.groups import state_table
     >>> models = HMMBatch(
     ...     transmats=[[[0.9, 0.1], [0.2, 0.8]], [[0.5, 0.5], [0.1, 0.9]]],
     ...     means=[[[0.0], [5.0]], [[5.5], [0.5]]],
@@ -107,7 +108,8 @@ def transition_table(models: HMMBatch, reference: Any = None) -> Any:
 
     Examples
     --------
-    >>> from skawhmm import HMMBatch, transition_table
+    >>> from skawhmm import HMMBatch
+    >>> from skawhmm.groups import transition_table
     >>> model = HMMBatch(
     ...     transmats=[[[0.9, 0.1], [0.2, 0.8]]],
     ...     means=[[[0.0], [5.0]]],

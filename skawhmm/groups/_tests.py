@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skawhmm._base import reference_components, reference_distances
+from skawhmm._estimator import reference_components, reference_distances
 from skawhmm.distances._aggregated import mixed_components
 from skawhmm.distances._resolve import resolve_metric
 from skawhmm.groups._design import check_design

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy import stats
 from sklearn.base import clone
 
-from skawhmm._base import check_hmm, reference_distances
+from skawhmm._estimator import check_hmm, reference_distances
 from skawhmm.distances._pairwise import oriented, registrations
 from skawhmm.distances._resolve import resolve_metric
 from skawhmm.fitting._transformer import HMMTransformer
@@ -82,7 +82,8 @@ class DistanceInterval:
 
     Examples
     --------
-    >>> from skawhmm import HMMBatch, distance_interval
+    >>> from skawhmm import HMMBatch
+    >>> from skawhmm.groups import distance_interval
     >>> chain = [[0.9, 0.1], [0.1, 0.9]]
     >>> a = HMMBatch([chain], [[[0.0], [5.0]]], [[[1.0], [1.0]]])
     >>> b = HMMBatch([chain], [[[2.0], [7.0]]], [[[1.0], [1.0]]])
@@ -193,7 +194,8 @@ def distance_interval(
     Two sequences of one and the same process. The distance is above 0, but 0 is in the
     interval:
 
-    >>> from skawhmm import HMMTransformer, distance_interval
+    >>> from skawhmm import HMMTransformer
+    >>> from skawhmm.groups import distance_interval
     >>> from skawhmm.datasets import make_hmm_sequences
     >>> X, _ = make_hmm_sequences(2, separation=0, n_timesteps=300, random_state=0)
     >>> models = HMMTransformer(random_state=0).fit_transform(X)
@@ -383,7 +385,7 @@ class StabilityCurve:
 
     Examples
     --------
-    >>> from skawhmm import stability_curve
+    >>> from skawhmm.groups import stability_curve
     >>> from skawhmm.datasets import make_hmm_sequences
     >>> X, _ = make_hmm_sequences(8, n_timesteps=300, separation=3, random_state=0)
     >>> curve = stability_curve(X, n_components=(1, 3, 6), random_state=0)
@@ -494,7 +496,7 @@ def stability_curve(
     --------
     Sequences of three states:
 
-    >>> from skawhmm import stability_curve
+    >>> from skawhmm.groups import stability_curve
     >>> from skawhmm.datasets import make_hmm_sequences
     >>> X, _ = make_hmm_sequences(8, n_timesteps=300, separation=3, random_state=0)
     >>> stability_curve(X, n_components=range(1, 6), random_state=0)

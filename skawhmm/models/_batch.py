@@ -480,7 +480,7 @@ class HMMBatch:
 
         `MAW`, `TransitionCoupling` and everything built on them use the distances in
         place of the 2-Wasserstein distance between Gaussian states. `KL`, `IAW`,
-        `Law`, sampling, `hmm_barycenter` and `save` need more than distances and raise
+        `MMD`, sampling, `hmm_barycenter` and `save` need more than distances and raise
         an error.
 
         Parameters

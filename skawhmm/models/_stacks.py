@@ -4,7 +4,7 @@ import numpy as np
 
 from skawhmm.emissions._checks import check_finite, check_probabilities
 from skawhmm.models._checks import as_arrays, check_model_shapes
-from skawhmm.numerics._stationary import stationary_law
+from skawhmm.numerics._stationary import stationary_distribution
 
 
 def checked_stacks(transmats, states, weights, startprobs, family=None):
@@ -52,7 +52,7 @@ def checked_stacks(transmats, states, weights, startprobs, family=None):
             stacks[name] = check_probabilities(name, stacks[name])
     if weights is None:
         start = stacks.get("startprobs", _equal_shares(counts))
-        stacks["weights"] = stationary_law(stacks["transmats"], start)
+        stacks["weights"] = stationary_distribution(stacks["transmats"], start)
     stacks.setdefault("startprobs", stacks["weights"])
     return stacks, counts
 

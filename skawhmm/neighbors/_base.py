@@ -8,7 +8,7 @@ import numpy as np
 from scipy.sparse import csr_matrix, identity
 from sklearn.utils.validation import check_is_fitted
 
-from skawhmm._base import ReferencesMixin, mixed_precomputed
+from skawhmm._estimator import ReferencesMixin, mixed_precomputed
 from skawhmm.neighbors._from_distances import nearest, nearest_others, neighbor_graph
 from skawhmm.neighbors._search import (
     SearchIndex,

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from skawhmm._base import ReferencesMixin, check_classes, is_mixture
+from skawhmm._estimator import ReferencesMixin, check_classes, is_mixture
 from skawhmm.neighbors._base import WEIGHTS, KNeighborsMixin
 from skawhmm.neighbors._estimators import KNeighborsHMMClassifier
 from skawhmm.neighbors._leave_one_out import (
@@ -81,7 +81,7 @@ class KNeighborsHMMClassifierCV(
         class against the rest.
 
     metric : str or object, default="maw"
-        Distance between two models: "maw", "iaw", "jaw", "kl", "coupling", "law" or an
+        Distance between two models: "maw", "iaw", "jaw", "kl", "coupling", "mmd" or an
         object.
         With "precomputed", `X` holds components of shape (n_queries, n_models_fit, 2).
         For distances that are a single number only the number of neighbours is chosen.

@@ -10,7 +10,7 @@ from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
-from skawhmm._base import check_classes, check_targets
+from skawhmm._estimator import check_classes, check_targets
 from skawhmm.neighbors._base import NeighborsMixin
 from skawhmm.neighbors._from_distances import broken_ties
 from skawhmm.utils._interruption import all_or_nothing
@@ -31,7 +31,7 @@ class KNeighborsHMMClassifier(NeighborsMixin, ClassifierMixin, BaseEstimator):
         the one with the nearest neighbour wins.
 
     metric : str or object, default="maw"
-        Distance between two models: "maw", "iaw", "jaw", "kl", "coupling", "law" or an
+        Distance between two models: "maw", "iaw", "jaw", "kl", "coupling", "mmd" or an
         object.
         With "precomputed", `X` holds distances of shape (n_queries, n_models_fit) or,
         for any `alpha`, components of shape (n_queries, n_models_fit, 2).
@@ -39,7 +39,7 @@ class KNeighborsHMMClassifier(NeighborsMixin, ClassifierMixin, BaseEstimator):
     alpha : float in [0, 1], default=None
         Share of the transition component in the distance. By default that of the
         distance: 0.1 for "maw" and "iaw", 0.5 for "jaw". Distances that are a single
-        number ("kl", "coupling", "law"), and objects, do not use it.
+        number ("kl", "coupling", "mmd"), and objects, do not use it.
 
     p : float in (0, 2], default=1
         Order of the distance.
@@ -209,7 +209,7 @@ class KNeighborsHMMRegressor(NeighborsMixin, RegressorMixin, BaseEstimator):
         a callable is given infinite distances as the largest float.
 
     metric : str or object, default="maw"
-        Distance between two models: "maw", "iaw", "jaw", "kl", "coupling", "law" or an
+        Distance between two models: "maw", "iaw", "jaw", "kl", "coupling", "mmd" or an
         object.
         With "precomputed", `X` holds distances of shape (n_queries, n_models_fit) or,
         for any `alpha`, components of shape (n_queries, n_models_fit, 2).
@@ -217,7 +217,7 @@ class KNeighborsHMMRegressor(NeighborsMixin, RegressorMixin, BaseEstimator):
     alpha : float in [0, 1], default=None
         Share of the transition component in the distance. By default that of the
         distance: 0.1 for "maw" and "iaw", 0.5 for "jaw". Distances that are a single
-        number ("kl", "coupling", "law"), and objects, do not use it.
+        number ("kl", "coupling", "mmd"), and objects, do not use it.
 
     p : float in (0, 2], default=1
         Order of the distance.

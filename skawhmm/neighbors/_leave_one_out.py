@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.stats import rankdata
 
-from skawhmm._base import mixed_precomputed
+from skawhmm._estimator import mixed_precomputed
 from skawhmm.neighbors._from_distances import (
     broken_ties,
     nearest,

@@ -26,7 +26,7 @@ class HMMRetriever(NeighborsMixin, BaseEstimator):
         Largest distance of neighbours that `radius_neighbors` finds.
 
     metric : str or object, default="maw"
-        Distance between two models: "maw", "iaw", "jaw", "kl", "coupling", "law" or an
+        Distance between two models: "maw", "iaw", "jaw", "kl", "coupling", "mmd" or an
         object.
         With "precomputed", `X` holds distances of shape (n_queries, n_models_fit) or,
         for any `alpha`, components of shape (n_queries, n_models_fit, 2).
@@ -34,7 +34,7 @@ class HMMRetriever(NeighborsMixin, BaseEstimator):
     alpha : float in [0, 1], default=None
         Share of the transition component in the distance. By default that of the
         distance: 0.1 for "maw" and "iaw", 0.5 for "jaw". Distances that are a single
-        number ("kl", "coupling", "law"), and objects, do not use it.
+        number ("kl", "coupling", "mmd"), and objects, do not use it.
 
     p : float in (0, 2], default=1
         Order of the distance.

@@ -50,7 +50,7 @@ def retrieval_curve(
 
     Examples
     --------
-    >>> from skawhmm import retrieval_curve
+    >>> from skawhmm.neighbors import retrieval_curve
     >>> distances = [[0, 1, 3], [1, 0, 2], [3, 2, 0]]
     >>> recall, precision = retrieval_curve(distances, ["a", "a", "b"], n_levels=2)
     >>> precision
@@ -100,7 +100,7 @@ def average_precision(
 
     Examples
     --------
-    >>> from skawhmm import average_precision
+    >>> from skawhmm.neighbors import average_precision
     >>> distances = [[0, 1, 3], [1, 0, 2], [2, 3, 0]]
     >>> average_precision(distances, ["a", "b", "a"])
     array([0.5, nan, 1. ])
@@ -135,7 +135,7 @@ def retrieval_auc(
 
     Examples
     --------
-    >>> from skawhmm import retrieval_auc
+    >>> from skawhmm.neighbors import retrieval_auc
     >>> distances = [[0, 1, 3, 2], [1, 0, 2, 3], [2, 3, 0, 1], [3, 2, 1, 0]]
     >>> retrieval_auc(distances, ["a", "a", "b", "b"])
     array([1., 1., 1., 1.])
@@ -180,7 +180,7 @@ def precision_at_k(
 
     Examples
     --------
-    >>> from skawhmm import precision_at_k
+    >>> from skawhmm.neighbors import precision_at_k
     >>> distances = [[0, 1, 3], [1, 0, 2], [3, 2, 0]]
     >>> precision_at_k(distances, ["a", "a", "b"])
     array([1., 1., 0.])

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from skawhmm.numerics._stationary_kernels import stationary_laws
+from skawhmm.numerics._stationary_kernels import stationary_distributions
 
 
-def stationary_law(transmats, startprobs):
+def stationary_distribution(transmats, startprobs):
     r"""Share of time that each chain spends in each state in the long run.
 
     The law is found by the elimination of Grassmann, Taksar and Heyman, which never
@@ -26,6 +26,6 @@ def stationary_law(transmats, startprobs):
     weights : ndarray of shape (n_models, n_components)
         The laws :math:`\pi`, with :math:`\pi T = \pi`.
     """
-    return stationary_laws(
+    return stationary_distributions(
         np.ascontiguousarray(transmats), np.ascontiguousarray(startprobs)
     )

@@ -3,7 +3,7 @@
 import numpy as np
 
 
-def stationary_laws(
+def stationary_distributions(
     const double[:, :, ::1] transmats, const double[:, ::1] startprobs
 ):
     """Return the laws of all chains, of shape (n_models, n_components)."""
@@ -20,7 +20,7 @@ def stationary_laws(
             vectors[0] = startprobs[n]
             name_classes(chain, reach, states[0])
             eliminate_transient(chain, vectors[0], states[0])
-            fill_law(chain, vectors, states, block, weights[n])
+            fill_distribution(chain, vectors, states, block, weights[n])
     return np.asarray(weights)
 
 
@@ -73,7 +73,7 @@ cdef void eliminate_transient(
             chain[i, k] = 0.0
 
 
-cdef void fill_law(
+cdef void fill_distribution(
     const double[:, ::1] chain,
     double[:, ::1] vectors,
     Py_ssize_t[:, ::1] states,

@@ -58,7 +58,8 @@ class AlphaCurveDisplay:
 
     Examples
     --------
-    >>> from skawhmm import AlphaCurveDisplay, KNeighborsHMMClassifierCV
+    >>> from skawhmm import KNeighborsHMMClassifierCV
+    >>> from skawhmm.plot import AlphaCurveDisplay
     >>> from skawhmm.datasets import make_hmm_sequences
     >>> X, y = make_hmm_sequences(20, differ_in="transitions", random_state=0)
     >>> knn = KNeighborsHMMClassifierCV(n_neighbors=[1, 3]).fit(X, y)
@@ -193,7 +194,8 @@ class RetrievalDisplay:
 
     Examples
     --------
-    >>> from skawhmm import HMMTransformer, RetrievalDisplay, pairwise_hmm_distances
+    >>> from skawhmm import HMMTransformer, pairwise_hmm_distances
+    >>> from skawhmm.plot import RetrievalDisplay
     >>> from skawhmm.datasets import make_hmm_sequences
     >>> X, y = make_hmm_sequences(20, separation=2, random_state=0)
     >>> models = HMMTransformer(random_state=0).fit_transform(X)

@@ -62,7 +62,8 @@ class DynamicsGainDisplay:
 
     Examples
     --------
-    >>> from skawhmm import DynamicsGainDisplay, dynamics_gain
+    >>> from skawhmm import dynamics_gain
+    >>> from skawhmm.plot import DynamicsGainDisplay
     >>> from skawhmm.datasets import make_hmm_sequences
     >>> X, y = make_hmm_sequences(40, differ_in="transitions", random_state=0)
     >>> result = dynamics_gain(X, y, n_permutations=2)

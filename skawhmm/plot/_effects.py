@@ -96,7 +96,9 @@ class EffectsDisplay:
     Examples
     --------
     >>> import numpy as np
-    >>> from skawhmm import EffectsDisplay, HMMBatch, state_effects
+    >>> from skawhmm import HMMBatch
+    >>> from skawhmm.groups import state_effects
+    >>> from skawhmm.plot import EffectsDisplay
     >>> rng = np.random.default_rng(0)
     >>> group = np.repeat(["a", "b"], 10)
     >>> stay = np.where(group == "a", 0.6, 0.8) + rng.normal(0, 0.03, 20)
@@ -299,7 +301,9 @@ class TransitionGraphDisplay:
     Examples
     --------
     >>> import numpy as np
-    >>> from skawhmm import HMMBatch, TransitionGraphDisplay, state_effects
+    >>> from skawhmm import HMMBatch
+    >>> from skawhmm.groups import state_effects
+    >>> from skawhmm.plot import TransitionGraphDisplay
     >>> rng = np.random.default_rng(0)
     >>> group = np.repeat(["a", "b"], 10)
     >>> stay = np.where(group == "a", 0.6, 0.8) + rng.normal(0, 0.03, 20)

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from skawhmm.features._explanation import Explanation
+from skawhmm.classification._explanation import Explanation
 from skawhmm.plot._style import drawing_axes
 from skawhmm.utils._checks import check_integer
 from skawhmm.utils._colors import COLORS
@@ -53,7 +53,8 @@ class ExplanationDisplay:
 
     Examples
     --------
-    >>> from skawhmm import ExplanationDisplay, make_classifier
+    >>> from skawhmm import make_classifier
+    >>> from skawhmm.plot import ExplanationDisplay
     >>> from skawhmm.datasets import make_hmm_sequences
     >>> X, y = make_hmm_sequences(n_sequences=40, random_state=0)
     >>> classifier = make_classifier(random_state=0).fit(X, y)

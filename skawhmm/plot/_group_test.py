@@ -52,7 +52,8 @@ class GroupTestDisplay:
     Examples
     --------
     >>> import numpy as np
-    >>> from skawhmm import GroupTestDisplay, hmm_group_test
+    >>> from skawhmm import hmm_group_test
+    >>> from skawhmm.plot import GroupTestDisplay
     >>> values = np.array([0.0, 1.0, 2.0, 5.0, 4.0, 6.0, 8.0, 9.0])
     >>> distances = np.abs(values[:, None] - values)
     >>> result = hmm_group_test(distances, list("aaaabbbb"), random_state=0)

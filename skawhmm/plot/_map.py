@@ -84,7 +84,8 @@ class HMMMapDisplay:
 
     Examples
     --------
-    >>> from skawhmm import HMMMapDisplay, HMMTransformer
+    >>> from skawhmm import HMMTransformer
+    >>> from skawhmm.plot import HMMMapDisplay
     >>> from skawhmm.datasets import make_hmm_sequences
     >>> X, y = make_hmm_sequences(n_sequences=20, separation=2, random_state=0)
     >>> models = HMMTransformer(random_state=0).fit_transform(X)
@@ -198,7 +199,7 @@ class HMMMapDisplay:
         y : array-like of shape (n_models,), default=None
             Their labels.
 
-        metric : {"maw", "iaw", "jaw", "kl", "coupling", "law"} or object, default="maw"
+        metric : {"maw", "iaw", "jaw", "kl", "coupling", "mmd"} or object, default="maw"
             Distance between two models.
 
         alpha : float in [0, 1], default=None
@@ -339,7 +340,8 @@ class HMMMapDisplay:
         --------
         >>> import tempfile
         >>> from pathlib import Path
-        >>> from skawhmm import HMMMapDisplay, HMMTransformer
+        >>> from skawhmm import HMMTransformer
+        >>> from skawhmm.plot import HMMMapDisplay
         >>> from skawhmm.datasets import make_hmm_sequences
         >>> X, y = make_hmm_sequences(n_sequences=20, separation=2, random_state=0)
         >>> hmm = HMMTransformer(keep_sequences=True, random_state=0)
@@ -391,7 +393,8 @@ class HMMMapDisplay:
 
         Examples
         --------
-        >>> from skawhmm import HMMMapDisplay, HMMTransformer
+        >>> from skawhmm import HMMTransformer
+        >>> from skawhmm.plot import HMMMapDisplay
         >>> from skawhmm.datasets import make_hmm_sequences
         >>> X, y = make_hmm_sequences(n_sequences=20, separation=2, random_state=0)
         >>> models = HMMTransformer(random_state=0).fit_transform(X)

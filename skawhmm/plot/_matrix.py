@@ -48,7 +48,8 @@ class DistanceMatrixDisplay:
 
     Examples
     --------
-    >>> from skawhmm import DistanceMatrixDisplay, PairwiseHMMDistance
+    >>> from skawhmm import PairwiseHMMDistance
+    >>> from skawhmm.plot import DistanceMatrixDisplay
     >>> from skawhmm.datasets import make_hmm_sequences
     >>> X, y = make_hmm_sequences(n_sequences=6, random_state=0)
     >>> distances = PairwiseHMMDistance().fit_transform(X)

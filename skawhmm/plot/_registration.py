@@ -73,7 +73,8 @@ class RegistrationDisplay:
 
     Examples
     --------
-    >>> from skawhmm import HMMBatch, RegistrationDisplay
+    >>> from skawhmm import HMMBatch
+    >>> from skawhmm.plot import RegistrationDisplay
     >>> models = HMMBatch(
     ...     transmats=[[[0.5, 0.5], [0.5, 0.5]], [[0.5, 0.5], [0.5, 0.5]]],
     ...     means=[[[0.0, 0.0], [9.0, 9.0]], [[8.0, 9.0], [1.0, 0.0]]],

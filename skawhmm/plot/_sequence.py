@@ -67,7 +67,8 @@ class SequenceDisplay:
 
     Examples
     --------
-    >>> from skawhmm import HMMTransformer, SequenceDisplay
+    >>> from skawhmm import HMMTransformer
+    >>> from skawhmm.plot import SequenceDisplay
     >>> from skawhmm.datasets import make_hmm_sequences
     >>> X, y = make_hmm_sequences(5, n_features=2, separation=3, random_state=0)
     >>> models = HMMTransformer(random_state=0).fit_transform(X)

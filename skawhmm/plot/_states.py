@@ -63,7 +63,8 @@ class StateSummaryDisplay:
 
     Examples
     --------
-    >>> from skawhmm import HMMTransformer, StateSummaryDisplay
+    >>> from skawhmm import HMMTransformer
+    >>> from skawhmm.plot import StateSummaryDisplay
     >>> from skawhmm.datasets import make_hmm_sequences
     >>> X, y = make_hmm_sequences(10, differ_in="transitions", random_state=0)
     >>> models = HMMTransformer(random_state=0).fit_transform(X)

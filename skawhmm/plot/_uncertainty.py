@@ -53,7 +53,9 @@ class DistanceIntervalDisplay:
 
     Examples
     --------
-    >>> from skawhmm import DistanceIntervalDisplay, HMMBatch, distance_interval
+    >>> from skawhmm import HMMBatch
+    >>> from skawhmm.groups import distance_interval
+    >>> from skawhmm.plot import DistanceIntervalDisplay
     >>> chain = [[0.9, 0.1], [0.1, 0.9]]
     >>> a = HMMBatch([chain], [[[0.0], [5.0]]], [[[1.0], [1.0]]])
     >>> b = HMMBatch([chain], [[[2.0], [7.0]]], [[[1.0], [1.0]]])
@@ -191,7 +193,8 @@ class StabilityDisplay:
 
     Examples
     --------
-    >>> from skawhmm import StabilityDisplay, stability_curve
+    >>> from skawhmm.groups import stability_curve
+    >>> from skawhmm.plot import StabilityDisplay
     >>> from skawhmm.datasets import make_hmm_sequences
     >>> X, _ = make_hmm_sequences(8, n_timesteps=300, separation=3, random_state=0)
     >>> curve = stability_curve(X, n_components=(1, 3, 5), random_state=0)

@@ -88,7 +88,7 @@ def mfcc(
     Examples
     --------
     >>> import numpy as np
-    >>> from skawhmm import mfcc
+    >>> from skawhmm.sequences import mfcc
     >>> tone = np.sin(2 * np.pi * 440 * np.arange(16000) / 16000)
     >>> mfcc(tone, 16000).shape
     (98, 39)

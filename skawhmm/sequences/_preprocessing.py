@@ -205,7 +205,7 @@ class Deltas(SequenceTransformer):
 
     Examples
     --------
-    >>> from skawhmm import Deltas
+    >>> from skawhmm.sequences import Deltas
     >>> Deltas().fit_transform([[[0.0], [1.0], [4.0]]])
     [array([[0., 1.],
            [1., 2.],
@@ -266,7 +266,7 @@ class TimeChannel(SequenceTransformer):
 
     Examples
     --------
-    >>> from skawhmm import TimeChannel
+    >>> from skawhmm.sequences import TimeChannel
     >>> TimeChannel(scale=2.0).fit_transform([[[5.0], [6.0], [7.0]]])
     [array([[5., 0.],
            [6., 1.],

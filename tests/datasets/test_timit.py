@@ -6,10 +6,10 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.io import wavfile
 
-from skawhmm import mfcc
 from skawhmm.datasets import load_timit
 from skawhmm.datasets._sound_files import sound
 from skawhmm.datasets._timit import _FOLD_48, _folded, phn_segments
+from skawhmm.sequences import mfcc
 
 PHONES = "0 1600 h#\n1600 3200 sh\n3200 3210 q\n3210 3220 iy\n3220 4800 pcl\n"
 

@@ -5,8 +5,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.io import wavfile
 
-from skawhmm import mfcc
 from skawhmm.datasets import load_wav_folder
+from skawhmm.sequences import mfcc
 
 
 @pytest.fixture

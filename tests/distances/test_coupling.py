@@ -16,7 +16,7 @@ from skawhmm import (
     pairwise_hmm_components,
     pairwise_hmm_distances,
 )
-from skawhmm.distances._coupling import discounted_laws
+from skawhmm.distances._coupling import discounted_distributions
 from skawhmm.distances._coupling_kernels import coupling_value, policy_value
 
 GAMMAS = [0, 0.3, 0.9, 0.99]
@@ -418,8 +418,8 @@ def test_discounted_laws_are_those_of_the_series(rng):
     for t in range(400):
         laws += 0.1 * 0.9**t * now
         now = np.einsum("ni,nij->nj", now, chains)
-    assert_allclose(discounted_laws(weights, chains, 0.9), laws, rtol=1e-12)
-    assert_allclose(discounted_laws(weights, chains, 0.0), weights, rtol=1e-15)
+    assert_allclose(discounted_distributions(weights, chains, 0.9), laws, rtol=1e-12)
+    assert_allclose(discounted_distributions(weights, chains, 0.0), weights, rtol=1e-15)
 
 
 def test_the_marginal_component_bounds_stationary_models_only():
@@ -434,7 +434,7 @@ def test_the_marginal_component_bounds_stationary_models_only():
     assert pairwise_hmm_components(models)[0][0, 1] == 8.0
     distance = hmm_distance(models[0], models[1], TransitionCoupling(gamma=0.9))
     assert_allclose(distance, 0.8)
-    laws = discounted_laws(models.weights, models.transmats, 0.9)
+    laws = discounted_distributions(models.weights, models.transmats, 0.9)
     assert_allclose(laws, [[0.1, 0.9]] * 2)
 
 

@@ -10,12 +10,12 @@ from skawhmm import (
     KL,
     MAW,
     HMMBatch,
-    Law,
     TransitionCoupling,
     hmm_distance,
     pairwise_hmm_components,
     pairwise_hmm_distances,
 )
+from skawhmm.distances import MMD
 from skawhmm.models._inference import sample_sequences
 
 DISTANCES = {
@@ -32,8 +32,8 @@ DISTANCES = {
     "kl-variational": KL(method="variational"),
     "kl-data": KL(method="data"),
     "coupling": TransitionCoupling(),
-    "law": Law(bandwidth=2.0),
-    "law-single": Law(order=1, bandwidth=0.5),
+    "mmd": MMD(bandwidth=2.0),
+    "law-single": MMD(order=1, bandwidth=0.5),
 }
 
 

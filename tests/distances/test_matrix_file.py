@@ -14,14 +14,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from skawhmm import (
-    KL,
-    MAW,
-    HMMBatch,
-    HMMTransformer,
-    pairwise_hmm_distances,
-    pairwise_hmm_distances_chunked,
-)
+from skawhmm import KL, MAW, HMMBatch, HMMTransformer, pairwise_hmm_distances
+from skawhmm.distances import pairwise_hmm_distances_chunked
 from skawhmm.distances._matrix_file import Journal, open_matrix
 from skawhmm.distances._pairwise import _tile
 

@@ -17,9 +17,9 @@ from skawhmm import (
     hmm_distance,
     pairwise_hmm_components,
     pairwise_hmm_distances,
-    pairwise_hmm_distances_chunked,
     register_states,
 )
+from skawhmm.distances import pairwise_hmm_distances_chunked
 
 KINDS = [("diag", 2), ("diag", 7), ("full", 3), ("full", 26)]
 

@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from skawhmm import IAW, JAW, KL, MAW, Law, PairwiseHMMDistance, TransitionCoupling
+from skawhmm import IAW, JAW, KL, MAW, PairwiseHMMDistance, TransitionCoupling
+from skawhmm.distances import MMD
 from skawhmm.distances._parameters import Parametrized
 
 KNOWN = {
@@ -17,8 +18,8 @@ KNOWN = {
     "KL(method='variational', cap=3.0)": KL(method="variational", cap=3),
     "KL(symmetric=False)": KL(symmetric=False),
     "TransitionCoupling(gamma=0.5)": TransitionCoupling(gamma=0.5),
-    "Law()": Law(bandwidth="median"),
-    "Law(order=1, bandwidth=1.5)": Law(order=1, bandwidth=1.5),
+    "MMD()": MMD(bandwidth="median"),
+    "MMD(order=1, bandwidth=1.5)": MMD(order=1, bandwidth=1.5),
 }
 
 

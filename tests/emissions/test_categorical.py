@@ -11,9 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from skawhmm import (
     KL,
-    Deltas,
     HMMBatch,
-    HMMClassDistance,
     HMMEmbedding,
     HMMKMeans,
     HMMKMedoids,
@@ -28,6 +26,8 @@ from skawhmm import (
     pairwise_hmm_distances,
     register_states,
 )
+from skawhmm.features import HMMClassDistance
+from skawhmm.sequences import Deltas
 
 SIZES = (3, 2, 1, 3)
 seeds = st.integers(0, 10**6)

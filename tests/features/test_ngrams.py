@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.base import clone
 
-from skawhmm import NGrams
+from skawhmm.features import NGrams
 
 TEXTS = ["abab", "aaaa", "cab", "b"]
 

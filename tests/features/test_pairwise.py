@@ -14,12 +14,12 @@ from skawhmm import (
     MAW,
     AlphaMixer,
     HMMBatch,
-    HMMClassDistance,
     HMMTransformer,
     PairwiseHMMDistance,
     pairwise_hmm_components,
     pairwise_hmm_distances,
 )
+from skawhmm.features import HMMClassDistance
 
 
 class Scripted:
@@ -224,7 +224,7 @@ def test_output_feeds_mds(models):
 
 def count_calls(monkeypatch, name):
     """Count the calls of a function that estimators use for all pairs."""
-    import skawhmm._base as module
+    import skawhmm._estimator as module
 
     calls = []
     function = getattr(module, name)

@@ -20,7 +20,16 @@ NO_FLAG: list[Any] = ["yes", 3, None, []]
 # Good and wrong values by the name of the parameter.
 SHARED: dict[str, tuple[list[Any], list[Any]]] = {
     "metric": (
-        ["maw", "iaw", "jaw", "kl", "coupling", "law", sk.MAW(0.3), sk.Law(order=1)],
+        [
+            "maw",
+            "iaw",
+            "jaw",
+            "kl",
+            "coupling",
+            "mmd",
+            sk.MAW(0.3),
+            sk.distances.MMD(order=1),
+        ],
         ["far", 3, None, sk.MAW, "", ["maw"], {}],
     ),
     "alpha": (
@@ -52,7 +61,17 @@ FEW_VIEWS = [("x", sk.HMMEmbedding((1,), random_state=0))]
 RIDGES: dict[str, tuple[list[Any], list[Any]]] = {
     "views": (
         [FEW_VIEWS],
-        [3, [], [3], [("x",)], [("x", 3)], [("x", sk.NGrams)], "views", {}, [()]],
+        [
+            3,
+            [],
+            [3],
+            [("x",)],
+            [("x", 3)],
+            [("x", sk.features.NGrams)],
+            "views",
+            {},
+            [()],
+        ],
     ),
     "alphas": ([(1.0,), 0.1, [0.1, 1]], [0, (), (1, -1), "small", NAN, [NAN]]),
     "gammas": ([(0.0,), 0.5], [-1, (), (0, "wide"), NAN, None]),
@@ -182,7 +201,7 @@ METRICS: dict[str, dict[str, tuple[list[Any], list[Any]]]] = {
         "random_state": ([0, 7], ["now", -1, 0.5, NAN, [1]]),
     },
     "coupling": {"gamma": ([0, 0.5, 0.9], [-1, 1, 2, "x", NAN, None, True])},
-    "law": {
+    "mmd": {
         "order": ([1, 2], [0, 3, 1.5, "x", None]),
         "bandwidth": (["median", 0.5, 3.0], [0, -1, "x", NAN, None, []]),
     },
@@ -193,7 +212,7 @@ CLASSES = {
     "iaw": sk.IAW,
     "kl": sk.KL,
     "coupling": sk.TransitionCoupling,
-    "law": sk.Law,
+    "mmd": sk.distances.MMD,
 }
 
 

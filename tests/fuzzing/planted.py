@@ -60,6 +60,6 @@ def planted(seed, number):
         NOT_FINITE: Trial("NaN", lambda: {"a": [np.nan]}, [], set()),
         CHANGED: Trial("changed", _changing(X), [X], set()),
         MISREAD: Trial("misread", lambda: 1.0, [], set(), wrong="dates"),
-        LAW: Trial("law", lambda: 1.0, [], set(), verify=_broken),
+        LAW: Trial("mmd", lambda: 1.0, [], set(), verify=_broken),
     }
     return outcome, trials[outcome]

@@ -67,7 +67,7 @@ def _knn(X):
 
 
 def _class_distances(X):
-    step = sk.HMMClassDistance(hmm=HMMTransformer(1, random_state=0))
+    step = sk.features.HMMClassDistance(hmm=HMMTransformer(1, random_state=0))
     return step.fit(X, _labels(X)).transform(X)
 
 
@@ -83,15 +83,15 @@ def _scores(X):
 
 def _views(X):
     view = [("x", sk.HMMEmbedding((1,), random_state=0))]
-    model = sk.HMMViewRegressor(view, cv=2, gammas=(0.0,), alphas=(1.0,))
+    model = sk.classification.HMMViewRegressor(view, cv=2, gammas=(0.0,), alphas=(1.0,))
     return model.fit(X, _labels(X) / 2.0).predict(X)
 
 
 USES = {
     "HMMTransformer": _fit_transform(HMMTransformer(2, random_state=0)),
     "HMMTransformer, full": _fit_transform(HMMTransformer(2, "full", random_state=0)),
-    "Deltas": _changed(sk.Deltas(1)),
-    "TimeChannel": _changed(sk.TimeChannel()),
+    "Deltas": _changed(sk.sequences.Deltas(1)),
+    "TimeChannel": _changed(sk.sequences.TimeChannel()),
     "Framewise": _changed(sk.Framewise()),
     "HMMEmbedding": _fit_transform(sk.HMMEmbedding((1, 2), random_state=0)),
     "PairwiseHMMDistance": _fit_transform(

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from skawhmm import HMMAligner, HMMBatch, HMMTransformer, hmm_barycenter
+from skawhmm import HMMBatch, HMMTransformer, hmm_barycenter
+from skawhmm.groups import HMMAligner
 from skawhmm.groups._alignment import matched_states
 
 

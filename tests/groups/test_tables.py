@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from skawhmm import HMMAligner, HMMBatch, state_table, transition_table
+from skawhmm import HMMBatch
+from skawhmm.groups import HMMAligner, state_table, transition_table
 
 pytest.importorskip("pandas")
 

@@ -2,15 +2,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from skawhmm import (
-    HMMBatch,
-    HMMTransformer,
-    distance_interval,
-    hmm_distance,
-    register_states,
-    stability_curve,
-)
+from skawhmm import HMMBatch, HMMTransformer, hmm_distance, register_states
 from skawhmm.datasets import make_hmm_sequences
+from skawhmm.groups import distance_interval, stability_curve
 
 CHAIN = [[0.9, 0.1], [0.2, 0.8]]
 

@@ -18,7 +18,7 @@ from skawhmm import (
     pairwise_hmm_components,
     pairwise_hmm_distances,
 )
-from skawhmm._base import mixed_precomputed
+from skawhmm._estimator import mixed_precomputed
 from skawhmm.neighbors._from_distances import nearest, nearest_others
 from skawhmm.neighbors._leave_one_out import envelope, grid_neighbors, nearest_path
 

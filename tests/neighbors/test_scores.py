@@ -3,7 +3,12 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import average_precision_score, roc_auc_score
 
-from skawhmm import average_precision, precision_at_k, retrieval_auc, retrieval_curve
+from skawhmm.neighbors import (
+    average_precision,
+    precision_at_k,
+    retrieval_auc,
+    retrieval_curve,
+)
 
 
 @pytest.fixture(params=["distinct", "tied", "infinite"])

@@ -5,14 +5,16 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from skawhmm.emissions._gaussian_costs import covariance_roots
-from skawhmm.numerics._stationary import stationary_law
+from skawhmm.numerics._stationary import stationary_distribution
 
 
 def law(transmat, start=None):
     transmat = np.array(transmat, dtype=float)
     if start is None:
         start = np.full(len(transmat), 1 / len(transmat))
-    return stationary_law(transmat[None], np.array(start, dtype=float)[None])[0]
+    return stationary_distribution(transmat[None], np.array(start, dtype=float)[None])[
+        0
+    ]
 
 
 def cesaro_limit(transmat, start):
@@ -99,7 +101,7 @@ def test_any_sparse_chain_against_its_powers(drawn):
 def test_a_model_does_not_see_its_neighbours(rng):
     transmats = rng.dirichlet(np.ones(4), size=(5, 4))
     start = np.full((5, 4), 0.25)
-    together = stationary_law(transmats, start)
+    together = stationary_distribution(transmats, start)
     for n in range(5):
         assert_array_equal(together[n], law(transmats[n]))
 

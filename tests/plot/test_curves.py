@@ -3,13 +3,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import NotFittedError
 
-from skawhmm import (
-    AlphaCurveDisplay,
-    KNeighborsHMMClassifierCV,
-    RetrievalDisplay,
-    average_precision,
-    retrieval_curve,
-)
+from skawhmm import KNeighborsHMMClassifierCV
+from skawhmm.neighbors import average_precision, retrieval_curve
+from skawhmm.plot import AlphaCurveDisplay, RetrievalDisplay
 
 
 @pytest.fixture

@@ -1,8 +1,8 @@
 import numpy as np
 from numpy.testing import assert_allclose, assert_array_equal
 
-from skawhmm import DynamicsGainDisplay
-from skawhmm.neighbors._dynamics import DynamicsGain
+from skawhmm.classification._dynamics import DynamicsGain
+from skawhmm.plot import DynamicsGainDisplay
 
 RESULT = DynamicsGain(
     np.array([0.9, 0.8]),

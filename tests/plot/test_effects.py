@@ -2,7 +2,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from skawhmm import EffectsDisplay, HMMBatch, TransitionGraphDisplay, state_effects
+from skawhmm import HMMBatch
+from skawhmm.groups import state_effects
+from skawhmm.plot import EffectsDisplay, TransitionGraphDisplay
 from skawhmm.utils._colors import COLORS
 
 to_hex = pytest.importorskip("matplotlib.colors").to_hex

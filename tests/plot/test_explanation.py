@@ -2,13 +2,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from skawhmm import (
-    Explanation,
-    ExplanationDisplay,
-    HMMEmbedding,
-    HMMViewClassifier,
-    HMMViewRegressor,
-)
+from skawhmm import HMMEmbedding
+from skawhmm.classification import Explanation, HMMViewClassifier, HMMViewRegressor
+from skawhmm.plot import ExplanationDisplay
 
 LABELS = ["one", "two", "three"]
 SHARES = np.array(

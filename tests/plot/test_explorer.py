@@ -16,8 +16,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from skawhmm import MAW, HMMBatch, HMMMapDisplay, HMMTransformer, register_states
+from skawhmm import MAW, HMMBatch, HMMTransformer, register_states
 from skawhmm.datasets import make_hmm_sequences
+from skawhmm.plot import HMMMapDisplay
 from skawhmm.plot._explorer import MAX_STEPS
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")

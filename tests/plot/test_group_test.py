@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from skawhmm import GroupTestDisplay, hmm_group_test
+from skawhmm import hmm_group_test
+from skawhmm.plot import GroupTestDisplay
 
 
 @pytest.fixture

@@ -2,10 +2,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from skawhmm import (
-    HMMMapDisplay,
-    pairwise_hmm_distances,
-)
+from skawhmm import pairwise_hmm_distances
+from skawhmm.plot import HMMMapDisplay
 
 
 def plane_distances(rng, n_points=30):

@@ -1,9 +1,7 @@
 import numpy as np
 from numpy.testing import assert_allclose, assert_array_equal
 
-from skawhmm import (
-    DistanceMatrixDisplay,
-)
+from skawhmm.plot import DistanceMatrixDisplay
 
 
 def test_matrix_is_ordered_by_label(plt):

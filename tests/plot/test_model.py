@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from skawhmm import HMMBatch, HMMDisplay
+from skawhmm import HMMBatch
+from skawhmm.plot import HMMDisplay
 
 CHAIN = [[0.75, 0.25, 0.0], [0.0, 0.9, 0.1], [0.0, 0.0, 1.0]]
 

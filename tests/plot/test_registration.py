@@ -2,11 +2,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from skawhmm import (
-    HMMBatch,
-    RegistrationDisplay,
-    register_states,
-)
+from skawhmm import HMMBatch, register_states
+from skawhmm.plot import RegistrationDisplay
 
 
 def crossed(n_features=2, covariance_type="diag"):

@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from skawhmm import HMMBatch, HMMTransformer, SequenceDisplay
+from skawhmm import HMMBatch, HMMTransformer
+from skawhmm.plot import SequenceDisplay
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from skawhmm import StateSummaryDisplay
+from skawhmm.plot import StateSummaryDisplay
 
 
 def test_points_are_models_and_lines_are_means(make_batch, plt):

@@ -4,7 +4,7 @@ import sys
 import numpy as np
 import pytest
 
-from skawhmm import (
+from skawhmm.plot import (
     DistanceMatrixDisplay,
     EffectsDisplay,
     HMMDisplay,

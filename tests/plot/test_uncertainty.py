@@ -1,13 +1,9 @@
 import numpy as np
 from numpy.testing import assert_allclose
 
-from skawhmm import (
-    DistanceIntervalDisplay,
-    HMMBatch,
-    StabilityDisplay,
-    distance_interval,
-    stability_curve,
-)
+from skawhmm import HMMBatch
+from skawhmm.groups import distance_interval, stability_curve
+from skawhmm.plot import DistanceIntervalDisplay, StabilityDisplay
 
 
 def test_the_interval_is_drawn(plt):

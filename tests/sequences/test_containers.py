@@ -15,7 +15,6 @@ from sklearn.utils import Bunch
 
 from skawhmm import (
     Framewise,
-    HMMClassDistance,
     HMMEmbedding,
     HMMKMeans,
     HMMRetriever,
@@ -24,6 +23,7 @@ from skawhmm import (
     PairwiseHMMDistance,
     as_sequences,
 )
+from skawhmm.features import HMMClassDistance
 
 LENGTHS = [4, 6, 5]
 RUNS = ["walk 1", "run 1", "walk 2"]

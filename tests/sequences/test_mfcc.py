@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from skawhmm import mfcc
 from skawhmm.datasets import load_npz, load_timit
+from skawhmm.sequences import mfcc
 from skawhmm.sequences._mfcc import mel_filters
 
 

@@ -8,8 +8,9 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skawhmm import Deltas, Framewise, HMMTransformer, PairwiseHMMDistance, TimeChannel
+from skawhmm import Framewise, HMMTransformer, PairwiseHMMDistance
 from skawhmm.datasets import make_hmm_sequences
+from skawhmm.sequences import Deltas, TimeChannel
 
 
 @pytest.fixture

@@ -16,20 +16,26 @@ def trial(rng):
     square = rng.random((n, n))
     sizes = pick(rng, [[1, 2], [], [[1]], "x", 3])
     makers = {
-        "AlphaCurveDisplay": lambda: sk.AlphaCurveDisplay(a, square, a),
-        "DistanceIntervalDisplay": lambda: sk.DistanceIntervalDisplay(1, 1, 0, 2, a),
-        "DistanceMatrixDisplay": lambda: sk.DistanceMatrixDisplay(square),
-        "DynamicsGainDisplay": lambda: sk.DynamicsGainDisplay(a, b, 0.1),
-        "EffectsDisplay": lambda: sk.EffectsDisplay([*"abcde"[:n]], a, b, c, a),
-        "GroupTestDisplay": lambda: sk.GroupTestDisplay(1.0, a, 0.5),
-        "HMMDisplay": lambda: sk.HMMDisplay(square, a, b),
-        "HMMMapDisplay": lambda: sk.HMMMapDisplay(rng.random((n, 2))),
-        "RegistrationDisplay": lambda: sk.RegistrationDisplay(square),
-        "RetrievalDisplay": lambda: sk.RetrievalDisplay(a, b),
-        "SequenceDisplay": lambda: sk.SequenceDisplay(square, np.arange(n)),
-        "StabilityDisplay": lambda: sk.StabilityDisplay(sizes, a, b),
-        "StateSummaryDisplay": lambda: sk.StateSummaryDisplay(square, np.arange(n) % 2),
-        "TransitionGraphDisplay": lambda: sk.TransitionGraphDisplay(square, square, a),
+        "AlphaCurveDisplay": lambda: sk.plot.AlphaCurveDisplay(a, square, a),
+        "DistanceIntervalDisplay": lambda: sk.plot.DistanceIntervalDisplay(
+            1, 1, 0, 2, a
+        ),
+        "DistanceMatrixDisplay": lambda: sk.plot.DistanceMatrixDisplay(square),
+        "DynamicsGainDisplay": lambda: sk.plot.DynamicsGainDisplay(a, b, 0.1),
+        "EffectsDisplay": lambda: sk.plot.EffectsDisplay([*"abcde"[:n]], a, b, c, a),
+        "GroupTestDisplay": lambda: sk.plot.GroupTestDisplay(1.0, a, 0.5),
+        "HMMDisplay": lambda: sk.plot.HMMDisplay(square, a, b),
+        "HMMMapDisplay": lambda: sk.plot.HMMMapDisplay(rng.random((n, 2))),
+        "RegistrationDisplay": lambda: sk.plot.RegistrationDisplay(square),
+        "RetrievalDisplay": lambda: sk.plot.RetrievalDisplay(a, b),
+        "SequenceDisplay": lambda: sk.plot.SequenceDisplay(square, np.arange(n)),
+        "StabilityDisplay": lambda: sk.plot.StabilityDisplay(sizes, a, b),
+        "StateSummaryDisplay": lambda: sk.plot.StateSummaryDisplay(
+            square, np.arange(n) % 2
+        ),
+        "TransitionGraphDisplay": lambda: sk.plot.TransitionGraphDisplay(
+            square, square, a
+        ),
     }
     name = pick(rng, [*makers])
 

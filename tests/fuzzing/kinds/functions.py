@@ -68,7 +68,7 @@ def _mfcc(rng):
         key = pick(rng, [*table])
         given[key] = pick(rng, table[key][1])
         wrong = f"{key}={given[key]!r:.30}"
-    return _called(sk.mfcc, given, [signal], wrong=wrong)
+    return _called(sk.sequences.mfcc, given, [signal], wrong=wrong)
 
 
 def _some_models(rng, n=8):
@@ -136,7 +136,7 @@ def _effects(rng):
     }
     values, wrong = _finished(given)
     return _called(
-        sk.state_effects,
+        sk.groups.state_effects,
         {"models": models, **values},
         [models],
         wrong=wrong,
@@ -159,7 +159,7 @@ def _interval(rng):
     }
     values, wrong = _finished(given)
     return _called(
-        sk.distance_interval,
+        sk.groups.distance_interval,
         values,
         [models],
         wrong=wrong,
@@ -179,7 +179,7 @@ def _stability(rng):
     }
     values, wrong = _finished(given)
     return _called(
-        sk.stability_curve,
+        sk.groups.stability_curve,
         values,
         [X],
         wrong=wrong,
@@ -196,7 +196,7 @@ def _dynamics(rng):
         "X": _values(rng, [X], [X[:1], 3, None, "x", []], 0.2),
         "y": _values(rng, [y], [y[:3], None, 3, "x", [np.nan] * 8, np.zeros(8)], 0.2),
         "groups": _values(rng, [None, np.arange(8) // 2], [[0], 3, "x"], 0.2),
-        "estimator": _values(rng, [knn], [3, "x", sk.NGrams], 0.2),
+        "estimator": _values(rng, [knn], [3, "x", sk.features.NGrams], 0.2),
         "n_permutations": _values(rng, [1, 2], [0, -1, 2.5, "x", None], 0.2),
         "cv": _values(rng, [2], [1, 0, -1, "x", 2.5, 100], 0.2),
         "scoring": _values(rng, ["accuracy"], ["x", 3], 0.2),
@@ -218,8 +218,12 @@ def _retrieval(rng):
     function = pick(
         rng,
         [
-            *(sk.average_precision, sk.precision_at_k, sk.retrieval_auc),
-            sk.retrieval_curve,
+            *(
+                sk.neighbors.average_precision,
+                sk.neighbors.precision_at_k,
+                sk.neighbors.retrieval_auc,
+            ),
+            sk.neighbors.retrieval_curve,
         ],
     )
     y = np.arange(n) % 2
@@ -228,11 +232,11 @@ def _retrieval(rng):
         "y": _values(rng, [y, y.astype(str)], [y[:-1], 5, None, [[0]] * n, {}], 0.2),
         "y_query": _values(rng, [None, y], [5, y[:-1], "x", [[0]] * n, {}], 0.2),
     }
-    if function is sk.precision_at_k:
+    if function is sk.neighbors.precision_at_k:
         given["n_retrieved"] = _values(
             rng, [1, n - 1, n + 1], [0, -1, 2.5, "x", None], 0.2
         )
-    if function is sk.retrieval_curve:
+    if function is sk.neighbors.retrieval_curve:
         given["n_levels"] = _values(rng, [2, 11], [0, 1, -1, 2.5, "x", None], 0.2)
     values, wrong = _finished(given)
     return _called(function, values, [D], wrong=wrong, finite=False)
@@ -244,7 +248,7 @@ def _pairs(rng):
         rng,
         [
             *(sk.pairwise_hmm_distances, sk.pairwise_hmm_components, sk.hmm_distance),
-            *(sk.register_states, sk.pairwise_hmm_distances_chunked),
+            *(sk.register_states, sk.distances.pairwise_hmm_distances_chunked),
         ],
     )
     known = inspect.signature(function).parameters
@@ -296,7 +300,9 @@ def _pairs(rng):
 def _explanation(rng):
     X = plain_sequences(rng, n_sequences=6)
     view = [("x", sk.HMMEmbedding((1,), random_state=0))]
-    model = sk.HMMViewClassifier(view, cv=2, gammas=(0.0,), alphas=(1.0,))
+    model = sk.classification.HMMViewClassifier(
+        view, cv=2, gammas=(0.0,), alphas=(1.0,)
+    )
     model.fit(X, np.arange(6) % 2)
     given = {
         "estimator": _values(rng, [model], [3, None, clone(model)], 0.1),
@@ -309,7 +315,7 @@ def _explanation(rng):
 
     def called(**values):
         with closed_figures():
-            return sk.ExplanationDisplay.from_estimator(**values).explanation
+            return sk.plot.ExplanationDisplay.from_estimator(**values).explanation
 
     trial = _called(called, values, [X], wrong=wrong)
     trial.names |= {*given}
@@ -318,7 +324,9 @@ def _explanation(rng):
 
 
 def _makers(rng):
-    function = pick(rng, [sk.make_classifier, sk.make_regressor, sk.make_views])
+    function = pick(
+        rng, [sk.make_classifier, sk.make_regressor, sk.classification.make_views]
+    )
     names = inspect.signature(function).parameters
     table = {
         "emission": (["gaussian", "categorical"], ["x", 3, None]),
@@ -332,12 +340,12 @@ def _makers(rng):
 
     def called(**values):
         made = function(**values)
-        if function is sk.make_views or wrong is None:
+        if function is sk.classification.make_views or wrong is None:
             return type(made).__name__
         return made.fit(X, np.arange(6) % 2)
 
     called.__name__ = function.__name__
-    is_lazy = function is sk.make_views
+    is_lazy = function is sk.classification.make_views
     trial = _called(called, values, [X], wrong=None if is_lazy else wrong)
     trial.names |= arguments_of(function)
     return trial

@@ -95,23 +95,25 @@ DISTANCE_USES = {
     "HMMNoveltyDetector": _precomputed(sk.HMMNoveltyDetector, n_neighbors=1, level=0.5),
     "HMMKMedoids": _precomputed(sk.HMMKMedoids, n_clusters=2),
     "AlphaMixer": _mixer,
-    "average_precision": sk.average_precision,
-    "precision_at_k": sk.precision_at_k,
-    "retrieval_auc": sk.retrieval_auc,
-    "retrieval_curve": sk.retrieval_curve,
+    "average_precision": sk.neighbors.average_precision,
+    "precision_at_k": sk.neighbors.precision_at_k,
+    "retrieval_auc": sk.neighbors.retrieval_auc,
+    "retrieval_curve": sk.neighbors.retrieval_curve,
     "hmm_group_test": lambda D, y: sk.hmm_group_test(
         D, y, n_permutations=19, random_state=0
     ),
-    "DistanceMatrixDisplay": lambda D, y: sk.DistanceMatrixDisplay.from_distances(
+    "DistanceMatrixDisplay": lambda D, y: sk.plot.DistanceMatrixDisplay.from_distances(
         D, y
     ).im_.get_array(),
     "HMMMapDisplay": lambda D, y: (
-        sk.HMMMapDisplay.from_distances(D, y, method="mds").positions
+        sk.plot.HMMMapDisplay.from_distances(D, y, method="mds").positions
     ),
     "HMMMapDisplay, tsne": lambda D, y: (
-        sk.HMMMapDisplay.from_distances(D, y, method="tsne").positions
+        sk.plot.HMMMapDisplay.from_distances(D, y, method="tsne").positions
     ),
-    "RetrievalDisplay": lambda D, y: sk.RetrievalDisplay.from_distances(D, y).precision,
+    "RetrievalDisplay": lambda D, y: (
+        sk.plot.RetrievalDisplay.from_distances(D, y).precision
+    ),
 }
 # Their results may be NaN or infinite where there is nothing to say.
 OPEN_RESULTS = {

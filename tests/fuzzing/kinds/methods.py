@@ -60,7 +60,7 @@ def _arguments(rng, X):
         "seed": pick(rng, [0, 1, -1, 2**32, 0.5, "x", 2**64, np.nan, [1], np.int8(3)]),
         "amount": pick(rng, [None, 1, 2, 0, -1, 2.5, "x", 50, np.nan]),
         "weights": pick(rng, weights),
-        "metric": pick(rng, ["maw", "kl", "jaw", "iaw", "law", "coupling", 3]),
+        "metric": pick(rng, ["maw", "kl", "jaw", "iaw", "mmd", "coupling", 3]),
     }
 
 
@@ -94,7 +94,7 @@ def _calls(rng, models, given, *, key, sequences, steps, seed, amount, weights, 
             "from_arrays",
         ),
         "table": (
-            lambda: (sk.state_table(models), sk.transition_table(models)),
+            lambda: (sk.groups.state_table(models), sk.groups.transition_table(models)),
             "tables",
         ),
         "center": (

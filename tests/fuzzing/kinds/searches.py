@@ -25,7 +25,7 @@ def trial(rng):
     if rng.random() < 0.5:
         weights = rng.dirichlet(np.ones(m), size=n)
         given["weights"] = weights
-    metric, params = drawn_metric(rng, ("maw", "jaw", "coupling", "law", "iaw"))
+    metric, params = drawn_metric(rng, ("maw", "jaw", "coupling", "mmd", "iaw"))
     # It takes up to a tenth of a second per pair.
     params = {k: v for k, v in params.items() if v != "sinkhorn"}
     settings = {"metric": metric, "metric_params": params}

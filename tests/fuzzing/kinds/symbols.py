@@ -28,7 +28,7 @@ def trial(rng):
             "symbols", emission="categorical", prior="pooled"
         ),
         "counts": HMMTransformer(2, emission="poisson", random_state=0),
-        "NGrams": sk.NGrams(pick(rng, [1, 2]), sparse_output=False),
+        "NGrams": sk.features.NGrams(pick(rng, [1, 2]), sparse_output=False),
         "HMMEmbedding": sk.HMMEmbedding((1, 2), emission="categorical", random_state=0),
     }
     use = pick(rng, [*uses])

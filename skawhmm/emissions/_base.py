@@ -61,7 +61,7 @@ class Emission(ABC):
     per model and one column per state, and defines everything that depends on what
     states emit. A new family is a subclass and a line in
     `skawhmm.emissions._registry`; nothing else changes. Most families are easier to
-    write as a `skawhmm.emissions._plain.PlainEmission`, which asks for less.
+    write as a `skawhmm.emissions._simple.PlainEmission`, which asks for less.
 
     **Every family defines**
 
@@ -95,7 +95,7 @@ class Emission(ABC):
         Kullback-Leibler divergences between the states of pairs of models.
     ``drawn(i, path, rng)``
         A sequence drawn from model i, given its path of states.
-    ``law_comparer(masses, sizes, bandwidth)``, ``median_gap(weights)``
+    ``mmd_comparer(masses, sizes, bandwidth)``, ``median_gap(weights)``
         Distances between the laws of frames, and the scale of their kernel.
 
     **If models can be fitted**
@@ -401,7 +401,7 @@ class Emission(ABC):
         """Return divergences (n_pairs, n_components, n_components) from a to b."""
         raise self._lacking("a density")
 
-    def law_comparer(self, masses, sizes, bandwidth):
+    def mmd_comparer(self, masses, sizes, bandwidth):
         """Return a function that compares the laws of frames of pairs of models.
 
         Parameters

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.linear_model import Ridge as PlainRidge
 
-from skawhmm.features._fold_ridge import (
+from skawhmm.classification._ridge import (
     dealt_folds,
     dual_ridge,
     explained_variance,

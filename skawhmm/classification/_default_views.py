@@ -82,7 +82,7 @@ def make_views(
 
     Examples
     --------
-    >>> from skawhmm import make_views
+    >>> from skawhmm.classification import make_views
     >>> [name for name, _ in make_views("categorical")]
     ['states', 'symbols', 'pairs', 'triples', 'lags']
     """

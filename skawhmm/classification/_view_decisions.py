@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skawhmm.features._views import (
+from skawhmm.classification._views import (
     View,
     inner_products,
     squared_gaps,

@@ -14,7 +14,7 @@ from sklearn.metrics import check_scoring
 from sklearn.model_selection import StratifiedGroupKFold, check_cv
 from sklearn.utils import check_array, column_or_1d
 
-from skawhmm._base import check_targets
+from skawhmm._estimator import check_targets
 from skawhmm.fitting._transformer import HMMTransformer
 from skawhmm.neighbors._estimators import KNeighborsHMMClassifier
 from skawhmm.sequences._checks import check_sequences, is_models
@@ -330,7 +330,7 @@ def default_steps(sequences, is_text, seed, n_jobs, estimator):
     if is_text:
         symbols = learned_symbols(sequences)
         hmm = HMMTransformer("symbols", emission="categorical", symbols=symbols)
-        return hmm.fit_transform, KNeighborsHMMClassifier(1, metric="law")
+        return hmm.fit_transform, KNeighborsHMMClassifier(1, metric="mmd")
     hmm = HMMTransformer(random_state=seed, n_jobs=n_jobs)
     return hmm.fit_transform, KNeighborsHMMClassifier(1, metric="jaw")
 

@@ -53,7 +53,7 @@ def check_order(name, value):
     return int(value)
 
 
-class Law(Parametrized):
+class MMD(Parametrized):
     r"""Distance between the laws of two successive frames, without a registration.
 
     A model says how likely each pair of successive frames is. Two models are compared
@@ -105,15 +105,16 @@ class Law(Parametrized):
     Two chains with the same states, of which the second changes state more often. A
     single frame does not tell them apart; two frames do:
 
-    >>> from skawhmm import HMMBatch, Law, hmm_distance
+    >>> from skawhmm import HMMBatch, hmm_distance
+    >>> from skawhmm.distances import MMD
     >>> models = HMMBatch(
     ...     transmats=[[[0.9, 0.1], [0.1, 0.9]], [[0.5, 0.5], [0.5, 0.5]]],
     ...     means=[[[0.0], [5.0]], [[0.0], [5.0]]],
     ...     covars=[[[1.0], [1.0]], [[1.0], [1.0]]],
     ... )
-    >>> hmm_distance(models[0], models[1], Law(order=1))
+    >>> hmm_distance(models[0], models[1], MMD(order=1))
     0.0
-    >>> round(hmm_distance(models[0], models[1], Law()), 2)
+    >>> round(hmm_distance(models[0], models[1], MMD()), 2)
     0.26
     """
 
@@ -126,7 +127,7 @@ class Law(Parametrized):
         self.order = check_order("order", order)
         self.bandwidth = check_bandwidth("bandwidth", bandwidth)
 
-    def fitted_to(self, models: HMMBatch) -> "Law":
+    def fitted_to(self, models: HMMBatch) -> "MMD":
         """Return the distance with the bandwidth that reference models suggest.
 
         Parameters
@@ -136,7 +137,7 @@ class Law(Parametrized):
 
         Returns
         -------
-        metric : Law
+        metric : MMD
             Its `bandwidth` is a number.
         """
         if not isinstance(self.bandwidth, str):
@@ -166,7 +167,7 @@ class Law(Parametrized):
         if self.order == 2:
             masses = masses[:, :, None] * models.transmats
         sizes = np.asarray(models.n_components, np.intp)
-        return models.emission.law_comparer(masses, sizes, bandwidth)
+        return models.emission.mmd_comparer(masses, sizes, bandwidth)
 
     def distances(
         self, prepared: Any, index_a: NDArray[np.int64], index_b: NDArray[np.int64]

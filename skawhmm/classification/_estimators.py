@@ -15,10 +15,10 @@ from sklearn.utils import (
 )
 from sklearn.utils.class_weight import compute_class_weight
 
-from skawhmm._base import check_classes, check_frames_or_symbols, check_targets
-from skawhmm.features._default_views import make_views
-from skawhmm.features._fold_ridge import explained_variance, weighted_accuracy
-from skawhmm.features._view_base import ALPHAS, GAMMAS, ViewRidge
+from skawhmm._estimator import check_classes, check_frames_or_symbols, check_targets
+from skawhmm.classification._default_views import make_views
+from skawhmm.classification._ridge import explained_variance, weighted_accuracy
+from skawhmm.classification._view_base import ALPHAS, GAMMAS, ViewRidge
 from skawhmm.utils._checks import check_one_each
 from skawhmm.utils._interruption import all_or_nothing
 from skawhmm.utils._numbers import real_array
@@ -141,7 +141,7 @@ class HMMViewClassifier(ClassifierMixin, ViewRidge):
 
     >>> import numpy as np
     >>> from sklearn.preprocessing import FunctionTransformer
-    >>> from skawhmm import HMMViewClassifier, make_views
+    >>> from skawhmm.classification import HMMViewClassifier, make_views
     >>> from skawhmm.datasets import make_hmm_sequences
     >>> X, y = make_hmm_sequences(n_sequences=60, random_state=0)
     >>> lengths = FunctionTransformer(lambda X: np.array([[len(x)] for x in X]))

@@ -9,12 +9,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 from skawhmm import (
     KL,
     HMMBatch,
-    HMMClassDistance,
     HMMTransformer,
     KNeighborsHMMClassifier,
-    Law,
     pairwise_hmm_distances,
 )
+from skawhmm.distances import MMD
+from skawhmm.features import HMMClassDistance
 
 TEXTS = st.lists(st.text("abcd", min_size=1, max_size=30), min_size=1, max_size=5)
 
@@ -204,14 +204,14 @@ def test_order_of_symbols_is_classified():
         text = "".join("abc"[(k + (rng.random() < 0.2)) % 3] for k in range(30))
         forward.append(text if n % 2 else text[::-1])
         y.append(n % 2)
-    knn = KNeighborsHMMClassifier(1, metric=Law(), hmm=visible(prior="pooled"))
+    knn = KNeighborsHMMClassifier(1, metric=MMD(), hmm=visible(prior="pooled"))
     assert knn.fit(forward[:20], y[:20]).score(forward[20:], y[20:]) == 1
 
 
 def test_a_chain_per_class():
     X, y = ["abababab", "babababa", "aabbaabb", "abbaabba"], [0, 0, 1, 1]
     hmm = visible(symbols="ab")
-    step = HMMClassDistance(metric="law", hmm=hmm).fit(X, y)
+    step = HMMClassDistance(metric="mmd", hmm=hmm).fit(X, y)
     assert step.transform(X).argmin(axis=1).tolist() == y
 
 

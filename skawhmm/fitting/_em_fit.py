@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from skawhmm.emissions._contract import Model
+from skawhmm.emissions._base import Model
 from skawhmm.fitting._em_loop import (
     Fit,
     Steps,

@@ -17,22 +17,14 @@ from sklearn.model_selection import (
 )
 from sklearn.pipeline import make_pipeline
 
-from skawhmm import (
-    Deltas,
-    HMMClassDistance,
-    HMMEmbedding,
-    HMMViewClassifier,
-    HMMViewRegressor,
-    NGrams,
-    make_classifier,
-    make_regressor,
-    make_views,
-)
-from skawhmm.features import _view_base, _views
-from skawhmm.features._fold_ridge import dealt_folds
-from skawhmm.features._view_estimators import calibrated_sharpness
-from skawhmm.features._view_fit import median_gap
-from skawhmm.features._views import score_weights
+from skawhmm import HMMEmbedding, make_classifier, make_regressor
+from skawhmm.classification import HMMViewClassifier, HMMViewRegressor, make_views
+from skawhmm.classification._estimators import calibrated_sharpness
+from skawhmm.classification._ridge import dealt_folds
+from skawhmm.classification._view_fit import median_gap
+from skawhmm.classification._views import score_weights
+from skawhmm.features import HMMClassDistance, NGrams, _view_base, _views
+from skawhmm.sequences import Deltas
 
 
 class Moments(TransformerMixin, BaseEstimator):

@@ -1,6 +1,6 @@
 from numpy import ndarray
 
-def law_products(
+def kernel_products(
     means: ndarray,
     spreads: ndarray,
     masses: ndarray,
@@ -8,7 +8,7 @@ def law_products(
     index_a: ndarray,
     index_b: ndarray,
 ) -> ndarray: ...
-def masked_law_gaps(
+def masked_mmd_gaps(
     means: ndarray,
     spreads: ndarray,
     masks: ndarray,
@@ -17,10 +17,10 @@ def masked_law_gaps(
     index_a: ndarray,
     index_b: ndarray,
 ) -> ndarray: ...
-def law_gaps(
+def mmd_gaps(
     own: ndarray, products: ndarray, index_a: ndarray, index_b: ndarray
 ) -> ndarray: ...
-def symbol_law_gaps(
+def symbol_mmd_gaps(
     states: ndarray,
     masses: ndarray,
     models: ndarray,

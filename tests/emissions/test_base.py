@@ -16,8 +16,8 @@ from skawhmm import (
     hmm_distance,
     pairwise_hmm_distances,
 )
-from skawhmm.emissions._plain import PlainEmission
 from skawhmm.emissions._registry import FAMILIES
+from skawhmm.emissions._simple import PlainEmission
 from skawhmm.sequences._checks import check_sequences
 
 

@@ -5,9 +5,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skawhmm.features._fold_ridge import Ridge, dual_ridge, primal_ridge
-from skawhmm.features._view_decisions import LinearDecision, RadialDecision
-from skawhmm.features._views import (
+from skawhmm.classification._ridge import Ridge, dual_ridge, primal_ridge
+from skawhmm.classification._view_decisions import LinearDecision, RadialDecision
+from skawhmm.classification._views import (
     all_vectors,
     column_blocks,
     coordinates,

@@ -13,8 +13,8 @@ from skawhmm.datasets import (
     load_spoken_digits,
 )
 from skawhmm.fitting._coordinates import pooled_coordinates
-from skawhmm.fitting._each import n_parameters
 from skawhmm.fitting._em_loop import FitOptions, Rule, Steps, climb, model_at
+from skawhmm.fitting._gaussian_fit import n_parameters
 from skawhmm.fitting._gaussian_groups import gaussian_data
 from skawhmm.fitting._gaussian_starts import start_models
 from skawhmm.fitting._parallel_fit import (

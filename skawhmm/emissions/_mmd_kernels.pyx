@@ -4,7 +4,7 @@ import numpy as np
 
 from libc.math cimport sqrt
 
-cdef extern from "emissions/_laws_kernels.h" nogil:
+cdef extern from "emissions/_mmd_kernels.h" nogil:
     """
     /* The square of a distance below this share of its parts is their rounding. */
     #define SQUARE_ROUNDING 1e-14
@@ -35,7 +35,7 @@ cdef extern from "emissions/_laws_kernels.h" nogil:
     double half_squared_gap(const double* x, const double* y, Py_ssize_t size)
 
 
-cdef struct Law:
+cdef struct PairDistribution:
     # States of one model, and the masses of states or of pairs of states.
     const double* means
     const double* spreads
@@ -52,7 +52,7 @@ cdef struct Shape:
     bint full
 
 
-def law_products(
+def kernel_products(
     means,
     spreads,
     masses,
@@ -91,17 +91,17 @@ def law_products(
     cdef double[::1] scratch = make_scratch(shape)
     cdef double[::1] products = np.empty(index_a.shape[0])
     cdef Py_ssize_t n, a, b
-    cdef Law one, two
+    cdef PairDistribution one, two
     with nogil:
         for n in range(index_a.shape[0]):
             a, b = index_a[n], index_b[n]
-            one = Law(&places[a, 0, 0], &widths[a, 0], &shares[a, 0], sizes[a])
-            two = Law(&places[b, 0, 0], &widths[b, 0], &shares[b, 0], sizes[b])
-            products[n] = law_product(&one, &two, &shape, &scratch[0])
+            one = PairDistribution(&places[a, 0, 0], &widths[a, 0], &shares[a, 0], sizes[a])
+            two = PairDistribution(&places[b, 0, 0], &widths[b, 0], &shares[b, 0], sizes[b])
+            products[n] = kernel_product(&one, &two, &shape, &scratch[0])
     return np.asarray(products)
 
 
-def masked_law_gaps(
+def masked_mmd_gaps(
     means,
     spreads,
     const double[:, ::1] masks,
@@ -115,7 +115,7 @@ def masked_law_gaps(
     Parameters
     ----------
     means, spreads, masses, sizes, index_a, index_b : ndarray
-        As in `law_products`.
+        As in `kernel_products`.
 
     masks : ndarray of shape (n_models, n_features)
         One where a model observed a feature, zero elsewhere.
@@ -137,7 +137,7 @@ def masked_law_gaps(
     cdef Py_ssize_t[::1] common = np.empty(shape.size, np.intp)
     cdef double[::1] gaps = np.empty(index_a.shape[0])
     cdef Py_ssize_t n, a, b, k
-    cdef Law one, two
+    cdef PairDistribution one, two
     cdef double factor
     with nogil:
         for n in range(index_a.shape[0]):
@@ -149,21 +149,21 @@ def masked_law_gaps(
                     common[lean.size] = k
                     lean.size += 1
             factor = shape.size / <double>lean.size
-            one = Law(&points[0, 0], &squares[0, 0], &shares[a, 0], sizes[a])
-            two = Law(&points[1, 0], &squares[1, 0], &shares[b, 0], sizes[b])
+            one = PairDistribution(&points[0, 0], &squares[0, 0], &shares[a, 0], sizes[a])
+            two = PairDistribution(&points[1, 0], &squares[1, 0], &shares[b, 0], sizes[b])
             pack(&places[a, 0, 0], &widths[a, 0], sizes[a], &shape, &common[0],
                  lean.size, factor, &points[0, 0], &squares[0, 0])
             pack(&places[b, 0, 0], &widths[b, 0], sizes[b], &shape, &common[0],
                  lean.size, factor, &points[1, 0], &squares[1, 0])
             gaps[n] = squared_distance(
-                law_product(&one, &one, &lean, &scratch[0]),
-                law_product(&two, &two, &lean, &scratch[0]),
-                law_product(&one, &two, &lean, &scratch[0]),
+                kernel_product(&one, &one, &lean, &scratch[0]),
+                kernel_product(&two, &two, &lean, &scratch[0]),
+                kernel_product(&one, &two, &lean, &scratch[0]),
             )
     return np.asarray(gaps)
 
 
-def law_gaps(
+def mmd_gaps(
     const double[::1] own,
     const double[::1] products,
     const Py_ssize_t[::1] index_a,
@@ -178,7 +178,7 @@ def law_gaps(
     return np.asarray(gaps)
 
 
-def symbol_law_gaps(
+def symbol_mmd_gaps(
     states,
     masses,
     const Py_ssize_t[::1] models,
@@ -259,8 +259,8 @@ cdef inline double squared_distance(
     return square if square > SQUARE_ROUNDING * (own_a + own_b) else 0.0
 
 
-cdef double law_product(
-    const Law* a, const Law* b, const Shape* shape, double* scratch
+cdef double kernel_product(
+    const PairDistribution* a, const PairDistribution* b, const Shape* shape, double* scratch
 ) noexcept nogil:
     """Scalar product of two laws: masses of a and b, times the kernel of states."""
     cdef Py_ssize_t n_a = a.n_states, n_b = b.n_states, size = shape.size

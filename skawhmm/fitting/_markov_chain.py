@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skawhmm.emissions._contract import Model
+from skawhmm.emissions._base import Model
 from skawhmm.fitting._em_loop import Fit
 
 

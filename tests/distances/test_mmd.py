@@ -16,13 +16,12 @@ from skawhmm import (
     HMMRetriever,
     HMMTransformer,
     KNeighborsHMMClassifier,
-    Law,
     PairwiseHMMDistance,
     hmm_distance,
     pairwise_hmm_distances,
-    pairwise_hmm_distances_chunked,
 )
 from skawhmm.datasets import make_hmm_sequences
+from skawhmm.distances import MMD, pairwise_hmm_distances_chunked
 
 SYMBOLS = "abc"
 
@@ -101,7 +100,7 @@ def literal_distance(a, b, order, h):
 def test_gaussian_states_against_a_loop(order, kind, n_features, rng):
     models = random_batch(rng, 5, kind, n_features)
     h = 1.7 * np.sqrt(n_features)
-    actual = pairwise_hmm_distances(models, metric=Law(order=order, bandwidth=h))
+    actual = pairwise_hmm_distances(models, metric=MMD(order=order, bandwidth=h))
     expected = [
         [literal_distance(parts(models, i), parts(models, j), order, h)]
         for i in range(5)
@@ -136,7 +135,7 @@ def test_kernel_is_the_mean_over_drawn_frames(order, rng):
     half = n // 2
     square = mean_kernel(a[:half], a[half:]) + mean_kernel(b[:half], b[half:])
     square -= 2 * mean_kernel(a, b)
-    actual = hmm_distance(models[0], models[1], Law(order=order, bandwidth=h))
+    actual = hmm_distance(models[0], models[1], MMD(order=order, bandwidth=h))
     assert_allclose(actual**2, square, atol=0.01)
     assert square > 0.1
 
@@ -157,7 +156,7 @@ def test_symbols_against_a_loop(order, rng):
         laws.append(np.sqrt(law.ravel()))
     expected = [[np.sqrt(max(1 - p @ q, 0)) for q in laws] for p in laws]
     actual = pairwise_hmm_distances(
-        models, metric="law", metric_params={"order": order}
+        models, metric="mmd", metric_params={"order": order}
     )
     assert_allclose(actual, expected, atol=1e-7)
     assert_array_equal(np.diag(actual), 0)
@@ -173,8 +172,8 @@ def test_counts_are_compared_by_their_roots(rng):
         weights=models.weights,
     )
     assert_allclose(
-        pairwise_hmm_distances(models, metric=Law(bandwidth=2.0)),
-        pairwise_hmm_distances(gaussian, metric=Law(bandwidth=2.0)),
+        pairwise_hmm_distances(models, metric=MMD(bandwidth=2.0)),
+        pairwise_hmm_distances(gaussian, metric=MMD(bandwidth=2.0)),
         atol=1e-7,
     )
 
@@ -189,7 +188,7 @@ def test_two_points_by_hand():
     # K(a, b) = exp(-2^2 / 2) for h = 1; two frames square it.
     a, b = (one_state([m], [0.0]) for m in (0.0, 2.0))
     for order, product in [(1, np.exp(-2)), (2, np.exp(-4))]:
-        actual = hmm_distance(a, b, Law(order=order, bandwidth=1))
+        actual = hmm_distance(a, b, MMD(order=order, bandwidth=1))
         assert_allclose(actual, np.sqrt(2 - 2 * product))
 
 
@@ -198,7 +197,7 @@ def test_two_variances_by_hand():
     # 1 for b and b, 1 / sqrt(5) for a and b.
     a, b = (one_state([0.0], [v]) for v in (4.0, 0.0))
     expected = np.sqrt(1 / 3 + 1 - 2 / np.sqrt(5))
-    assert_allclose(hmm_distance(a, b, Law(order=1, bandwidth=1)), expected)
+    assert_allclose(hmm_distance(a, b, MMD(order=1, bandwidth=1)), expected)
 
 
 def test_two_chains_by_hand():
@@ -212,7 +211,7 @@ def test_two_chains_by_hand():
     )
     same = np.sqrt(7.25 / 9.25)
     expected = 0.4 * same * (1 - np.exp(-25 / 18.5))
-    assert_allclose(hmm_distance(models[0], models[1], "law"), expected)
+    assert_allclose(hmm_distance(models[0], models[1], "mmd"), expected)
 
 
 def test_pairs_of_symbols_by_hand():
@@ -220,15 +219,15 @@ def test_pairs_of_symbols_by_hand():
     # 2 * sqrt(1/2 * 1/4) = 1 / sqrt(2). One symbol does not tell them apart.
     chains = [[[0.0, 1.0], [1.0, 0.0]], [[0.5, 0.5], [0.5, 0.5]]]
     models = HMMBatch.from_emissionprobs(chains, [np.eye(2)] * 2, symbols="ab")
-    assert hmm_distance(models[0], models[1], Law(order=1)) == 0
+    assert hmm_distance(models[0], models[1], MMD(order=1)) == 0
     assert_allclose(
-        hmm_distance(models[0], models[1], Law()), np.sqrt(1 - np.sqrt(0.5))
+        hmm_distance(models[0], models[1], MMD()), np.sqrt(1 - np.sqrt(0.5))
     )
 
 
 KINDS = st.sampled_from(["diag", "full", "categorical", "poisson"])
 LAWS = st.builds(
-    Law, order=st.sampled_from([1, 2]), bandwidth=st.floats(0.3, 5) | st.just("median")
+    MMD, order=st.sampled_from([1, 2]), bandwidth=st.floats(0.3, 5) | st.just("median")
 )
 
 
@@ -254,7 +253,7 @@ def test_kernel_is_positive_semidefinite(seed, kind, law):
 def test_labels_clones_and_empty_states_change_nothing(seed, kind, order):
     rng = np.random.default_rng(seed)
     models = random_batch(rng, 2, kind)
-    law = Law(order=order, bandwidth=1.3)
+    law = MMD(order=order, bandwidth=1.3)
     expected = hmm_distance(models[0], models[1], law)
     weights, chain, *states = parts(models, 0)
     size = len(weights)
@@ -292,12 +291,12 @@ def test_moved_turned_and_scaled_frames(seed, kind):
         weights=weights,
     )
     assert_allclose(
-        pairwise_hmm_distances(turned, metric=Law(bandwidth=3.0)),
-        pairwise_hmm_distances(models, metric=Law(bandwidth=1.0)),
+        pairwise_hmm_distances(turned, metric=MMD(bandwidth=3.0)),
+        pairwise_hmm_distances(models, metric=MMD(bandwidth=1.0)),
         atol=1e-6,
     )
     assert_allclose(
-        Law().fitted_to(turned).bandwidth, 3 * Law().fitted_to(models).bandwidth
+        MMD().fitted_to(turned).bandwidth, 3 * MMD().fitted_to(models).bandwidth
     )
 
 
@@ -306,8 +305,8 @@ def test_order_one_ignores_the_chain_and_order_two_does_not(make_batch):
     other = HMMBatch(
         np.full((2, 3, 3), 1 / 3), models.means, models.covars, weights=models.weights
     )
-    assert hmm_distance(models[0], other[0], Law(order=1)) == 0
-    assert hmm_distance(models[0], other[0], Law(order=2)) > 0.05
+    assert hmm_distance(models[0], other[0], MMD(order=1)) == 0
+    assert hmm_distance(models[0], other[0], MMD(order=2)) > 0.05
 
 
 # Missing channels
@@ -318,7 +317,7 @@ def test_order_one_ignores_the_chain_and_order_two_does_not(make_batch):
 def test_missing_channels_leave_the_common_ones(kind, order, make_batch):
     observed = np.array([[1, 1, 0, 1], [0, 1, 1, 1], [1, 1, 1, 1]], bool)
     models = make_batch(3, [2, 3, 2], 4, kind, observed=observed)
-    actual = pairwise_hmm_distances(models, metric=Law(order=order, bandwidth=2.0))
+    actual = pairwise_hmm_distances(models, metric=MMD(order=order, bandwidth=2.0))
     for i, j in [(0, 1), (0, 2), (1, 2)]:
         common = observed[i] & observed[j]
         covars = models.covars[:, :, common]
@@ -328,7 +327,7 @@ def test_missing_channels_leave_the_common_ones(kind, order, make_batch):
             models.transmats, models.means[:, :, common], covars, weights=models.weights
         )
         # Frames are scaled up by sqrt(4 / n_common), or the kernel made narrower.
-        law = Law(order=order, bandwidth=2.0 * np.sqrt(common.sum() / 4))
+        law = MMD(order=order, bandwidth=2.0 * np.sqrt(common.sum() / 4))
         assert_allclose(actual[i, j], hmm_distance(part[i], part[j], law), rtol=1e-7)
 
 
@@ -342,8 +341,8 @@ def test_median_of_missing_channels_uses_the_common_ones(make_batch):
     )
     # A copy of each channel doubles squared distances, whether it was seen or not.
     assert_allclose(
-        Law().fitted_to(doubled).bandwidth,
-        np.sqrt(2) * Law().fitted_to(full).bandwidth,
+        MMD().fitted_to(doubled).bandwidth,
+        np.sqrt(2) * MMD().fitted_to(full).bandwidth,
     )
 
 
@@ -354,36 +353,36 @@ def test_median_by_hand():
     # States at 0 and 3 without variance: squared distances 0, 0, 9, 9 of all pairs,
     # median 4.5. At 0, 3 and 4: 0 three times, 1, 9 and 16 twice each, median 1.
     assert_allclose(
-        Law().fitted_to(one_state([0.0, 3.0], [0.0, 0.0])).bandwidth, np.sqrt(4.5 / 2)
+        MMD().fitted_to(one_state([0.0, 3.0], [0.0, 0.0])).bandwidth, np.sqrt(4.5 / 2)
     )
     three = one_state([0.0, 3.0, 4.0], [0.0] * 3)
-    assert_allclose(Law().fitted_to(three).bandwidth, np.sqrt(1 / 2))
+    assert_allclose(MMD().fitted_to(three).bandwidth, np.sqrt(1 / 2))
     # The variance of a state counts twice between it and itself.
-    assert_allclose(Law().fitted_to(one_state([7.0], [5.0])).bandwidth, np.sqrt(5))
-    assert Law().fitted_to(one_state([7.0], [0.0])).bandwidth == 1
-    assert Law(bandwidth=3).fitted_to(three).bandwidth == 3
+    assert_allclose(MMD().fitted_to(one_state([7.0], [5.0])).bandwidth, np.sqrt(5))
+    assert MMD().fitted_to(one_state([7.0], [0.0])).bandwidth == 1
+    assert MMD(bandwidth=3).fitted_to(three).bandwidth == 3
 
 
 def test_median_is_that_of_the_reference_models(make_batch):
     models = make_batch(12)
     train, new = models[:8], models[8:]
-    number = Law().fitted_to(train)
+    number = MMD().fitted_to(train)
     expected = pairwise_hmm_distances(new, train, metric=number)
-    assert_array_equal(pairwise_hmm_distances(new, train, metric="law"), expected)
-    chunks = pairwise_hmm_distances_chunked(new, train, "law", max_memory=1e-4)
+    assert_array_equal(pairwise_hmm_distances(new, train, metric="mmd"), expected)
+    chunks = pairwise_hmm_distances_chunked(new, train, "mmd", max_memory=1e-4)
     assert_array_equal(np.vstack([rows for _, rows in chunks]), expected)
-    step = PairwiseHMMDistance("law").fit(train)
+    step = PairwiseHMMDistance("mmd").fit(train)
     assert_array_equal(step.transform(new), expected)
     assert_array_equal(step.transform(new[1:2]), expected[1:2])
     assert_array_equal(
         step.fit_transform(train), pairwise_hmm_distances(train, metric=number)
     )
-    retriever = HMMRetriever(8, metric="law").fit(train)
+    retriever = HMMRetriever(8, metric="mmd").fit(train)
     assert_array_equal(
         retriever.kneighbors(new)[0], np.sort(expected, axis=1, kind="stable")
     )
-    assert hmm_distance(models[0], models[9], "law") == hmm_distance(
-        models[9], models[0], Law().fitted_to(models[[9, 0]])
+    assert hmm_distance(models[0], models[9], "mmd") == hmm_distance(
+        models[9], models[0], MMD().fitted_to(models[[9, 0]])
     )
 
 
@@ -392,15 +391,15 @@ def test_median_does_not_depend_on_the_order_of_models(make_batch, rng):
     models = make_batch(700)
     order = rng.permutation(700)
     moved = models[order]
-    assert Law().fitted_to(moved).bandwidth == Law().fitted_to(models).bandwidth
+    assert MMD().fitted_to(moved).bandwidth == MMD().fitted_to(models).bandwidth
 
 
 @pytest.mark.parametrize("kind", [HMMKMeans, HMMKMedoids])
 def test_clusterers_keep_the_bandwidth_of_training(kind, make_batch):
     models = make_batch(12)
     params = {"random_state": 0} if kind is HMMKMeans else {}
-    clusterer = kind(3, metric="law", **params).fit(models)
-    number = Law().fitted_to(models)
+    clusterer = kind(3, metric="mmd", **params).fit(models)
+    number = MMD().fitted_to(models)
     assert_array_equal(
         clusterer.transform(models),
         pairwise_hmm_distances(models, clusterer.cluster_centers_, metric=number),
@@ -410,7 +409,7 @@ def test_clusterers_keep_the_bandwidth_of_training(kind, make_batch):
 
 def test_median_of_many_states_takes_some_of_them(make_batch):
     models = make_batch(700)
-    few = Law().fitted_to(models).bandwidth
+    few = MMD().fitted_to(models).bandwidth
     gaps = models.means.reshape(-1, 2)
     spreads = models.covars.reshape(-1, 2).sum(axis=1)
     squares = ((gaps[:, None] - gaps) ** 2).sum(axis=2) + spreads[:, None] + spreads
@@ -420,7 +419,7 @@ def test_median_of_many_states_takes_some_of_them(make_batch):
 def test_bandwidth_in_a_grid_search():
     X, y = make_hmm_sequences(40, differ_in="transitions", random_state=0)
     models = HMMTransformer(3, random_state=0).fit_transform(X)
-    kernel = PairwiseHMMDistance("law", output="kernel")
+    kernel = PairwiseHMMDistance("mmd", output="kernel")
     pipe = make_pipeline(kernel, SVC(kernel="precomputed", C=10))
     settings = [{"bandwidth": h} for h in (1e9, 0.5, 1.0, "median")]
     grid = {"pairwisehmmdistance__metric_params": settings}
@@ -432,9 +431,9 @@ def test_bandwidth_in_a_grid_search():
 def test_neighbours_by_laws_of_symbols():
     X = ["ababababab", "abababab", "aabbaabbaabb", "bbaabbaabb"]
     hmm = HMMTransformer(2, emission="categorical", random_state=0)
-    knn = KNeighborsHMMClassifier(1, metric="law", hmm=hmm).fit(X, [0, 0, 1, 1])
+    knn = KNeighborsHMMClassifier(1, metric="mmd", hmm=hmm).fit(X, [0, 0, 1, 1])
     assert knn.predict(["babababa", "aabbaabb"]).tolist() == [0, 1]
-    assert clone(knn).get_params()["metric"] == "law"
+    assert clone(knn).get_params()["metric"] == "mmd"
 
 
 # Errors
@@ -456,12 +455,12 @@ def test_neighbours_by_laws_of_symbols():
 )
 def test_wrong_parameters(params, error, text, make_batch):
     with pytest.raises(error, match=text):
-        Law(**params)
+        MMD(**params)
     with pytest.raises(error, match=text):
-        PairwiseHMMDistance("law", metric_params=params).fit(make_batch(2))
+        PairwiseHMMDistance("mmd", metric_params=params).fit(make_batch(2))
 
 
 def test_states_without_a_law():
     models = HMMBatch.from_state_costs(np.ones((2, 1, 1)), np.zeros((2, 2)))
     with pytest.raises(TypeError, match="states have a law, got states of kind"):
-        pairwise_hmm_distances(models, metric="law")
+        pairwise_hmm_distances(models, metric="mmd")

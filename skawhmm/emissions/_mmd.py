@@ -19,18 +19,18 @@ and so has that between two laws: :math:`\sum P_a[i, j] P_b[k, l] \kappa_{ik}
 
 import numpy as np
 
-from skawhmm.emissions._laws_kernels import (
-    law_gaps,
-    law_products,
-    masked_law_gaps,
-    symbol_law_gaps,
+from skawhmm.emissions._mmd_kernels import (
+    kernel_products,
+    masked_mmd_gaps,
+    mmd_gaps,
+    symbol_mmd_gaps,
 )
 
 # The median is taken over the states of evenly chosen models, about this many in all.
 MEDIAN_STATES = 1500
 
 
-def gaussian_law_comparer(means, covars, masks, masses, sizes, bandwidth):
+def gaussian_mmd_comparer(means, covars, masks, masses, sizes, bandwidth):
     """Return a function of model pairs: squared distances between their laws.
 
     Parameters
@@ -63,20 +63,20 @@ def gaussian_law_comparer(means, covars, masks, masses, sizes, bandwidth):
     half = 0.5 * (np.eye(means.shape[2]) if covars.ndim == 4 else 1.0)
     parts = means / bandwidth, covars / bandwidth / bandwidth + half
     if not masks.all():
-        return lambda index_a, index_b: masked_law_gaps(
+        return lambda index_a, index_b: masked_mmd_gaps(
             *parts, masks, masses, sizes, index_a, index_b
         )
     index = np.arange(len(means))
-    own = law_products(*parts, masses, sizes, index, index)
+    own = kernel_products(*parts, masses, sizes, index, index)
 
     def gaps(index_a, index_b):
-        products = law_products(*parts, masses, sizes, index_a, index_b)
-        return law_gaps(own, products, index_a, index_b)
+        products = kernel_products(*parts, masses, sizes, index_a, index_b)
+        return mmd_gaps(own, products, index_a, index_b)
 
     return gaps
 
 
-def symbol_law_comparer(states, masses):
+def symbol_mmd_comparer(states, masses):
     """Return a function of model pairs: squared Hellinger distances of their laws.
 
     Parameters
@@ -96,7 +96,7 @@ def symbol_law_comparer(states, masses):
     def gaps(index_a, index_b):
         # Laws of pairs are large: only those of the models at hand are made.
         used, place = np.unique(np.stack([index_a, index_b]), return_inverse=True)
-        return symbol_law_gaps(states, masses, used, *place.reshape(2, -1))
+        return symbol_mmd_gaps(states, masses, used, *place.reshape(2, -1))
 
     return gaps
 

@@ -4,7 +4,7 @@ from abc import abstractmethod
 
 import numpy as np
 
-from skawhmm.emissions._contract import Data, Emission, Expected
+from skawhmm.emissions._base import Data, Emission, Expected
 from skawhmm.numerics._forward_backward import forward_backward_each
 
 

@@ -9,17 +9,17 @@ from sklearn.base import BaseEstimator
 from sklearn.model_selection import check_cv
 from sklearn.utils import check_consistent_length, column_or_1d
 
-from skawhmm._base import EstimatorMixin, check_frames_or_symbols
-from skawhmm.features._default_views import make_views
-from skawhmm.features._explanation import (
+from skawhmm._estimator import EstimatorMixin, check_frames_or_symbols
+from skawhmm.classification._default_views import make_views
+from skawhmm.classification._explanation import (
     Explanation,
     check_levels,
     feature_fields,
     feature_groups,
 )
-from skawhmm.features._fold_ridge import dealt_folds
-from skawhmm.features._view_fit import Problem, learn_dual, learn_primal
-from skawhmm.features._views import SEQUENCE_BLOCK, all_vectors
+from skawhmm.classification._ridge import dealt_folds
+from skawhmm.classification._view_fit import Problem, learn_dual, learn_primal
+from skawhmm.classification._views import SEQUENCE_BLOCK, all_vectors
 from skawhmm.utils._checks import (
     check_choice,
     check_integer,

@@ -1,0 +1,21 @@
+"""The recommended classifier and regressor, their views, and what order adds."""
+
+from skawhmm.classification._dynamics import dynamics_gain
+from skawhmm.classification._estimators import (
+    HMMViewClassifier,
+    HMMViewRegressor,
+    make_classifier,
+    make_regressor,
+    make_views,
+)
+from skawhmm.classification._explanation import Explanation
+
+__all__ = [
+    "Explanation",
+    "HMMViewClassifier",
+    "HMMViewRegressor",
+    "dynamics_gain",
+    "make_classifier",
+    "make_regressor",
+    "make_views",
+]
