@@ -63,6 +63,7 @@ def save_models(path, models):
         "version": VERSION,
         "emission": emission.name,
         "masked": models.observed is not None,
+        "feature_names": models.feature_names,
         "arrays": sorted(arrays),
     }
     named: dict[str, Any] = {HEADER: np.array(json.dumps(header)), **arrays}
@@ -108,7 +109,9 @@ def stored_parts(path):
         raise ValueError(
             f"{os.fspath(path)!r} must not hold other arrays, got {unknown}."
         )
-    return {**parts, "info": info}
+    # Files of earlier versions hold no names.
+    names = header.get("feature_names")
+    return {**parts, "info": info, "feature_names": names}
 
 
 def _read(path):

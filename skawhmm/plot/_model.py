@@ -537,7 +537,7 @@ def _rate_bars(model, size, names):
 
 def _described(model, size, _):
     """Return the parameters of a family of a user; none if states have no form."""
-    columns = model.emission.described()
+    columns = model._described()
     if not columns:
         return {}
     bars = np.stack([values[0, :size] for values in columns.values()], axis=1)
