@@ -15,6 +15,7 @@ from skawhmm.features._embedding_blocks import block_names
 from skawhmm.features._embedding_kinds import KINDS
 from skawhmm.features._embedding_references import ReferenceOptions, sampled_pieces
 from skawhmm.sequences._checks import input_names
+from skawhmm.sequences._names import fitted_names
 from skawhmm.utils._checks import (
     check_boolean,
     check_choice,
@@ -291,7 +292,8 @@ class HMMEmbedding(EstimatorMixin, TransformerMixin, BaseEstimator):
             pieces, sizes, options, n_jobs=self.n_jobs, verbose=self.verbose
         )
         self.n_iter_ = max(reference.n_iter for reference in kind.references)
-        self.reference_models_ = kind.batch()
+        models = kind.batch()
+        self.reference_models_ = models._changed(feature_names=fitted_names(self))
         return self
 
     def transform(self, X: Any) -> Any:

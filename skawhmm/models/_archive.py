@@ -63,9 +63,10 @@ def save_models(path, models):
         "version": VERSION,
         "emission": emission.name,
         "masked": models.observed is not None,
-        "feature_names": models.feature_names,
         "arrays": sorted(arrays),
     }
+    if models.feature_names is not None:
+        header["feature_names"] = models.feature_names
     named: dict[str, Any] = {HEADER: np.array(json.dumps(header)), **arrays}
     with whole_file(path) as file:
         np.savez(file, **named)
@@ -109,8 +110,12 @@ def stored_parts(path):
         raise ValueError(
             f"{os.fspath(path)!r} must not hold other arrays, got {unknown}."
         )
-    # Files of earlier versions hold no names.
     names = header.get("feature_names")
+    if names is not None and not isinstance(names, list):
+        raise ValueError(
+            f"{os.fspath(path)!r} must hold a list of feature_names, got {names!r}: it "
+            "is damaged."
+        )
     return {**parts, "info": info, "feature_names": names}
 
 

@@ -32,7 +32,11 @@ from skawhmm.models._inference import (
     sample_sequences,
 )
 from skawhmm.models._stacks import checked_stacks, padded_stack
-from skawhmm.sequences._names import check_same_names, matched_columns
+from skawhmm.sequences._names import (
+    check_same_names,
+    matched_columns,
+    named_sequences,
+)
 from skawhmm.utils._checks import check_integer, check_seed, check_verbose
 from skawhmm.utils._numbers import aligned
 
@@ -926,18 +930,19 @@ class HMMBatch:
         check_integer("n_timesteps", n_timesteps, 1)
         seeds = model_seeds(check_seed(random_state), self.keys)
         sequences, paths = sample_sequences(self, n_timesteps, seeds)
-        return [self.emission.shown(x) for x in sequences], paths
+        shown = [self.emission.shown(x) for x in sequences]
+        return named_sequences(shown, self.feature_names), paths
 
     def _described(self):
         """Return what a table shows of each state, by name."""
         n_features = self.emission.n_features
         return self.emission.described(self.feature_names or range(n_features))
 
-    def _checked(self, X, *, paired=False):
+    def _checked(self, X, *, paired=False, caller="HMMBatch"):
         X, names = matched_columns(X)
         if names is not None and self.feature_names is not None:
             check_same_names(names, self.feature_names)
-        sequences = self.emission.checked(X, "HMMBatch")
+        sequences = self.emission.checked(X, caller)
         if paired:
             check_paired(len(self), len(sequences))
         return sequences

@@ -312,7 +312,8 @@ class HMMMapDisplay:
             One more name per model, such as its file.
 
         channel_names : sequence of str of shape (n_features,), default=None
-            Names of the channels; by default their numbers.
+            Names of the channels; by default those of the models, otherwise their
+            numbers.
 
         title : str, default="Map of sequences"
             Heading of the page.
@@ -374,7 +375,8 @@ class HMMMapDisplay:
             One more name per model, such as its file.
 
         channel_names : sequence of str of shape (n_features,), default=None
-            Names of the channels; by default their numbers.
+            Names of the channels; by default those of the models, otherwise their
+            numbers.
 
         title : str, default="Map of sequences"
             Heading of the page.

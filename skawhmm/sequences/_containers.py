@@ -134,9 +134,9 @@ def as_sequences(
     are only numbered from 0 have no names.
 
     The names belong to the arrays, not to the list, so that they survive
-    cross-validation and `train_test_split`, which make plain lists. Rows of an array
-    keep them (``x[:100]``); whatever else is computed from an array has no names, since
-    its columns may be other channels. In a :class:`~sklearn.pipeline.Pipeline`,
+    cross-validation and `train_test_split`, which make plain lists. Chosen rows and
+    columns keep them (``x[:100]``, ``x[:, [2, 0]]``); whatever else is computed from an
+    array has no names, since its columns may be other channels. In a pipeline,
     `Framewise`, `Deltas` and `TimeChannel` pass them on.
 
     Examples

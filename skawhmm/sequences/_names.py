@@ -20,8 +20,9 @@ class NamedFrames(np.ndarray):
 
     Each array carries its own names, because cross-validation and `train_test_split`
     make plain lists of the arrays in a list, which would lose the names of the list.
-    Rows keep the names (``x[:100]``, ``x[::2]``). Anything else that is computed from
-    the frames is an array without names: its columns may be other channels.
+    Chosen rows and columns keep their names (``x[:100]``, ``x[:, [2, 0]]``). Anything
+    else that is computed from the frames is an array without names: its columns may be
+    other channels.
 
     Kernels never see this class: `check_sequences` returns plain arrays.
     """
@@ -30,9 +31,13 @@ class NamedFrames(np.ndarray):
 
     def __getitem__(self, key):
         part = self.view(np.ndarray)[key]
-        # Only a single index of the first axis leaves the columns as they are.
-        is_rows = not isinstance(key, tuple) and getattr(part, "ndim", 0) == 2
-        return named_frames(part, self.feature_names) if is_rows else part
+        if self.feature_names is None or np.ndim(part) != 2:
+            return part
+        columns = key[1] if isinstance(key, tuple) and len(key) == 2 else slice(None)
+        names = np.array(self.feature_names, dtype=object)[columns]
+        if np.shape(names) != part.shape[1:] or len({*names}) < len(names):
+            return part
+        return named_frames(part, names)
 
     def __array_wrap__(self, array, context=None, return_scalar=False):
         return array[()] if return_scalar else array.view(np.ndarray)
