@@ -188,6 +188,8 @@ class ReferencesMixin(ModelsMixin):
     With ``metric="precomputed"``, `X` holds those to the training models.
     """
 
+    _takes_distances = True
+
     @property
     def _precomputed(self):
         return isinstance(self.metric, str) and self.metric == "precomputed"

@@ -14,6 +14,7 @@ from skawhmm.fitting._em_loop import FitOptions
 from skawhmm.fitting._parallel_fit import fit_models, fit_pool, make_batch
 from skawhmm.fitting._visible import pooled_chain, uniform_chain, visible_fits
 from skawhmm.models._batch import HMMBatch
+from skawhmm.sequences._checks import check_not_distances
 from skawhmm.sequences._forms import check_not_lengths, warn_of_form
 from skawhmm.sequences._names import check_names, fitted_names, matched_columns
 from skawhmm.utils._checks import (
@@ -296,6 +297,7 @@ class HMMTransformer(TransformerMixin, BaseEstimator):
         """
         self._check_parameters()
         check_not_lengths(X, y)
+        check_not_distances(self, X)
         X, names = matched_columns(X)
         self._family, sequences = FAMILIES[self.emission].blank(X, self)
         warn_of_form(X)
@@ -332,6 +334,7 @@ class HMMTransformer(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         # They may have been set after `fit`.
         self._check_parameters()
+        check_not_distances(self, X)
         X, names = matched_columns(X)
         check_names(self, names, reset=False)
         sequences = self._family.checked(X, type(self).__name__)

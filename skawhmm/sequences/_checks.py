@@ -9,6 +9,7 @@ from skawhmm.sequences._forms import (
     check_not_lengths,
     hint_of_hmmlearn,
     is_table,
+    looks_like_distances,
     readable,
     warn_of_form,
 )
@@ -66,6 +67,7 @@ def check_input(estimator, X, y=None, *, reset):
         )
     X = readable(X)
     check_not_lengths(X, y)
+    check_not_distances(estimator, X)
     if not is_list_of_sequences(X) and getattr(X, "ndim", 2) != 3:
         sequences = _check_rows(estimator, X, reset)
     else:
@@ -76,6 +78,31 @@ def check_input(estimator, X, y=None, *, reset):
     if reset:
         warn_of_form(X)
     return sequences
+
+
+def check_not_distances(estimator, X):
+    """Raise if an estimator is given distances where it reads sequences.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Whose input it is; `_takes_distances` is True if it has an option for them.
+
+    X : object
+        What was given; the arrays in a list are sequences in any case.
+    """
+    if is_list_of_sequences(X) or not looks_like_distances(X):
+        return
+    name = type(estimator).__name__
+    hint = f'If it holds distances, write {name}(metric="precomputed")'
+    if not getattr(estimator, "_takes_distances", False):
+        hint = f"{name} does not take distances; estimators such as "
+        hint += 'KNeighborsHMMClassifier(metric="precomputed") do'
+    raise ValueError(
+        f"X must hold sequences, got an array of shape {np.shape(X)} that is symmetric "
+        f"with a zero diagonal, as distances between models are. {hint}. If its rows "
+        "are sequences, write list(X)."
+    )
 
 
 def _check_rows(estimator, X, reset):
@@ -91,6 +118,7 @@ def _check_rows(estimator, X, reset):
     )
     if estimator._learned_from[1] == "rows":
         return check_sequences(validate_data(estimator, X, reset=reset, **checks))
+    warn_of_form(X)
     # Sequences in a list have any length, so rows may have any number of columns.
     sequences = check_sequences(check_array(X, input_name="X", **checks))
     check_names(estimator, None, reset=False)
