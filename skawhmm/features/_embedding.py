@@ -174,6 +174,9 @@ class HMMEmbedding(EstimatorMixin, TransformerMixin, BaseEstimator):
     n_features_in_ : int
         Number of features of a frame; number of columns if `fit` was given a 2-D array.
 
+    feature_names_in_ : ndarray of str of shape (n_features_in_,)
+        Names of the channels, if `fit` was given sequences that have names.
+
     n_iter_ : int
         Largest number of EM steps that a reference took.
 

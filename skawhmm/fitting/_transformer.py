@@ -297,7 +297,7 @@ class HMMTransformer(TransformerMixin, BaseEstimator):
         """
         self._check_parameters()
         check_not_lengths(X, y)
-        check_not_distances(self, X)
+        check_not_distances(type(self).__name__, X)
         X, names = matched_columns(X)
         self._family, sequences = FAMILIES[self.emission].blank(X, self)
         warn_of_form(X)
@@ -334,7 +334,7 @@ class HMMTransformer(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         # They may have been set after `fit`.
         self._check_parameters()
-        check_not_distances(self, X)
+        check_not_distances(type(self).__name__, X)
         X, names = matched_columns(X)
         check_names(self, names, reset=False)
         sequences = self._family.checked(X, type(self).__name__)

@@ -67,7 +67,8 @@ def check_input(estimator, X, y=None, *, reset):
         )
     X = readable(X)
     check_not_lengths(X, y)
-    check_not_distances(estimator, X)
+    takes = getattr(estimator, "_takes_distances", False)
+    check_not_distances(type(estimator).__name__, X, takes=takes)
     if not is_list_of_sequences(X) and getattr(X, "ndim", 2) != 3:
         sequences = _check_rows(estimator, X, reset)
     else:
@@ -80,23 +81,25 @@ def check_input(estimator, X, y=None, *, reset):
     return sequences
 
 
-def check_not_distances(estimator, X):
-    """Raise if an estimator is given distances where it reads sequences.
+def check_not_distances(caller, X, *, takes=False):
+    """Raise if distances are given where sequences are read.
 
     Parameters
     ----------
-    estimator : estimator
-        Whose input it is; `_takes_distances` is True if it has an option for them.
+    caller : str
+        Name of the estimator or function.
 
     X : object
         What was given; the arrays in a list are sequences in any case.
+
+    takes : bool, default=False
+        Whether it has an option for distances.
     """
     if is_list_of_sequences(X) or not looks_like_distances(X):
         return
-    name = type(estimator).__name__
-    hint = f'If it holds distances, write {name}(metric="precomputed")'
-    if not getattr(estimator, "_takes_distances", False):
-        hint = f"{name} does not take distances; estimators such as "
+    hint = f'If it holds distances, write {caller}(metric="precomputed")'
+    if not takes:
+        hint = f"{caller} does not take distances; estimators such as "
         hint += 'KNeighborsHMMClassifier(metric="precomputed") do'
     raise ValueError(
         f"X must hold sequences, got an array of shape {np.shape(X)} that is symmetric "

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from skawhmm.sequences._checks import (
+    check_not_distances,
     check_sequences,
     is_list_of_sequences,
     unpadded_rows,
@@ -281,6 +282,7 @@ def _from_table(data, names, *, lengths, layout):  # noqa: ARG001
         index = getattr(data, "index", None) if package_type(data)[1] else None
         rows = np.arange(table.n_rows) if index is None else np.asarray(index)
         if not columns:
+            check_not_distances("as_sequences", values)
             warn_of_form(values)
         return _checked_rows(values), ids if columns else rows, labels
     raw = None if time is None else check_column(table, "time", time)
@@ -463,6 +465,7 @@ def _from_array(data, names, *, lengths, layout):  # noqa: ARG001
             )
         array = array.transpose(0, 2, 1)
     elif array.ndim in {2, 3}:
+        check_not_distances("as_sequences", array)
         warn_of_form(array)
     sequences = unpadded_rows(array)
     return _numbered(check_sequences(sequences, caller="as_sequences"))
