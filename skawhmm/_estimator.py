@@ -143,7 +143,7 @@ class ModelsMixin(EstimatorMixin):
         if not is_models(X):
             return self._checked_sequences(X, y, reset=reset)
         check_models("X", X)
-        check_channels(self, X.n_features, reset=reset)
+        check_channels(self, X.n_features, X.feature_names, reset=reset)
         return X
 
     def _checked_sequences(self, X, y=None, *, reset):
@@ -187,6 +187,8 @@ class ReferencesMixin(ModelsMixin):
 
     With ``metric="precomputed"``, `X` holds those to the training models.
     """
+
+    _takes_distances = True
 
     @property
     def _precomputed(self):

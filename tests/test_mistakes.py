@@ -11,6 +11,7 @@ from types import SimpleNamespace
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.exceptions import NotFittedError
@@ -401,6 +402,55 @@ MISTAKES = {
         *(ValueError, "y must hold one label per item", "got shape (7,)", "8 items"),
     ),
     # Channels.
+    "columns of another name": Mistake(
+        lambda d: transformer().fit([d.table, d.table.rename(columns={"a": "q"})]),
+        *(
+            ValueError,
+            "X[1] must have the same columns as X[0], ['a', 'b']",
+            "got ['q', 'b']",
+            "missing ['a'] and unexpected ['q']",
+        ),
+    ),
+    "columns of another name than in fit": Mistake(
+        lambda d: (
+            transformer().fit([d.table]).transform([d.table.rename(columns=str.upper)])
+        ),
+        *(
+            ValueError,
+            "should match those",
+            "unseen at fit time:\n- A",
+            "missing:\n- a",
+        ),
+    ),
+    "columns in another order than in fit": Mistake(
+        lambda d: transformer().fit([d.table]).transform([d.table[["b", "a"]]]),
+        *(ValueError, "should match", "Feature names must be", "in the same order"),
+    ),
+    "models of other channels": Mistake(
+        lambda d: pairwise_hmm_distances(
+            transformer().fit_transform([d.table]),
+            transformer().fit_transform([d.table[["b", "a"]]]),
+        ),
+        *(ValueError, "same feature names", "got ['a', 'b']", "in the same order"),
+    ),
+    "distances as sequences": Mistake(
+        lambda d: neighbors().fit(d.distances, d.y),
+        *(
+            ValueError,
+            "X must hold sequences",
+            "symmetric with a zero diagonal",
+            'write KNeighborsHMMClassifier(metric="precomputed")',
+        ),
+    ),
+    "distances for what makes distances": Mistake(
+        lambda d: PairwiseHMMDistance().fit(d.distances),
+        *(
+            ValueError,
+            "X must hold sequences",
+            "PairwiseHMMDistance does not take distances",
+            'KNeighborsHMMClassifier(metric="precomputed")',
+        ),
+    ),
     "sequences of unequal width": Mistake(
         lambda d: transformer().fit([d.X[0], d.X[1][:, :2]]),
         *(ValueError, "the same number of features", "got [2, 3]", "All sequences"),
@@ -558,6 +608,7 @@ def data():
         narrow=transformer().fit_transform([x[:, :2] for x in X]),
         texts=transformer(emission="categorical").fit_transform(WORDS),
         distances=PairwiseHMMDistance().fit_transform(models),
+        table=pd.DataFrame(X[0][:, :2], columns=["a", "b"]),
     )
 
 

@@ -114,7 +114,7 @@ class HMMViewClassifier(ClassifierMixin, ViewRidge):
         Number of features of a frame; of columns if `fit` was given a 2-D array.
 
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, if `fit` was given a data frame.
+        Names of the channels, if `fit` was given sequences that have names.
 
     See Also
     --------
@@ -341,7 +341,7 @@ class HMMViewRegressor(RegressorMixin, ViewRidge):
         Number of features of a frame; of columns if `fit` was given a 2-D array.
 
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, if `fit` was given a data frame.
+        Names of the channels, if `fit` was given sequences that have names.
 
     See Also
     --------

@@ -83,7 +83,7 @@ class Emission(ABC):
     ``from_arrays(arrays, is_state)``
         The family made from arrays of a user or of a file, or an error that says what
         is wrong with them.
-    ``merged(shares)``, ``described()``
+    ``merged(shares)``, ``described(channels)``
         States that stand for mixtures of states, and what tables show of a state. By
         default both go by the parameters as they are.
 
@@ -278,8 +278,13 @@ class Emission(ABC):
         )
         return self.like(*arrays, observed=self.observed)
 
-    def described(self):
+    def described(self, channels):
         """Return what a table shows of each state, by name.
+
+        Parameters
+        ----------
+        channels : sequence of str or int of shape (n_features,)
+            Names of the channels.
 
         Returns
         -------

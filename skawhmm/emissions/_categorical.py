@@ -87,7 +87,7 @@ class Categorical(Discrete):
                 )
         return super().concatenate(families)
 
-    def described(self):
+    def described(self, channels):
         """Return the probabilities of the symbols."""
         names = (f"p_{symbol}" for symbol in self.symbols)
         return dict(zip(names, np.moveaxis(self.states, 2, 0), strict=True))

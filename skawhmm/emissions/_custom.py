@@ -87,7 +87,7 @@ class StateCosts(Emission):
         """Raise, because only the distances between states are known."""
         raise self._lacking("parameters that can be averaged")
 
-    def described(self):
+    def described(self, channels):
         """Return nothing: a cost may take states of any form."""
         return {}
 

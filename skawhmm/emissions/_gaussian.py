@@ -167,7 +167,7 @@ class Gaussian(Emission):
             between = np.einsum("nkj,nkjc,nkjd->nkcd", shares, gaps, gaps)
         return self.like(means, inner + between, observed=self.observed)
 
-    def described(self):
+    def described(self, channels):
         """Return means and standard deviations; NaN for channels not observed."""
         variances = self.covars
         if self.covariance_type == "full":
@@ -176,8 +176,8 @@ class Gaussian(Emission):
         columns = {}
         for name, values in (("mean", self.means), ("sd", np.sqrt(variances))):
             shown = np.where(seen, values, np.nan)
-            for k in range(self.n_features):
-                columns[f"{name}_{k}"] = shown[..., k]
+            for k, channel in enumerate(channels):
+                columns[f"{name}_{channel}"] = shown[..., k]
         return columns
 
     # Scores.

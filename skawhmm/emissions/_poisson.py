@@ -51,10 +51,10 @@ class Poisson(Discrete):
         sequences = check_count_sequences(sequences, caller=type(options).__name__)
         return cls(np.zeros((1, 1, sequences[0].shape[1]))), sequences
 
-    def described(self):
+    def described(self, channels):
         """Return the rates of the channels."""
-        channels = enumerate(np.moveaxis(self.states, 2, 0))
-        return {f"rate_{k}": rates for k, rates in channels}
+        names = (f"rate_{channel}" for channel in channels)
+        return dict(zip(names, np.moveaxis(self.states, 2, 0), strict=True))
 
     def checked(self, X, caller):
         """Return the sequences of a user, if they hold counts."""

@@ -12,6 +12,8 @@ from skawhmm._estimator import ModelsMixin, check_classes
 from skawhmm.distances._pairwise import pairwise_hmm_distances
 from skawhmm.fitting._transformer import HMMTransformer
 from skawhmm.models._batch import HMMBatch
+from skawhmm.sequences._names import fitted_names
+from skawhmm.sequences._tables import shown
 from skawhmm.utils._checks import check_distances, check_one_each
 from skawhmm.utils._interruption import all_or_nothing
 
@@ -46,8 +48,10 @@ class HMMClassDistance(ModelsMixin, TransformerMixin, BaseEstimator):
 
     Parameters
     ----------
-    groups : dict or sequence of sequences of int, default=None
-        Channels of each group, by name or in order. By default one group of all.
+    groups : dict or sequence of sequences of int or str, default=None
+        Channels of each group, by the name of the group or in order: their numbers or,
+        if `fit` is given sequences that have names, their names. By default one group
+        of all channels.
 
     metric : {"maw", "iaw", "jaw", "kl", "coupling", "mmd"} or object, default="maw"
         Distance between two models.
@@ -91,7 +95,7 @@ class HMMClassDistance(ModelsMixin, TransformerMixin, BaseEstimator):
         Number of features of a frame; of columns if `fit` was given a 2-D array.
 
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, if `fit` was given a data frame.
+        Names of the channels, if `fit` was given sequences that have names.
 
     See Also
     --------
@@ -128,7 +132,7 @@ class HMMClassDistance(ModelsMixin, TransformerMixin, BaseEstimator):
 
     def __init__(
         self,
-        groups: Mapping[str, Sequence[int]] | Sequence[Sequence[int]] | None = None,
+        groups: Mapping[str, Sequence[Any]] | Sequence[Sequence[Any]] | None = None,
         *,
         metric: Any = "maw",
         alpha: float | None = None,
@@ -170,7 +174,9 @@ class HMMClassDistance(ModelsMixin, TransformerMixin, BaseEstimator):
         sequences = self._checked_sequences(X, y, reset=True)
         check_one_each(sequences, y)
         self.classes_, codes = np.unique(y, return_inverse=True)
-        self.groups_ = check_channel_groups(self.groups, sequences[0].shape[1])
+        self.groups_ = check_channel_groups(
+            self.groups, sequences[0].shape[1], fitted_names(self)
+        )
         hmm = HMMTransformer() if self.hmm is None else self.hmm
         self.hmms_, self.models_ = [], []
         for channels in self.groups_.values():
@@ -247,7 +253,21 @@ def _class_models(hmm, sequences, codes):
     return HMMBatch.concatenate(models)
 
 
-def check_channel_groups(groups, n_features):
+def _channel_numbers(group, channels, names):
+    """Return the channels of a group, with numbers for names."""
+    array = np.asarray(channels)
+    if array.dtype.kind not in "UT" or array.ndim != 1:
+        return array
+    if names is None or not {*array.tolist()} <= {*names}:
+        known = "no names" if names is None else f"the names {shown(names)}"
+        raise ValueError(
+            f"groups[{group!r}] must hold channels of the sequences, which have "
+            f"{known}, got {channels!r}."
+        )
+    return np.array([names.index(name) for name in array.tolist()])
+
+
+def check_channel_groups(groups, n_features, names=None):
     """Return the channels of each group by its name.
 
     Parameters
@@ -257,6 +277,9 @@ def check_channel_groups(groups, n_features):
 
     n_features : int
         Number of channels.
+
+    names : tuple of str, default=None
+        Names of the channels.
 
     Returns
     -------
@@ -276,7 +299,7 @@ def check_channel_groups(groups, n_features):
         raise ValueError("groups must hold at least one group of channels, got none.")
     checked = {}
     for name, channels in groups.items():
-        array = np.asarray(channels)
+        array = _channel_numbers(name, channels, names)
         if array.ndim != 1 or array.size == 0 or array.dtype.kind not in "iu":
             raise ValueError(
                 f"groups[{name!r}] must be a list of channel numbers, got {channels!r}."

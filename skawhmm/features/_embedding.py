@@ -15,6 +15,7 @@ from skawhmm.features._embedding_blocks import block_names
 from skawhmm.features._embedding_kinds import KINDS
 from skawhmm.features._embedding_references import ReferenceOptions, sampled_pieces
 from skawhmm.sequences._checks import input_names
+from skawhmm.sequences._names import fitted_names
 from skawhmm.utils._checks import (
     check_boolean,
     check_choice,
@@ -173,6 +174,9 @@ class HMMEmbedding(EstimatorMixin, TransformerMixin, BaseEstimator):
     n_features_in_ : int
         Number of features of a frame; number of columns if `fit` was given a 2-D array.
 
+    feature_names_in_ : ndarray of str of shape (n_features_in_,)
+        Names of the channels, if `fit` was given sequences that have names.
+
     n_iter_ : int
         Largest number of EM steps that a reference took.
 
@@ -291,7 +295,8 @@ class HMMEmbedding(EstimatorMixin, TransformerMixin, BaseEstimator):
             pieces, sizes, options, n_jobs=self.n_jobs, verbose=self.verbose
         )
         self.n_iter_ = max(reference.n_iter for reference in kind.references)
-        self.reference_models_ = kind.batch()
+        models = kind.batch()
+        self.reference_models_ = models._changed(feature_names=fitted_names(self))
         return self
 
     def transform(self, X: Any) -> Any:

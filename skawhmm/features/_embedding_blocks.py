@@ -194,7 +194,9 @@ def block_names(name, n_components, channels):
 
 FEATURE_NAME = re.compile(
     r"r(?P<reference>\d+)_(?P<block>[a-z]+)(?:_part\d+)?_s(?P<state>\d+)"
-    r"(?:_(?P<channel>.+))?"
+    r"(?:_(?P<channel>.*))?",
+    # Channels may have any name.
+    re.DOTALL,
 )
 
 
@@ -218,7 +220,7 @@ def name_fields(name):
         return {}
     fields = {key: value for key, value in match.groupdict().items() if value}
     if fields["block"] == "transitions":
-        del fields["channel"]
+        fields.pop("channel", None)
     fields["reference"] = f"r{fields['reference']}"
     fields["state"] = f"s{fields['state']}"
     return fields

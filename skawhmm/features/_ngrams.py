@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skawhmm._estimator import EstimatorMixin
 from skawhmm.sequences._checks import check_channels
+from skawhmm.sequences._names import matched_columns
 from skawhmm.sequences._symbols import learned_symbols, symbol_codes, symbol_sequences
 from skawhmm.utils._checks import check_boolean, check_integer
 from skawhmm.utils._interruption import all_or_nothing
@@ -48,6 +49,9 @@ class NGrams(EstimatorMixin, TransformerMixin, BaseEstimator):
 
     n_features_in_ : int
         Number of features of a frame, which is 1.
+
+    feature_names_in_ : ndarray of str of shape (1,)
+        Name of the channel, if `fit` was given sequences that have names.
 
     See Also
     --------
@@ -105,8 +109,9 @@ class NGrams(EstimatorMixin, TransformerMixin, BaseEstimator):
             The fitted transformer.
         """
         self._check_parameters()
+        X, names = matched_columns(X)
         sequences = symbol_sequences(X)
-        check_channels(self, 1, reset=True)
+        check_channels(self, 1, names, reset=True)
         self.symbols_ = learned_symbols(sequences)
         if len(self.symbols_) ** self.order > LARGEST_NUMBER:
             raise ValueError(
@@ -137,7 +142,9 @@ class NGrams(EstimatorMixin, TransformerMixin, BaseEstimator):
             in the training sequences.
         """
         self._check_ready()
+        X, names = matched_columns(X)
         sequences = symbol_sequences(X)
+        check_channels(self, 1, names, reset=False)
         numbers, owners, totals = self._numbers(sequences)
         known = np.isin(numbers, self._vocabulary)
         place = np.searchsorted(self._vocabulary, numbers[known])

@@ -109,7 +109,13 @@ def fit_block(shared, first, last):
 
 
 def make_batch(
-    fits, family, *, weights="occupancy", mask_missing=False, sequences=None
+    fits,
+    family,
+    *,
+    weights="occupancy",
+    mask_missing=False,
+    sequences=None,
+    feature_names=None,
 ):
     """Return the models of several fits as one batch.
 
@@ -129,7 +135,10 @@ def make_batch(
         variances are 0.
 
     sequences : list of ndarray, default=None
-        The sequences, if the models are to carry them.
+        The sequences, if the models are to carry them; they are copied.
+
+    feature_names : tuple of str, default=None
+        Names of the features.
 
     Returns
     -------
@@ -156,7 +165,10 @@ def make_batch(
         observed=observed,
         info=fit_info(fits),
     )
-    return models._changed(sequences=sequences)
+    if sequences is not None:
+        # The models own what they carry: users may change their arrays later.
+        sequences = [np.array(x) for x in sequences]
+    return models._changed(sequences=sequences, feature_names=feature_names)
 
 
 def state_weights(occupancies, weights):

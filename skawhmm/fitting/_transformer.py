@@ -14,7 +14,9 @@ from skawhmm.fitting._em_loop import FitOptions
 from skawhmm.fitting._markov_chain import pooled_chain, uniform_chain, visible_fits
 from skawhmm.fitting._parallel_fit import fit_models, fit_pool, make_batch
 from skawhmm.models._batch import HMMBatch
+from skawhmm.sequences._checks import check_not_distances
 from skawhmm.sequences._forms import check_not_lengths, warn_of_form
+from skawhmm.sequences._names import check_names, fitted_names, matched_columns
 from skawhmm.utils._checks import (
     check_boolean,
     check_choice,
@@ -168,6 +170,10 @@ class HMMTransformer(TransformerMixin, BaseEstimator):
     n_features_in_ : int
         Number of features of the training sequences.
 
+    feature_names_in_ : ndarray of str of shape (n_features_in_,)
+        Names of the channels, if `fit` was given sequences that have names: data frames
+        or the result of :func:`as_sequences`. The models carry them.
+
     pooled_model_ : HMMBatch or None
         The model of all training sequences, if `init` or `prior` asks for one. Its
         `info` has the same columns as that of the models `transform` returns.
@@ -291,8 +297,11 @@ class HMMTransformer(TransformerMixin, BaseEstimator):
         """
         self._check_parameters()
         check_not_lengths(X, y)
+        check_not_distances(type(self).__name__, X)
+        X, names = matched_columns(X)
         self._family, sequences = FAMILIES[self.emission].blank(X, self)
         warn_of_form(X)
+        check_names(self, names, reset=True)
         self.n_features_in_ = sequences[0].shape[1]
         for name, value in self._family.extras.items():
             setattr(self, f"{name}_", value)
@@ -303,7 +312,9 @@ class HMMTransformer(TransformerMixin, BaseEstimator):
         if "pooled" in {self.init, self.prior}:
             self._family.check_gaps(sequences, self)
             self._pooled, fit = self._fit_pool(sequences)
-            self.pooled_model_ = make_batch([fit], self._family, weights=self.weights)
+            self.pooled_model_ = make_batch(
+                [fit], self._family, weights=self.weights, feature_names=names
+            )
         return self
 
     def transform(self, X: Any) -> HMMBatch:
@@ -323,6 +334,9 @@ class HMMTransformer(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         # They may have been set after `fit`.
         self._check_parameters()
+        check_not_distances(type(self).__name__, X)
+        X, names = matched_columns(X)
+        check_names(self, names, reset=False)
         sequences = self._family.checked(X, type(self).__name__)
         self._family.check_gaps(sequences, self)
         fits = self._fits(sequences)
@@ -333,6 +347,7 @@ class HMMTransformer(TransformerMixin, BaseEstimator):
             weights=self.weights,
             mask_missing=self.missing == "common",
             sequences=sequences if self.keep_sequences else None,
+            feature_names=fitted_names(self),
         )
 
     def set_output(self, *, transform: str | None = None) -> "HMMTransformer":  # noqa: ARG002

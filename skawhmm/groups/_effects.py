@@ -336,7 +336,7 @@ def measured(models, names):
     """
     absent = models.weights == 0
     states = state_measures(models)
-    described = models.emission.described()
+    described = models._described()
     labels, columns = [], []
     for name in names:
         if name == "transitions":

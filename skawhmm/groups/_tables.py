@@ -67,7 +67,7 @@ def state_table(models: HMMBatch, reference: Any = None) -> Any:
     kept = np.arange(n_states) < models.n_components[:, None]
     columns = _shared_columns(models, kept)
     columns["state"] = np.nonzero(kept)[1]
-    measured = {**state_measures(models), **models.emission.described()}
+    measured = {**state_measures(models), **models._described()}
     absent = models.weights == 0
     for name, values in measured.items():
         gaps = absent if name != "occupancy" else np.zeros_like(absent)

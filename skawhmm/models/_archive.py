@@ -65,6 +65,8 @@ def save_models(path, models):
         "masked": models.observed is not None,
         "arrays": sorted(arrays),
     }
+    if models.feature_names is not None:
+        header["feature_names"] = models.feature_names
     named: dict[str, Any] = {HEADER: np.array(json.dumps(header)), **arrays}
     with whole_file(path) as file:
         np.savez(file, **named)
@@ -108,7 +110,13 @@ def stored_parts(path):
         raise ValueError(
             f"{os.fspath(path)!r} must not hold other arrays, got {unknown}."
         )
-    return {**parts, "info": info}
+    names = header.get("feature_names")
+    if names is not None and not isinstance(names, list):
+        raise ValueError(
+            f"{os.fspath(path)!r} must hold a list of feature_names, got {names!r}: it "
+            "is damaged."
+        )
+    return {**parts, "info": info, "feature_names": names}
 
 
 def _read(path):

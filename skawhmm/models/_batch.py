@@ -15,6 +15,7 @@ from skawhmm.models._archive import save_models, stored_parts
 from skawhmm.models._checks import (
     check_carried,
     check_concatenable,
+    check_feature_names,
     check_info,
     check_model_number,
     check_observed,
@@ -31,11 +32,19 @@ from skawhmm.models._inference import (
     sample_sequences,
 )
 from skawhmm.models._stacks import checked_stacks, padded_stack
+from skawhmm.sequences._names import (
+    check_same_names,
+    matched_columns,
+    named_sequences,
+)
 from skawhmm.utils._checks import check_integer, check_seed, check_verbose
 from skawhmm.utils._numbers import aligned
 
 # What a batch is made of; all else follows from it.
-PARTS = ("emission", "transmats", "weights", "startprobs", "_info", "sequences")
+PARTS = (
+    *("emission", "transmats", "weights", "startprobs", "_info", "sequences"),
+    "feature_names",
+)
 
 
 class HMMBatch:
@@ -83,8 +92,13 @@ class HMMBatch:
 
     sequences : sequence of ndarray of shape (n_timesteps, n_features), default=None
         The sequence that each model was fitted to, which ``KL(method="data")`` needs.
-        Sequences are indexed and pickled with the models, but `save` leaves them out:
-        a file of models holds models only.
+        They are copied. Sequences are indexed and pickled with the models, but `save`
+        leaves them out: a file of models holds models only.
+
+    feature_names : sequence of str of shape (n_features,), default=None
+        Names of the features. `HMMTransformer` sets them if it is fitted to sequences
+        that have names. Tables and pictures show them, estimators remember them as
+        ``feature_names_in_``, and models with other names are not compared with these.
 
     Attributes
     ----------
@@ -92,6 +106,9 @@ class HMMBatch:
         As above, read-only.
 
     sequences : list of ndarray, or None
+        As above; the arrays are read-only.
+
+    feature_names : tuple of str, or None
         As above.
 
     Examples
@@ -113,6 +130,7 @@ class HMMBatch:
     weights: NDArray[np.float64]
     startprobs: NDArray[np.float64]
     sequences: list[NDArray[np.float64]] | None
+    feature_names: tuple[str, ...] | None
     _info: dict[str, NDArray[Any]]
 
     def __init__(
@@ -126,6 +144,7 @@ class HMMBatch:
         observed: ArrayLike | None = None,
         info: Mapping[str, ArrayLike] | None = None,
         sequences: Sequence[ArrayLike] | None = None,
+        feature_names: Sequence[str] | None = None,
     ) -> None:
         self._build(
             FAMILIES["gaussian"],
@@ -136,6 +155,7 @@ class HMMBatch:
             observed=observed,
             info=info,
             sequences=sequences,
+            feature_names=feature_names,
         )
 
     def _build(
@@ -150,6 +170,7 @@ class HMMBatch:
         observed=None,
         info=None,
         sequences=None,
+        feature_names=None,
     ):
         """Check the parts of models, and set them.
 
@@ -164,8 +185,8 @@ class HMMBatch:
         shared : dict, default=None
             What all models share, by name; entries that are None are left out.
 
-        transmats, weights, startprobs, observed, info, sequences : object
-            As in the constructor.
+        transmats, weights, startprobs, observed, info : object
+            As in the constructor; so are `sequences` and `feature_names`.
         """
         stacks, _ = checked_stacks(transmats, states, weights, startprobs, family)
         chain = stacks["transmats"], stacks["weights"], stacks["startprobs"]
@@ -178,7 +199,9 @@ class HMMBatch:
         if sequences is not None and not emission.keeps_sequences:
             sequences = emission.checked(sequences, "HMMBatch")
         carried = check_carried(sequences, n_models, emission.n_features)
-        self._set(emission, *chain, check_info(info or {}, n_models), carried)
+        columns = check_info(info or {}, n_models)
+        names = check_feature_names(feature_names, emission.n_features)
+        self._set(emission, *chain, columns, carried, names)
 
     @classmethod
     def _of(cls, family, transmats, states, **parts):
@@ -187,13 +210,24 @@ class HMMBatch:
         batch._build(family, transmats, states, **parts)
         return batch
 
-    def _set(self, emission, transmats, weights, startprobs, info, sequences):
+    # Pickles of earlier versions hold no names.
+    def _set(
+        self,
+        emission,
+        transmats,
+        weights,
+        startprobs,
+        info,
+        sequences,
+        feature_names=None,
+    ):
         arrays = [transmats, weights, startprobs, *emission.parameters.values()]
         if emission.observed is not None:
             arrays.append(emission.observed)
-        for array in [*arrays, *info.values()]:
+        for array in [*arrays, *info.values(), *(sequences or [])]:
             _read_only(array)
-        parts = emission, transmats, weights, startprobs, info, sequences
+        chain = transmats, weights, startprobs
+        parts = emission, *chain, info, sequences, feature_names
         vars(self).update(zip(PARTS, parts, strict=True))
 
     def _changed(self, **parts):
@@ -343,6 +377,8 @@ class HMMBatch:
             return False
         if self.emission.fingerprint != other.emission.fingerprint:
             return False
+        if self.feature_names != other.feature_names:
+            return False
         size = max(self.transmats.shape[1], other.transmats.shape[1])
         one, two = self._padded(size), other._padded(size)
         columns = one._info.keys() == two._info.keys() and all(
@@ -403,7 +439,8 @@ class HMMBatch:
         ----------
         batches : sequence of HMMBatch
             Batches with the same kind of states, the same number of features and the
-            same info columns. If some have full covariances, the result has.
+            same info columns. If some have full covariances, the result has. Names of
+            features must agree; batches without names take those of the others.
 
         Returns
         -------
@@ -437,6 +474,9 @@ class HMMBatch:
             **chain,
             _info=columns,
             sequences=sequences,
+            feature_names=next(
+                (b.feature_names for b in batches if b.feature_names), None
+            ),
         )
 
     def save(self, path: str | PathLike[str]) -> None:
@@ -624,6 +664,7 @@ class HMMBatch:
         startprobs: ArrayLike | Sequence[ArrayLike] | None = None,
         info: Mapping[str, ArrayLike] | None = None,
         sequences: Any = None,
+        feature_names: Sequence[str] | None = None,
     ) -> "HMMBatch":
         r"""Return models whose states emit counts, by Poisson laws.
 
@@ -647,6 +688,9 @@ class HMMBatch:
         sequences : list of array-like of shape (n_timesteps, n_features), default=None
             The sequence that each model was fitted to, as in the constructor.
 
+        feature_names : sequence of str of shape (n_features,), default=None
+            Names of the channels, as in the constructor.
+
         Returns
         -------
         batch : HMMBatch
@@ -669,6 +713,7 @@ class HMMBatch:
             startprobs=startprobs,
             info=info,
             sequences=sequences,
+            feature_names=feature_names,
         )
 
     @classmethod
@@ -678,6 +723,7 @@ class HMMBatch:
         *,
         weights: ArrayLike | Sequence[ArrayLike] | None = None,
         info: Mapping[str, ArrayLike] | None = None,
+        feature_names: Sequence[str] | None = None,
     ) -> "HMMBatch":
         """Return models given as plain arrays by name, in a dictionary.
 
@@ -702,6 +748,9 @@ class HMMBatch:
         info : dict of array-like, default=None
             Columns with one entry per model.
 
+        feature_names : sequence of str of shape (n_features,), default=None
+            Names of the features, as in the constructor.
+
         Returns
         -------
         batch : HMMBatch
@@ -725,7 +774,7 @@ class HMMBatch:
         parts = given_parts(models)
         if weights is not None:
             parts["weights"] = weights
-        return cls._of(info=info, **parts)
+        return cls._of(info=info, feature_names=feature_names, **parts)
 
     @classmethod
     def from_hmmlearn(
@@ -734,6 +783,7 @@ class HMMBatch:
         *,
         weights: Any = None,
         info: Mapping[str, ArrayLike] | None = None,
+        feature_names: Sequence[str] | None = None,
     ) -> "HMMBatch":
         """Return fitted models of hmmlearn as a batch.
 
@@ -750,6 +800,9 @@ class HMMBatch:
 
         info : dict of array-like, default=None
             Columns with one entry per model, such as names or labels.
+
+        feature_names : sequence of str of shape (n_features,), default=None
+            Names of the features, as in the constructor.
 
         Returns
         -------
@@ -769,7 +822,8 @@ class HMMBatch:
         >>> models.info["run"]
         array(['a', 'b'], dtype='<U1')
         """
-        return cls._of(weights=weights, info=info, **hmmlearn_parts(models))
+        parts = hmmlearn_parts(models)
+        return cls._of(weights=weights, info=info, feature_names=feature_names, **parts)
 
     def to_hmmlearn(self, index: int = 0) -> Any:
         """Return one model as a fitted model of hmmlearn.
@@ -876,10 +930,19 @@ class HMMBatch:
         check_integer("n_timesteps", n_timesteps, 1)
         seeds = model_seeds(check_seed(random_state), self.keys)
         sequences, paths = sample_sequences(self, n_timesteps, seeds)
-        return [self.emission.shown(x) for x in sequences], paths
+        shown = [self.emission.shown(x) for x in sequences]
+        return named_sequences(shown, self.feature_names), paths
 
-    def _checked(self, X, *, paired=False):
-        sequences = self.emission.checked(X, "HMMBatch")
+    def _described(self):
+        """Return what a table shows of each state, by name."""
+        n_features = self.emission.n_features
+        return self.emission.described(self.feature_names or range(n_features))
+
+    def _checked(self, X, *, paired=False, caller="HMMBatch"):
+        X, names = matched_columns(X)
+        if names is not None and self.feature_names is not None:
+            check_same_names(names, self.feature_names)
+        sequences = self.emission.checked(X, caller)
         if paired:
             check_paired(len(self), len(sequences))
         return sequences

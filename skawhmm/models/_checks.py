@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from skawhmm.sequences._forms import hint_of_hmmlearn
+from skawhmm.sequences._tables import shown
 from skawhmm.utils._checks import is_integer
 from skawhmm.utils._numbers import real_array
 
@@ -237,6 +238,54 @@ def check_info(info, n_models):
     return columns
 
 
+def check_feature_names(names, n_features):
+    """Return names of features as a tuple, or raise unless there is one per feature.
+
+    Parameters
+    ----------
+    names : sequence of str or None
+        What was given.
+
+    n_features : int
+        Number of features.
+
+    Returns
+    -------
+    names : tuple of str or None
+        The names.
+    """
+    if names is None:
+        return None
+    is_list = isinstance(names, Iterable) and not isinstance(names, str)
+    given = [*names] if is_list else [None]
+    if not all(isinstance(name, str) for name in given):
+        raise TypeError(f"feature_names must be a list of strings, got {names!r}.")
+    if len({*given}) < len(given) or len(given) != n_features:
+        raise ValueError(
+            f"feature_names must be {n_features} distinct names, one per feature, got "
+            f"{given}."
+        )
+    return tuple(map(str, given))
+
+
+def check_agreeing_names(names, others, one, two):
+    """Raise if features have other names, or the same names in another order.
+
+    Parameters
+    ----------
+    names, others : tuple of str or None
+        Names of the features of two batches; None agrees with all.
+
+    one, two : str
+        What messages call the batches.
+    """
+    if None not in {names, others} and names != others:
+        raise ValueError(
+            f"{one} and {two} must have the same feature names in the same order, got "
+            f"{shown(names)} and {shown(others)}."
+        )
+
+
 def check_concatenable(batches):
     """Check that batches can become one.
 
@@ -269,6 +318,13 @@ def check_concatenable(batches):
                 f"{batches[0].n_features} in batch 0 and {batch.n_features} in batch "
                 f"{n}."
             )
+        named = next((m for m in range(n) if batches[m].feature_names), 0)
+        check_agreeing_names(
+            batches[named].feature_names,
+            batch.feature_names,
+            f"batch {named}",
+            f"batch {n}",
+        )
         if batch.info.keys() != batches[0].info.keys():
             raise ValueError(
                 f"All batches must have the same info columns, got "
@@ -318,12 +374,12 @@ def check_carried(sequences, n_models, n_features):
     Returns
     -------
     sequences : list of ndarray of shape (n_timesteps, n_features), or None
-        The sequences.
+        The sequences, copied.
     """
     if sequences is None:
         return None
     arrays = [
-        real_array(f"sequences[{n}]", sequence)
+        np.array(real_array(f"sequences[{n}]", sequence))
         for n, sequence in enumerate(entries_of("sequences", sequences))
     ]
     if len(arrays) != n_models:
@@ -434,6 +490,7 @@ def check_same_features(X, Y, names=("X", "Y")):
             f"{one} and {two} must have the same number of features, got "
             f"{X.n_features} and {Y.n_features}."
         )
+    check_agreeing_names(X.feature_names, Y.feature_names, one, two)
     if X.observed is None and Y.observed is None:
         return
     # Few masks differ, and comparing those keeps the memory small.

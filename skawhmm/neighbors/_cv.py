@@ -146,7 +146,8 @@ class KNeighborsHMMClassifierCV(
         2-D array.
 
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, if `fit` was given a data frame.
+        Names of the channels, if `fit` was given sequences or models that have
+        names; of the columns, if it was given distances in a data frame.
 
     See Also
     --------

@@ -113,7 +113,9 @@ def explorer_page(
     size = 0
     if models is not None:
         data["columns"] = [_column(name, models.info[name]) for name in models.info]
-        channel_names = channel_labels(channel_names, models.n_features)
+        channel_names = channel_labels(
+            channel_names, models.n_features, models.feature_names
+        )
         data["states"] = _states(models, registering, neighbors, channel_names)
         size = models.transmats.shape[1]
         if models.sequences is not None:

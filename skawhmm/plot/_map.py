@@ -313,7 +313,8 @@ class HMMMapDisplay:
             One more name per model, such as its file.
 
         channel_names : sequence of str of shape (n_features,), default=None
-            Names of the channels; by default their numbers.
+            Names of the channels; by default those of the models, otherwise their
+            numbers.
 
         title : str, default="Map of sequences"
             Heading of the page.
@@ -376,7 +377,8 @@ class HMMMapDisplay:
             One more name per model, such as its file.
 
         channel_names : sequence of str of shape (n_features,), default=None
-            Names of the channels; by default their numbers.
+            Names of the channels; by default those of the models, otherwise their
+            numbers.
 
         title : str, default="Map of sequences"
             Heading of the page.

@@ -199,7 +199,8 @@ class HMMDisplay:
             the principal axes of more.
 
         channel_names : sequence of str, default=None
-            Names of the channels; by default their numbers.
+            Names of the channels; by default those of the model, otherwise their
+            numbers.
 
         state_names : sequence of str, default=None
             Names of the states; by default their numbers.
@@ -218,7 +219,7 @@ class HMMDisplay:
         check_single_model("model", model)
         check_choice("states", states, ("auto", "gaussian", "bars"))
         check_real("threshold", threshold, 0, 1)
-        names = channel_labels(channel_names, model.n_features)
+        names = channel_labels(channel_names, model.n_features, model.feature_names)
         size = int(model.n_components[0])
         is_gaussian = model.emission.name == "gaussian"
         if states == "gaussian" and not is_gaussian:
@@ -538,7 +539,7 @@ def _rate_bars(model, size, names):
 
 def _described(model, size, _):
     """Return the parameters of a family of a user; none if states have no form."""
-    columns = model.emission.described()
+    columns = model._described()
     if not columns:
         return {}
     bars = np.stack([values[0, :size] for values in columns.values()], axis=1)

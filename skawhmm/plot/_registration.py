@@ -152,6 +152,7 @@ class RegistrationDisplay:
             [model.weights[0][keep] for model, keep in pairs],
             [model.means[0][keep] for model, keep in pairs],
             [model.emission.full_covars()[0][keep] for model, keep in pairs],
+            a.feature_names or b.feature_names,
         )
         display = cls(
             plan, means=means, covars=covars, names=names, axis_names=axis_names
@@ -235,15 +236,16 @@ class RegistrationDisplay:
         )
 
 
-def _in_the_plane(weights, means, covars):
+def _in_the_plane(weights, means, covars, names):
     """Return means and covariances in two dimensions, and names of the axes."""
     n_features = means[0].shape[1]
+    names = names or [f"feature {k}" for k in range(n_features)]
     if n_features == 1:
         means = [np.insert(m, 1, 1.0 - row, axis=1) for row, m in enumerate(means)]
         flat = np.diag([0, (FLAT_HEIGHT / 2) ** 2])
-        return means, [c * np.diag([1, 0]) + flat for c in covars], ("feature 0", "")
+        return means, [c * np.diag([1, 0]) + flat for c in covars], (names[0], "")
     if n_features == 2:
-        return means, covars, ("feature 0", "feature 1")
+        return means, covars, tuple(names)
     shares = np.concatenate(weights) / 2
     points = np.concatenate(means)
     gaps = points - shares @ points

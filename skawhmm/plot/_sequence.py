@@ -120,7 +120,8 @@ class SequenceDisplay:
             of more.
 
         channel_names : sequence of str, default=None
-            Names of all channels; by default their numbers.
+            Names of all channels; by default those of the model, otherwise their
+            numbers.
 
         state_names : sequence of str, default=None
             Names of the states; by default their numbers.
@@ -137,7 +138,7 @@ class SequenceDisplay:
             The picture.
         """
         check_single_model("model", model)
-        names = channel_labels(channel_names, model.n_features)
+        names = channel_labels(channel_names, model.n_features, model.feature_names)
         size = int(model.n_components[0])
         if state_names is not None:
             state_names = item_names("state_names", state_names, size, "state")
@@ -149,7 +150,7 @@ class SequenceDisplay:
                 )
             frames = model.sequences[0]
         else:
-            frames = model.emission.checked([sequence], "SequenceDisplay")[0]
+            (frames,) = model._checked([sequence], caller="SequenceDisplay")
         paths, _ = best_paths(model, [frames])
         chosen = _check_channels(channels, frames)
         display = cls(

@@ -143,7 +143,7 @@ def state_color(state):
     return COLORS[state % len(COLORS)]
 
 
-def channel_labels(channel_names, n_features):
+def channel_labels(channel_names, n_features, feature_names=None):
     """Return the names of channels, or raise unless there is one per channel.
 
     Parameters
@@ -154,10 +154,15 @@ def channel_labels(channel_names, n_features):
     n_features : int
         Number of channels.
 
+    feature_names : sequence of str, default=None
+        Names that models know, if none were given.
+
     Returns
     -------
     names : list of str
         One name per channel.
     """
+    if channel_names is None:
+        channel_names = feature_names
     names = item_names("channel_names", channel_names, n_features, "channel")
     return names if channel_names is not None else [f"channel {k}" for k in names]

@@ -9,8 +9,15 @@ from skawhmm.sequences._forms import (
     check_not_lengths,
     hint_of_hmmlearn,
     is_table,
+    looks_like_distances,
     readable,
     warn_of_form,
+)
+from skawhmm.sequences._names import (
+    check_names,
+    fitted_names,
+    matched_columns,
+    named_sequences,
 )
 from skawhmm.sequences._tables import (
     channel_names,
@@ -30,8 +37,9 @@ def is_models(X):
 def check_input(estimator, X, y=None, *, reset):
     """Return the sequences that an estimator was given as a list of arrays.
 
-    Sets or checks `n_features_in_`: the number of channels or, for a 2-D array whose
-    rows are univariate sequences, the number of columns.
+    Sets or checks `n_features_in_`, the number of channels or, for a 2-D array whose
+    rows are univariate sequences, the number of columns; and `feature_names_in_`, the
+    names of the channels, if the sequences have any.
 
     Parameters
     ----------
@@ -50,7 +58,8 @@ def check_input(estimator, X, y=None, *, reset):
     Returns
     -------
     sequences : list of ndarray of shape (n_timesteps, n_features)
-        The sequences, NaN where values were not observed.
+        The sequences, NaN where values were not observed. They carry the names that
+        the estimator knows, so that estimators inside this one know them too.
     """
     if is_models(X):
         raise TypeError(
@@ -58,14 +67,45 @@ def check_input(estimator, X, y=None, *, reset):
         )
     X = readable(X)
     check_not_lengths(X, y)
+    takes = getattr(estimator, "_takes_distances", False)
+    check_not_distances(type(estimator).__name__, X, takes=takes)
     if not is_list_of_sequences(X) and getattr(X, "ndim", 2) != 3:
         sequences = _check_rows(estimator, X, reset)
     else:
+        X, names = matched_columns(X)
         sequences = check_sequences(X)
-        check_channels(estimator, sequences[0].shape[1], reset=reset)
+        check_channels(estimator, sequences[0].shape[1], names, reset=reset)
+        sequences = named_sequences(sequences, fitted_names(estimator))
     if reset:
         warn_of_form(X)
     return sequences
+
+
+def check_not_distances(caller, X, *, takes=False):
+    """Raise if distances are given where sequences are read.
+
+    Parameters
+    ----------
+    caller : str
+        Name of the estimator or function.
+
+    X : object
+        What was given; the arrays in a list are sequences in any case.
+
+    takes : bool, default=False
+        Whether it has an option for distances.
+    """
+    if is_list_of_sequences(X) or not looks_like_distances(X):
+        return
+    hint = f'If it holds distances, write {caller}(metric="precomputed")'
+    if not takes:
+        hint = f"{caller} does not take distances; estimators such as "
+        hint += 'KNeighborsHMMClassifier(metric="precomputed") do'
+    raise ValueError(
+        f"X must hold sequences, got an array of shape {np.shape(X)} that is symmetric "
+        f"with a zero diagonal, as distances between models are. {hint}. If its rows "
+        "are sequences, write list(X)."
+    )
 
 
 def _check_rows(estimator, X, reset):
@@ -81,12 +121,15 @@ def _check_rows(estimator, X, reset):
     )
     if estimator._learned_from[1] == "rows":
         return check_sequences(validate_data(estimator, X, reset=reset, **checks))
+    warn_of_form(X)
     # Sequences in a list have any length, so rows may have any number of columns.
-    return check_sequences(check_array(X, input_name="X", **checks))
+    sequences = check_sequences(check_array(X, input_name="X", **checks))
+    check_names(estimator, None, reset=False)
+    return named_sequences(sequences, fitted_names(estimator))
 
 
-def check_channels(estimator, n_channels, *, reset):
-    """Set or check the number of channels of input that is not a table.
+def check_channels(estimator, n_channels, names=None, *, reset):
+    """Set or check the number of channels and their names, of input that is no table.
 
     Parameters
     ----------
@@ -96,12 +139,15 @@ def check_channels(estimator, n_channels, *, reset):
     n_channels : int
         Number of channels of the input.
 
+    names : sequence of str, default=None
+        Their names.
+
     reset : bool
         Whether this is the input of `fit`.
     """
+    check_names(estimator, names, reset=reset)
     if reset:
         estimator.n_features_in_ = n_channels
-        vars(estimator).pop("feature_names_in_", None)
         estimator._learned_from = (n_channels, "sequences")
     _check_channel_count(estimator, n_channels)
 
@@ -130,13 +176,17 @@ def input_names(estimator, input_features):
     Returns
     -------
     names : list of str
-        The names; by default "x0", "x1" and so on.
+        The names; by default those that `fit` was given or, if there are none, "x0",
+        "x1" and so on.
     """
     n_channels, form = estimator._learned_from
-    names = [f"x{c}" for c in range(n_channels)]
+    known = fitted_names(estimator)
+    names = [f"x{c}" for c in range(n_channels)] if known is None else [*known]
     if input_features is None:
         return names
     given = [str(name) for name in input_features]
+    if known is not None and given != names:
+        raise ValueError("input_features is not equal to feature_names_in_")
     if len(given) != estimator.n_features_in_:
         raise ValueError(
             "input_features should have length equal to n_features_in_="
@@ -166,9 +216,10 @@ def check_sequences(X, *, n_features=None, caller="HMMTransformer"):
     -------
     sequences : list of ndarray of shape (n_timesteps, n_features)
         C-contiguous float64, without infinities; NaN marks values not observed. Arrays
-        that already are such are not copied.
+        that already are such are not copied. Columns with names are in the order of
+        the first sequence that has names.
     """
-    X = readable(X)
+    X, _ = matched_columns(readable(X))
     if is_list_of_sequences(X):
         sequences = [checked_sequence(x, i) for i, x in enumerate(X)]
     else:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from skawhmm.sequences._checks import (
+    check_not_distances,
     check_sequences,
     is_list_of_sequences,
     unpadded_rows,
@@ -19,6 +20,13 @@ from skawhmm.sequences._forms import (
     package_type,
     readable,
     warn_of_form,
+)
+from skawhmm.sequences._names import (
+    column_names,
+    matched_columns,
+    named_frames,
+    named_sequences,
+    valid_names,
 )
 from skawhmm.sequences._symbols import holds_symbols, symbol_sequences
 from skawhmm.sequences._tables import (
@@ -105,7 +113,9 @@ def as_sequences(
     -------
     sequences : list of ndarray of shape (n_timesteps, n_features)
         Float64, NaN where values are missing; strings of shape (n_timesteps,) if there
-        are symbols.
+        are symbols. If the channels have names, each array knows them
+        (``sequences[0].feature_names``), and so do the estimators and models that are
+        fitted to it; see Notes.
 
     ids : ndarray of shape (n_sequences,)
         What names each sequence: entries of `id`, keys, entries of an index, otherwise
@@ -117,6 +127,18 @@ def as_sequences(
     See Also
     --------
     HMMTransformer : Fits one model per sequence.
+
+    Notes
+    -----
+    Columns of several tables are matched by name: if a table has those of the first one
+    in another order, they are reordered, and other columns are an error. Columns that
+    are only numbered from 0 have no names.
+
+    The names belong to the arrays, not to the list, so that they survive
+    cross-validation and `train_test_split`, which make plain lists. Chosen rows and
+    columns keep them (``x[:100]``, ``x[:, [2, 0]]``); whatever else is computed from an
+    array has no names, since its columns may be other channels. In a pipeline,
+    `Framewise`, `Deltas` and `TimeChannel` pass them on.
 
     Examples
     --------
@@ -203,9 +225,11 @@ def _from_lengths(data, names, *, lengths, layout):
     """Cut frames that follow each other."""
     _refuse(names, ("id", "time", "labels"), "frames with lengths")
     _refuse_layout(layout, "frames with lengths")
+    columns = None
     if is_columns(data):
         table = open_table(data)
-        frames = matrix(table, channel_names(table, names["channels"], []))
+        columns = channel_names(table, names["channels"], [])
+        frames = matrix(table, columns)
     else:
         _refuse(names, ("channels",), "an array")
         given = np.asanyarray(data)
@@ -220,13 +244,15 @@ def _from_lengths(data, names, *, lengths, layout):
             f"lengths must sum to the {len(frames)} frames of data, which have shape "
             f"{frames.shape}, got the sum {counts.sum()}."
         )
-    return _numbered(_checked(np.split(frames, np.cumsum(counts)[:-1])))
+    return _numbered(_checked(np.split(frames, np.cumsum(counts)[:-1]), columns))
 
 
-def _checked(sequences):
+def _checked(sequences, columns=None):
+    """Return checked sequences, which carry the names of their columns."""
     if holds_symbols(sequences):
         return symbol_sequences(sequences)
-    return check_sequences(sequences, caller="as_sequences")
+    names = None if columns is None else valid_names(columns)
+    return named_sequences(check_sequences(sequences, caller="as_sequences"), names)
 
 
 def _from_table(data, names, *, lengths, layout):  # noqa: ARG001
@@ -256,14 +282,16 @@ def _from_table(data, names, *, lengths, layout):  # noqa: ARG001
         index = getattr(data, "index", None) if package_type(data)[1] else None
         rows = np.arange(table.n_rows) if index is None else np.asarray(index)
         if not columns:
+            check_not_distances("as_sequences", values)
             warn_of_form(values)
         return _checked_rows(values), ids if columns else rows, labels
     raw = None if time is None else check_column(table, "time", time)
     times = None if raw is None else time_values(raw, time)
     order = row_order(codes, times, ids, raw, time)
-    values = matrix(table, channel_names(table, names["channels"], used))[order]
+    channels = channel_names(table, names["channels"], used)
+    values = matrix(table, channels)[order]
     counts = np.bincount(codes, minlength=len(ids))
-    sequences = _checked(np.split(values, np.cumsum(counts)[:-1]))
+    sequences = _checked(np.split(values, np.cumsum(counts)[:-1]), channels)
     if labels is not None:
         labels = group_labels(codes, labels, ids, names["labels"])
     return sequences, ids, labels
@@ -313,9 +341,8 @@ def _from_nested(data, names, *, lengths, layout):  # noqa: ARG001
     _refuse(names, ("id", "time", "labels"), "a nested table")
     _refuse_layout(layout, "a nested table")
     table = open_table(data)
-    columns = [
-        table.column(n) for n in channel_names(table, names["channels"], table.levels)
-    ]
+    channels = channel_names(table, names["channels"], table.levels)
+    columns = [table.column(name) for name in channels]
     sequences = []
     for i, cells in enumerate(zip(*columns, strict=True)):
         sizes = sorted({len(cell) for cell in cells})
@@ -325,7 +352,7 @@ def _from_nested(data, names, *, lengths, layout):  # noqa: ARG001
                 "of a sequence are measured at the same times."
             )
         sequences.append(np.stack([np.asarray(cell) for cell in cells], axis=1))
-    return _checked(sequences), np.asarray(data.index), None
+    return _checked(sequences, channels), np.asarray(data.index), None
 
 
 def _from_pandas_series(data, names, *, lengths, layout):
@@ -363,6 +390,10 @@ def _from_members(data, names, *, lengths, layout):  # noqa: ARG001
         members = [_frames(member, names, i) for i, member in enumerate(members)]
     else:
         _refuse(names, ("id", "time", "channels", "labels"), "data without columns")
+    columns = None
+    if layout == "time_first":
+        where = [f"data[{key!r}]" for key in (keys or range(len(members)))]
+        members, columns = matched_columns(members, where)
     if holds_symbols(members):
         _refuse_layout(layout, "symbols")
         sequences = symbol_sequences(members)
@@ -370,7 +401,7 @@ def _from_members(data, names, *, lengths, layout):  # noqa: ARG001
         if layout == "channels_first":
             members = [_turned(x, i) for i, x in enumerate(members)]
         members = [np.asarray(x) if isinstance(x, tuple) else x for x in members]
-        sequences = _checked(_as_list(members))
+        sequences = _checked(_as_list(members), columns)
     else:
         return _from_array(np.asarray(members), names, lengths=None, layout=layout)
     ids = np.arange(len(sequences)) if keys is None else id_array(keys)
@@ -397,18 +428,21 @@ def _turned(x, i):
 
 
 def _frames(member, names, i):
-    """Return the frames of one table, sorted by time."""
+    """Return the frames of one table, sorted by time; they carry its names."""
     if not is_table(member):
         raise ValueError(
             f"data must hold tables only or no tables, got {type(member).__name__} "
             f"at {i}."
         )
     only = {**names, "id": None, "labels": None}
+    table = open_table(member)
+    used = table.levels if names["time"] is None else [*table.levels, names["time"]]
+    columns = channel_names(table, names["channels"], used)
     if names["time"] is None:
-        table = open_table(member)
-        return matrix(table, channel_names(table, names["channels"], table.levels))
-    sequences, _, _ = _from_table(member, only, lengths=None, layout="time_first")
-    return sequences[0]
+        frames = matrix(table, columns)
+    else:
+        (frames,), _, _ = _from_table(member, only, lengths=None, layout="time_first")
+    return named_frames(frames, column_names(columns))
 
 
 def _from_array(data, names, *, lengths, layout):  # noqa: ARG001
@@ -431,6 +465,7 @@ def _from_array(data, names, *, lengths, layout):  # noqa: ARG001
             )
         array = array.transpose(0, 2, 1)
     elif array.ndim in {2, 3}:
+        check_not_distances("as_sequences", array)
         warn_of_form(array)
     sequences = unpadded_rows(array)
     return _numbered(check_sequences(sequences, caller="as_sequences"))
@@ -452,7 +487,7 @@ def _from_xarray(data, names, *, lengths, layout):  # noqa: ARG001
         values = values[None]
     if "channels" not in dims:
         values = values[..., None]
-    sequences = check_sequences(values, caller="as_sequences")
+    sequences = _checked(values, _coordinate_names(data, dims.get("channels")))
     ids, labels = np.arange(len(sequences)), None
     if "id" in dims and dims["id"] in data.coords:
         ids = np.asarray(data.coords[dims["id"]])
@@ -466,6 +501,11 @@ def _from_xarray(data, names, *, lengths, layout):  # noqa: ARG001
             )
         labels = np.asarray(data.coords[names["labels"]])
     return sequences, ids, labels
+
+
+def _coordinate_names(data, dim):
+    """Return the names of the channels, None if their dimension has no coordinates."""
+    return None if dim not in data.coords else data.coords[dim].to_numpy().tolist()
 
 
 def _dimensions(dims, names):
@@ -515,7 +555,9 @@ def _from_awkward(data, names, *, lengths, layout):  # noqa: ARG001
             )[0]
             for name in fields
         ]
-        return _numbered([np.hstack(columns) for columns in zip(*parts, strict=True)])
+        joined = [np.hstack(columns) for columns in zip(*parts, strict=True)]
+        wide = joined[0].shape[1] != len(fields)
+        return _numbered(_checked(joined, None if wide else fields))
     _refuse(names, ("channels",), "an awkward array without fields")
     if data.ndim == 3 and layout == "channels_first":
         return _from_members(

@@ -44,10 +44,20 @@ TIME_NAMES = {
 # Frames of the stack in these packages are not the caller's.
 OURS = ("skawhmm", "sklearn", "joblib")
 
-# A matrix with at least this many rows, and this many per column, looks like a single
-# recording with time along its rows.
+# A matrix with at least so many rows, and so many per column, looks like a single
+# recording with time along its rows. With few columns, which are few timesteps but as
+# many channels as recordings often have, fewer rows suffice.
 RECORDING_ROWS = 100
 RECORDING_RATIO = 20
+FEW_COLUMNS = 8
+FEW_COLUMNS_ROWS = 10
+FEW_COLUMNS_RATIO = 3
+
+# Distances may differ from symmetry, and from a zero diagonal, by this fraction of the
+# largest one; other distances than ours have rounding.
+DISTANCE_ROUNDING = 1e-8
+# Smaller matrices may look like distances by chance.
+LEAST_DISTANCES = 3
 
 
 def package_type(X):
@@ -272,16 +282,14 @@ def warn_of_form(X):
     X : list of ndarray, or array-like of two or three dimensions
         What `fit` was given, after all checks.
     """
-    shape = _common_shape(X) if isinstance(X, list | tuple) else _own_shape(X)
+    shape = _shape(X)
     if len(shape) == 3 and shape[1] < shape[2]:
         warn_caller(
             f"X was read as {shape[0]} sequences of {shape[1]} timesteps with "
             f"{shape[2]} features. If channels come before time, as in aeon and sktime,"
             ' write: X, ids = as_sequences(X, layout="channels_first").'
         )
-    elif len(shape) == 2 and shape[0] >= max(
-        RECORDING_ROWS, RECORDING_RATIO * shape[1]
-    ):
+    elif len(shape) == 2 and _is_recording(*shape):
         warn_caller(
             f"X of shape {shape} was read as {shape[0]} univariate sequences of "
             f"{shape[1]} timesteps. If it is one recording of {shape[0]} timesteps, "
@@ -290,8 +298,55 @@ def warn_of_form(X):
         )
 
 
+def _is_recording(n_rows, n_columns):
+    """Whether a matrix looks like one recording, not like a sequence per row."""
+    if n_columns <= FEW_COLUMNS:
+        return n_rows >= max(FEW_COLUMNS_ROWS, FEW_COLUMNS_RATIO * n_columns)
+    return n_rows >= max(RECORDING_ROWS, RECORDING_RATIO * n_columns)
+
+
+def looks_like_distances(X):
+    """Whether X is a matrix of distances, or holds the components of distances.
+
+    Parameters
+    ----------
+    X : array-like
+        What was given as sequences.
+
+    Returns
+    -------
+    is_distances : bool
+        True for numbers of shape (n, n) or (n, n, 2) that are symmetric and not
+        negative, 0 on the diagonal, and not 0 everywhere.
+    """
+    shape = _shape(X)
+    if len(shape) not in {2, 3} or shape[2:] not in {(), (2,)}:
+        return False
+    if shape[0] != shape[1] or shape[0] < LEAST_DISTANCES:
+        return False
+    try:
+        values = np.asarray(X, dtype=np.float64)
+    except (TypeError, ValueError):
+        return False
+    largest = np.max(values, initial=0.0, where=np.isfinite(values))
+    slack = DISTANCE_ROUNDING * largest
+    own = np.diagonal(values)
+    return bool(
+        largest > 0
+        and (values >= 0).all()
+        and (own <= slack).all()
+        and np.allclose(values, values.swapaxes(0, 1), rtol=0, atol=slack)
+    )
+
+
+def _shape(X):
+    """Return the shape of an array, or of a list as an array; empty if it has none."""
+    return _common_shape(X) if isinstance(X, list | tuple) else _own_shape(X)
+
+
 def _own_shape(X):
-    return tuple(getattr(X, "shape", ()))
+    shape = getattr(X, "shape", ())
+    return shape if isinstance(shape, tuple) else ()
 
 
 def _common_shape(X):

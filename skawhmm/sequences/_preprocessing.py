@@ -16,6 +16,7 @@ from skawhmm.sequences._checks import (
     is_list_of_sequences,
 )
 from skawhmm.sequences._forms import readable
+from skawhmm.sequences._names import fitted_names, named_sequences
 from skawhmm.utils._checks import check_counts, check_integer, check_real
 from skawhmm.utils._interruption import all_or_nothing
 
@@ -61,13 +62,17 @@ class SequenceTransformer(  # type: ignore[call-arg]
         -------
         X : list of ndarray of shape (n_timesteps, n_features_out)
             The changed sequences, with unchanged lengths. If `X` is an array, an array
-            of shape (n_sequences, n_timesteps, n_features_out), padded with NaN.
+            of shape (n_sequences, n_timesteps, n_features_out), padded with NaN. If
+            the channels have names, the result carries those of
+            `get_feature_names_out`, for the steps that follow.
         """
         check_is_fitted(self)
         # Parameters may have been set after `fit`.
         self._check_parameters()
         sequences = self._transform(check_input(self, X, reset=False))
-        return sequences if is_list_of_sequences(readable(X)) else _padded(sequences)
+        if not is_list_of_sequences(readable(X)):
+            return _padded(sequences)
+        return named_sequences(sequences, self._carried_names())
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Return the names of the channels of changed sequences.
@@ -76,6 +81,7 @@ class SequenceTransformer(  # type: ignore[call-arg]
         ----------
         input_features : array-like of str of shape (n_features_in_,), default=None
             Names of the channels; they are not used if `fit` was given a 2-D array.
+            By default those that `fit` was given.
 
         Returns
         -------
@@ -106,6 +112,11 @@ class SequenceTransformer(  # type: ignore[call-arg]
     def _fit(self, X, y):
         pass
 
+    def _carried_names(self):
+        """Return the names that changed sequences carry, None if they have none."""
+        channels = fitted_names(self)
+        return None if channels is None else self._names(channels)
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
@@ -131,6 +142,9 @@ class Framewise(SequenceTransformer):
 
     n_features_in_ : int
         Number of features of a frame; of columns if `fit` was given a 2-D array.
+
+    feature_names_in_ : ndarray of str of shape (n_features_in_,)
+        Names of the channels, if `fit` was given sequences that have names.
 
     See Also
     --------
@@ -172,6 +186,13 @@ class Framewise(SequenceTransformer):
     def _names(self, channels):
         return list(self.transformer_.get_feature_names_out(channels))
 
+    def _carried_names(self):
+        try:
+            return super()._carried_names()
+        except (AttributeError, ValueError):
+            # Transformers need not name what they return.
+            return None
+
     def _transform(self, X):
         frames = np.asarray(self.transformer_.transform(np.concatenate(X)))
         ends = np.cumsum([len(x) for x in X])
@@ -197,6 +218,9 @@ class Deltas(SequenceTransformer):
     ----------
     n_features_in_ : int
         Number of features of a frame; of columns if `fit` was given a 2-D array.
+
+    feature_names_in_ : ndarray of str of shape (n_features_in_,)
+        Names of the channels, if `fit` was given sequences that have names.
 
     See Also
     --------
@@ -258,6 +282,9 @@ class TimeChannel(SequenceTransformer):
     ----------
     n_features_in_ : int
         Number of features of a frame; of columns if `fit` was given a 2-D array.
+
+    feature_names_in_ : ndarray of str of shape (n_features_in_,)
+        Names of the channels, if `fit` was given sequences that have names.
 
     See Also
     --------

@@ -319,3 +319,15 @@ def test_models_adapted_to_equal_channels(covariance_type):
         models = hmm.fit_transform(X)
         assert_allclose(models.means[..., 0], models.means[..., 1], rtol=1e-6)
         assert np.isfinite(models.info["log_likelihood"]).all()
+
+
+def test_models_own_the_sequences_they_keep(make_sequences):
+    X, _ = make_sequences(3)
+    models = HMMTransformer(2, keep_sequences=True, random_state=0).fit_transform(X)
+    wanted = [x.copy() for x in X]
+    for x in X:
+        x[:] = 0
+    for own, x in zip(models.sequences, wanted, strict=True):
+        np.testing.assert_array_equal(own, x)
+        with pytest.raises(ValueError, match="read-only"):
+            own[0] = 0

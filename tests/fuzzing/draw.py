@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from skawhmm import as_sequences
+
 
 def pick(rng, values):
     """Return one of several values, of whatever type."""
@@ -256,6 +258,26 @@ def _frame(x):
     return pd.DataFrame(x, columns=[f"c{k}" for k in range(x.shape[1])])
 
 
+def _permuted(rng, X):
+    """Return tables with the columns of the first one, each in an order of its own."""
+    first, *others = map(_frame, X)
+    return [first, *(t[[*rng.permutation(t.columns)]] for t in others)], X
+
+
+def _renamed(rng, X):
+    """Return tables, one of which has another column."""
+    tables = [*map(_frame, X), _frame(X[0])]
+    k = int(rng.integers(len(tables)))
+    tables[k] = tables[k].rename(columns={"c0": "other"})
+    return tables
+
+
+def _distances(rng, X):
+    points = rng.normal(size=(len(X) + 3, 2))
+    gaps = np.linalg.norm(points[:, None] - points, axis=2)
+    return pick(rng, [gaps, gaps.tolist(), np.stack([gaps, gaps], axis=2)])
+
+
 def _polars(x):
     import polars as pl
 
@@ -341,6 +363,8 @@ DOUBTFUL = {
     "tuples": _every(lambda x: tuple(map(tuple, x.tolist()))),
     "matrix": _every(np.asmatrix),
     "pandas frames": _every(_frame),
+    "permuted columns": _permuted,
+    "named arrays": _whole_of(lambda X: as_sequences([*map(_frame, X)])[0]),
     "polars frames": _every(_polars),
     "pyarrow tables": _every(_arrow),
     "awkward": _whole_of(_awkward),
@@ -391,6 +415,8 @@ WRONG = {
     "0-D array": lambda rng, X: np.array(1.5),
     "4-D array": lambda rng, X: _stacked(X)[None],
     "list of 3-D arrays": lambda rng, X: [x[None] for x in X],
+    "other columns": _renamed,
+    "distances": _distances,
     "other channels": lambda rng, X: [*X, np.zeros((4, X[0].shape[1] + 1))],
     "no channel": lambda rng, X: [x[:, :0] for x in X],
     "dict member": lambda rng, X: [{"a": 1}, *X],

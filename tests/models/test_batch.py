@@ -202,6 +202,8 @@ def test_sums_of_single_precision_are_divided_out(rng):
         ({"info": {"y": [1]}}, r"info\['y'\] must hold one .* per model .2 models"),
         ({"info": {"y": 1}}, r"info\['y'\] must hold one .* per model .2 models"),
         ({"info": {"y": [{}, {}]}}, r"info\['y'\] must hold one .*object"),
+        ({"feature_names": ["a"]}, r"feature_names must be 2 distinct names.*\['a'\]"),
+        ({"feature_names": ["a", "a"]}, "feature_names must be 2 distinct names"),
     ],
 )
 def test_bad_values_are_named(changes, words):
@@ -217,6 +219,9 @@ def test_bad_values_are_named(changes, words):
         ({"covars": [["a", "b"]]}, "covars must hold one numeric array per model"),
         ({"covars": np.array([["a"]])}, "covars must hold one numeric array"),
         ({"info": {1: [1, 2]}}, "info must have names as keys, got 1"),
+        ({"feature_names": "ab"}, "feature_names must be a list of strings, got 'ab'"),
+        ({"feature_names": [0, 1]}, "feature_names must be a list of strings"),
+        ({"feature_names": 2}, "feature_names must be a list of strings, got 2"),
     ],
 )
 def test_bad_types_are_named(changes, words):
@@ -409,6 +414,58 @@ def test_batches_that_cannot_be_concatenated(make_batch):
         HMMBatch.concatenate([models, make_batch(info={"y": range(4)})])
 
 
+def test_names_of_features_stay_with_models(make_batch, tmp_path):
+    names = ("temp", "vib")
+    models = make_batch(feature_names=[*names])
+    bare = make_batch()
+    models.save(tmp_path / "models.npz")
+    for again in (
+        HMMBatch.load(tmp_path / "models.npz"),
+        pickle.loads(pickle.dumps(models)),
+        HMMBatch.concatenate([bare, models])[4:],
+        HMMBatch.concatenate([models, bare])[:4],
+    ):
+        assert again == models
+        assert again.feature_names == names
+    assert models[[2, 1]].feature_names == models[0].feature_names == names
+    assert bare.feature_names is None
+    assert bare != models
+    assert_array_equal(bare.keys, models.keys)
+    drawn, _ = models.sample(5, random_state=0)
+    assert drawn[0].feature_names == names
+    models.score(drawn)
+    with pytest.raises(ValueError, match="must be in the same order"):
+        models.score([x[:, ::-1] for x in drawn])
+
+
+def test_every_constructor_takes_names(rng):
+    theirs = GaussianHMM(1).fit(rng.normal(size=(9, 2)))
+    chain, rates = [[[1.0]]], [[[1.0, 2.0]]]
+    arrays = {"transmats": chain, "rates": rates}
+    names = ("a", "b")
+    for models in (
+        HMMBatch.from_rates(chain, rates, feature_names=names),
+        HMMBatch.from_arrays(arrays, feature_names=names),
+        HMMBatch.from_hmmlearn(theirs, feature_names=names),
+    ):
+        assert models.feature_names == names
+
+
+def test_batches_with_other_names_cannot_be_concatenated(make_batch):
+    one, two = (make_batch(feature_names=names) for names in (["a", "b"], ["b", "a"]))
+    words = r"batch 1 and batch 2 must have the same feature names .*'a', 'b'.*'b', 'a'"
+    with pytest.raises(ValueError, match=words):
+        HMMBatch.concatenate([make_batch(), one, two])
+
+
+def test_pickles_without_names_are_read(models):
+    state = models.__getstate__()
+    del state["feature_names"]
+    again = HMMBatch.__new__(HMMBatch)
+    again.__setstate__(state)
+    assert again == models
+
+
 def test_equality(make_batch):
     models = make_batch(info={"y": range(4)})
     assert models == make_batch(info={"y": range(4)})
@@ -468,11 +525,35 @@ def test_arrays_of_the_caller_stay_free():
         ).items()
     }
     labels = np.arange(2)
-    models = HMMBatch(**given, info={"y": labels})
+    carried = [np.ones((3, 2)), np.ones((4, 2))]
+    models = HMMBatch(**given, info={"y": labels}, sequences=carried)
     before = pickle.loads(pickle.dumps(models))
-    for array in (*given.values(), labels):
+    for array in (*given.values(), labels, *carried):
         array[0] = 0
     assert models == before
+    for own, wanted in zip(models.sequences, before.sequences, strict=True):
+        assert_array_equal(own, wanted)
+
+
+def test_arrays_of_the_caller_stay_free_in_other_families():
+    chain = np.array([[[0.9, 0.1], [0.2, 0.8]]])
+    rows = np.array([[[0.5, 0.5], [0.25, 0.75]]])
+    costs, symbols = np.array([[0.0, 2.0], [2.0, 0.0]]), np.array([3, 5])
+    states = np.array([[1.0, 5.0]])
+    made = [
+        HMMBatch.from_rates(chain, rows),
+        HMMBatch.from_arrays({"transmats": chain, "rates": rows}),
+        HMMBatch.from_emissionprobs(chain, rows, symbols=symbols, symbol_costs=costs),
+        HMMBatch.from_state_costs(chain, costs),
+        HMMBatch.from_state_costs(chain, lambda a, b: abs(a - b), states=states),
+    ]
+    both = np.array([0]), np.array([0])
+    before = [(pickle.dumps(b._arrays()), b.emission.cross(*both)) for b in made]
+    for array in (chain, rows, costs, symbols, states):
+        array[...] = 7
+    for models, (arrays, cross) in zip(made, before, strict=True):
+        assert pickle.dumps(models._arrays()) == arrays
+        assert_array_equal(models.emission.cross(*both), cross)
 
 
 @pytest.mark.parametrize("covariance_type", ["diag", "full"])

@@ -801,3 +801,11 @@ def test_channel_names_must_match(display, tmp_path):
     wrong = HMMMapDisplay(display.positions, [1, 2], distances=display.distances)
     with pytest.raises(ValueError, match="y must hold one label per model"):
         wrong.to_html(tmp_path / "map.html")
+
+
+def test_channels_of_a_page_have_the_names_of_the_models(display, tmp_path):
+    named = display.models._changed(feature_names=("temp", "vib"))
+    found = HMMMapDisplay.from_models(named, method="mds")
+    data = page_data(found.to_html(tmp_path / "map.html"))
+    assert data["sequences"]["names"] == ["temp", "vib"]
+    assert data["states"]["axes"] == "temp and vib"

@@ -3,7 +3,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 from skawhmm import HMMBatch, HMMTransformer
-from skawhmm.plot import SequenceDisplay
+from skawhmm.plot import HMMDisplay, RegistrationDisplay, SequenceDisplay
+from skawhmm.sequences._names import named_frames
 
 
 @pytest.fixture
@@ -93,3 +94,20 @@ def test_what_does_not_fit_is_refused(plt, model):
         SequenceDisplay.from_model(model, x, channels=[2])
     with pytest.raises(ValueError, match="features"):
         SequenceDisplay.from_model(model, np.zeros((3, 5)))
+
+
+def test_channels_have_the_names_of_the_model(plt, rng):
+    names = ("temp", "vib")
+    hmm = HMMTransformer(2, keep_sequences=True, random_state=0)
+    x = named_frames(rng.normal(size=(30, 2)), names)
+    model = hmm.fit_transform([x])
+    assert SequenceDisplay.from_model(model).channel_names == [*names]
+    assert SequenceDisplay.from_model(model, x).channel_names == [*names]
+    own = SequenceDisplay.from_model(model, channel_names=["a", "b"])
+    assert own.channel_names == ["a", "b"]
+    with pytest.raises(ValueError, match="must be in the same order"):
+        SequenceDisplay.from_model(model, x[:, ::-1])
+    assert HMMDisplay.from_model(model).axis_names == names
+    both = RegistrationDisplay.from_models(model, model)
+    assert both.axes_[0].get_xlabel() == "temp"
+    assert both.axes_[0].get_ylabel() == "vib"

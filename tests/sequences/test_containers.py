@@ -17,13 +17,17 @@ from skawhmm import (
     Framewise,
     HMMEmbedding,
     HMMKMeans,
+    HMMKMedoids,
+    HMMNoveltyDetector,
     HMMRetriever,
     HMMTransformer,
     KNeighborsHMMClassifier,
+    KNeighborsHMMClassifierCV,
     PairwiseHMMDistance,
     as_sequences,
 )
 from skawhmm.features import HMMClassDistance
+from skawhmm.sequences import Deltas, TimeChannel
 
 LENGTHS = [4, 6, 5]
 RUNS = ["walk 1", "run 1", "walk 2"]
@@ -709,6 +713,76 @@ def test_doubtful_forms_are_named(X, message):
         Framewise().fit(X)
     # The warning points to the caller's line, so that it is shown once.
     assert caught[0].filename == __file__
+
+
+@pytest.mark.parametrize("shape", [(30, 2), (10, 1), (24, 8), (200, 9)])
+def test_a_recording_read_as_rows_is_a_warning(shape, rng):
+    X = rng.normal(size=shape)
+    words = rf"one recording of {shape[0]} timesteps, write \[X\]"
+    for use in (HMMTransformer(1).fit, Deltas().fit, as_sequences):
+        with pytest.warns(UserWarning, match=words):
+            use(X)
+    step = Deltas().fit([X[:, :1]])
+    with pytest.warns(UserWarning, match=words):
+        step.transform(X)
+    Deltas().fit([X])
+
+
+def distances(n=5):
+    points = np.random.default_rng(0).normal(size=(n, 2))
+    return np.linalg.norm(points[:, None] - points, axis=2)
+
+
+@pytest.mark.parametrize("form", ["matrix", "lists", "components", "float32", "frame"])
+@pytest.mark.parametrize(
+    ("estimator", "takes"),
+    [
+        (KNeighborsHMMClassifier(1), True),
+        (HMMKMedoids(2), True),
+        (HMMNoveltyDetector(n_neighbors=1, level=0.5), True),
+        (KNeighborsHMMClassifierCV(), True),
+        (HMMRetriever(), True),
+        (PairwiseHMMDistance(), False),
+        (HMMTransformer(), False),
+        (HMMEmbedding(), False),
+        (HMMKMeans(2), False),
+        (Deltas(), False),
+    ],
+)
+def test_distances_are_no_sequences(estimator, takes, form):
+    pandas = pytest.importorskip("pandas")
+    D = distances()
+    X = {
+        "matrix": D,
+        "lists": D.tolist(),
+        "components": np.stack([D, 2 * D], axis=2),
+        "float32": D.astype(np.float32),
+        "frame": pandas.DataFrame(D),
+    }[form]
+    name = type(estimator).__name__
+    words = f"{name} does not take distances; estimators such as KNeighborsHMMClass"
+    if takes:
+        estimator.set_params(metric="precomputed").fit(D, [0, 1, 0, 1, 0])
+        estimator.set_params(metric="maw")
+        words = rf'write {name}\(metric="precomputed"\)'
+    with pytest.raises(ValueError, match=words):
+        estimator.fit(X, [0, 1, 0, 1, 0])
+
+
+def test_distances_are_no_data_for_as_sequences():
+    pandas = pytest.importorskip("pandas")
+    for X in (distances(), pandas.DataFrame(distances(), columns=[*"abcde"])):
+        with pytest.raises(ValueError, match="as_sequences does not take distances"):
+            as_sequences(X)
+
+
+def test_what_is_near_to_distances_is_read(rng):
+    D = distances()
+    off = D.copy()
+    off[1, 2] += 0.1
+    full = D + 0.5
+    for X in (off, full, -D, np.zeros((5, 5)), D[:2, :2], [*D], D[:4]):
+        TimeChannel().fit(X)
 
 
 def test_clear_forms_are_silent(rng):
