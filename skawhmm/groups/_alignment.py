@@ -296,7 +296,8 @@ class HMMAligner(ModelsMixin, TransformerMixin, BaseEstimator):
         Returns
         -------
         aligned : HMMBatch
-            The models, with their `info`, all with the states of the reference.
+            The models, with their `info` and their `counts`, all with the states of
+            the reference.
         """
         return self.align(X).models
 
@@ -486,6 +487,7 @@ def aligned_models(models, reference, max_distance):
         transmats=chains,
         weights=plans.sum(axis=1),
         startprobs=np.einsum("nj,njk->nk", both.startprobs[rows], maps),
+        counts=models.counts and models.counts.padded(size).merged(maps),
     )
     near = np.sqrt(cross) <= max_distance
     matched = (plans * near).sum(axis=1)
