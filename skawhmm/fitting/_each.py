@@ -163,7 +163,9 @@ def still_fit(n_timesteps, centre, missing, options, n_sequences=1):
         covars = np.zeros((1, len(centre), len(centre)))
     model = Model(np.ones(1), np.ones((1, 1)), (centre[None], covars))
     n_steps = n_timesteps - n_sequences
-    counts = Counts(np.full((1, 1), 1.0 * n_timesteps), np.full((1, 1, 1), 1.0 * n_steps))
+    counts = Counts(
+        np.full((1, 1), 1.0 * n_timesteps), np.full((1, 1, 1), 1.0 * n_steps)
+    )
     done = 0.0, 0.0, 0, True, int(n_timesteps)
     return Fit(model, np.ones(1), ~missing, 1, *done, counts)
 
