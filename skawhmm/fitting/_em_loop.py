@@ -285,7 +285,7 @@ def model_at(model, i):
 
 @dataclass(frozen=True)
 class Fit:
-    """A fitted model in raw units, how the fit went, and its counts (a batch of one)."""
+    """A fitted model in raw units, how the fit went, and its counts (one row)."""
 
     model: Model
     weights: np.ndarray

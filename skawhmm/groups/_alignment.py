@@ -16,7 +16,7 @@ from skawhmm.cluster._barycenter import hmm_barycenter
 from skawhmm.distances._components import carried_chains
 from skawhmm.models._batch import HMMBatch
 from skawhmm.models._checks import check_same_features, check_single_model
-from skawhmm.sequences._checks import is_models
+from skawhmm.sequences._forms import is_models
 from skawhmm.utils._checks import check_choice, check_integer, check_real
 from skawhmm.utils._interruption import all_or_nothing
 

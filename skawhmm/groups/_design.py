@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skawhmm.utils._numbers import real_array
+from skawhmm.utils._numbers import check_one_type, real_array
 
 # A direction that a basis explains up to this share is explained.
 RANK_TOLERANCE = 1e-8
@@ -223,7 +223,9 @@ def check_labels(name, labels, models):
     labels : ndarray of shape (n_models,)
         The labels.
     """
-    array = np.asarray(_column(name, labels, models))
+    given = _column(name, labels, models)
+    check_one_type(name, given)
+    array = np.asarray(given)
     if array.shape != (len(models),):
         raise ValueError(
             f"{name} must hold one label per model ({len(models)} models), got shape "

@@ -319,7 +319,7 @@ def state_effects(
         check_choice("measures", name, MEASURES)
     if not names:
         raise ValueError("measures must name at least 1 measure, got none.")
-    level = check_real("level", level, 0, 1, include_low=False)
+    level = check_real("level", level, 0, 1, include_low=False, include_high=False)
     check_integer("n_permutations", n_permutations, 1)
     check_n_jobs("n_jobs", n_jobs)
     check_verbose("verbose", verbose)

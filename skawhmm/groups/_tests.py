@@ -35,7 +35,7 @@ from skawhmm.groups._permutations import (
 )
 from skawhmm.groups._results import GroupTestResult, PermutationTest
 from skawhmm.models._checks import check_models, check_same_features
-from skawhmm.sequences._checks import is_models
+from skawhmm.sequences._forms import is_models
 from skawhmm.utils._checks import (
     LARGEST_DISTANCE,
     check_choice,

@@ -118,7 +118,8 @@ class HMMBatch:
     array([[0.66666667, 0.33333333]])
     """
 
-    emission: Any
+    # Whatever has it as an attribute of its type is a batch of models (`is_models`).
+    emission: Any = None
     transmats: NDArray[np.float64]
     weights: NDArray[np.float64]
     startprobs: NDArray[np.float64]

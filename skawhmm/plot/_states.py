@@ -9,7 +9,12 @@ from numpy.typing import ArrayLike
 from skawhmm.groups._design import check_labels
 from skawhmm.groups._tables import aligned_to, state_measures
 from skawhmm.models._batch import HMMBatch
-from skawhmm.plot._style import drawing_axes, item_names
+from skawhmm.plot._style import (
+    drawing_axes,
+    item_names,
+    legend_label,
+    literal,
+)
 from skawhmm.utils._checks import check_choice
 from skawhmm.utils._colors import COLORS
 from skawhmm.utils._numbers import label_array, shaped_array
@@ -167,7 +172,7 @@ class StateSummaryDisplay:
             places = middle + 0.35 * width * _spread(own)
             color = COLORS[n % len(COLORS)]
             style = {"s": 12, "color": color, "alpha": 0.5, "linewidths": 0, **kwargs}
-            points = self.ax_.scatter(places, own, label=str(kind), **style)
+            points = self.ax_.scatter(places, own, label=legend_label(kind), **style)
             self.points_.append(points)
             means, errors = _means_and_errors(own)
             self.means_.append(
@@ -183,8 +188,8 @@ class StateSummaryDisplay:
                     zorder=3,
                 )
             )
-        self.ax_.set_xticks(states, names)
-        self.ax_.set(xlabel="state", ylabel=self.label or "")
+        self.ax_.set_xticks(states, list(map(literal, names)))
+        self.ax_.set(xlabel="state", ylabel=literal(self.label or ""))
         self.ax_.set_ylim(bottom=0)
         self.ax_.spines[["top", "right"]].set_visible(False)
         self.ax_.legend(frameon=False)
