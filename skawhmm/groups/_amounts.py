@@ -14,6 +14,7 @@ import numpy as np
 from scipy import stats
 
 from skawhmm.groups._permutations import LEVEL, permuted, pvalues
+from skawhmm.groups._support import NO_SPREAD
 
 # Columns of `info` that count data.
 AMOUNTS = ("n_timesteps", "n_trials")
@@ -115,6 +116,8 @@ def _rank_test(values, design, n_permutations, seed):
     effect, blocks, _ = design.bases()
     ranks = stats.rankdata(values)
     ranks -= blocks @ (blocks.T @ ranks)
+    # Where amounts are equal within strata, rounding is all that is left.
+    ranks[np.abs(ranks) < NO_SPREAD * len(ranks)] = 0.0
     arrays = ranks, effect
     observed = _explained(arrays, np.arange(len(ranks))[None])[0]
     null = permuted(_explained, arrays, design.strata, n_permutations, seed)

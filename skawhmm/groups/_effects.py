@@ -275,8 +275,9 @@ def state_effects(
     part in them. A transition is compared if every group is expected to show it 5
     times at the probability of all units together, a dwell time if every group is
     expected to leave the state 5 times and it is no longer than the sequences of the
-    group, a parameter of a state if at least 2 units of every group have one expected
-    frame in the state. ``effects.left_out`` lists everything else, with the reason.
+    group, and a parameter of a state if at least 2 units of every group have at least
+    half an expected frame in it. ``effects.left_out`` lists everything else, with the
+    reason.
 
     A warning is given if the amounts of data differ between groups: parameters of
     states that are fitted to less data are noisier and biased, which looks like a

@@ -13,8 +13,9 @@ from typing import NamedTuple
 import numpy as np
 
 # A unit with fewer expected frames in a state, or steps from it, has not shown it: an
-# estimate would be made of the prior, or of nothing.
-LEAST_SEEN = 1.0
+# estimate would be made of the prior, or of nothing. A state that is hidden and was
+# visited once has an expected count of a little less than one.
+LEAST_SEEN = 0.5
 
 # A transition is compared if every group is expected to show it this often at the
 # probability of all units together: the usual rule for tables of counts.

@@ -34,8 +34,8 @@ def state_table(models: HMMBatch, reference: Any = None) -> Any:
         - "dwell_time": mean number of steps that a visit lasts;
         - "visits": mean number of visits per 100 steps;
         - "dwell_time_beyond_data": for models that know their `counts`, whether the
-          dwell time is longer than all the time that its data spent in the state,
-          because they hardly ever left it: it is then an extrapolation;
+          dwell time is an extrapolation, because it is longer than all of the model's
+          data, or because they never left the state;
         - "mean_0", ..., "sd_0", ...: means and standard deviations of the channels
           ("p_a", ... for symbols, "rate_0", ... for counts);
         - "distance", "matched_mass": with a reference, the distance to its state, and
@@ -45,8 +45,8 @@ def state_table(models: HMMBatch, reference: Any = None) -> Any:
 
         Models that were fitted to sequences know their expected counts
         (``models.counts``). Occupancy, dwell times and visits are then those of the
-        data, whatever prior the models were shrunk to. A state with less than one
-        expected frame (one step from it, for dwell times) has NaN.
+        data, whatever prior the models were shrunk to. A state with less than half an
+        expected frame (half a step from it, for dwell times) has NaN.
 
     See Also
     --------
@@ -111,8 +111,8 @@ def transition_table(models: HMMBatch, reference: Any = None) -> Any:
         - "steps": mean number of such transitions per 100 steps.
 
         Both are those of the data, not of a prior, if the models know their expected
-        counts (``models.counts``). A state that is left or kept in less than one
-        expected step has NaN as its probabilities.
+        counts (``models.counts``). A state with less than half an expected step from
+        it has NaN as its probabilities.
 
     See Also
     --------
@@ -206,7 +206,9 @@ def state_measures(models):
         "visits": np.where(absent, np.nan, 100 * exits),
     }
     if counts is not None:
-        columns["dwell_time_beyond_data"] = dwell > counts.states
+        exits = leaving * counts.transitions.sum(axis=2)
+        frames = counts.states.sum(axis=1, keepdims=True)
+        columns["dwell_time_beyond_data"] = (exits < LEAST_SEEN) | (dwell > frames)
     return columns
 
 
