@@ -84,7 +84,10 @@ def _group_arguments(rng, n):
     groups = _values(
         rng,
         [np.arange(n) % 2, list("ab" * (n // 2)), np.arange(n) % 3],
-        [None, [0] * n, [0, 1], 3, "x", [[0]] * n, [np.nan] * n, [], {}, {1, 2}],
+        [
+            *(None, [0] * n, [0, 1], 3, "x", [[0]] * n, [np.nan] * n, [], {}, {1, 2}),
+            ["a", *[0] * (n - 1)],
+        ],
     )
     units = _values(
         rng,
@@ -129,7 +132,7 @@ def _effects(rng):
     models = _some_models(rng)
     given = _group_arguments(rng, len(models)) | {
         "measures": _values(rng, ["occupancy", ("dwell_time",)], ["x", (), 3, ("x",)]),
-        "level": _values(rng, [0.95, 0.5], [0, 2, "x", None, np.nan]),
+        "level": _values(rng, [0.95, 0.5], [0, 1, 2, "x", None, np.nan]),
         "n_permutations": _values(rng, [9, 19], [0, -1, 2.5, "x", None]),
         "random_state": _values(rng, *SEEDS),
         "reference": _values(rng, ["barycenter"], ["x", 3]),
@@ -154,7 +157,7 @@ def _interval(rng):
         "method": _values(rng, ["parametric", "blocks"], ["x", None, 3], 0.15),
         "block_length": _values(rng, [None, 3], [0, -1, 2.5, "x"], 0.15),
         "n_resamples": _values(rng, [2, 5], [0, -1, 2.5, "x", None], 0.15),
-        "level": _values(rng, [0.9, 0.5], [0, 2, "x", None, np.nan], 0.15),
+        "level": _values(rng, [0.9, 0.5], [0, 1, 2, "x", None, np.nan], 0.15),
         "random_state": _values(rng, *SEEDS),
     }
     values, wrong = _finished(given)
