@@ -113,21 +113,27 @@ def _rank_test(values, design, n_permutations, seed):
     # Permutations must not depend on the order in which models were given.
     order = np.lexsort((values, design.codes))
     values, design = values[order], design.ordered(order)
-    effect, blocks, _ = design.bases()
+    groups, blocks = map(_orthonormal, (design.codes, design.strata))
     ranks = stats.rankdata(values)
     ranks -= blocks @ (blocks.T @ ranks)
     # Where amounts are equal within strata, rounding is all that is left.
     ranks[np.abs(ranks) < NO_SPREAD * len(ranks)] = 0.0
-    arrays = ranks, effect
+    arrays = ranks, groups
     observed = _explained(arrays, np.arange(len(ranks))[None])[0]
     null = permuted(_explained, arrays, design.strata, n_permutations, seed)
     return float(pvalues(observed, null))
 
 
+def _orthonormal(codes):
+    """Return indicators of groups or strata, scaled to length one."""
+    members = (codes[:, None] == np.unique(codes)).astype(float)
+    return members / np.sqrt(members.sum(axis=0))
+
+
 def _explained(arrays, rows):
-    """Return the sum of squares of ranks that the groups explain."""
-    ranks, effect = arrays
-    return np.sum((ranks[rows] @ effect) ** 2, axis=1)
+    """Return the sum of squares of ranks between groups."""
+    ranks, groups = arrays
+    return np.sum((ranks[rows] @ groups) ** 2, axis=1)
 
 
 def warn_of_amounts(amounts, stacklevel=3):

@@ -300,6 +300,7 @@ class HMMBatch:
         """Memory of the arrays of the models, in bytes."""
         arrays = [self.transmats, self.weights, self.startprobs]
         arrays += self.emission.parameters.values()
+        arrays += self.counts.by_name().values() if self.counts else []
         return sum(array.nbytes for array in arrays)
 
     @cached_property

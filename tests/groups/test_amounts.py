@@ -129,3 +129,14 @@ def test_the_order_of_models_does_not_matter(rng):
     one = amounts_of(models_with(n_timesteps=frames), group)
     two = amounts_of(models_with(n_timesteps=frames[order]), group[order])
     assert one["n_timesteps"].pvalue == two["n_timesteps"].pvalue
+
+
+def test_groups_that_share_no_stratum_are_compared_within_theirs():
+    group = np.array(list("aabb" * 3 + "ccdd" * 3))
+    site = np.repeat([0, 1], 12)
+    frames = np.where(np.isin(group, ["a", "c"]), 400, 60)
+    found = amounts_of(models_with(n_timesteps=frames), group, strata=site)
+    assert found["n_timesteps"].pvalue <= 0.05
+    frames = np.where(np.isin(group, ["a", "b"]), 400, 60)
+    found = amounts_of(models_with(n_timesteps=frames), group, strata=site)
+    assert found["n_timesteps"].pvalue == 1
