@@ -112,7 +112,11 @@ def explorer_page(
     }
     size = 0
     if models is not None:
-        data["columns"] = [_column(name, models.info[name]) for name in models.info]
+        data["columns"] = [
+            _column(name, column)
+            for name, column in models.info.items()
+            if column.ndim == 1
+        ]
         channel_names = channel_labels(channel_names, models.n_features)
         data["states"] = _states(models, registering, neighbors, channel_names)
         size = models.transmats.shape[1]

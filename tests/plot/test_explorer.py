@@ -288,6 +288,14 @@ def test_long_sequences_are_averaged_and_gaps_kept(make_batch, tmp_path):
     assert_allclose(values[-MAX_STEPS:] / 254 * (high - low) + low, means, atol=0.01)
 
 
+def test_columns_with_several_numbers_per_model_are_not_shown(tmp_path, make_batch):
+    pytest.importorskip("matplotlib").use("Agg")
+    info = {"site": ["a", "b", "c"], "vectors": np.arange(6).reshape(3, 2)}
+    display = HMMMapDisplay.from_models(make_batch(3, info=info), method="mds")
+    columns = page_data(display.to_html(tmp_path / "map.html"))["columns"]
+    assert [column["name"] for column in columns] == ["site"]
+
+
 def test_numbers_of_many_states_do_not_wrap(tmp_path):
     pytest.importorskip("matplotlib").use("Agg")
     n_states = 300
