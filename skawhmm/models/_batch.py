@@ -21,6 +21,7 @@ from skawhmm.models._checks import (
     check_paired,
     checked_rows,
 )
+from skawhmm.models._counts import Counts
 from skawhmm.models._exchange import given_parts, hmmlearn_parts
 from skawhmm.models._html import batch_html
 from skawhmm.models._inference import (
@@ -35,7 +36,8 @@ from skawhmm.utils._checks import check_integer, check_seed, check_verbose
 from skawhmm.utils._numbers import aligned
 
 # What a batch is made of; all else follows from it.
-PARTS = ("emission", "transmats", "weights", "startprobs", "_info", "sequences")
+CHAIN = ("transmats", "weights", "startprobs")
+PARTS = ("emission", *CHAIN, "_info", "sequences", "counts")
 
 
 class HMMBatch:
@@ -94,6 +96,14 @@ class HMMBatch:
     sequences : list of ndarray, or None
         As above.
 
+    counts : Counts or None
+        What the data of fitted models have shown: ``counts.states`` of shape
+        (n_models, n_components), the expected number of frames in each state, and
+        ``counts.transitions`` of shape (n_models, n_components, n_components), the
+        expected number of steps from each state to each. A prior adds nothing to them.
+        :class:`HMMTransformer` fills them in; they are indexed and saved with the
+        models. None for models that were given by their parameters.
+
     Examples
     --------
     >>> from skawhmm import HMMBatch
@@ -108,11 +118,13 @@ class HMMBatch:
     array([[0.66666667, 0.33333333]])
     """
 
-    emission: Any
+    # Whatever has it as an attribute of its type is a batch of models (`is_models`).
+    emission: Any = None
     transmats: NDArray[np.float64]
     weights: NDArray[np.float64]
     startprobs: NDArray[np.float64]
     sequences: list[NDArray[np.float64]] | None
+    counts: Counts | None
     _info: dict[str, NDArray[Any]]
 
     def __init__(
@@ -150,6 +162,7 @@ class HMMBatch:
         observed=None,
         info=None,
         sequences=None,
+        counts=None,
     ):
         """Check the parts of models, and set them.
 
@@ -166,6 +179,9 @@ class HMMBatch:
 
         transmats, weights, startprobs, observed, info, sequences : object
             As in the constructor.
+
+        counts : Counts, default=None
+            What the data of the models have shown.
         """
         stacks, _ = checked_stacks(transmats, states, weights, startprobs, family)
         chain = stacks["transmats"], stacks["weights"], stacks["startprobs"]
@@ -178,7 +194,8 @@ class HMMBatch:
         if sequences is not None and not emission.keeps_sequences:
             sequences = emission.checked(sequences, "HMMBatch")
         carried = check_carried(sequences, n_models, emission.n_features)
-        self._set(emission, *chain, check_info(info or {}, n_models), carried)
+        columns = check_info(info or {}, n_models)
+        self._set(emission, *chain, columns, carried, counts)
 
     @classmethod
     def _of(cls, family, transmats, states, **parts):
@@ -187,13 +204,15 @@ class HMMBatch:
         batch._build(family, transmats, states, **parts)
         return batch
 
-    def _set(self, emission, transmats, weights, startprobs, info, sequences):
+    def _set(
+        self, emission, transmats, weights, startprobs, info, sequences, counts=None
+    ):
         arrays = [transmats, weights, startprobs, *emission.parameters.values()]
         if emission.observed is not None:
             arrays.append(emission.observed)
         for array in [*arrays, *info.values()]:
             _read_only(array)
-        parts = emission, transmats, weights, startprobs, info, sequences
+        parts = emission, transmats, weights, startprobs, info, sequences, counts
         vars(self).update(zip(PARTS, parts, strict=True))
 
     def _changed(self, **parts):
@@ -203,8 +222,8 @@ class HMMBatch:
         return batch
 
     def _bare(self):
-        """Return the models without info columns and sequences."""
-        return self._changed(_info={}, sequences=None)
+        """Return the models without info columns, sequences and counts."""
+        return self._changed(_info={}, sequences=None, counts=None)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: vars(self)[name] for name in PARTS}
@@ -281,6 +300,7 @@ class HMMBatch:
         """Memory of the arrays of the models, in bytes."""
         arrays = [self.transmats, self.weights, self.startprobs]
         arrays += self.emission.parameters.values()
+        arrays += self.counts.by_name().values() if self.counts else []
         return sum(array.nbytes for array in arrays)
 
     @cached_property
@@ -331,6 +351,7 @@ class HMMBatch:
             startprobs=self.startprobs[rows],
             _info={name: column[rows] for name, column in self._info.items()},
             sequences=self.sequences and [self.sequences[n] for n in rows],
+            counts=self.counts and self.counts[rows],
         )
 
     def __iter__(self) -> "Iterator[HMMBatch]":
@@ -349,9 +370,11 @@ class HMMBatch:
             np.array_equal(column, two._info[name], equal_nan=column.dtype.kind == "f")
             for name, column in one._info.items()
         )
-        return columns and all(
-            np.array_equal(array, two._arrays()[name])
-            for name, array in one._arrays().items()
+        first, second = one._arrays(), two._arrays()
+        return (
+            columns
+            and first.keys() == second.keys()
+            and all(np.array_equal(array, second[k]) for k, array in first.items())
         )
 
     __hash__ = None  # type: ignore[assignment]
@@ -382,6 +405,7 @@ class HMMBatch:
             "startprobs": self.startprobs,
             "observed": self.emission.masks() > 0,
             **self.emission.parameters,
+            **(self.counts.by_name() if self.counts else {}),
         }
 
     def _padded(self, size):
@@ -391,9 +415,10 @@ class HMMBatch:
         counts = np.full(len(self), self.transmats.shape[1])
         chain = {
             name: padded_stack(name, getattr(self, name), counts, size)
-            for name in ("transmats", "weights", "startprobs")
+            for name in CHAIN
         }
-        return self._changed(emission=self.emission.padded(size), **chain)
+        seen = self.counts and self.counts.padded(size)
+        return self._changed(emission=self.emission.padded(size), **chain, counts=seen)
 
     @classmethod
     def concatenate(cls, batches: "Sequence[HMMBatch]") -> "HMMBatch":
@@ -408,7 +433,8 @@ class HMMBatch:
         Returns
         -------
         batch : HMMBatch
-            The models in the order given.
+            The models in the order given. They carry their sequences and their counts
+            if those of all batches do.
         """
         batches = check_concatenable(batches)
         family = type(batches[0].emission)
@@ -423,7 +449,7 @@ class HMMBatch:
         padded = [batch._padded(size) for batch in batches]
         chain = {
             name: np.concatenate([getattr(batch, name) for batch in padded])
-            for name in ("transmats", "weights", "startprobs")
+            for name in CHAIN
         }
         columns = {
             name: np.concatenate([batch._info[name] for batch in padded])
@@ -432,11 +458,15 @@ class HMMBatch:
         sequences = None
         if all(batch.sequences is not None for batch in padded):
             sequences = [sequence for batch in padded for sequence in batch.sequences]
+        counts = None
+        if all(batch.counts is not None for batch in padded):
+            counts = Counts.concatenate([batch.counts for batch in padded])
         return batches[0]._changed(
             emission=family.concatenate([batch.emission for batch in padded]),
             **chain,
             _info=columns,
             sequences=sequences,
+            counts=counts,
         )
 
     def save(self, path: str | PathLike[str]) -> None:
