@@ -5,7 +5,8 @@
 The first table has the seconds of permutation tests on the same distances. scikit-bio
 tests the distance alone; ours also tests the spread of the groups. The second has the
 shares of draws in which groups are found to differ at p <= 0.05, where they do not
-(level) and where they do (power), with and without what the test is told.
+(level) and where they do (power), with and without what the test is told. The last
+tables have groups of one process that differ in the lengths of their sequences.
 """
 
 import argparse
@@ -15,7 +16,7 @@ import numpy as np
 from common import make_models, timed
 from scipy.spatial.distance import cdist
 
-from skawhmm import HMMTransformer, hmm_group_test, pairwise_hmm_distances
+from skawhmm import HMMBatch, HMMTransformer, hmm_group_test, pairwise_hmm_distances
 from skawhmm.datasets import make_hmm_sequences
 from skawhmm.groups import state_effects
 
@@ -159,15 +160,77 @@ def components(n_draws):
         print(f"{shares[3]:9.2f}{shares[4]:8.2f}")
 
 
+def amounts(n_draws):
+    """Groups of one process whose recordings are of unequal length."""
+    truth = HMMBatch(
+        [[[0.8, 0.1, 0.1], [0.1, 0.8, 0.1], [0.1, 0.1, 0.8]]],
+        [[[0.0, 0.0], [2.0, 0.0], [0.0, 2.0]]],
+        np.ones((1, 3, 2)),
+    )
+    group = np.repeat([0, 1], 15)
+    print(f"\none process, 15 + 15 recordings, share of {n_draws} draws with p <= 0.05")
+    print(f"  {'frames':18}{'distance':>9}{'marginal':>9}{'transition':>11}", end="")
+    print(f"{'warned':>8}")
+    for name, lengths in (
+        ("60 and 400", (60, 400)),
+        ("first 60 of each", (60, 60)),
+    ):
+        rows = []
+        for seed in range(n_draws):
+            X = [
+                truth.sample(400, random_state=100 * seed + n)[0][0][: lengths[g]]
+                for n, g in enumerate(group)
+            ]
+            models = HMMTransformer(3, random_state=0).fit_transform(X)
+            result = hmm_group_test(
+                models, group, n_permutations=199, random_state=seed
+            )
+            found = [test.pvalue <= 0.05 for test in result.tests.values()]
+            rows.append([*found, result.amounts["n_timesteps"].differs])
+        shares = np.mean(rows, axis=0)
+        print(f"  {name:18}{shares[0]:9.2f}{shares[1]:9.2f}{shares[2]:11.2f}", end="")
+        print(f"{shares[3]:8.2f}")
+
+
+def priors(n_draws):
+    """Effects in groups of one chain whose texts are of unequal length."""
+    chain = np.array([[0.6, 0.4, 0.0], [0.3, 0.4, 0.3], [0.0, 0.5, 0.5]])
+    truth = HMMBatch.from_emissionprobs([chain], [np.eye(3)], symbols="abc")
+    group = np.repeat([0, 1], 15)
+    print(f"\none chain, 15 + 15 texts, share of {n_draws} draws with any effect")
+    print(f"  {'prior':18}{'15 and 60 symbols':>18}{'15 symbols':>12}")
+    for prior in (None, "pooled", 0.5):
+        hmm = HMMTransformer(
+            "symbols", emission="categorical", symbols="abc", prior=prior
+        )
+        shares = []
+        for lengths in ((15, 60), (15, 15)):
+            hits = 0
+            for seed in range(n_draws):
+                texts = [
+                    truth.sample(lengths[g], random_state=100 * seed + n)[0][0]
+                    for n, g in enumerate(group)
+                ]
+                models = hmm.fit_transform(texts)
+                options = {"n_permutations": 199, "random_state": seed}
+                effects = state_effects(models, group, reference=None, **options)
+                hits += effects.columns["pvalue"].min() <= 0.05
+            shares.append(hits / n_draws)
+        print(f"  {prior!s:18}{shares[0]:18.2f}{shares[1]:12.2f}")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--models", type=int, default=500)
     parser.add_argument("--draws", type=int, default=200)
     arguments = parser.parse_args()
-    warnings.filterwarnings("ignore", message="The groups also differ in spread")
+    for message in ("The groups also differ in spread", "The groups differ in how"):
+        warnings.filterwarnings("ignore", message=message)
     seconds(arguments.models)
     level_and_power(arguments.draws)
     components(max(arguments.draws // 5, 1))
+    amounts(arguments.draws)
+    priors(arguments.draws)
 
 
 if __name__ == "__main__":

@@ -27,8 +27,8 @@ from skawhmm.sequences._checks import (
     check_channels,
     check_input,
     is_list_of_sequences,
-    is_models,
 )
+from skawhmm.sequences._forms import is_models
 from skawhmm.sequences._symbols import holds_symbols, symbol_sequences
 from skawhmm.utils._checks import (
     LARGEST_DISTANCE,
@@ -40,7 +40,7 @@ from skawhmm.utils._checks import (
     check_verbose,
 )
 from skawhmm.utils._digest import content_digest
-from skawhmm.utils._numbers import real_array
+from skawhmm.utils._numbers import check_one_type, real_array
 from skawhmm.utils._parallel import remembered
 
 
@@ -286,9 +286,9 @@ def check_classes(y, caller):
     y : ndarray of shape (n_samples,)
         The classes.
     """
-    y = check_array(
-        check_targets(y, caller), ensure_2d=False, dtype=None, input_name="y"
-    )
+    y = check_targets(y, caller)
+    check_one_type("y", y)
+    y = check_array(y, ensure_2d=False, dtype=None, input_name="y")
     y = column_or_1d(y, warn=True)
     check_classification_targets(y)
     return y

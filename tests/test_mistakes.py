@@ -26,6 +26,7 @@ from skawhmm import (
     Framewise,
     HMMBatch,
     HMMKMeans,
+    HMMNoveltyDetector,
     HMMRetriever,
     HMMTransformer,
     KNeighborsHMMClassifier,
@@ -42,12 +43,18 @@ from skawhmm import (
 )
 from skawhmm.datasets import load_japanese_vowels, make_hmm_sequences
 from skawhmm.features import HMMClassDistance, NGrams
-from skawhmm.groups import state_table
+from skawhmm.groups import distance_interval, state_effects, state_table
 from skawhmm.neighbors import average_precision
 from skawhmm.sequences import Deltas, mfcc
 
 HALF = [[0.5, 0.5], [0.5, 0.5]]
 WORDS = ["abab", "bcbc", "abcabc"]
+
+
+def table_of(name):
+    """Return a table with a column of some name."""
+    pandas = pytest.importorskip("pandas")
+    return pandas.DataFrame({name: np.arange(8.0), "other": np.arange(8.0)})
 
 
 class Mistake(NamedTuple):
@@ -379,6 +386,46 @@ MISTAKES = {
     "too few groups": Mistake(
         lambda d: hmm_group_test(d.models, d.y[:-1]),
         *(ValueError, "one label per model", "got shape (7,)", "8 models"),
+    ),
+    "groups of text and numbers": Mistake(
+        lambda d: hmm_group_test(d.models, ["a", 0] * 4),
+        *(TypeError, "groups must hold labels of one type", "int (0)", "Write all of"),
+    ),
+    "an array of text and numbers": Mistake(
+        lambda d: state_effects(d.models, np.array(["a", 0] * 4, dtype=object)),
+        *(TypeError, "groups must hold labels of one type", "int (0)", "Write all of"),
+    ),
+    "classes of text and numbers": Mistake(
+        lambda d: neighbors().fit(d.X, ["a", 0] * 4),
+        *(TypeError, "y must hold labels of one type", "int (0)", "Write all of them"),
+    ),
+    "classes of views of text and numbers": Mistake(
+        lambda d: make_classifier().fit(d.X, np.array(["a", 0] * 4, dtype=object)),
+        *(TypeError, "y must hold labels of one type", "int (0)", "Write all of them"),
+    ),
+    "classes of distances of text and numbers": Mistake(
+        lambda d: HMMClassDistance().fit(d.X, ["a", 0] * 4),
+        *(TypeError, "y must hold labels of one type", "int (0)", "Write all of them"),
+    ),
+    "an effect at a level of one": Mistake(
+        lambda d: state_effects(d.models, d.y, level=1.0),
+        *(ValueError, "level must be a number in (0, 1)", "got 1.0", "in (0, 1)"),
+    ),
+    "an interval at a level of one": Mistake(
+        lambda d: distance_interval(d.models[0], d.models[1], level=1.0),
+        *(ValueError, "level must be a number in (0, 1)", "got 1.0", "in (0, 1)"),
+    ),
+    "a detector at a level of one": Mistake(
+        lambda d: HMMNoveltyDetector(level=1.0).fit(d.models),
+        *(ValueError, "level must be a number in (0, 1)", "got 1.0", "in (0, 1)"),
+    ),
+    "a table with a column named emission": Mistake(
+        lambda d: neighbors().fit(table_of("emission"), d.y),
+        *(TypeError, "X must be a list of arrays", "got a table", "as_sequences(X)"),
+    ),
+    "a table with such a column for the test of groups": Mistake(
+        lambda d: hmm_group_test(table_of("emission"), d.y),
+        *(ValueError, "X must be an HMMBatch", "got shape (8, 2)", "n_models"),
     ),
     "sequences for the test of groups": Mistake(
         lambda d: hmm_group_test(d.X, d.y),

@@ -17,7 +17,8 @@ from sklearn.utils import check_array, column_or_1d
 from skawhmm._estimator import check_targets
 from skawhmm.fitting._transformer import HMMTransformer
 from skawhmm.neighbors._estimators import KNeighborsHMMClassifier
-from skawhmm.sequences._checks import check_sequences, is_models
+from skawhmm.sequences._checks import check_sequences
+from skawhmm.sequences._forms import is_models
 from skawhmm.sequences._symbols import holds_symbols, learned_symbols, symbol_sequences
 from skawhmm.utils._checks import (
     check_integer,
@@ -26,7 +27,7 @@ from skawhmm.utils._checks import (
     check_seed,
     check_verbose,
 )
-from skawhmm.utils._numbers import label_array
+from skawhmm.utils._numbers import check_one_type, label_array
 from skawhmm.utils._parallel import Shared, completed
 
 # A gain counts from this size on, and if it is this many times its standard error.
@@ -220,9 +221,9 @@ def dynamics_gain(
     error 0.036). Choose a distance that sees transitions.
     """
     sequences, is_text = checked_frames(X)
-    y = check_array(
-        check_targets(y, "dynamics_gain"), ensure_2d=False, dtype=None, input_name="y"
-    )
+    y = check_targets(y, "dynamics_gain")
+    check_one_type("y", y)
+    y = check_array(y, ensure_2d=False, dtype=None, input_name="y")
     y = column_or_1d(y)
     check_one_each(sequences, y)
     values = np.unique(y)

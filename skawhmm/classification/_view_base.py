@@ -26,6 +26,7 @@ from skawhmm.utils._checks import (
     check_numbers,
     check_real,
 )
+from skawhmm.utils._numbers import check_one_type
 
 ALPHAS = (1e-4, 1e-3, 1e-2, 3e-2, 1e-1, 3e-1, 1.0, 3.0, 10.0)
 GAMMAS = (0.0, 0.5, 2.0)
@@ -309,6 +310,7 @@ class ViewRidge(EstimatorMixin, BaseEstimator):
                 f"{n_rows}."
             )
         if groups is not None:
+            check_one_type("groups", groups)
             groups = column_or_1d(groups)
             check_consistent_length(codes, groups)
         if not isinstance(self.cv, int | np.integer):

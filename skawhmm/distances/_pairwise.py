@@ -398,8 +398,8 @@ def registrations(models, metric, index_a, index_b):
 
 
 def bare_models(models):
-    """Return the models without info columns, which need not agree between batches."""
-    return models._changed(_info={})
+    """Return the models without info, which need not agree, and without counts."""
+    return models._changed(_info={}, counts=None)
 
 
 def _pairwise(X, Y, metric, method, tail, n_jobs, verbose, out=None, dtype=np.float64):

@@ -21,6 +21,7 @@ from skawhmm.fitting._em_loop import (
     model_at,
     stacked,
 )
+from skawhmm.models._counts import Counts
 from skawhmm.numerics._paths import DEAD_COUNT, without_empty_states
 
 # Number of starts compared before a fit, and of EM steps after which they are compared.
@@ -150,6 +151,7 @@ def finished_fit(climbs, data, options):
         int(climbs.n_iter[0]),
         bool(climbs.converged[0]),
         int(data.offsets[-1]),
+        Counts(climbs.counts, climbs.moves),
     )
 
 

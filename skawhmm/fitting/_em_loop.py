@@ -14,6 +14,7 @@ from skawhmm.emissions._base import Data, Model
 from skawhmm.emissions._gaussian import Gaussian
 from skawhmm.fitting._em import chain_log_priors
 from skawhmm.fitting._em_kernels import update_chains
+from skawhmm.models._counts import Counts
 
 
 class Rule(NamedTuple):
@@ -107,12 +108,14 @@ class FitOptions:
 class Climbs(NamedTuple):
     """How several climbs ended: arrays with one row per climb.
 
-    Counts are expected frames per state; the objective is the log likelihood plus the
-    log prior. Both belong to the model after `n_iter` M steps.
+    Counts are expected frames per state, moves expected transitions; the objective is
+    the log likelihood plus the log prior. They belong to the model after `n_iter` M
+    steps.
     """
 
     model: Model
     counts: np.ndarray
+    moves: np.ndarray
     log_likelihood: np.ndarray
     objective: np.ndarray
     n_iter: np.ndarray
@@ -194,13 +197,14 @@ def climb(steps, start, *, max_iter=None, tol=None):
     model = copied(start)
     n_models = len(model.startprob)
     log_likelihood, objective = np.empty(n_models), np.full(n_models, -np.inf)
-    counts = np.empty_like(model.startprob)
+    counts, moves = np.empty_like(model.startprob), np.empty_like(model.transmat)
     n_iter, converged = np.zeros(n_models, np.int64), np.zeros(n_models, bool)
     active = np.arange(n_models)
     while True:
         values, expected = steps.expectation(model, active)
         before = objective[active]
-        log_likelihood[active], counts[active] = values, expected.counts
+        log_likelihood[active] = values
+        counts[active], moves[active] = expected.counts, expected.moves
         objective[active] = values + steps.log_priors(model, active)
         # A sequence that stays impossible has no gain: the difference is NaN.
         with np.errstate(invalid="ignore"):
@@ -210,7 +214,8 @@ def climb(steps, start, *, max_iter=None, tol=None):
         rows = np.flatnonzero(~done & (n_iter[active] < max_iter))
         active = active[rows]
         if active.size == 0:
-            return Climbs(model, counts, log_likelihood, objective, n_iter, converged)
+            scores = log_likelihood, objective
+            return Climbs(model, counts, moves, *scores, n_iter, converged)
         steps.maximization(expected, rows, model, active)
         n_iter[active] += 1
 
@@ -280,7 +285,7 @@ def model_at(model, i):
 
 @dataclass(frozen=True)
 class Fit:
-    """A fitted model in raw units, and how the fit went."""
+    """A fitted model in raw units, how the fit went, and its counts (one row)."""
 
     model: Model
     weights: np.ndarray
@@ -291,6 +296,7 @@ class Fit:
     n_iter: int
     converged: bool
     n_timesteps: int
+    counts: Counts
 
 
 def allowed_moves(topology, n_states):

@@ -25,6 +25,7 @@ from skawhmm.fitting._em_loop import (
 from skawhmm.fitting._gaussian_groups import groups_of, joined_channels
 from skawhmm.fitting._gaussian_starts import n_starts, start_models
 from skawhmm.fitting._starts import distinct_counts
+from skawhmm.models._counts import Counts
 from skawhmm.numerics._paths import without_empty_states
 
 
@@ -135,6 +136,7 @@ def finished_fits(climbs, group, options):
     weights = np.where(entered, climbs.counts, 0.0)
     weights /= weights.sum(axis=1, keepdims=True)
     lengths = np.diff(group.offsets)
+    counts = Counts(climbs.counts, climbs.moves)
     excess = coordinates.excess(lengths, group.seen, group.offsets)
     observed = np.broadcast_to(~coordinates.missing, (len(lengths), means.shape[-1]))
     return [
@@ -148,18 +150,24 @@ def finished_fits(climbs, group, options):
             int(climbs.n_iter[i]),
             bool(climbs.converged[i]),
             int(lengths[i]),
+            counts[i : i + 1],
         )
         for i in range(len(lengths))
     ]
 
 
-def still_fit(n_timesteps, centre, missing, options):
-    """Return the fit of a sequence without a channel that varies: one state."""
+def still_fit(n_timesteps, centre, missing, options, n_sequences=1):
+    """Return the fit of sequences without a channel that varies: one state."""
     covars = np.zeros((1, len(centre)))
     if options.covariance_type in {"full", "tied"}:
         covars = np.zeros((1, len(centre), len(centre)))
     model = Model(np.ones(1), np.ones((1, 1)), (centre[None], covars))
-    return Fit(model, np.ones(1), ~missing, 1, 0.0, 0.0, 0, True, int(n_timesteps))
+    n_steps = n_timesteps - n_sequences
+    counts = Counts(
+        np.full((1, 1), 1.0 * n_timesteps), np.full((1, 1, 1), 1.0 * n_steps)
+    )
+    done = 0.0, 0.0, 0, True, int(n_timesteps)
+    return Fit(model, np.ones(1), ~missing, 1, *done, counts)
 
 
 def still_fits(lengths, scales, options):

@@ -104,4 +104,5 @@ def fitted_result(model, frames, options):
     )
     monitor = model.monitor_
     steps, converged = np.array(monitor.iter), np.array(bool(monitor.converged))
-    return Climbs(fitted, expected.counts[0], value, value, steps, converged)
+    sums = expected.counts[0], expected.moves[0]
+    return Climbs(fitted, *sums, value, value, steps, converged)

@@ -10,6 +10,7 @@ import numpy as np
 
 from skawhmm.emissions._base import Model
 from skawhmm.fitting._em_loop import Fit
+from skawhmm.models._counts import Counts
 
 
 class Chain(NamedTuple):
@@ -169,6 +170,7 @@ def chain_fits(counts, chains):
         for counted, law in zip(counts[:2], chains[:2], strict=True)
     )
     sizes = counts.weights.sum(axis=1)
+    seen = Counts(counts.weights, counts.transmat)
     return [
         Fit(
             model=Model(start, transmat, states),
@@ -180,9 +182,10 @@ def chain_fits(counts, chains):
             n_iter=0,
             converged=True,
             n_timesteps=int(size),
+            counts=seen[i : i + 1],
         )
-        for start, transmat, weights, score, size in zip(
-            *chains, scores, sizes, strict=True
+        for i, (start, transmat, weights, score, size) in enumerate(
+            zip(*chains, scores, sizes, strict=True)
         )
     ]
 

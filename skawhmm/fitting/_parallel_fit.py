@@ -6,6 +6,7 @@ from skawhmm.fitting._em_fit import general_fits, general_pooled_fit
 from skawhmm.fitting._gaussian_fit import independent_fits
 from skawhmm.fitting._pooled import adapted_fits, pooled_fit, pooled_start_fits
 from skawhmm.models._batch import HMMBatch
+from skawhmm.models._counts import Counts
 from skawhmm.utils._parallel import Shared, completed, even_ranges
 
 # Blocks of sequences per worker, so that workers finish at about the same time. There
@@ -143,7 +144,7 @@ def make_batch(
     Returns
     -------
     models : HMMBatch
-        The models, with info columns that say how the fits went.
+        The models, with their counts and info columns that say how the fits went.
     """
     shares = state_weights([fit.weights for fit in fits], weights)
     observed = None
@@ -168,7 +169,11 @@ def make_batch(
     if sequences is not None:
         # The models own what they carry: users may change their arrays later.
         sequences = [np.array(x) for x in sequences]
-    return models._changed(sequences=sequences, feature_names=feature_names)
+    return models._changed(
+        sequences=sequences,
+        feature_names=feature_names,
+        counts=Counts.concatenate([fit.counts for fit in fits]),
+    )
 
 
 def state_weights(occupancies, weights):

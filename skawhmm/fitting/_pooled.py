@@ -34,6 +34,7 @@ from skawhmm.fitting._gaussian_groups import (
 from skawhmm.fitting._gaussian_starts import start_models
 from skawhmm.fitting._starts import distinct_count
 from skawhmm.models._batch import HMMBatch
+from skawhmm.models._counts import Counts
 from skawhmm.models._inference import posteriors
 from skawhmm.numerics._paths import without_empty_states
 from skawhmm.utils._parallel import Shared, completed, writable
@@ -58,6 +59,7 @@ class PooledModel:
     log_likelihood: float
     n_iter: int
     converged: bool
+    counts: Counts
 
 
 def fit_pooled(sequences, options, n_jobs=None):
@@ -84,8 +86,10 @@ def fit_pooled(sequences, options, n_jobs=None):
     coordinates = pooled_coordinates(pool, options.covariance_type)
     n_active = int(coordinates.active.sum())
     if n_active == 0:
-        fit = still_fit(pool.shape[1], coordinates.centre, coordinates.missing, options)
-        return PooledModel(fit.model, coordinates, 1, fit.n_timesteps, 0.0, 0, True)
+        known = coordinates.centre, coordinates.missing
+        fit = still_fit(pool.shape[1], *known, options, n_sequences=len(sequences))
+        done = fit.n_timesteps, 0.0, 0, True, fit.counts
+        return PooledModel(fit.model, coordinates, 1, *done)
     del pool
     blocks = pool_blocks(sequences, coordinates)
     fits = [pooled_runs(blocks, coordinates, n, options, n_jobs) for n in options.sizes]
@@ -143,6 +147,7 @@ def pooled_fit(sequences, options, n_jobs=None):
         pooled.n_iter,
         pooled.converged,
         pooled.n_timesteps,
+        pooled.counts,
     )
 
 
@@ -201,6 +206,7 @@ def pooled_runs(blocks, coordinates, n_states, options, n_jobs):
         float(best.log_likelihood[0] - excess),
         int(best.n_iter[0]),
         bool(best.converged[0]),
+        Counts(best.counts, best.moves),
     )
 
 

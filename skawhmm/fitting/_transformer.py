@@ -329,7 +329,8 @@ class HMMTransformer(TransformerMixin, BaseEstimator):
         -------
         models : HMMBatch
             The models, in the order of the sequences. Its `info` has the columns
-            ``converged``, ``n_iter``, ``log_likelihood`` and ``n_timesteps``.
+            ``converged``, ``n_iter``, ``log_likelihood`` and ``n_timesteps``, and its
+            `counts` are the expected frames per state and transitions.
         """
         check_is_fitted(self)
         # They may have been set after `fit`.

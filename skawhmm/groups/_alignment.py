@@ -16,7 +16,7 @@ from skawhmm.cluster._barycenter import hmm_barycenter
 from skawhmm.distances._components import carried_chains
 from skawhmm.models._batch import HMMBatch
 from skawhmm.models._checks import check_same_features, check_single_model
-from skawhmm.sequences._checks import is_models
+from skawhmm.sequences._forms import is_models
 from skawhmm.utils._checks import check_choice, check_integer, check_real
 from skawhmm.utils._interruption import all_or_nothing
 
@@ -298,7 +298,8 @@ class HMMAligner(ModelsMixin, TransformerMixin, BaseEstimator):
         Returns
         -------
         aligned : HMMBatch
-            The models, with their `info`, all with the states of the reference.
+            The models, with their `info` and their `counts`, all with the states of
+            the reference.
         """
         return self.align(X).models
 
@@ -488,6 +489,7 @@ def aligned_models(models, reference, max_distance):
         transmats=chains,
         weights=plans.sum(axis=1),
         startprobs=np.einsum("nj,njk->nk", both.startprobs[rows], maps),
+        counts=models.counts and models.counts.padded(size).merged(maps),
     )
     near = np.sqrt(cross) <= max_distance
     matched = (plans * near).sum(axis=1)

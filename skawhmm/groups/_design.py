@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skawhmm.utils._numbers import real_array
+from skawhmm.utils._numbers import check_one_type, real_array
 
 # A direction that a basis explains up to this share is explained.
 RANK_TOLERANCE = 1e-8
@@ -47,11 +47,26 @@ class Design(NamedTuple):
             One row per unit; NaN where all its models have NaN.
         """
         known = ~np.isnan(values)
-        sums = np.zeros((len(self.codes), values.shape[1]))
-        sizes = np.zeros_like(sums)
-        np.add.at(sums, self.unit_of, np.where(known, values, 0.0))
-        np.add.at(sizes, self.unit_of, known)
+        sums = self.summed(np.where(known, values, 0.0))
+        sizes = self.summed(known)
         return np.where(sizes > 0, sums / np.maximum(sizes, 1), np.nan)
+
+    def summed(self, values):
+        """Return values of models added up over the units.
+
+        Parameters
+        ----------
+        values : ndarray of shape (n_models, n_columns)
+            One row per model.
+
+        Returns
+        -------
+        sums : ndarray of shape (n_units, n_columns)
+            One row per unit.
+        """
+        sums = np.zeros((len(self.codes), values.shape[1]))
+        np.add.at(sums, self.unit_of, values)
+        return sums
 
     def ordered(self, order):
         """Return the comparison with its units in another order, one model per unit.
@@ -208,7 +223,9 @@ def check_labels(name, labels, models):
     labels : ndarray of shape (n_models,)
         The labels.
     """
-    array = np.asarray(_column(name, labels, models))
+    given = _column(name, labels, models)
+    check_one_type(name, given)
+    array = np.asarray(given)
     if array.shape != (len(models),):
         raise ValueError(
             f"{name} must hold one label per model ({len(models)} models), got shape "

@@ -7,9 +7,14 @@ with the degrees of freedom of Bell and McCaffrey; for two groups without strata
 the interval of Welch.
 
 For p-values all measures are centred within strata and scaled to length one, and so are
-the contrasts. Their products are partial correlations, which have one scale. Every one
-of them is compared with the largest of all under each permutation, so that the p-values
-hold for all together (Westfall and Young).
+the contrasts. Their products, in units of the standard error that the spread within
+each group gives them, are partial correlations if groups are of equal size, and have
+one scale. Every one of them is compared with the largest of all under each permutation,
+so that the p-values hold for all together (Westfall and Young).
+
+Where models know the expected counts of their data, transitions and dwell times are
+ratios of counts (see `_support`): a prior that models were shrunk to, or the length of
+sequences, is then not taken for a difference between groups.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,13 +27,12 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 from skawhmm.groups._alignment import HMMAligner
+from skawhmm.groups._amounts import Amounts, compared_amounts, warn_of_amounts
 from skawhmm.groups._design import check_design
+from skawhmm.groups._measures import measured
 from skawhmm.groups._permutations import LEVEL, permuted, pvalues
-from skawhmm.groups._tables import (
-    aligned_to,
-    state_measures,
-    transition_probabilities,
-)
+from skawhmm.groups._support import EQUAL, NO_SPREAD, left_out_reasons
+from skawhmm.groups._tables import aligned_to
 from skawhmm.models._batch import HMMBatch
 from skawhmm.models._checks import check_models
 from skawhmm.utils._checks import (
@@ -44,11 +48,11 @@ from skawhmm.utils._tables import data_frame, html_table, text_table
 MEASURES = ("occupancy", "dwell_time", "visits", "parameters", "transitions")
 COMPARED = ("occupancy", "dwell_time", "parameters", "transitions")
 
-# Values that differ by less than this share of their size are equal.
-NO_SPREAD = 1e-10
-
 # A value with less freedom than this is fitted exactly.
 FITTED = 1e-8
+
+# Stream of random numbers of the test of amounts.
+AMOUNTS = 1
 
 # Rows that `repr` shows.
 SHOWN_ROWS = 12
@@ -70,7 +74,9 @@ class StateEffects:
         Largest absolute statistic under each permutation.
 
     statistic : ndarray of shape (n_effects,)
-        Partial correlation of each measure with the difference between its groups.
+        Difference between the groups in units of its standard error and of the square
+        root of the number of units: the partial correlation with the difference, if
+        the groups have as many units.
 
     models : HMMBatch
         The models on common states.
@@ -80,6 +86,13 @@ class StateEffects:
 
     level : float
         Level of the intervals.
+
+    left_out : dict of ndarray of shape (n_left_out,)
+        Measures that are not compared: "measure", "state", "next_state", and the
+        "reason".
+
+    amounts : dict of Amounts
+        How much data the units of each group have, if the models know it.
 
     See Also
     --------
@@ -108,6 +121,8 @@ class StateEffects:
     models: HMMBatch
     groups: Mapping[str, int]
     level: float
+    left_out: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    amounts: Mapping[str, Amounts] = field(default_factory=dict)
 
     def to_frame(self, significance: float = 1.0) -> Any:
         """Return the differences as a data frame of pandas, smallest p-value first.
@@ -120,7 +135,8 @@ class StateEffects:
         Returns
         -------
         frame : pandas.DataFrame
-            One row per measure and pair of groups.
+            One row per measure and pair of groups. Measures that the data of some group
+            hardly touch have no row; `left_out` lists them.
         """
         check_real("significance", significance, 0, 1)
         rows = self._order()
@@ -152,11 +168,29 @@ class StateEffects:
             del shown["group"], shown["other"]
         return shown
 
+    def _notes(self):
+        """Return lines on what is not compared, and on amounts of data."""
+        reasons = np.asarray(self.left_out.get("reason", []), dtype=str)
+        rows = np.flatnonzero(reasons != EQUAL)
+        names = [
+            f"{measure} {state}" + (f" -> {after}" if after >= 0 else "")
+            for measure, state, after in (
+                [self.left_out[name][n] for name in ("measure", "state", "next_state")]
+                for n in rows[:SHOWN_ROWS]
+            )
+        ]
+        more = [f"{len(rows) - SHOWN_ROWS} more"] if len(rows) > SHOWN_ROWS else []
+        lines = [amount.line() for amount in self.amounts.values() if amount.varies]
+        if names:
+            lines.append(f"left out, for lack of data: {', '.join(names + more)}")
+        return lines
+
     def __repr__(self) -> str:
-        return f"{self._title()}\n{text_table(self._shown())}"
+        return "\n".join([self._title(), text_table(self._shown()), *self._notes()])
 
     def _repr_html_(self) -> str:
-        return html_table(self._shown(), self._title())
+        caption = "\n".join([self._title(), *self._notes()])
+        return html_table(self._shown(), caption)
 
 
 def state_effects(
@@ -235,6 +269,21 @@ def state_effects(
     that is never left has no dwell time. Such values are left out of differences and
     intervals. Measures that are the same in all models are left out, too.
 
+    Models that were fitted to sequences know the expected counts of their data
+    (``models.counts``). Their transition probabilities and dwell times are then ratios
+    of counts: the value of a group is the ratio of the sums over its units, so that a
+    unit with many steps from a state weighs more than one with few. Priors have no
+    part in them. A transition is compared if every group is expected to show it 5
+    times at the probability of all units together, a dwell time if every group is
+    expected to leave the state 5 times and it is no longer than the sequences of the
+    group, and a parameter of a state if at least 2 units of every group have at least
+    half an expected frame in it. ``effects.left_out`` lists everything else, with the
+    reason.
+
+    A warning is given if the amounts of data differ between groups: parameters of
+    states that are fitted to less data are noisier and biased, which looks like a
+    difference between groups.
+
     References
     ----------
     Westfall, P. H. and Young, S. S. (1993). Resampling-based multiple testing. Wiley.
@@ -273,24 +322,28 @@ def state_effects(
         check_choice("measures", name, MEASURES)
     if not names:
         raise ValueError("measures must name at least 1 measure, got none.")
-    level = check_real("level", level, 0, 1, include_low=False)
+    level = check_real("level", level, 0, 1, include_low=False, include_high=False)
     check_integer("n_permutations", n_permutations, 1)
     check_n_jobs("n_jobs", n_jobs)
     check_verbose("verbose", verbose)
     seed = check_seed(random_state)
     design = check_design(models, groups, units, strata)
+    amounts = compared_amounts(models, design, n_permutations, (seed, AMOUNTS))
+    warn_of_amounts(amounts)
     if isinstance(reference, str):
         reference = HMMAligner(reference, random_state=seed, verbose=verbose)
         reference.fit(models)
     aligned = aligned_to(models, reference).models
-    labels, values = measured(aligned, names)
-    labels, values = _varied(labels, design.averaged(values))
+    compared = measured(aligned, names).of_units(design)
+    longest = _longest(aligned, design)
+    compared, left_out = _comparable(compared, design, longest)
     # What a permutation does must not depend on the order in which models were given.
-    order = np.lexsort((*values.T[::-1], design.codes))
-    design, values = design.ordered(order), values[order]
+    keys = np.concatenate([compared.sums, compared.sizes], axis=1)
+    order = np.lexsort((*keys.T[::-1], design.codes))
+    design, compared = design.ordered(order), compared.rows(order)
     directions = pair_directions(design)
-    scaled = _scaled(values, design)
-    observed = np.abs(directions.T @ scaled)
+    scaled = _scaled(compared, design)
+    observed = _correlations((scaled, directions), np.arange(len(order))[None])[0]
     null = permuted(
         _correlations,
         (scaled, directions),
@@ -300,77 +353,50 @@ def state_effects(
         n_jobs=n_jobs,
         verbose=verbose,
     )
+    null = np.abs(null)
     largest = null.max(axis=(1, 2))
-    columns = _columns(labels, values, design, level)
-    columns["pvalue"] = pvalues(observed.ravel(), largest[:, None])
-    columns["uncorrected"] = pvalues(observed, null).ravel()
+    values = compared.linearized(design.codes)
+    columns = _columns(compared.labels, values, design, level)
+    columns["pvalue"] = pvalues(np.abs(observed).ravel(), largest[:, None])
+    columns["uncorrected"] = pvalues(np.abs(observed), null).ravel()
     counts = zip(map(str, design.names), design.counts.tolist(), strict=True)
     return StateEffects(
         MappingProxyType(columns),
         largest,
-        (directions.T @ scaled).ravel(),
+        observed.ravel(),
         aligned,
         MappingProxyType(dict(counts)),
         level,
+        MappingProxyType(left_out),
+        MappingProxyType(amounts),
     )
 
 
-def measured(models, names):
-    """Return what is measured of each model, as columns.
-
-    Parameters
-    ----------
-    models : HMMBatch
-        Models on common states.
-
-    names : list of str
-        Kinds of measures.
-
-    Returns
-    -------
-    labels : list of tuple
-        Name, state and next state (-1 if there is none) of each column.
-
-    values : ndarray of shape (n_models, n_columns)
-        The numbers; NaN where a model has none.
-    """
-    absent = models.weights == 0
-    states = state_measures(models)
-    described = models._described()
-    labels, columns = [], []
-    for name in names:
-        if name == "transitions":
-            chains = transition_probabilities(models)
-            cells = list(np.ndindex(chains.shape[1:]))
-            labels += [("transition", *cell) for cell in cells]
-            columns += [chains[:, i, k] for i, k in cells]
-            continue
-        parts = described if name == "parameters" else {name: states[name]}
-        for part, numbers in parts.items():
-            gaps = ~np.isfinite(numbers) | (absent & (part != "occupancy"))
-            shown = np.where(gaps, np.nan, numbers)
-            labels += [(part, k, -1) for k in range(shown.shape[1])]
-            columns += list(shown.T)
-    if not columns:
-        raise ValueError(
-            f"measures must be known of these models, got {names}, and states of kind "
-            f"{models.emission.name!r}, of which nothing can be measured."
-        )
-    return labels, np.stack(columns, axis=1)
+def _longest(models, design):
+    """Return the number of frames of the longest sequence of each unit, if known."""
+    if models.counts is None:
+        return None
+    longest = np.zeros(len(design.codes))
+    np.maximum.at(longest, design.unit_of, models.counts.states.sum(axis=1))
+    return longest
 
 
-def _varied(labels, values):
-    """Return the measures that are not the same for all units."""
-    low, high = np.fmin.reduce(values, axis=0), np.fmax.reduce(values, axis=0)
-    kept = np.flatnonzero(
-        high - low > NO_SPREAD * np.maximum(np.abs(high), np.abs(low))
-    )
+def _comparable(measures, design, longest):
+    """Return the measures that can be compared, and a table of the others."""
+    reasons = np.array(left_out_reasons(measures, design, longest))
+    kept, left = np.flatnonzero(reasons == ""), np.flatnonzero(reasons != "")
     if len(kept) == 0:
         raise ValueError(
-            "models must differ in what is compared, got measures that are the same in "
-            "all of them."
+            "models must differ in what is compared, got no measure that the data of "
+            f"all groups show and that is not the same in all of them: "
+            f"{measures.labels[0][0]} is {reasons[0]}."
         )
-    return [labels[k] for k in kept], values[:, kept]
+    others = measures.columns(left).labels
+    table = {
+        name: np.array([label[k] for label in others])
+        for k, name in enumerate(("measure", "state", "next_state"))
+    }
+    return measures.columns(kept), {**table, "reason": reasons[left]}
 
 
 def pair_directions(design):
@@ -425,24 +451,26 @@ def _contrasts(design, rows):
     return contrasts, np.eye(len(rows)) - columns @ inverse
 
 
-def _scaled(values, design):
-    """Return measures centred within strata and scaled to length one; 0 for NaN."""
-    known = ~np.isnan(values)
-    blocks = design.strata[:, None] == np.unique(design.strata)
-    sums = blocks.T.astype(float) @ np.where(known, values, 0.0)
-    means = sums / np.maximum(blocks.T.astype(float) @ known, 1)
-    left = np.where(known, values - blocks.astype(float) @ means, 0.0)
+def _scaled(measures, design):
+    """Return what units have above their stratum, scaled to length one; 0 for NaN."""
+    left = measures.residuals(design.strata)
     sizes = np.linalg.norm(left, axis=0)
     # Measures may vary between strata only; rounding is then all that is left.
-    varied = sizes > NO_SPREAD * np.linalg.norm(np.where(known, values, 0.0), axis=0)
+    varied = sizes > NO_SPREAD * np.linalg.norm(measures.sums, axis=0)
     return np.where(varied, left / np.where(varied, sizes, 1), 0.0)
 
 
 def _correlations(arrays, rows):
+    """Return contrasts in units of their standard errors, at most 1 in size.
+
+    Each unit has its own spread in the error, so that groups may differ in it.
+    """
     scaled, directions = arrays
-    n_pairs = directions.shape[1]
-    moved = directions[rows].swapaxes(1, 2).reshape(-1, len(scaled))
-    return np.abs(moved @ scaled).reshape(len(rows), n_pairs, -1)
+    n_units, n_pairs = directions.shape
+    moved = directions[rows].swapaxes(1, 2).reshape(-1, n_units)
+    errors = np.sqrt(n_units * (moved**2 @ scaled**2))
+    found = moved @ scaled / np.where(errors > 0, errors, 1)
+    return found.reshape(len(rows), n_pairs, -1)
 
 
 def _columns(labels, values, design, level):

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skawhmm.groups._amounts import Amounts
 from skawhmm.utils._tables import data_frame, html_table, text_table
 
 STATISTICS = {"pseudo_f": "pseudo-F", "energy": "energy F"}
@@ -62,6 +63,11 @@ class GroupTestResult:
     kind : {"pseudo_f", "energy"}
         The statistic.
 
+    amounts : dict of Amounts
+        How much data the models of each group were fitted to, by column of `info`
+        ("n_timesteps"): medians per group, and whether they differ. Empty if it is not
+        known.
+
     Attributes
     ----------
     statistic, pvalue, effect_size, null_distribution : float or ndarray
@@ -97,6 +103,7 @@ class GroupTestResult:
     pairwise_pvalues: Mapping[tuple[str, str], Mapping[str, float]]
     groups: Mapping[str, int]
     kind: str
+    amounts: Mapping[str, Amounts] = field(default_factory=dict)
 
     @property
     def statistic(self) -> float:
@@ -169,7 +176,11 @@ class GroupTestResult:
         columns = self._columns()
         if not self.pairwise:
             del columns["groups"], columns["corrected"]
-        return f"{self._title()}\n{text_table(columns)}"
+        return "\n".join([self._title(), text_table(columns), *self._notes()])
 
     def _repr_html_(self) -> str:
-        return html_table(self._columns(), self._title())
+        caption = "\n".join([self._title(), *self._notes()])
+        return html_table(self._columns(), caption)
+
+    def _notes(self):
+        return [amount.line() for amount in self.amounts.values() if amount.varies]

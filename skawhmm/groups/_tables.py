@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from skawhmm.groups._alignment import HMMAligner
+from skawhmm.groups._support import LEAST_SEEN
 from skawhmm.models._batch import HMMBatch
 from skawhmm.models._checks import check_models
 from skawhmm.utils._tables import data_frame
@@ -32,12 +33,20 @@ def state_table(models: HMMBatch, reference: Any = None) -> Any:
         - "occupancy": probability of the state;
         - "dwell_time": mean number of steps that a visit lasts;
         - "visits": mean number of visits per 100 steps;
+        - "dwell_time_beyond_data": for models that know their `counts`, whether the
+          dwell time is an extrapolation, because it is longer than all of the model's
+          data, or because they never left the state;
         - "mean_0", ..., "sd_0", ...: means and standard deviations of the channels
           ("p_a", ... for symbols, "rate_0", ... for counts);
         - "distance", "matched_mass": with a reference, the distance to its state, and
           the mass of states that lie near enough to count as matched.
 
         States that a model does not have get occupancy 0 and NaN elsewhere.
+
+        Models that were fitted to sequences know their expected counts
+        (``models.counts``). Occupancy, dwell times and visits are then those of the
+        data, whatever prior the models were shrunk to. A state with less than half an
+        expected frame (half a step from it, for dwell times) has NaN.
 
     See Also
     --------
@@ -67,11 +76,11 @@ def state_table(models: HMMBatch, reference: Any = None) -> Any:
     kept = np.arange(n_states) < models.n_components[:, None]
     columns = _shared_columns(models, kept)
     columns["state"] = np.nonzero(kept)[1]
-    measured = {**state_measures(models), **models._described()}
-    absent = models.weights == 0
-    for name, values in measured.items():
-        gaps = absent if name != "occupancy" else np.zeros_like(absent)
-        columns[name] = np.where(gaps, np.nan, values)[kept]
+    absent = unseen_states(models)
+    for name, values in state_measures(models).items():
+        columns[name] = values[kept]
+    for name, values in models._described().items():
+        columns[name] = np.where(absent, np.nan, values)[kept]
     for name, values in (
         ("distance", alignment.distances),
         ("matched_mass", alignment.matched_mass),
@@ -102,6 +111,10 @@ def transition_table(models: HMMBatch, reference: Any = None) -> Any:
           not have the state;
         - "steps": mean number of such transitions per 100 steps.
 
+        Both are those of the data, not of a prior, if the models know their expected
+        counts (``models.counts``). A state with less than half an expected step from
+        it has NaN as its probabilities.
+
     See Also
     --------
     state_table : The same for states.
@@ -128,7 +141,7 @@ def transition_table(models: HMMBatch, reference: Any = None) -> Any:
     columns = _shared_columns(models, kept)
     _, columns["state"], columns["next_state"] = np.nonzero(kept)
     columns["probability"] = transition_probabilities(models)[kept]
-    columns["steps"] = (100 * models.weights[:, :, None] * models.transmats)[kept]
+    columns["steps"] = (100 * step_fractions(models))[kept]
     return data_frame(columns, "transition_table")
 
 
@@ -177,17 +190,85 @@ def state_measures(models):
     Returns
     -------
     columns : dict of ndarray of shape (n_models, n_components)
-        Shares of time, mean numbers of steps per visit (infinite if a state is never
-        left), and mean numbers of visits per 100 steps.
+        Fractions of time, mean numbers of steps per visit (infinite if a state is never
+        left), and mean numbers of visits per 100 steps; NaN for states that the model
+        does not have. If models know their counts, also whether dwell times are longer
+        than the data can show.
     """
-    leaving = 1 - np.diagonal(models.transmats, axis1=1, axis2=2)
+    absent, counts = unseen_states(models), models.counts
+    chains = transition_probabilities(models)
+    leaving = 1 - np.diagonal(chains, axis1=1, axis2=2)
     with np.errstate(divide="ignore"):
         dwell = 1 / np.maximum(leaving, 0)
-    return {
-        "occupancy": np.array(models.weights),
+    steps = step_fractions(models)
+    exits = steps.sum(axis=2) - np.diagonal(steps, axis1=1, axis2=2)
+    columns = {
+        "occupancy": occupancies(models),
         "dwell_time": dwell,
-        "visits": 100 * models.weights * leaving,
+        "visits": np.where(absent, np.nan, 100 * exits),
     }
+    if counts is not None:
+        exits = leaving * counts.transitions.sum(axis=2)
+        frames = counts.states.sum(axis=1, keepdims=True)
+        columns["dwell_time_beyond_data"] = (exits < LEAST_SEEN) | (dwell > frames)
+    return columns
+
+
+def unseen_states(models):
+    """Return which states a model does not have, or has not shown in its data.
+
+    Parameters
+    ----------
+    models : HMMBatch
+        The models.
+
+    Returns
+    -------
+    unseen : ndarray of bool of shape (n_models, n_components)
+        States of weight 0 or, if counts are known, with too few expected frames.
+    """
+    if models.counts is None:
+        return models.weights == 0
+    return models.counts.states < LEAST_SEEN
+
+
+def occupancies(models):
+    """Return the fraction of time in each state.
+
+    Parameters
+    ----------
+    models : HMMBatch
+        The models.
+
+    Returns
+    -------
+    fractions : ndarray of shape (n_models, n_components)
+        Fractions of the expected frames, if they are known, else the weights.
+    """
+    if models.counts is None:
+        return np.array(models.weights)
+    states = models.counts.states
+    return states / states.sum(axis=1, keepdims=True)
+
+
+def step_fractions(models):
+    """Return the fraction of each transition among all steps.
+
+    Parameters
+    ----------
+    models : HMMBatch
+        The models.
+
+    Returns
+    -------
+    fractions : ndarray of shape (n_models, n_components, n_components)
+        Fractions of the expected steps, if they are known; NaN if a model saw none.
+    """
+    if models.counts is None:
+        return models.weights[:, :, None] * models.transmats
+    steps = models.counts.transitions
+    total = steps.sum(axis=(1, 2), keepdims=True)
+    return np.where(total > 0, steps / np.where(total > 0, total, 1), np.nan)
 
 
 def transition_probabilities(models):
@@ -201,9 +282,15 @@ def transition_probabilities(models):
     Returns
     -------
     transmats : ndarray of shape (n_models, n_components, n_components)
-        The probabilities.
+        Relative frequencies of the expected steps, if they are known, and NaN in the
+        rows of states with too few of them; else the parameters.
     """
-    return np.where(models.weights[:, :, None] > 0, models.transmats, np.nan)
+    if models.counts is None:
+        return np.where(models.weights[:, :, None] > 0, models.transmats, np.nan)
+    steps = models.counts.transitions
+    total = steps.sum(axis=2, keepdims=True)
+    seen = total >= LEAST_SEEN
+    return np.where(seen, steps / np.where(seen, total, 1), np.nan)
 
 
 def _shared_columns(models, kept):

@@ -24,6 +24,7 @@ from numpy.typing import ArrayLike
 from skawhmm._estimator import reference_components, reference_distances
 from skawhmm.distances._aggregated import mixed_components
 from skawhmm.distances._resolve import resolve_metric
+from skawhmm.groups._amounts import compared_amounts, warn_of_amounts
 from skawhmm.groups._design import check_design
 from skawhmm.groups._permutations import (
     LEVEL,
@@ -34,7 +35,7 @@ from skawhmm.groups._permutations import (
 )
 from skawhmm.groups._results import GroupTestResult, PermutationTest
 from skawhmm.models._checks import check_models, check_same_features
-from skawhmm.sequences._checks import is_models
+from skawhmm.sequences._forms import is_models
 from skawhmm.utils._checks import (
     LARGEST_DISTANCE,
     check_choice,
@@ -54,7 +55,7 @@ DISTANCE_TOLERANCE = 1e-8
 POWERS = {"pseudo_f": 2, "energy": 1}
 
 # Streams of random numbers of one call.
-OVERALL, SPREAD, PAIRS = 0, 1, 2
+OVERALL, SPREAD, PAIRS, AMOUNTS = 0, 1, 2, 3
 
 
 def hmm_group_test(
@@ -151,6 +152,13 @@ def hmm_group_test(
     dispersion compares the distances of units to the centres of their groups, and a
     warning is given if it is significant, too.
 
+    Labels of fitted models are exchangeable only if all models come from equal amounts
+    of data: models of short sequences are noisier, and look like another group. The
+    amounts in ``X.info["n_timesteps"]`` (and ``"n_trials"``, if there is such a
+    column) are compared between groups, and a warning is given if they differ. Fit all
+    models to the same number of frames then: cut the recordings to a common length
+    before they are fitted.
+
     References
     ----------
     Anderson, M. J. (2001). A new method for non-parametric multivariate analysis of
@@ -189,6 +197,8 @@ def hmm_group_test(
     X = check_models("X", X) if is_models(X) else checked_matrices(X)
     design = check_design(X, groups, units, strata, covariates)
     _warn_of_few_permutations(design, n_permutations)
+    amounts = compared_amounts(X, design, n_permutations, (seed, AMOUNTS))
+    warn_of_amounts(amounts)
     workers = {"n_jobs": n_jobs, "verbose": verbose}
     compared = _compared(X, chosen, metric, workers)
     powers = [matrix ** POWERS[statistic] for matrix in compared.values()]
@@ -207,6 +217,7 @@ def hmm_group_test(
         MappingProxyType(_corrected(pairwise)),
         MappingProxyType(dict(zip(names, design.counts.tolist(), strict=True))),
         statistic,
+        MappingProxyType(amounts),
     )
 
 

@@ -213,7 +213,7 @@ def distance_interval(
         if length is not None:
             check_integer(name, length, 1)
     check_integer("n_resamples", n_resamples, 2)
-    level = check_real("level", level, 0, 1, include_low=False)
+    level = check_real("level", level, 0, 1, include_low=False, include_high=False)
     check_hmm("hmm", hmm)
     check_verbose("verbose", verbose)
     seed = check_seed(random_state)

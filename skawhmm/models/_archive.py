@@ -8,13 +8,16 @@ from typing import Any
 import numpy as np
 
 from skawhmm.emissions._registry import FAMILIES
+from skawhmm.models._counts import NAMES, Counts
 from skawhmm.models._exchange import parts_of
 from skawhmm.utils._archives import archived_arrays, is_inside
+from skawhmm.utils._numbers import real_array
 from skawhmm.utils._whole_files import whole_file
 
 KIND = "skawhmm.HMMBatch"
-# The version that is written, the newest that can be read.
-VERSION = 1
+# The newest version that can be read. Counts came with version 2; models without them
+# are still written as version 1.
+VERSION = 2
 HEADER = "header"
 # Begins the names of info columns.
 INFO = "info."
@@ -60,7 +63,7 @@ def save_models(path, models):
         )
     header = {
         "kind": KIND,
-        "version": VERSION,
+        "version": 1 if models.counts is None else VERSION,
         "emission": emission.name,
         "masked": models.observed is not None,
         "arrays": sorted(arrays),
@@ -105,6 +108,7 @@ def stored_parts(path):
     }
     if not header.get("masked"):
         del arrays["observed"]
+    counts = _stored_counts(path, arrays)
     parts, unknown = parts_of(family, arrays)
     if unknown:
         raise ValueError(
@@ -116,7 +120,35 @@ def stored_parts(path):
             f"{os.fspath(path)!r} must hold a list of feature_names, got {names!r}: it "
             "is damaged."
         )
-    return {**parts, "info": info, "feature_names": names}
+    return {**parts, "info": info, "feature_names": names, "counts": counts}
+
+
+def _stored_counts(path, arrays):
+    """Take the expected counts out of the arrays of a file; None if it has none."""
+    stored = [arrays.pop(name) for name in NAMES if name in arrays]
+    if not stored:
+        return None
+    shape = arrays["transmats"].shape
+    shapes = [array.shape for array in stored]
+    if shapes != [shape[:2], shape]:
+        raise ValueError(
+            f"{os.fspath(path)!r} must hold counts of shape {shape[:2]} and {shape}, "
+            f"got {shapes}: it is damaged."
+        )
+    try:
+        counts = Counts(*(real_array("counts", array) for array in stored))
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"{os.fspath(path)!r} must hold counts that are numbers ({error}): it is "
+            "damaged."
+        ) from error
+    for array in (counts.states, counts.transitions):
+        if not (np.isfinite(array) & (array >= 0)).all():
+            raise ValueError(
+                f"{os.fspath(path)!r} must hold counts that are finite and not "
+                "negative: it is damaged."
+            )
+    return counts
 
 
 def _read(path):

@@ -22,6 +22,7 @@ from skawhmm.models._checks import (
     check_paired,
     checked_rows,
 )
+from skawhmm.models._counts import Counts
 from skawhmm.models._exchange import given_parts, hmmlearn_parts
 from skawhmm.models._html import batch_html
 from skawhmm.models._inference import (
@@ -41,10 +42,8 @@ from skawhmm.utils._checks import check_integer, check_seed, check_verbose
 from skawhmm.utils._numbers import aligned
 
 # What a batch is made of; all else follows from it.
-PARTS = (
-    *("emission", "transmats", "weights", "startprobs", "_info", "sequences"),
-    "feature_names",
-)
+CHAIN = ("transmats", "weights", "startprobs")
+PARTS = ("emission", *CHAIN, "_info", "sequences", "feature_names", "counts")
 
 
 class HMMBatch:
@@ -111,6 +110,14 @@ class HMMBatch:
     feature_names : tuple of str, or None
         As above.
 
+    counts : Counts or None
+        What the data of fitted models have shown: ``counts.states`` of shape
+        (n_models, n_components), the expected number of frames in each state, and
+        ``counts.transitions`` of shape (n_models, n_components, n_components), the
+        expected number of steps from each state to each. A prior adds nothing to them.
+        :class:`HMMTransformer` fills them in; they are indexed and saved with the
+        models. None for models that were given by their parameters.
+
     Examples
     --------
     >>> from skawhmm import HMMBatch
@@ -125,12 +132,14 @@ class HMMBatch:
     array([[0.66666667, 0.33333333]])
     """
 
-    emission: Any
+    # Whatever has it as an attribute of its type is a batch of models (`is_models`).
+    emission: Any = None
     transmats: NDArray[np.float64]
     weights: NDArray[np.float64]
     startprobs: NDArray[np.float64]
     sequences: list[NDArray[np.float64]] | None
     feature_names: tuple[str, ...] | None
+    counts: Counts | None
     _info: dict[str, NDArray[Any]]
 
     def __init__(
@@ -171,6 +180,7 @@ class HMMBatch:
         info=None,
         sequences=None,
         feature_names=None,
+        counts=None,
     ):
         """Check the parts of models, and set them.
 
@@ -187,6 +197,9 @@ class HMMBatch:
 
         transmats, weights, startprobs, observed, info : object
             As in the constructor; so are `sequences` and `feature_names`.
+
+        counts : Counts, default=None
+            What the data of the models have shown.
         """
         stacks, _ = checked_stacks(transmats, states, weights, startprobs, family)
         chain = stacks["transmats"], stacks["weights"], stacks["startprobs"]
@@ -201,7 +214,7 @@ class HMMBatch:
         carried = check_carried(sequences, n_models, emission.n_features)
         columns = check_info(info or {}, n_models)
         names = check_feature_names(feature_names, emission.n_features)
-        self._set(emission, *chain, columns, carried, names)
+        self._set(emission, *chain, columns, carried, names, counts)
 
     @classmethod
     def _of(cls, family, transmats, states, **parts):
@@ -210,7 +223,7 @@ class HMMBatch:
         batch._build(family, transmats, states, **parts)
         return batch
 
-    # Pickles of earlier versions hold no names.
+    # Pickles of earlier versions hold neither names nor counts.
     def _set(
         self,
         emission,
@@ -220,6 +233,7 @@ class HMMBatch:
         info,
         sequences,
         feature_names=None,
+        counts=None,
     ):
         arrays = [transmats, weights, startprobs, *emission.parameters.values()]
         if emission.observed is not None:
@@ -227,7 +241,7 @@ class HMMBatch:
         for array in [*arrays, *info.values(), *(sequences or [])]:
             _read_only(array)
         chain = transmats, weights, startprobs
-        parts = emission, *chain, info, sequences, feature_names
+        parts = emission, *chain, info, sequences, feature_names, counts
         vars(self).update(zip(PARTS, parts, strict=True))
 
     def _changed(self, **parts):
@@ -237,8 +251,8 @@ class HMMBatch:
         return batch
 
     def _bare(self):
-        """Return the models without info columns and sequences."""
-        return self._changed(_info={}, sequences=None)
+        """Return the models without info columns, sequences and counts."""
+        return self._changed(_info={}, sequences=None, counts=None)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: vars(self)[name] for name in PARTS}
@@ -315,6 +329,7 @@ class HMMBatch:
         """Memory of the arrays of the models, in bytes."""
         arrays = [self.transmats, self.weights, self.startprobs]
         arrays += self.emission.parameters.values()
+        arrays += self.counts.by_name().values() if self.counts else []
         return sum(array.nbytes for array in arrays)
 
     @cached_property
@@ -365,6 +380,7 @@ class HMMBatch:
             startprobs=self.startprobs[rows],
             _info={name: column[rows] for name, column in self._info.items()},
             sequences=self.sequences and [self.sequences[n] for n in rows],
+            counts=self.counts and self.counts[rows],
         )
 
     def __iter__(self) -> "Iterator[HMMBatch]":
@@ -385,9 +401,11 @@ class HMMBatch:
             np.array_equal(column, two._info[name], equal_nan=column.dtype.kind == "f")
             for name, column in one._info.items()
         )
-        return columns and all(
-            np.array_equal(array, two._arrays()[name])
-            for name, array in one._arrays().items()
+        first, second = one._arrays(), two._arrays()
+        return (
+            columns
+            and first.keys() == second.keys()
+            and all(np.array_equal(array, second[k]) for k, array in first.items())
         )
 
     __hash__ = None  # type: ignore[assignment]
@@ -418,6 +436,7 @@ class HMMBatch:
             "startprobs": self.startprobs,
             "observed": self.emission.masks() > 0,
             **self.emission.parameters,
+            **(self.counts.by_name() if self.counts else {}),
         }
 
     def _padded(self, size):
@@ -427,9 +446,10 @@ class HMMBatch:
         counts = np.full(len(self), self.transmats.shape[1])
         chain = {
             name: padded_stack(name, getattr(self, name), counts, size)
-            for name in ("transmats", "weights", "startprobs")
+            for name in CHAIN
         }
-        return self._changed(emission=self.emission.padded(size), **chain)
+        seen = self.counts and self.counts.padded(size)
+        return self._changed(emission=self.emission.padded(size), **chain, counts=seen)
 
     @classmethod
     def concatenate(cls, batches: "Sequence[HMMBatch]") -> "HMMBatch":
@@ -445,7 +465,8 @@ class HMMBatch:
         Returns
         -------
         batch : HMMBatch
-            The models in the order given.
+            The models in the order given. They carry their sequences and their counts
+            if those of all batches do.
         """
         batches = check_concatenable(batches)
         family = type(batches[0].emission)
@@ -460,7 +481,7 @@ class HMMBatch:
         padded = [batch._padded(size) for batch in batches]
         chain = {
             name: np.concatenate([getattr(batch, name) for batch in padded])
-            for name in ("transmats", "weights", "startprobs")
+            for name in CHAIN
         }
         columns = {
             name: np.concatenate([batch._info[name] for batch in padded])
@@ -469,6 +490,9 @@ class HMMBatch:
         sequences = None
         if all(batch.sequences is not None for batch in padded):
             sequences = [sequence for batch in padded for sequence in batch.sequences]
+        counts = None
+        if all(batch.counts is not None for batch in padded):
+            counts = Counts.concatenate([batch.counts for batch in padded])
         return batches[0]._changed(
             emission=family.concatenate([batch.emission for batch in padded]),
             **chain,
@@ -477,6 +501,7 @@ class HMMBatch:
             feature_names=next(
                 (b.feature_names for b in batches if b.feature_names), None
             ),
+            counts=counts,
         )
 
     def save(self, path: str | PathLike[str]) -> None:

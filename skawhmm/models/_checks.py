@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from skawhmm.sequences._forms import hint_of_hmmlearn
+from skawhmm.sequences._forms import hint_of_hmmlearn, is_models
 from skawhmm.sequences._tables import shown
 from skawhmm.utils._checks import is_integer
 from skawhmm.utils._numbers import real_array
@@ -307,7 +307,7 @@ def check_concatenable(batches):
     if not batches:
         raise ValueError("batches must hold at least one batch, got none.")
     for n, batch in enumerate(batches):
-        if not hasattr(batch, "emission"):
+        if not is_models(batch):
             raise TypeError(
                 f"batches must hold HMMBatch objects, got {type(batch).__name__} at "
                 f"{n}."
@@ -412,7 +412,7 @@ def check_models(name, models):
     models : HMMBatch
         The batch.
     """
-    if not hasattr(models, "emission"):
+    if not is_models(models):
         first = models[0] if isinstance(models, list | tuple) and models else models
         hint = hint_of_hmmlearn(first, name)
         raise TypeError(

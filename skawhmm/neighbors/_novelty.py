@@ -133,7 +133,9 @@ class HMMNoveltyDetector(OutlierMixin, NeighborsMixin, BaseEstimator):
 
     _parameter_checks: ClassVar = {
         **NeighborsMixin._parameter_checks,
-        "level": partial(check_real, low=0, high=1, include_low=False),
+        "level": partial(
+            check_real, low=0, high=1, include_low=False, include_high=False
+        ),
     }
 
     def __init__(

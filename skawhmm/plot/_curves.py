@@ -7,7 +7,11 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from skawhmm.neighbors._scores import average_precision, retrieval_curve
-from skawhmm.plot._style import drawing_axes
+from skawhmm.plot._style import (
+    drawing_axes,
+    legend_label,
+    literal,
+)
 from skawhmm.utils._numbers import shaped_array
 
 
@@ -153,7 +157,7 @@ class AlphaCurveDisplay:
             self.best_line_ = self.ax_.axvline(
                 self.best_alpha, color="0.5", linestyle="--", zorder=0
             )
-        self.ax_.set(xlabel="alpha", ylabel=self.score_name, xlim=(0, 1))
+        self.ax_.set(xlabel="alpha", ylabel=literal(self.score_name), xlim=(0, 1))
         self.ax_.legend()
         return self
 
@@ -292,7 +296,7 @@ class RetrievalDisplay:
             score = f"mAP = {self.mean_average_precision:.2f}"
             parts.append(f"({score})" if parts[0] else score)
         label = " ".join(part for part in parts if part)
-        style = {"label": label, **kwargs} if label else kwargs
+        style = {"label": legend_label(label), **kwargs} if label else kwargs
         (self.line_,) = self.ax_.plot(self.recall, self.precision, **style)
         self.ax_.set(
             xlabel="recall", ylabel="precision", xlim=(-0.01, 1.01), ylim=(-0.01, 1.05)

@@ -6,7 +6,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skawhmm.plot._style import drawing_axes
+from skawhmm.plot._style import (
+    drawing_axes,
+    literal,
+)
 from skawhmm.utils._colors import COLORS
 from skawhmm.utils._numbers import shaped_array
 
@@ -175,9 +178,9 @@ class DynamicsGainDisplay:
         ax.axvline(len(scores) - 0.25, color="0.85", linewidth=1)
         names = [*(str(place + 1) for place in places), "mean"]
         ax.set_xticks([*places, last], names)
-        ax.set(xlabel="fold", ylabel=self.score_name, xlim=(-0.6, last + 0.6))
+        ax.set(xlabel="fold", ylabel=literal(self.score_name), xlim=(-0.6, last + 0.6))
         if self.meaning is not None:
-            ax.set_title(fill(self.meaning, 68), fontsize="medium")
+            ax.set_title(literal(fill(self.meaning, 68)), fontsize="medium")
         # Below the axes: lines may be anywhere inside.
         place = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.12), "ncols": 3}
         ax.legend(fontsize="small", frameon=False, **place)

@@ -15,7 +15,11 @@ from skawhmm.plot._graph import (
     frame_graph,
     state_radii,
 )
-from skawhmm.plot._style import drawing_axes, item_names
+from skawhmm.plot._style import (
+    drawing_axes,
+    item_names,
+    literal,
+)
 from skawhmm.utils._checks import check_integer, check_real
 from skawhmm.utils._colors import COLORS
 from skawhmm.utils._numbers import check_square, label_array, shaped_array
@@ -238,12 +242,12 @@ class EffectsDisplay:
             self.lines_ += self.ax_.plot([low, high], [place, place], **style)
             self.points_ += self.ax_.plot([difference], [place], "o", color=color)
         self.ax_.axvline(0, color="0.5", linewidth=0.8, zorder=0)
-        self.ax_.set_yticks(range(len(labels)), list(labels))
+        self.ax_.set_yticks(range(len(labels)), list(map(literal, labels)))
         self.ax_.invert_yaxis()
         label = "difference in standard deviations"
         if self.groups is not None:
             label = f"{self.groups[1]} minus {self.groups[0]}, in standard deviations"
-        self.ax_.set(xlabel=label)
+        self.ax_.set(xlabel=literal(label))
         self.ax_.spines[["top", "right"]].set_visible(False)
         return self
 
@@ -425,7 +429,7 @@ class TransitionGraphDisplay:
         for place, radius, name in zip(places, radii, names, strict=True):
             state = Circle(place, radius, facecolor="0.92", edgecolor="0.3", zorder=3)
             self.states_.append(self.ax_.add_patch(state))
-            self.ax_.text(*place, name, ha="center", va="center", zorder=4)
+            self.ax_.text(*place, literal(name), ha="center", va="center", zorder=4)
         self.arrows_: dict[tuple[int, int], Any] = {}
         largest = np.nanmax(np.abs(differences), initial=0.0) or 1.0
         for i, k in np.ndindex(differences.shape):
@@ -462,8 +466,8 @@ class TransitionGraphDisplay:
 
         groups = self.groups or ("first group", "second group")
         entries = [
-            Line2D([], [], color=COLORS[side], linewidth=3, label=f"more in {group}")
-            for side, group in enumerate(groups)
+            Line2D([], [], color=COLORS[side], linewidth=3, label=name)
+            for side, name in enumerate(literal(f"more in {group}") for group in groups)
         ]
         label = f"p > {self.significance:g}"
         entries.append(Line2D([], [], color="0.75", linewidth=1, label=label))

@@ -7,7 +7,10 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skawhmm.classification._explanation import Explanation
-from skawhmm.plot._style import drawing_axes
+from skawhmm.plot._style import (
+    drawing_axes,
+    literal,
+)
 from skawhmm.utils._checks import check_integer
 from skawhmm.utils._colors import COLORS
 
@@ -168,10 +171,10 @@ class ExplanationDisplay:
         colors = [COLORS[0] if share >= 0 else COLORS[1] for share in shares]
         places = np.arange(len(shares))
         self.bars_ = self.ax_.barh(places, shares, **{"color": colors, **kwargs})
-        self.ax_.set_yticks(places, [found.labels[g] for g in self.order_])
+        self.ax_.set_yticks(places, [literal(found.labels[g]) for g in self.order_])
         self.ax_.invert_yaxis()
         self.ax_.axvline(0, color="0.5", linewidth=0.8)
-        self.ax_.set_xlabel(self._label())
+        self.ax_.set_xlabel(literal(self._label()))
         return self
 
     def _label(self):

@@ -101,7 +101,7 @@ def explorer_page(
         "names": None if names is None else [str(name) for name in names],
         "points": {
             "positions": _packed(_in_unit_square(positions), "f4"),
-            "codes": _packed(codes, "u2"),
+            "codes": _packed_numbers(codes),
             "neighbors": _packed(neighbors, "i4"),
             "distances": _packed(lengths, "f4"),
         },
@@ -112,7 +112,11 @@ def explorer_page(
     }
     size = 0
     if models is not None:
-        data["columns"] = [_column(name, models.info[name]) for name in models.info]
+        data["columns"] = [
+            _column(name, column)
+            for name, column in models.info.items()
+            if column.ndim == 1
+        ]
         channel_names = channel_labels(
             channel_names, models.n_features, models.feature_names
         )
@@ -138,6 +142,13 @@ def _packed(values, kind):
     return {"packed": [kind, base64.b64encode(data).decode()]}
 
 
+def _packed_numbers(values):
+    """Return integers from 0 packed in as few bytes each as the largest needs."""
+    largest = int(np.max(values, initial=0))
+    kinds = (kind for kind, top in (("u1", 2**8), ("u2", 2**16)) if largest < top)
+    return _packed(values, next(kinds, "i4"))
+
+
 def _in_unit_square(positions):
     """Return the positions within 0 and 1, rows downwards as on a screen."""
     positions = np.asarray(positions, dtype=float) * [1, -1]
@@ -155,9 +166,8 @@ def _column(name, values):
     found, codes = np.unique(values, return_inverse=True)
     is_whole = values.dtype.kind in "iu" and len(found) <= MAX_WHOLE_LABELS
     if not is_number or is_whole:
-        kind = "u2" if len(found) < 2**16 else "i4"
         labels = [str(value) for value in found]
-        return {"name": str(name), "classes": labels, "codes": _packed(codes, kind)}
+        return {"name": str(name), "classes": labels, "codes": _packed_numbers(codes)}
     values = values.astype(float)
     finite = values[np.isfinite(values)]
     limits = [float(finite.min()), float(finite.max())] if len(finite) else [0.0, 0.0]
@@ -186,7 +196,7 @@ def _states(models, metric, neighbors, channel_names):
     plans = registrations(models, metric, rows, neighbors.ravel())
     states = {
         "size": models.transmats.shape[1],
-        "counts": _packed(models.n_components, "u1"),
+        "counts": _packed_numbers(models.n_components),
         "weights": _packed(models.weights, "f4"),
         "starts": _packed(models.startprobs, "f4"),
         "transmats": _packed(np.rint(65535 * models.transmats), "u2"),
@@ -302,4 +312,4 @@ def _paths(models, edges):
     steps = []
     for path, starts in zip(paths, edges, strict=True):
         steps.append(path[(starts + np.append(starts[1:], len(path))) // 2])
-    return _packed(np.concatenate(steps), "u1")
+    return _packed_numbers(np.concatenate(steps))

@@ -6,7 +6,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skawhmm.groups._results import STATISTICS, GroupTestResult
-from skawhmm.plot._style import bar_range, drawing_axes
+from skawhmm.plot._style import (
+    bar_range,
+    drawing_axes,
+    literal,
+)
 from skawhmm.utils._checks import check_choice
 from skawhmm.utils._colors import COLORS
 from skawhmm.utils._numbers import shaped_array
@@ -147,7 +151,7 @@ class GroupTestDisplay:
             linewidth=2,
             label=f"observed: {self.statistic:.4g}, p = {self.pvalue:.4g}",
         )
-        self.ax_.set(xlabel=self.name, ylabel="number of permutations")
+        self.ax_.set(xlabel=literal(self.name), ylabel="number of permutations")
         # Room for the legend above the bars.
         self.ax_.set_ylim(top=1.3 * np.max(counts, initial=1.0))
         self.ax_.legend(loc="upper right")

@@ -15,7 +15,11 @@ from skawhmm.models._checks import check_models
 from skawhmm.neighbors._from_distances import nearest_others
 from skawhmm.plot._explorer import explorer_page
 from skawhmm.plot._explorer_frame import ExplorerPage, in_notebook
-from skawhmm.plot._style import drawing_axes
+from skawhmm.plot._style import (
+    drawing_axes,
+    legend_label,
+    literal,
+)
 from skawhmm.utils._checks import check_integer
 from skawhmm.utils._colors import COLORS
 from skawhmm.utils._numbers import (
@@ -269,7 +273,7 @@ class HMMMapDisplay:
                 "s": 34,
                 "linewidths": 0.5,
                 "edgecolors": "white",
-                "label": str(name),
+                "label": legend_label(name),
                 **kwargs,
             }
             self.points_.append(self.ax_.scatter(*place.T, **style))
@@ -460,7 +464,7 @@ class HMMMapDisplay:
 
         halo = [withStroke(linewidth=2.5, foreground="white")]
         style = {"ha": "center", "va": "center", "weight": "bold"}
-        text = self.ax_.text(*place, str(name), **style)
+        text = self.ax_.text(*place, literal(name), **style)
         text.set_path_effects(halo)
         self.names_.append(text)
 

@@ -5,7 +5,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skawhmm.plot._style import drawing_axes
+from skawhmm.plot._style import (
+    drawing_axes,
+    literal,
+)
 from skawhmm.utils._numbers import check_square, distinct_labels
 
 
@@ -140,7 +143,7 @@ class DistanceMatrixDisplay:
             for draw in (self.ax_.axvline, self.ax_.axhline):
                 self.lines_.append(draw(border, color="white", linewidth=0.8))
         centres = (starts + ends - 1) / 2
-        texts = [str(name) for name in names]
+        texts = [literal(name) for name in names]
         self.ax_.set_xticks(centres, texts, rotation=90 if len(texts) > 5 else 0)
         self.ax_.set_yticks(centres, texts)
         self.ax_.set(xlabel="label", ylabel="label")

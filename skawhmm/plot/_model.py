@@ -21,6 +21,7 @@ from skawhmm.plot._registration import deviation_ellipse
 from skawhmm.plot._style import (
     channel_labels,
     item_names,
+    literal,
     side_by_side,
     state_color,
 )
@@ -298,10 +299,10 @@ class HMMDisplay:
             self.ellipses_.append(ax.add_patch(ellipse))
             box = {"boxstyle": "round,pad=0.25", "fc": color, "ec": "white"}
             style = {"color": "white", "fontsize": 9, "ha": "center", "va": "center"}
-            ax.text(*means[k], names[k], bbox=box, zorder=3, **style)
+            ax.text(*means[k], literal(names[k]), bbox=box, zorder=3, **style)
         ax.autoscale_view()
         ax.margins(0.1)
-        ax.set(xlabel=self.axis_names[0], ylabel=self.axis_names[1])
+        ax.set(xlabel=literal(self.axis_names[0]), ylabel=literal(self.axis_names[1]))
         ax.set_title("states: mean and standard deviation", fontsize="medium")
 
     def _draw_curves(self, ax, names):
@@ -315,10 +316,11 @@ class HMMDisplay:
         for k, weight in enumerate(np.asarray(self.weights)):
             y = weight * np.exp(-0.5 * ((x - means[k]) / widths[k]) ** 2) / widths[k]
             y /= np.sqrt(2 * np.pi)
-            style = {"color": state_color(k), "label": f"state {names[k]}"}
+            style = {"color": state_color(k), "label": literal(f"state {names[k]}")}
             self.curves_ += ax.plot(x, y, linewidth=1.8, **style)
             ax.fill_between(x, y, color=state_color(k), alpha=0.2, linewidth=0)
-        ax.set(xlabel=self.axis_names[0], xlim=(low, high), ylim=(0, None), yticks=[])
+        ax.set(xlabel=literal(self.axis_names[0]), xlim=(low, high))
+        ax.set(ylim=(0, None), yticks=[])
         ax.spines[["top", "right", "left"]].set_visible(False)
         ax.legend(frameon=False, fontsize="small")
         ax.set_title("states: density times share of time", fontsize="medium")
@@ -341,13 +343,15 @@ class HMMDisplay:
         labels = item_names("bar_names", self.bar_names, bars.shape[1], "bar")
         shown = slice(None, None, 1 + (len(labels) - 1) // MAX_NAMED_BARS)
         upright = sum(len(label) + 2 for label in labels[shown]) > 50
-        ax.set_xticks(places[shown], labels[shown], rotation=90 if upright else 0)
-        ax.set_yticks(-np.arange(len(bars)), names)
+        texts = list(map(literal, labels[shown]))
+        ax.set_xticks(places[shown], texts, rotation=90 if upright else 0)
+        ax.set_yticks(-np.arange(len(bars)), list(map(literal, names)))
         low, high = (0.5, 0.55) if is_signed else (0.1, 1.0)
         ax.set(ylim=(-len(bars) + 1 - low, high), ylabel="state")
         ax.spines[["top", "right", "left"]].set_visible(False)
         ax.tick_params(axis="y", length=0)
-        ax.set_title(f"{self.bar_label}; longest {largest:.3g}", fontsize="medium")
+        title = literal(f"{self.bar_label}; longest {largest:.3g}")
+        ax.set_title(title, fontsize="medium")
 
     def _draw_graph(self, ax, transmat, names):
         from matplotlib.patches import Circle
@@ -379,10 +383,11 @@ class HMMDisplay:
         style = {"ha": "center", "va": "center", "zorder": 4, "weight": "bold"}
         if len(name) <= LONGEST_INSIDE:
             size = 9 if len(name) < LONGEST_INSIDE - 1 else 8
-            ax.text(*place, name, fontsize=size, color="white", **style)
+            ax.text(*place, literal(name), fontsize=size, color="white", **style)
             return
         halo = [withStroke(linewidth=2.5, foreground="white")]
-        ax.text(*place, name, fontsize=8, color="black", path_effects=halo, **style)
+        style |= {"fontsize": 8, "color": "black", "path_effects": halo}
+        ax.text(*place, literal(name), **style)
 
     def _write_times(self, ax, places, radii, k, staying):
         outward = outward_directions(places)[k]

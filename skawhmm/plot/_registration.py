@@ -8,7 +8,12 @@ from numpy.typing import ArrayLike
 
 from skawhmm.distances._pairwise import register_states
 from skawhmm.models._batch import HMMBatch
-from skawhmm.plot._style import item_names, side_by_side
+from skawhmm.plot._style import (
+    item_names,
+    legend_label,
+    literal,
+    side_by_side,
+)
 from skawhmm.utils._colors import COLORS
 from skawhmm.utils._numbers import shaped_array
 
@@ -201,7 +206,7 @@ class RegistrationDisplay:
                 ellipse.set(facecolor=(color, 0.2), edgecolor=color, linewidth=1.5)
                 # The outline tells the models apart where colour does not.
                 ellipse.set(linestyle="-" if side == 0 else "--", zorder=1)
-                ellipse.set_label(self.names[side] if k == 0 else None)
+                ellipse.set_label(legend_label(self.names[side]) if k == 0 else None)
                 self.ellipses_[side].append(ax.add_patch(ellipse))
                 box = {"boxstyle": "circle,pad=0.25", "fc": color, "ec": "white"}
                 style = {"color": "white", "fontsize": 8, "ha": "center", "zorder": 3}
@@ -215,7 +220,7 @@ class RegistrationDisplay:
                 ax.plot(*centre, ".", color=color, markersize=4, zorder=3)
         ax.autoscale_view()
         ax.margins(0.1)
-        ax.set(xlabel=self.axis_names[0], ylabel=self.axis_names[1])
+        ax.set(xlabel=literal(self.axis_names[0]), ylabel=literal(self.axis_names[1]))
         place = {"loc": "lower center", "bbox_to_anchor": (0.5, 1), "ncols": 2}
         ax.legend(**place, frameon=False)
 
@@ -229,8 +234,8 @@ class RegistrationDisplay:
                 style = {"ha": "center", "va": "center", "color": color}
                 ax.text(j, i, f"{share:.2f}", **style)
         ax.set(
-            xlabel=f"state of {self.names[1]}",
-            ylabel=f"state of {self.names[0]}",
+            xlabel=literal(f"state of {self.names[1]}"),
+            ylabel=literal(f"state of {self.names[0]}"),
             xticks=range(plan.shape[1]),
             yticks=range(plan.shape[0]),
         )

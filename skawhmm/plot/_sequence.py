@@ -9,7 +9,14 @@ from numpy.typing import ArrayLike
 from skawhmm.models._batch import HMMBatch
 from skawhmm.models._checks import check_single_model
 from skawhmm.models._inference import best_paths
-from skawhmm.plot._style import channel_labels, item_names, pyplot, state_color
+from skawhmm.plot._style import (
+    channel_labels,
+    item_names,
+    legend_label,
+    literal,
+    pyplot,
+    state_color,
+)
 from skawhmm.utils._checks import check_integer
 from skawhmm.utils._numbers import label_array, shaped_array
 
@@ -213,7 +220,7 @@ class SequenceDisplay:
         self._handles = []
         for state in np.unique(path):
             self._handles.append(spans[np.argmax(path[starts] == state)])
-            self._handles[-1].set_label(names[state])
+            self._handles[-1].set_label(legend_label(names[state]))
         return spans
 
     def _draw_channels(self, frames, names, kwargs):
@@ -230,17 +237,17 @@ class SequenceDisplay:
                 place = (1.005, -row + 0.8 * STRIP * side)
                 spot = {"transform": ax.get_yaxis_transform(), **text}
                 ax.text(*place, f"{value:.3g}", **spot)
-        ax.set_yticks(-np.arange(len(names)), names)
+        ax.set_yticks(-np.arange(len(names)), list(map(literal, names)))
         ax.tick_params(axis="y", length=0)
         ax.set_ylim(-len(names) + 0.45, 0.55)
 
     def _draw_symbols(self, codes, name, kwargs):
-        symbols = [str(symbol) for symbol in np.asarray(self.symbols)]
+        symbols = [literal(symbol) for symbol in np.asarray(self.symbols)]
         style = {"color": "black", "marker": "|", "linestyle": "none", **kwargs}
         self.lines_ = self.ax_.plot(codes, **style)
         shown = slice(None, None, 1 + (len(symbols) - 1) // MAX_NAMED_SYMBOLS)
         self.ax_.set_yticks(np.arange(len(symbols))[shown], symbols[shown])
-        self.ax_.set(ylim=(-0.7, len(symbols) - 0.3), ylabel=name)
+        self.ax_.set(ylim=(-0.7, len(symbols) - 0.3), ylabel=literal(name))
 
 
 def _check_channels(channels, frames):

@@ -7,10 +7,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skawhmm.groups._design import check_labels
-from skawhmm.groups._effects import measured
-from skawhmm.groups._tables import aligned_to
+from skawhmm.groups._tables import aligned_to, state_measures
 from skawhmm.models._batch import HMMBatch
-from skawhmm.plot._style import drawing_axes, item_names
+from skawhmm.plot._style import (
+    drawing_axes,
+    item_names,
+    legend_label,
+    literal,
+)
 from skawhmm.utils._checks import check_choice
 from skawhmm.utils._colors import COLORS
 from skawhmm.utils._numbers import label_array, shaped_array
@@ -110,6 +114,8 @@ class StateSummaryDisplay:
 
         measure : {"occupancy", "dwell_time", "visits"}, default="occupancy"
             Shares of time, mean lengths of visits, or numbers of visits per 100 steps.
+            Dwell times beyond the data of a model (see :func:`state_table`) are not
+            shown.
 
         reference : {"barycenter", "medoid"}, HMMBatch, HMMAligner or None, \
                 default="barycenter"
@@ -132,7 +138,7 @@ class StateSummaryDisplay:
         check_choice("measure", measure, MEASURES)
         models = aligned_to(models, reference).models
         labels = check_labels("groups", groups, models)
-        _, values = measured(models, [measure])
+        values = shown_measure(models, measure)
         label = MEASURES[measure]
         display = cls(values, labels, state_names=state_names, label=label)
         return display.plot(ax=ax, **kwargs)
@@ -167,7 +173,7 @@ class StateSummaryDisplay:
             places = middle + 0.35 * width * _spread(own)
             color = COLORS[n % len(COLORS)]
             style = {"s": 12, "color": color, "alpha": 0.5, "linewidths": 0, **kwargs}
-            points = self.ax_.scatter(places, own, label=str(kind), **style)
+            points = self.ax_.scatter(places, own, label=legend_label(kind), **style)
             self.points_.append(points)
             means, errors = _means_and_errors(own)
             self.means_.append(
@@ -183,12 +189,22 @@ class StateSummaryDisplay:
                     zorder=3,
                 )
             )
-        self.ax_.set_xticks(states, names)
-        self.ax_.set(xlabel="state", ylabel=self.label or "")
+        self.ax_.set_xticks(states, list(map(literal, names)))
+        self.ax_.set(xlabel="state", ylabel=literal(self.label or ""))
         self.ax_.set_ylim(bottom=0)
         self.ax_.spines[["top", "right"]].set_visible(False)
         self.ax_.legend(frameon=False)
         return self
+
+
+def shown_measure(models, name):
+    """Return a measure of states, NaN where a model has none or can only guess it."""
+    columns = state_measures(models)
+    values = columns[name]
+    shown = np.isfinite(values)
+    if name == "dwell_time" and "dwell_time_beyond_data" in columns:
+        shown &= ~columns["dwell_time_beyond_data"]
+    return np.where(shown, values, np.nan)
 
 
 def _spread(values):

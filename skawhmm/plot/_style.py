@@ -96,6 +96,40 @@ def bar_range(values):
     return low - room, high + room
 
 
+def literal(text):
+    """Return a user's text as matplotlib draws it unchanged, dollar signs and all.
+
+    Parameters
+    ----------
+    text : object
+        A label, a name; anything that is not text is turned into it.
+
+    Returns
+    -------
+    text : str
+        The text, in which no part is taken for a formula.
+    """
+    return str(text).replace("$", r"\$")
+
+
+def legend_label(text):
+    """Return a user's text as a label that no legend leaves out.
+
+    Parameters
+    ----------
+    text : object
+        A label or a name.
+
+    Returns
+    -------
+    label : str
+        The text; after a space if matplotlib would take it for a hidden label, which
+        is empty or begins with an underscore.
+    """
+    label = literal(text)
+    return f" {label}" if label[:1] in {"", "_"} else label
+
+
 def item_names(name, names, n_items, item):
     """Return names as a list of text, one per item; by default their numbers.
 

@@ -8,6 +8,7 @@ from sklearn.utils.validation import validate_data
 from skawhmm.sequences._forms import (
     check_not_lengths,
     hint_of_hmmlearn,
+    is_models,
     is_table,
     looks_like_distances,
     readable,
@@ -27,11 +28,6 @@ from skawhmm.sequences._tables import (
 )
 from skawhmm.utils._checks import LARGEST_VALUE
 from skawhmm.utils._numbers import wrong_kind
-
-
-def is_models(X):
-    """Whether X is a batch of models, not sequences."""
-    return hasattr(X, "emission")
 
 
 def check_input(estimator, X, y=None, *, reset):

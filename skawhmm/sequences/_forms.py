@@ -77,6 +77,11 @@ def hint_of_hmmlearn(x, name="X"):
     return f" Write: HMMBatch.from_hmmlearn({name})." if is_model else ""
 
 
+def is_models(X):
+    """Whether X is a batch of models; a table may have a column named "emission"."""
+    return hasattr(type(X), "emission")
+
+
 def is_table(X):
     """Whether X is a table of pandas, polars or pyarrow."""
     return package_type(X) in TABLES
@@ -107,7 +112,7 @@ def readable(X, name="X"):
         The same, or a list with its entries.
     """
     kind = package_type(X)
-    if hasattr(X, "emission"):
+    if is_models(X):
         raise TypeError(
             f"{name} must hold sequences, got an HMMBatch, which holds models already. "
             "Give it to an estimator that compares models, such as HMMRetriever."

@@ -14,7 +14,9 @@ LARGEST_VALUE = 1e100
 LARGEST_DISTANCE = 1e150
 
 
-def check_real(name, value, low, high, *, include_low=True, allow_infinity=False):
+def check_real(
+    name, value, low, high, *, include_low=True, include_high=True, allow_infinity=False
+):
     """Return `value` as a float if it lies in the interval, else raise.
 
     Parameters
@@ -28,8 +30,8 @@ def check_real(name, value, low, high, *, include_low=True, allow_infinity=False
     low, high : float
         Ends of the interval; the upper end belongs to it unless it is infinite.
 
-    include_low : bool, default=True
-        Whether the lower end belongs to the interval.
+    include_low, include_high : bool, default=True
+        Whether the ends belong to the interval.
 
     allow_infinity : bool, default=False
         Whether an upper end that is infinite belongs to it.
@@ -40,12 +42,13 @@ def check_real(name, value, low, high, *, include_low=True, allow_infinity=False
         The number.
     """
     left = "[" if include_low else "("
-    right = "]" if np.isfinite(high) or allow_infinity else ")"
+    right = "]" if (np.isfinite(high) and include_high) or allow_infinity else ")"
     wanted = f"a number in {left}{low}, {high}{right}"
     if not isinstance(value, Real) or isinstance(value, bool | np.bool_):
         raise TypeError(f"{name} must be {wanted}, got {value!r}.")
     number = float(value)
     is_end = number == low and not include_low
+    is_end |= number == high and not include_high
     is_end |= np.isinf(number) and not allow_infinity
     if not (low <= number <= high) or is_end:
         raise ValueError(f"{name} must be {wanted}, got {value!r}.")

@@ -176,6 +176,38 @@ def shaped_array(name: str, values: Any, *axes: int | str) -> NDArray[np.float64
     return array
 
 
+def check_one_type(name: str, labels: Any) -> None:
+    """Raise if labels are text and something else: NumPy would turn all into text.
+
+    Parameters
+    ----------
+    name : str
+        The argument as the caller knows it.
+
+    labels : array-like
+        What was given. Missing labels (None, NaN) do not count.
+    """
+    if not isinstance(labels, list | tuple):
+        dtype = getattr(labels, "dtype", None)
+        if dtype is None or np.ndim(labels) == 0 or getattr(dtype, "kind", "O") != "O":
+            return
+        labels = np.asarray(labels, dtype=object).ravel().tolist()
+    first: dict[bool, Any] = {}
+    for label in labels:
+        if label is not None and not _is_nan(label):
+            first.setdefault(isinstance(label, str | bytes), label)
+    if len(first) == 2:
+        raise TypeError(
+            f"{name} must hold labels of one type, got text ({first[True]!r}) and "
+            f"{type(first[False]).__name__} ({first[False]!r}). Write all of them as "
+            "text, or all as numbers."
+        )
+
+
+def _is_nan(label):
+    return isinstance(label, float | np.floating) and np.isnan(label)
+
+
 def label_array(
     name: str, labels: Any, n_labels: int, of: str = "model"
 ) -> NDArray[Any]:
@@ -204,6 +236,7 @@ def label_array(
     wanted = f"{name} must hold one label per {of} ({n_labels} {many})"
     if isinstance(labels, NO_ARRAYS):
         raise TypeError(f"{wanted}, got a {type(labels).__name__}.")
+    check_one_type(name, labels)
     try:
         array = np.asarray(labels)
     except ValueError as error:

@@ -3,12 +3,17 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 
-from skawhmm import HMMBatch
+from skawhmm import HMMBatch, HMMTransformer
 from skawhmm.groups import HMMAligner, state_effects
 from skawhmm.groups._design import check_design
 from skawhmm.groups._effects import difference_intervals
 
 pytest.importorskip("pandas")
+
+# A test at the level of 5 % has at most so many of so many false alarms, in 99.9 % of
+# runs.
+N_NULLS = 200
+MOST_ALARMS = int(stats.binom.ppf(0.999, N_NULLS, 0.05))
 
 
 def chains(stay, means=None, seed=0, **more):
@@ -85,14 +90,50 @@ def test_corrected_pvalues_are_those_of_the_largest_statistic(two_groups):
     wanted = [(np.sum(effects.null_distribution >= r - 1e-12) + 1) / 401 for r in sizes]
     assert_allclose(effects.columns["pvalue"], wanted)
     assert (effects.columns["pvalue"] >= effects.columns["uncorrected"]).all()
-    # The statistic is the correlation of a measure with the group.
+    # The statistic is the difference of the means over its error, in which each group
+    # has its own spread about the common mean, and over the root of the units' number.
     stay = models.transmats[:, 1, 1]
+    left = stay - stay.mean()
+    parts = [left[group == "a"], left[group == "b"]]
+    error = np.sqrt(sum(np.mean(part**2) / len(part) for part in parts))
     n = int(
         np.flatnonzero(
             (effects.columns["state"] == 1) & (effects.columns["next_state"] == 1)
         )[0]
     )
-    assert_allclose(effects.statistic[n], np.corrcoef(stay, group == "b")[0, 1])
+    wanted = (parts[1].mean() - parts[0].mean()) / error / np.sqrt(19)
+    assert_allclose(effects.statistic[n], wanted)
+
+
+def test_the_statistic_of_equal_groups_is_the_correlation(rng):
+    group = np.repeat([0, 1], 9)
+    stay = rng.uniform(0.5, 0.9, 18)
+    effects = state_effects(
+        chains(stay),
+        group,
+        reference=None,
+        measures="dwell_time",
+        n_permutations=99,
+        random_state=0,
+    )
+    assert_allclose(effects.statistic, np.corrcoef(1 / (1 - stay), group)[0, 1])
+
+
+@pytest.mark.parametrize("sizes", [(6, 24), (24, 6)])
+def test_groups_of_unequal_size_and_spread_raise_no_false_alarms(sizes):
+    # The smaller group varies more: a test that takes their spreads together is wrong.
+    group = np.repeat(["a", "b"], sizes)
+    spread = np.where(np.isin(group, "a") == (sizes[0] < sizes[1]), 1.0, 0.2)
+    alarms = 0
+    for seed in range(N_NULLS):
+        rng = np.random.default_rng(seed)
+        means = np.zeros((30, 1, 1)) + (spread * rng.normal(size=30))[:, None, None]
+        models = HMMBatch(np.ones((30, 1, 1)), means, np.ones((30, 1, 1)))
+        effects = state_effects(
+            models, group, reference=None, n_permutations=99, random_state=seed
+        )
+        alarms += effects.columns["pvalue"].min() <= 0.05
+    assert alarms <= MOST_ALARMS
 
 
 def test_uncorrected_pvalues_agree_with_the_t_test(two_groups):
@@ -102,7 +143,7 @@ def test_uncorrected_pvalues_agree_with_the_t_test(two_groups):
     )
     for state in (0, 1):
         means = models.means[:, state, 0]
-        wanted = stats.ttest_ind(means[:8], means[8:]).pvalue
+        wanted = stats.ttest_ind(means[:8], means[8:], equal_var=False).pvalue
         found = row(effects, "mean_0", state)["uncorrected"]
         assert_allclose(found, wanted, atol=0.02)
 
@@ -282,3 +323,174 @@ def test_statistics_are_those_of_the_columns(two_groups):
     assert_array_equal(
         np.sign(effects.statistic), np.sign(effects.columns["difference"])
     )
+
+
+CHAIN = np.array([[0.6, 0.4, 0.0], [0.3, 0.4, 0.3], [0.0, 0.5, 0.5]])
+
+
+def texts_of_one_chain(rng, lengths):
+    """Return texts of a chain in which some steps are impossible."""
+    steps = CHAIN.cumsum(axis=1)
+    texts = []
+    for length in lengths:
+        path = [int(rng.integers(3))]
+        for draw in rng.random(length - 1):
+            path.append(int(np.searchsorted(steps[path[-1]], draw, side="right")))
+        texts.append("".join("abc"[k] for k in path))
+    return texts
+
+
+def visible_chains(texts, prior):
+    hmm = HMMTransformer("symbols", emission="categorical", symbols="abc", prior=prior)
+    return hmm.fit_transform(texts)
+
+
+@pytest.fixture
+def unequal_texts():
+    """Texts of one chain: one group of short ones, one of long ones."""
+    group = np.repeat(["long", "short"], 15)
+    lengths = np.where(group == "short", 15, 60)
+    return texts_of_one_chain(np.random.default_rng(0), lengths), group
+
+
+@pytest.mark.filterwarnings("ignore:The groups differ in how much data")
+@pytest.mark.parametrize(
+    "design", [(15, 15, 15, 60), (8, 30, 60, 15)], ids=["equal sizes", "unequal sizes"]
+)
+@pytest.mark.parametrize("prior", [None, "pooled", 0.5], ids=str)
+def test_groups_that_differ_in_length_only_raise_no_false_alarms(prior, design):
+    first, second, *lengths = design
+    alarms = 0
+    for seed in range(N_NULLS):
+        each = np.repeat(lengths, (first, second))
+        texts = texts_of_one_chain(np.random.default_rng(seed), each)
+        effects = state_effects(
+            visible_chains(texts, prior),
+            np.repeat(["a", "b"], (first, second)),
+            reference=None,
+            n_permutations=99,
+            random_state=seed,
+        )
+        alarms += effects.columns["pvalue"].min() <= 0.05
+    assert alarms <= MOST_ALARMS
+
+
+@pytest.mark.filterwarnings("ignore:The groups differ in how much data")
+def test_the_prior_has_no_part_in_what_chains_are_compared_by(unequal_texts):
+    texts, group = unequal_texts
+    plain, *smoothed = (
+        state_effects(
+            visible_chains(texts, prior),
+            group,
+            reference=None,
+            n_permutations=99,
+            random_state=0,
+        )
+        for prior in (None, "pooled", 0.5)
+    )
+    for effects in smoothed:
+        for name, column in plain.columns.items():
+            assert_array_equal(effects.columns[name], column)
+
+
+@pytest.mark.filterwarnings("ignore:The groups differ in how much data")
+def test_impossible_transitions_are_left_out_and_listed(unequal_texts):
+    texts, group = unequal_texts
+    effects = state_effects(
+        visible_chains(texts, "pooled"), group, reference=None, n_permutations=99
+    )
+    left = effects.left_out
+    steps = left["measure"] == "transition"
+    cells = zip(left["state"][steps], left["next_state"][steps], strict=True)
+    assert set(cells) == {(0, 2), (2, 0)}
+    assert set(left["reason"][steps]) == {
+        "expected fewer than 5 times in group 'short'"
+    }
+    compared = effects.columns["measure"] == "transition"
+    assert np.sum(compared) == 7
+    assert "left out, for lack of data: transition 0 -> 2, transition 2 -> 0" in repr(
+        effects
+    )
+    assert "transition 2 -&gt; 0" in effects._repr_html_()
+    with pytest.raises(TypeError):
+        effects.left_out["reason"] = 0
+
+
+def test_groups_are_compared_by_ratios_of_their_counts():
+    # From "a": 3 of 4 steps stay in the first group's texts, 1 of 4 in the second's.
+    texts = ["aab", "aaaab"] * 4 + ["aba", "abaab"] * 4
+    group = np.repeat(["x", "y"], 8)
+    models = visible_chains(texts, 0.5)
+    effects = state_effects(
+        models, group, reference=None, n_permutations=99, random_state=0
+    )
+    found = row(effects, "transition", 0, 0, "x", "y")
+    # "aab" has 1 stay of 2 steps, "aaaab" 3 of 4; "aba" 0 of 1, "abaab" 1 of 3.
+    assert_allclose(found["mean"], (4 * 1 + 4 * 3) / (4 * 2 + 4 * 4))
+    assert_allclose(found["other_mean"], 4 / (4 * 1 + 4 * 3))
+    assert_allclose(found["difference"], found["other_mean"] - found["mean"])
+    dwell = row(effects, "dwell_time", 0, -1, "x", "y")
+    assert_allclose(dwell["mean"], 24 / 8)
+    assert_allclose(dwell["other_mean"], 16 / 12)
+    # Linearized by hand: stays less the ratio times the steps, over the mean steps.
+    steps = np.array([[2, 4] * 4, [1, 3] * 4])
+    stays = np.array([[1, 3] * 4, [0, 1] * 4])
+    ratios = np.array([[2 / 3], [1 / 4]])
+    left = (stays - ratios * steps) / steps.mean(axis=1, keepdims=True)
+    error = np.sqrt(np.sum(left.var(axis=1, ddof=1) / 8))
+    freedom = stats.ttest_ind(*left, equal_var=False).df
+    margins = stats.t.ppf(0.975, [freedom + 3, freedom - 3]) * error
+    assert margins[0] < (found["high"] - found["low"]) / 2 < margins[1]
+
+
+def test_counts_of_several_texts_of_a_unit_add_up():
+    texts = ["aab", "aaaab", "abaa", "ab"] * 3 + ["abab", "aba", "baab", "baa"] * 3
+    units = np.repeat(np.arange(12), 2)
+    group = np.repeat(["x", "y"], 12)
+    models = visible_chains(texts, None)
+    effects = state_effects(
+        models, group, units=units, reference=None, n_permutations=99, random_state=0
+    )
+    steps = models.counts.transitions[group == "x"].sum(axis=0)
+    found = row(effects, "transition", 0, 1, "x", "y")
+    assert_allclose(found["mean"], steps[0, 1] / steps[0].sum())
+    assert effects.groups == {"x": 6, "y": 6}
+
+
+def test_dwell_times_beyond_the_sequences_are_left_out():
+    # 12 exits from "a" in 12 texts of 30 symbols, nearly all of which are "a".
+    texts = ["a" * 29 + "b", "a" * 30] * 12
+    group = np.tile(np.repeat(["x", "y"], 2), 6)
+    models = visible_chains(texts, None)
+    effects = state_effects(models, group, reference=None, n_permutations=99)
+    left = effects.left_out
+    (n,) = np.flatnonzero((left["measure"] == "dwell_time") & (left["state"] == 0))
+    assert left["reason"][n] == "longer than the sequences of group 'y'"
+
+
+def test_states_that_hardly_any_unit_has_seen_are_left_out(rng):
+    # One text of a group has the symbol "c".
+    texts = [*["abba", "abab", "aabb"] * 4, "abcba"]
+    group = np.array(["x", "y"] * 6 + ["x"])
+    effects = state_effects(
+        visible_chains(texts, 0.5), group, reference=None, n_permutations=99
+    )
+    left = effects.left_out
+    rows = (left["measure"] == "transition") & (left["state"] == 2)
+    assert set(left["reason"][rows]) == {"seen in fewer than 2 units of group 'y'"}
+    assert rows.sum() == 3
+
+
+def test_unequal_amounts_of_data_are_warned_of_and_shown(unequal_texts):
+    texts, group = unequal_texts
+    models = visible_chains(texts, None)
+    with pytest.warns(UserWarning, match="differ in how much data.*cut the recordings"):
+        effects = state_effects(models, group, reference=None, n_permutations=99)
+    amounts = effects.amounts["n_timesteps"]
+    assert amounts.medians == {"long": 60, "short": 15}
+    assert amounts.pvalue == 0.01
+    assert "median n_timesteps (long: 60, short: 15), p = 0.01" in repr(effects)
+    same = visible_chains([text[:15] for text in texts], None)
+    effects = state_effects(same, group, reference=None, n_permutations=99)
+    assert effects.amounts["n_timesteps"].pvalue == 1
+    assert "median" not in repr(effects)

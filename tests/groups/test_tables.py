@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from skawhmm import HMMBatch
+from skawhmm import HMMBatch, HMMTransformer
 from skawhmm.groups import HMMAligner, state_table, transition_table
 
 pytest.importorskip("pandas")
@@ -103,3 +103,56 @@ def test_channels_not_observed_and_states_never_left():
     assert row["mean_0"] == 1
     assert row["dwell_time"] == np.inf
     assert row["visits"] == 0
+
+
+def text_chains(texts, prior=None):
+    hmm = HMMTransformer("symbols", emission="categorical", symbols="abc", prior=prior)
+    return hmm.fit_transform(texts)
+
+
+@pytest.mark.parametrize("prior", [None, "pooled", 0.5], ids=str)
+def test_tables_of_fitted_models_show_the_data_and_not_the_prior(prior):
+    # "a" is kept in 4 of 5 steps from it, "b" is always left, and "c" never occurs.
+    models = text_chains(["aaabaaa", "cccccc"], prior)
+    table = state_table(models).query("model == 0")
+    assert_allclose(table["occupancy"], [6 / 7, 1 / 7, 0])
+    assert_allclose(table["dwell_time"], [5, 1, np.nan])
+    assert_allclose(table["visits"], [100 / 6, 100 / 6, np.nan])
+    assert table["p_c"].tolist()[:2] == [0, 0]
+    assert table["dwell_time_beyond_data"].tolist() == [False] * 3
+    steps = transition_table(models).query("model == 0")
+    wanted = [4 / 5, 1 / 5, 0, 1, 0, 0, np.nan, np.nan, np.nan]
+    assert_allclose(steps["probability"], wanted)
+    assert_allclose(steps["steps"], np.array([4, 1, 0, 1, 0, 0, 0, 0, 0]) * 100 / 6)
+    # The other text never leaves its only state: how long it lasts is not known.
+    last = state_table(models).query("model == 1 and state == 2")
+    assert last["dwell_time"].item() == np.inf
+    assert last["dwell_time_beyond_data"].item()
+
+
+def test_dwell_times_beyond_the_data_are_flagged(rng):
+    # The first state is left once, the second never, in at most 30 frames.
+    X = [
+        rng.normal(size=(n, 1)) + 6 * (np.arange(n) >= n - 2)[:, None] for n in (30, 24)
+    ]
+    models = HMMTransformer(2, prior="pooled", random_state=0).fit_transform(X)
+    table = state_table(models)
+    beyond = table["dwell_time_beyond_data"]
+    assert_array_equal(beyond, [False, True] * 2)
+    assert_allclose(table["dwell_time"][~beyond], [28, 22], rtol=1e-3)
+    assert (table["dwell_time"][beyond] > 30).all()
+
+
+def test_models_given_by_their_parameters_have_no_flag(make_batch):
+    models = make_batch(2, 3)
+    assert "dwell_time_beyond_data" not in state_table(models)
+    assert_allclose(state_table(models)["occupancy"], models.weights.ravel())
+
+
+def test_a_sequence_of_one_frame_has_no_steps():
+    models = text_chains(["a", "abc"])
+    steps = transition_table(models).query("model == 0")
+    assert steps[["probability", "steps"]].isna().all(axis=None)
+    table = state_table(models).query("model == 0")
+    assert table["occupancy"].tolist() == [1, 0, 0]
+    assert table[["dwell_time", "visits"]].isna().all(axis=None)

@@ -666,8 +666,8 @@ def test_a_damaged_file(models, tmp_path):
             "must hold a skawhmm.HMMBatch, got a other.Thing",
         ),
         (
-            {"header": np.array('{"kind": "skawhmm.HMMBatch", "version": 2}')},
-            "has version 2 .* reads up to version 1. A newer skawhmm wrote it",
+            {"header": np.array('{"kind": "skawhmm.HMMBatch", "version": 3}')},
+            "has version 3 .* reads up to version 2. A newer skawhmm wrote it",
         ),
         (
             {"header": np.array('{"kind": "skawhmm.HMMBatch", "version": 1}')},

@@ -289,6 +289,43 @@ def test_long_sequences_are_averaged_and_gaps_kept(make_batch, tmp_path):
     assert_allclose(values[-MAX_STEPS:] / 254 * (high - low) + low, means, atol=0.01)
 
 
+def test_columns_with_several_numbers_per_model_are_not_shown(tmp_path, make_batch):
+    pytest.importorskip("matplotlib").use("Agg")
+    info = {"site": ["a", "b", "c"], "vectors": np.arange(6).reshape(3, 2)}
+    display = HMMMapDisplay.from_models(make_batch(3, info=info), method="mds")
+    columns = page_data(display.to_html(tmp_path / "map.html"))["columns"]
+    assert [column["name"] for column in columns] == ["site"]
+
+
+def test_numbers_of_many_states_do_not_wrap(tmp_path):
+    pytest.importorskip("matplotlib").use("Agg")
+    n_states = 300
+    # Each model walks through all of its states, one after the other.
+    walk = np.roll(np.eye(n_states), 1, axis=1)
+    start = np.eye(n_states)[0]
+    means = np.arange(n_states)[:, None] * 10.0
+    X = [means[:260], means[:280]]
+    models = HMMBatch(
+        [walk] * 2,
+        [means] * 2,
+        np.ones((2, n_states, 1)),
+        startprobs=[start] * 2,
+        sequences=[x[160:] for x in X],
+    )
+    models = models._changed(startprobs=np.eye(n_states)[[160, 160]])
+    distances = np.array([[0.0, 1.0], [1.0, 0.0]])
+    display = HMMMapDisplay.from_distances(distances, method="mds")
+    display = HMMMapDisplay(
+        display.positions, models=models, distances=distances, metric=MAW()
+    )
+    data = page_data(display.to_html(tmp_path / "map.html"))
+    assert_array_equal(data["states"]["counts"], [300, 300])
+    starts = data["sequences"]["starts"]
+    paths, _ = models.decode(models.sequences)
+    assert_array_equal(data["sequences"]["paths"][: starts[1]], paths[0])
+    assert data["sequences"]["paths"].max() > 255
+
+
 def test_labels_cannot_leave_their_script(page):
     text = page.read_text(encoding="utf-8")
     assert text.count("</script>") == 2

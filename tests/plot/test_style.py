@@ -10,6 +10,7 @@ from skawhmm.plot import (
     HMMDisplay,
     HMMMapDisplay,
     RegistrationDisplay,
+    RetrievalDisplay,
     SequenceDisplay,
     StateSummaryDisplay,
     TransitionGraphDisplay,
@@ -77,3 +78,82 @@ def test_labels_must_match(plt, make_batch):
         RegistrationDisplay(MATRIX / 2, names=["a", "b", "c"]).plot()
     with pytest.raises(ValueError, match="state_names must name the 2 states, got 1 n"):
         HMMDisplay(np.eye(2), [0.5, 0.5], [1, 0], state_names=["x"]).plot()
+
+
+HOSTILE = [r"$\frac{$", "_x", "", "a$b$c$"]
+
+
+def texts(figure):
+    """Return all text that a figure draws, as it draws it."""
+    from matplotlib.text import Text
+
+    figure.canvas.draw()
+    return [
+        text.get_text().replace(r"\$", "$")
+        for text in figure.findobj(Text)
+        if text.get_visible()
+    ]
+
+
+def legend_texts(ax):
+    return [text.get_text().replace(r"\$", "$") for text in ax.get_legend().texts]
+
+
+def named_displays():
+    """Return displays that draw users' labels, and how often each of them is drawn."""
+    grid, four = np.zeros((4, 4)), np.arange(8.0).reshape(4, 2)
+    far = 1 - np.eye(4)
+    chain = np.full((4, 4), 0.25)
+    start = [1, 0, 0, 0]
+    states = {"state_names": HOSTILE}
+    covars = np.tile(np.eye(2), (4, 1, 1))
+    planes = {"means": four, "covars": covars, "axis_names": HOSTILE[:2]}
+    lines = {
+        "means": four[:, :1],
+        "covars": covars[:, :1, :1],
+        "axis_names": HOSTILE[:1],
+    }
+    bars = {"bars": four, "bar_names": HOSTILE[:2], "bar_label": HOSTILE[0]}
+    effect = TransitionGraphDisplay(grid, grid, start, groups=HOSTILE[:2], **states)
+    return {
+        "map": HMMMapDisplay(four, HOSTILE),
+        "matrix": DistanceMatrixDisplay(far, HOSTILE),
+        "plane": HMMDisplay(chain, start, start, **planes, **states),
+        "line": HMMDisplay(chain, start, start, **lines, **states),
+        "bars": HMMDisplay(chain, start, start, **bars, **states),
+        "sequence": SequenceDisplay(
+            four, [0, 1, 2, 3], channel_names=HOSTILE[:2], **states
+        ),
+        "symbols": SequenceDisplay(four[:, :1] % 4, [0, 1, 2, 3], symbols=HOSTILE),
+        "registration": RegistrationDisplay(MATRIX / 2, names=HOSTILE[:2]),
+        "states": StateSummaryDisplay(four.T, HOSTILE[:2], label=HOSTILE[0], **states),
+        "graph": effect,
+        "effects": EffectsDisplay(
+            HOSTILE, [0] * 4, [0] * 4, [0] * 4, [1] * 4, groups=HOSTILE[:2]
+        ),
+        "retrieval": RetrievalDisplay([0.0, 1.0], [1.0, 0.5], name=HOSTILE[0]),
+    }
+
+
+@pytest.mark.parametrize("given", [False, True], ids=["new axes", "given axes"])
+@pytest.mark.parametrize("name", list(named_displays()))
+def test_labels_are_drawn_literally(name, given, plt):
+    display = named_displays()[name]
+    several = name in {"plane", "line", "bars"}
+    ax = plt.subplots(1, 1 + several)[1] if given else None
+    display.plot(ax=ax)
+    figure = display.figure_ if hasattr(display, "figure_") else plt.gcf()
+    drawn = " ".join(texts(figure))
+    assert HOSTILE[0] in drawn
+
+
+@pytest.mark.parametrize("name", ["map", "states", "sequence"])
+def test_no_label_is_missing_in_a_legend(name, plt):
+    display = named_displays()[name].plot()
+    wanted = HOSTILE[:2] if name == "states" else HOSTILE
+    assert sorted(map(str.strip, legend_texts(display.ax_))) == sorted(wanted)
+
+
+def test_a_curve_whose_name_begins_with_an_underscore_is_in_the_legend(plt):
+    display = RetrievalDisplay([0.0, 1.0], [1.0, 0.5], name="_x").plot()
+    assert legend_texts(display.ax_) == [" _x"]

@@ -40,6 +40,9 @@ def test_an_open_end_is_not_allowed():
     assert check_real("radius", np.inf, 0, np.inf, allow_infinity=True) == np.inf
     with pytest.raises(ValueError, match=r"radius must be a number in \[0, inf\], got"):
         check_real("radius", -1, 0, np.inf, allow_infinity=True)
+    with pytest.raises(ValueError, match=r"level must be a number in \[0, 1\), got 1"):
+        check_real("level", 1, 0, 1, include_high=False)
+    assert check_real("level", 0.5, 0, 1, include_high=False) == 0.5
 
 
 @pytest.mark.parametrize("seed", [-1, 2**32, 2**70, 0.5, "now", True, [1]])

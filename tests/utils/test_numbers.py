@@ -6,6 +6,7 @@ from numpy.testing import assert_array_equal
 from scipy import sparse
 
 from skawhmm.utils._numbers import (
+    check_one_type,
     check_square,
     distinct_labels,
     label_array,
@@ -70,7 +71,7 @@ def test_sparse_matrices_are_refused():
 
 
 def test_labels_have_one_axis():
-    assert_array_equal(label_array("y", ["a", 1], 2), ["a", "1"])
+    assert_array_equal(label_array("y", ["a", "1"], 2), ["a", "1"])
     with pytest.raises(ValueError, match=r"y must hold one label per model \(3 models"):
         label_array("y", [0, 1], 3)
     with pytest.raises(ValueError, match=r"\(2 queries\), got shape \(\)"):
@@ -78,6 +79,26 @@ def test_labels_have_one_axis():
     for wrong in ("ab", {0, 1}, {0: 1, 1: 2}, iter([0, 1])):
         with pytest.raises(TypeError, match=r"^y must hold one label per model"):
             label_array("y", wrong, 2)
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [["a", 0], ("a", 0.5), np.array(["a", 0], dtype=object), [None, 1, "b", np.nan]],
+    ids=str,
+)
+def test_text_and_numbers_are_not_mixed(labels):
+    # NumPy turns such a list into text without a word, and cannot sort such an array.
+    with pytest.raises(TypeError, match="y must hold labels of one type, got text"):
+        label_array("y", labels, len(labels))
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [["a", b"b"], [1, 2.5, True], [None, "b"], [np.str_("a"), "b"], np.arange(2), []],
+    ids=str,
+)
+def test_labels_of_one_type_may_be_of_any(labels):
+    check_one_type("y", labels)
 
 
 def test_labels_that_cannot_be_sorted_are_named():

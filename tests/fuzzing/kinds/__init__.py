@@ -3,6 +3,7 @@
 import numpy as np
 
 from fuzzing.kinds import (
+    amounts,
     containers,
     degenerate,
     displays,
@@ -37,6 +38,7 @@ KINDS = {
     "functions": (functions.trial, 7),
     "symbols": (symbols.trial, 5),
     "displays": (displays.trial, 1),
+    "amounts": (amounts.trial, 2),
 }
 
 

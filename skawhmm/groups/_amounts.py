@@ -1,0 +1,159 @@
+"""Whether the groups of a comparison differ in how much data their models have seen.
+
+A model that is fitted to little data is off the truth by more than one that is fitted
+to much: it has another distribution, even if both come from one process. Labels of
+models are exchangeable only if amounts are.
+"""
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+import numpy as np
+from scipy import stats
+
+from skawhmm.groups._permutations import LEVEL, permuted, pvalues
+from skawhmm.groups._support import NO_SPREAD
+
+# Columns of `info` that count data.
+AMOUNTS = ("n_timesteps", "n_trials")
+
+# A warning is given if the median amounts of two groups differ by more than this
+# factor: the error of a fit is then unlike as well.
+NOTABLE_RATIO = 1.1
+
+
+@dataclass(frozen=True, eq=False)
+class Amounts:
+    """How much data the units of each group have.
+
+    Parameters
+    ----------
+    name : str
+        The column of `info` that counts them, such as "n_timesteps".
+
+    medians : dict of float
+        Median amount per model of the units of each group.
+
+    pvalue : float
+        Test by permutation of ranks, within strata, of whether the amounts differ
+        between groups.
+    """
+
+    name: str
+    medians: Mapping[str, float]
+    pvalue: float
+
+    @property
+    def varies(self) -> bool:
+        """Whether the medians are not all the same."""
+        return len(set(self.medians.values())) > 1
+
+    @property
+    def differs(self) -> bool:
+        """Whether the amounts of groups differ, beyond chance and notably."""
+        values = list(self.medians.values())
+        return self.pvalue <= LEVEL and max(values) > NOTABLE_RATIO * min(values)
+
+    def line(self) -> str:
+        """Return the amounts as a line of text.
+
+        Returns
+        -------
+        line : str
+            Medians and p-value.
+        """
+        medians = ", ".join(f"{name}: {x:g}" for name, x in self.medians.items())
+        return f"median {self.name} ({medians}), p = {self.pvalue:.4g}"
+
+
+def compared_amounts(models, design, n_permutations, seed):
+    """Return how much data the units of each group have.
+
+    Parameters
+    ----------
+    models : HMMBatch or ndarray
+        The models; arrays of distances know nothing of their data.
+
+    design : Design
+        The comparison.
+
+    n_permutations : int
+        Number of permutations.
+
+    seed : tuple of int
+        Their seed.
+
+    Returns
+    -------
+    amounts : dict of Amounts
+        By name; empty if nothing is known.
+    """
+    found = {}
+    info = getattr(models, "info", {})
+    for name in AMOUNTS:
+        column = info.get(name)
+        if column is None or column.ndim != 1 or column.dtype.kind not in "iuf":
+            continue
+        values = design.averaged(np.asarray(column, float)[:, None])[:, 0]
+        if not np.isfinite(values).all():
+            continue
+        medians = {
+            str(label): float(np.median(values[design.codes == g]))
+            for g, label in enumerate(design.names)
+        }
+        pvalue = _rank_test(values, design, n_permutations, seed)
+        found[name] = Amounts(name, MappingProxyType(medians), pvalue)
+    return found
+
+
+def _rank_test(values, design, n_permutations, seed):
+    """Return the p-value of a Kruskal-Wallis test by permutation within strata."""
+    # Permutations must not depend on the order in which models were given.
+    order = np.lexsort((values, design.codes))
+    values, design = values[order], design.ordered(order)
+    groups, blocks = map(_orthonormal, (design.codes, design.strata))
+    ranks = stats.rankdata(values)
+    ranks -= blocks @ (blocks.T @ ranks)
+    # Where amounts are equal within strata, rounding is all that is left.
+    ranks[np.abs(ranks) < NO_SPREAD * len(ranks)] = 0.0
+    arrays = ranks, groups
+    observed = _explained(arrays, np.arange(len(ranks))[None])[0]
+    null = permuted(_explained, arrays, design.strata, n_permutations, seed)
+    return float(pvalues(observed, null))
+
+
+def _orthonormal(codes):
+    """Return indicators of groups or strata, scaled to length one."""
+    members = (codes[:, None] == np.unique(codes)).astype(float)
+    return members / np.sqrt(members.sum(axis=0))
+
+
+def _explained(arrays, rows):
+    """Return the sum of squares of ranks between groups."""
+    ranks, groups = arrays
+    return np.sum((ranks[rows] @ groups) ** 2, axis=1)
+
+
+def warn_of_amounts(amounts, stacklevel=3):
+    """Warn if the amounts of data differ between groups.
+
+    Parameters
+    ----------
+    amounts : dict of Amounts
+        What `compared_amounts` returned.
+
+    stacklevel : int, default=3
+        As in `warnings.warn`.
+    """
+    for amount in amounts.values():
+        if amount.differs:
+            warnings.warn(
+                f"The groups differ in how much data their models were fitted to: "
+                f"{amount.line()}. Models of less data are noisier, which a test takes "
+                "for a difference between groups. Fit all models to the same number of "
+                "frames: cut the recordings to a common length first, as in "
+                "[x[:n] for x in X] with n = min(map(len, X)).",
+                stacklevel=stacklevel,
+            )

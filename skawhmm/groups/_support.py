@@ -1,0 +1,258 @@
+r"""Measures of units, and which of them the data can tell something about.
+
+A measure of a unit is a ratio of two sums. Counted measures have counts in both: steps
+from i to k, and all steps from i. Their difference :math:`x - p\,n` from what a
+probability p predicts has mean 0 however long the sequences are, where the ratio
+:math:`x / n` is biased in short ones. Units are therefore compared by such
+differences, a group's value is the ratio of its sums, and a unit without steps from i
+says nothing about them. All other measures have one in the place of the second sum.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+# A unit with fewer expected frames in a state, or steps from it, has not shown it: an
+# estimate would be made of the prior, or of nothing. A state that is hidden and was
+# visited once has an expected count of a little less than one.
+LEAST_SEEN = 0.5
+
+# A transition is compared if every group is expected to show it this often at the
+# probability of all units together: the usual rule for tables of counts.
+LEAST_EXPECTED = 5.0
+
+# The reason to leave out what does not vary.
+EQUAL = "equal in all units"
+
+# Values that differ by less than this fraction of their size are equal.
+NO_SPREAD = 1e-10
+
+
+class Measures(NamedTuple):
+    """Measures of models or units, as columns.
+
+    `labels` are tuples of name, state and next state (-1 if there is none). `sums` and
+    `sizes` have one row per model or unit; the value is their ratio, and there is none
+    where the size is 0. `counted` says which columns are ratios of counts, `inverted`
+    which of these have the number of events below the line: dwell times are steps per
+    exit.
+    """
+
+    labels: list[tuple[str, int, int]]
+    sums: np.ndarray
+    sizes: np.ndarray
+    counted: np.ndarray
+    inverted: np.ndarray
+
+    @classmethod
+    def plain(cls, labels, values):
+        """Return measures that are not counted.
+
+        Parameters
+        ----------
+        labels : list of tuple
+            Their labels.
+
+        values : ndarray of shape (n_models, n_columns)
+            The values; there is none where they are not finite.
+
+        Returns
+        -------
+        measures : Measures
+            The measures.
+        """
+        known = np.isfinite(values)
+        flags = np.zeros(len(labels), bool)
+        return cls(labels, np.where(known, values, 0.0), 1.0 * known, flags, flags)
+
+    @classmethod
+    def counts(cls, labels, sums, sizes, *, inverted=False):
+        """Return measures that are ratios of counts.
+
+        Parameters
+        ----------
+        labels : list of tuple
+            Their labels.
+
+        sums, sizes : ndarray of shape (n_models, n_columns)
+            The counts.
+
+        inverted : bool, default=False
+            Whether the sizes are the events.
+
+        Returns
+        -------
+        measures : Measures
+            The measures.
+        """
+        flags = np.ones(len(labels), bool)
+        return cls(labels, sums, sizes, flags, flags & inverted)
+
+    @classmethod
+    def joined(cls, parts):
+        """Return several measures of the same models as one.
+
+        Parameters
+        ----------
+        parts : list of Measures
+            The measures, at least one.
+
+        Returns
+        -------
+        measures : Measures
+            All columns, in the order given.
+        """
+        labels, *arrays = zip(*parts, strict=True)
+        joined = (np.concatenate(part, axis=-1) for part in arrays)
+        return cls([label for part in labels for label in part], *joined)
+
+    @property
+    def values(self):
+        """The ratios; NaN where there are none."""
+        known = self.sizes > 0
+        return np.where(known, self.sums / np.where(known, self.sizes, 1), np.nan)
+
+    def columns(self, chosen):
+        """Return some of the measures.
+
+        Parameters
+        ----------
+        chosen : ndarray of int
+            Their numbers.
+
+        Returns
+        -------
+        measures : Measures
+            The measures.
+        """
+        labels = [self.labels[k] for k in chosen]
+        return Measures(labels, *(part[..., chosen] for part in self[1:]))
+
+    def rows(self, order):
+        """Return the measures of some units, or of all in another order.
+
+        Parameters
+        ----------
+        order : ndarray of int or bool
+            The units.
+
+        Returns
+        -------
+        measures : Measures
+            The measures.
+        """
+        return self._replace(sums=self.sums[order], sizes=self.sizes[order])
+
+    def of_units(self, design):
+        """Return the measures of units: sums of counts, and averages of all else.
+
+        Parameters
+        ----------
+        design : Design
+            The comparison.
+
+        Returns
+        -------
+        measures : Measures
+            One row per unit.
+        """
+        sums, sizes = map(design.summed, (self.sums, self.sizes))
+        several = (sizes > 1) & ~self.counted
+        scale = np.where(several, sizes, 1.0)
+        return self._replace(sums=sums / scale, sizes=sizes / scale)
+
+    def residuals(self, blocks):
+        """Return what units have above the ratio of all units of their block.
+
+        Parameters
+        ----------
+        blocks : ndarray of int of shape (n_units,)
+            Blocks of the units, such as groups or strata.
+
+        Returns
+        -------
+        residuals : ndarray of shape (n_units, n_columns)
+            ``sums - ratio * sizes``; they add up to 0 in every block.
+        """
+        return self.sums - self.ratios(blocks) * self.sizes
+
+    def ratios(self, blocks):
+        """Return the ratio of the sums of each unit's block; 0 if it has none.
+
+        Parameters
+        ----------
+        blocks : ndarray of int of shape (n_units,)
+            Blocks of the units.
+
+        Returns
+        -------
+        ratios : ndarray of shape (n_units, n_columns)
+            The same for all units of a block.
+        """
+        which = (blocks[:, None] == np.unique(blocks)).astype(float)
+        sums, sizes = which.T @ self.sums, which.T @ self.sizes
+        return which @ (sums / np.where(sizes > 0, sizes, 1))
+
+    def linearized(self, codes):
+        """Return values of units whose plain means are the ratios of their groups.
+
+        Parameters
+        ----------
+        codes : ndarray of int of shape (n_units,)
+            Groups of the units.
+
+        Returns
+        -------
+        values : ndarray of shape (n_units, n_columns)
+            Their spread is that of the ratio, by its derivative. NaN where a unit, or
+            a whole group, has no value.
+        """
+        which = (codes[:, None] == np.unique(codes)).astype(float)
+        means = which @ ((which.T @ self.sizes) / which.sum(axis=0)[:, None])
+        moved = self.residuals(codes) / np.where(means > 0, means, 1)
+        counted = np.where(means > 0, self.ratios(codes) + moved, np.nan)
+        return np.where(self.counted, counted, self.values)
+
+
+def left_out_reasons(measures, design, longest):
+    """Return why measures cannot be compared; an empty text if they can.
+
+    Parameters
+    ----------
+    measures : Measures
+        The measures of units.
+
+    design : Design
+        The comparison.
+
+    longest : ndarray of shape (n_units,) or None
+        Number of frames of the longest sequence of each unit; None if models do not
+        know their counts, and nothing is known of their support.
+
+    Returns
+    -------
+    reasons : list of str
+        One per column.
+    """
+    reasons = np.full(len(measures.labels), "", dtype=object)
+    left = measures.residuals(np.zeros(len(design.codes), int))
+    size = np.abs(measures.sums).max(axis=0)
+    reasons[np.abs(left).max(axis=0) <= NO_SPREAD * size] = EQUAL
+    if longest is None:
+        return reasons.tolist()
+    sums = np.where(measures.inverted, measures.sizes, measures.sums)
+    chances = np.where(measures.inverted, measures.sums, measures.sizes)
+    rate = sums.sum(axis=0) / np.maximum(chances.sum(axis=0), 1e-300)
+    for g, name in enumerate(design.names):
+        own = design.codes == g
+        beyond = measures.rows(own).ratios(np.zeros(own.sum(), int))[0]
+        beyond = measures.inverted & (beyond > longest[own].max())
+        few = (chances[own] >= LEAST_SEEN).sum(axis=0) < 2
+        rare = measures.counted & (rate * chances[own].sum(axis=0) < LEAST_EXPECTED)
+        for wrong, text in (
+            (beyond, f"longer than the sequences of group '{name}'"),
+            (rare, f"expected fewer than {LEAST_EXPECTED:g} times in group '{name}'"),
+            (few, f"seen in fewer than 2 units of group '{name}'"),
+        ):
+            reasons[wrong] = text
+    return reasons.tolist()

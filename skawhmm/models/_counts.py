@@ -1,0 +1,108 @@
+"""What the data behind fitted models have shown: expected frames and transitions."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+# Names of the arrays in files.
+NAMES = ("counts.states", "counts.transitions")
+
+
+@dataclass(frozen=True, eq=False)
+class Counts:
+    """Expected counts of the sequences that models were fitted to.
+
+    They are counts of the data alone: a prior that models were shrunk to adds nothing.
+    The states of a visible chain are seen, so that its counts are plain numbers of
+    symbols and of steps.
+
+    Parameters
+    ----------
+    states : ndarray of shape (n_models, n_components)
+        Expected number of frames in each state.
+
+    transitions : ndarray of shape (n_models, n_components, n_components)
+        Expected number of steps from each state to each.
+    """
+
+    states: NDArray[np.float64]
+    transitions: NDArray[np.float64]
+
+    def __post_init__(self) -> None:
+        for array in (self.states, self.transitions):
+            array.flags.writeable = False
+
+    def __getitem__(self, rows: Any) -> "Counts":
+        return Counts(self.states[rows], self.transitions[rows])
+
+    @classmethod
+    def concatenate(cls, parts: "Sequence[Counts]") -> "Counts":
+        """Return the counts of the models of several, padded to the largest of them.
+
+        Parameters
+        ----------
+        parts : sequence of Counts
+            At least one.
+
+        Returns
+        -------
+        counts : Counts
+            One row per model, in the order given.
+        """
+        size = max(part.states.shape[1] for part in parts)
+        padded = [part.padded(size) for part in parts]
+        return cls(
+            np.concatenate([part.states for part in padded]),
+            np.concatenate([part.transitions for part in padded]),
+        )
+
+    def by_name(self) -> dict[str, NDArray[np.float64]]:
+        """Return the arrays by the names that they have in files.
+
+        Returns
+        -------
+        arrays : dict of ndarray
+            The arrays.
+        """
+        return dict(zip(NAMES, (self.states, self.transitions), strict=True))
+
+    def padded(self, size: int) -> "Counts":
+        """Return the counts with `size` states per model; new states have none.
+
+        Parameters
+        ----------
+        size : int
+            Number of states, at least the present one.
+
+        Returns
+        -------
+        counts : Counts
+            The larger counts.
+        """
+        more = size - self.states.shape[1]
+        if more == 0:
+            return self
+        ends = (0, more)
+        return Counts(
+            np.pad(self.states, ((0, 0), ends)),
+            np.pad(self.transitions, ((0, 0), ends, ends)),
+        )
+
+    def merged(self, maps: NDArray[np.float64]) -> "Counts":
+        """Return the counts of other states, each of which is made of some of these.
+
+        Parameters
+        ----------
+        maps : ndarray of shape (n_models, n_components, n_targets)
+            1 where a state becomes (part of) another, else 0.
+
+        Returns
+        -------
+        counts : Counts
+            Sums over the states that become one; steps among them are stays.
+        """
+        states = np.einsum("nj,njk->nk", self.states, maps)
+        return Counts(states, maps.swapaxes(1, 2) @ self.transitions @ maps)
