@@ -97,6 +97,7 @@ html_sidebars = {
     "tutorial": [],
     "scaling": [],
     "search_proofs": [],
+    "registration_proofs": [],
     "promises": [],
     "order": [],
     "accuracy": [],

@@ -10,7 +10,7 @@ import numpy as np
 from libc.math cimport INFINITY, fabs, pow
 
 from skawhmm.numerics._transport cimport (
-    fill_ranked, keep_tree, least_cost, rank_cells, resume_tree, tree_of
+    Ranking, Tree, fill_ranked, keep_tree, least_cost, rank_cells, resume_tree, tree_of
 )
 
 from skawhmm.numerics._transport import make_workspace
@@ -48,6 +48,30 @@ cdef extern from "distances/_coupling_kernels.h" nogil:
     const double VALUE_ROUNDING, SWEEP_ROUNDING, STEADY_GAMMA
     const int MAX_ROUNDS, STEPS, MAX_STEPS, MAX_DESCENTS, MAX_SWEEPS
     void reduce_system(double* matrix, double* answer, Py_ssize_t n)
+
+
+cdef struct Scratch:
+    # The value of the last round, and of the couplings of each pair of states `counts`
+    # cells with their masses, at every `width` places.
+    double* before
+    double* masses
+    int* cells
+    int* counts
+    int width
+    # What the linear system is solved with: a matrix and its right-hand side, or
+    # vectors, one number per pair of states each.
+    double* matrix
+    double* answer
+    double* gap
+    double* shadow
+    double* course
+    double* moved
+    double* turned
+    double* stay
+    # For the transport problems; the plan is zero between them.
+    double* plan
+    Ranking ranking
+    Tree tree
 
 
 # Arrays of one number per pair of states in the scratch: all but masses and matrix.

@@ -36,8 +36,8 @@ class MAW(Aggregated):
     rows : {"transport", "hellinger"}, default="transport"
         Whether the rows of two transition matrices are compared by optimal transport
         of the next states, as in the paper, or by the squared Hellinger distance,
-        which sees rare transitions and has no unit. It tells equal states of a model
-        apart, which a registration cannot: their order may then matter.
+        which sees rare transitions and has no unit. Next states with equal emissions
+        then count as one.
 
     registration : {"transport", "identity"}, default="transport"
         How transitions are carried over. With "identity", state 1 of a model stands for

@@ -2,26 +2,22 @@ r"""Which state of one model corresponds to which state of another.
 
 A registration is a plan :math:`W` with margins :math:`\pi_a` and :math:`\pi_b`. Most
 pairs of models have one plan of the least cost. If there are several, further criteria
-choose among them: the costs one step ahead, those of all steps ahead, and entropy. None
-depends on the order of the states, and the last one leaves a single plan. The proofs
-are in `docs/registration_proofs.md`.
+choose among them: the costs one step ahead, and entropy. Neither depends on the order
+of the states, and the last one leaves a single plan. The proofs are in
+`docs/registration_proofs.md`.
 """
 
 import numpy as np
 
-from libc.math cimport INFINITY, fabs, pow
+from libc.math cimport INFINITY, pow
 
-from skawhmm.distances._coupling_kernels cimport (
-    Scratch, fill_value, largest_dense, scratch_of
-)
 from skawhmm.numerics._max_entropy cimport (
     Face, face_of, find_components, maximize_entropy
 )
 from skawhmm.numerics._transport cimport (
-    MASS_ROUNDING, Tree, improve, largest_cost, least_cost, price_tree, tree_of
+    Tree, improve, largest_cost, least_cost, price_tree, tree_of
 )
 
-from skawhmm.distances._coupling_kernels import make_scratch
 from skawhmm.numerics._max_entropy import make_face
 from skawhmm.numerics._transport import make_workspace
 
@@ -35,19 +31,10 @@ cdef extern from *:
        the largest cost, and prices are sums of up to two of them per state. */
     #define AHEAD_TOLERANCE 1e-11
 
-    /* Weight of the future. With one half, values lose no digits, and a difference that
-       is 30 steps ahead still exceeds the tolerance. */
-    #define DISCOUNT 0.5
-
-    /* With more states, all steps ahead take seconds per pair: what the next step does
-       not decide is then left to the entropy. */
-    #define MAX_STATES 64
-
     /* A smaller squared distance has lost digits, and shares of it lose more: it is 0. */
     #define LEAST_SQUARED 1e-290
     """
-    const double TIE_TOLERANCE, AHEAD_TOLERANCE, DISCOUNT, LEAST_SQUARED
-    const int MAX_STATES
+    const double TIE_TOLERANCE, AHEAD_TOLERANCE, LEAST_SQUARED
 
 
 cdef struct Pair:
@@ -69,14 +56,6 @@ cdef struct Stages:
     # For transport between rows.
     Tree rows_tree
     double* rows_plan
-    # For values: the states that are reached, and their chains and costs.
-    int* states_a
-    int* states_b
-    double* reached_a
-    double* reached_b
-    double* reached_cost
-    double* value
-    Scratch scratch
     # For the entropy.
     Face face
 
@@ -111,9 +90,8 @@ def optimal_registrations(
     Where several plans have the least cost, those are kept that make the *next* states
     closest too: the least :math:`\sum_{ij} w_{ij} \, OT(T_a[i], T_b[j])`. Two states
     with equal emissions and different rows are distinguished by this alone. Of those
-    that are still equally good, the ones with the least :math:`\sum_{ij} w_{ij} V_{ij}`
-    are kept, V being the discounted cost of all steps ahead (see `_coupling`), and of
-    these the plan of the greatest entropy is taken, which is unique.
+    that are still equally good, the plan of the greatest entropy is taken, which is
+    unique.
 
     Parameters
     ----------
@@ -140,28 +118,20 @@ def optimal_registrations(
     """
     cdef const double[:, ::1] laws = np.ascontiguousarray(weights)
     cdef const double[:, :, ::1] chains = np.ascontiguousarray(transmats)
-    cdef int size = <int>laws.shape[1], few = min(size, MAX_STATES)
+    cdef int size = <int>laws.shape[1]
     cdef Py_ssize_t n, a, b
     cdef Pair pair
     cdef Stages stages
-    cdef double[:, ::1] matrices = np.empty((7, size * size))
-    cdef int[:, ::1] states = np.empty((2, size), np.intc)
+    cdef double[:, ::1] matrices = np.empty((3, size * size))
     cdef double[:, :, ::1] plans = np.empty((index_a.shape[0], size, size))
     numbers, nodes = make_workspace(size, size)
     rows_numbers, rows_nodes = make_workspace(size, size)
     face_numbers, face_nodes = make_face(size)
-    values, places, tree_numbers, tree_nodes = make_scratch(
-        few, few, largest_dense(few, few, DISCOUNT)
-    )
     stages.tree = tree_of(numbers, nodes)
     stages.rows_tree = tree_of(rows_numbers, rows_nodes)
     stages.face = face_of(face_numbers, face_nodes, size)
-    stages.scratch = scratch_of(values, places, tree_numbers, tree_nodes, few, few)
     stages.marks, stages.ahead = &matrices[0, 0], &matrices[1, 0]
-    stages.rows_plan, stages.value = &matrices[2, 0], &matrices[3, 0]
-    stages.reached_a, stages.reached_b = &matrices[4, 0], &matrices[5, 0]
-    stages.reached_cost = &matrices[6, 0]
-    stages.states_a, stages.states_b = &states[0, 0], &states[1, 0]
+    stages.rows_plan = &matrices[2, 0]
     pair.size = size
     with nogil:
         for n in range(index_a.shape[0]):
@@ -187,15 +157,8 @@ cdef void choose_plan(const Pair* pair, Stages* stages) noexcept nogil:
     improve_marked(pair, stages)
     if not mark_ties(stages.ahead, size, AHEAD_TOLERANCE * scale, stages):
         return
-    if not find_components(stages.marks, pair.plan, size, size, &stages.face):
-        return
-    if rows_differ(pair, &stages.face):
-        scale = look_far_ahead(pair, stages)
-        if scale >= 0:
-            improve_marked(pair, stages)
-            mark_ties(stages.ahead, size, AHEAD_TOLERANCE * scale, stages)
-            find_components(stages.marks, pair.plan, size, size, &stages.face)
-    maximize_entropy(stages.marks, size, size, pair.plan, &stages.face)
+    if find_components(stages.marks, pair.plan, size, size, &stages.face):
+        maximize_entropy(stages.marks, size, size, pair.plan, &stages.face)
 
 
 cdef bint mark_ties(
@@ -240,105 +203,3 @@ cdef void look_ahead(const Pair* pair, const Stages* stages) noexcept nogil:
                     size, stages.rows_plan, &stages.rows_tree,
                 )
             cell += 1
-
-
-cdef bint rows_differ(const Pair* pair, const Face* face) noexcept nogil:
-    """Whether steps after the next one can decide between the plans that are left.
-
-    They cannot if within each component the states of one model have equal rows: values
-    are then sums of a function of the one state and one of the other.
-    """
-    cdef int i
-    for i in range(pair.size):
-        if (
-            face.component[i] == i
-            and face.spare[i] > 0
-            and not equal_rows(pair.chain_a, pair.size, face.component, i)
-            and not equal_rows(pair.chain_b, pair.size, face.component + pair.size, i)
-        ):
-            return True
-    return False
-
-
-cdef bint equal_rows(
-    const double* chain, int size, const int* component, int label
-) noexcept nogil:
-    """Whether all states of a component have the same row."""
-    cdef int first = -1, i, k
-    for i in range(size):
-        if component[i] != label:
-            continue
-        if first < 0:
-            first = i
-        for k in range(size):
-            if fabs(chain[i * size + k] - chain[first * size + k]) > MASS_ROUNDING:
-                return False
-    return True
-
-
-cdef double look_far_ahead(const Pair* pair, Stages* stages) noexcept nogil:
-    """Fill `ahead` with the discounted costs of all steps.
-
-    Return the largest cost between states that can be reached, or -1 if there are too
-    many of them.
-    """
-    cdef int size = pair.size, i, j, cell
-    cdef int n_rows = reach(pair.law_a, pair.chain_a, size, stages.states_a)
-    cdef int n_columns = reach(pair.law_b, pair.chain_b, size, stages.states_b)
-    cdef double largest = 0.0
-    if n_rows > MAX_STATES or n_columns > MAX_STATES:
-        return -1.0
-    among(pair.chain_a, size, stages.states_a, n_rows, stages.reached_a)
-    among(pair.chain_b, size, stages.states_b, n_columns, stages.reached_b)
-    for i in range(n_rows):
-        for j in range(n_columns):
-            cell = stages.states_a[i] * size + stages.states_b[j]
-            stages.reached_cost[i * n_columns + j] = pair.cost[cell]
-            largest = max(largest, pair.cost[cell])
-    fill_value(
-        stages.reached_a, stages.reached_b, n_rows, n_columns, stages.reached_cost,
-        n_rows, n_columns, DISCOUNT, stages.value, &stages.scratch,
-    )
-    for cell in range(size * size):
-        stages.ahead[cell] = INFINITY
-    for i in range(n_rows):
-        for j in range(n_columns):
-            cell = stages.states_a[i] * size + stages.states_b[j]
-            if stages.marks[cell] == 0:
-                stages.ahead[cell] = stages.value[i * n_columns + j]
-    return largest
-
-
-cdef int reach(
-    const double* law, const double* chain, int size, int* states
-) noexcept nogil:
-    """List the states that a model can be in, in their order, and count them."""
-    cdef int count = 0, before = -1, i, j
-    for j in range(size):
-        states[j] = law[j] > 0
-    # `states` tells which are reached, until nothing is added.
-    while count > before:
-        before = count
-        count = 0
-        for i in range(size):
-            if states[i]:
-                count += 1
-                for j in range(size):
-                    if chain[i * size + j] > 0:
-                        states[j] = True
-    count = 0
-    for j in range(size):
-        if states[j]:
-            states[count] = j
-            count += 1
-    return count
-
-
-cdef void among(
-    const double* chain, int size, const int* states, int count, double* reached
-) noexcept nogil:
-    """Write the chain among some of its states into `reached`."""
-    cdef int i, j
-    for i in range(count):
-        for j in range(count):
-            reached[i * count + j] = chain[states[i] * size + states[j]]
