@@ -18,7 +18,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from skawhmm._estimator import check_classes, check_frames_or_symbols, check_targets
 from skawhmm.classification._default_views import make_views
 from skawhmm.classification._ridge import explained_variance, weighted_accuracy
-from skawhmm.classification._view_base import ALPHAS, GAMMAS, ViewRidge
+from skawhmm.classification._base import ALPHAS, GAMMAS, ViewRidge
 from skawhmm.utils._checks import check_one_each
 from skawhmm.utils._interruption import all_or_nothing
 from skawhmm.utils._numbers import real_array

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from skawhmm._estimator import EstimatorMixin
 from skawhmm.features._embedding_blocks import block_names
 from skawhmm.features._embedding_kinds import KINDS
-from skawhmm.features._embedding_references import ReferenceOptions, sampled_pieces
+from skawhmm.features._embedding_statistics import ReferenceOptions, sampled_pieces
 from skawhmm.sequences._checks import input_names
 from skawhmm.utils._checks import (
     check_boolean,

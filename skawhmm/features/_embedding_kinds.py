@@ -24,7 +24,7 @@ from skawhmm.features._embedding_discrete import (
     DiscreteRecipe,
     discrete_rows,
 )
-from skawhmm.features._embedding_references import (
+from skawhmm.features._embedding_statistics import (
     fit_discrete_references,
     fit_references,
     raw_model,

@@ -21,7 +21,7 @@ from skawhmm import HMMEmbedding, make_classifier, make_regressor
 from skawhmm.classification import (
     HMMViewClassifier,
     HMMViewRegressor,
-    _view_base,
+    _base,
     _views,
     make_views,
 )
@@ -98,11 +98,11 @@ def test_everything_follows_its_formula(problem, small):
 
     def best(features):
         scores = []
-        for alpha in _view_base.ALPHAS:
+        for alpha in _base.ALPHAS:
             rows = held_out(features, alpha)
             accuracy = balanced_accuracy_score(codes, rows.argmax(axis=1))
             scores.append(accuracy - 0.01 * ((rows - targets) ** 2).mean())
-        return max(scores), _view_base.ALPHAS[int(np.argmax(scores))]
+        return max(scores), _base.ALPHAS[int(np.argmax(scores))]
 
     parts = []
     for _, view in VIEWS:
@@ -152,7 +152,7 @@ def test_a_full_basis_loses_nothing(problem):
 
 def test_many_sequences_go_to_the_primal_solver(problem, small, monkeypatch):
     X, y = problem
-    monkeypatch.setattr(_view_base, "DUAL_SEQUENCES", 39)
+    monkeypatch.setattr(_base, "DUAL_SEQUENCES", 39)
     monkeypatch.setattr(_views, "SEQUENCE_BLOCK", 7)
     monkeypatch.setattr(_views, "FIT_SEQUENCES", 10)
     many = clone(small).fit(X[:40], y[:40])
