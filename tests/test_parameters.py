@@ -169,7 +169,7 @@ def test_wrong_parameters_stop_fit_before_any_work(
 ):
     X, y = make_sequences()
     monkeypatch.setattr(
-        "skawhmm.features._embedding_kinds.fit_references", Untouchable().fit
+        "skawhmm.features._embedding.fit_gaussian_references", Untouchable().fit
     )
     params = {"hmm": Untouchable(), "n_neighbors": 2, "n_clusters": 2}
     known = kind().get_params(deep=False)

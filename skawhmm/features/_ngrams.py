@@ -9,9 +9,8 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from skawhmm._estimator import EstimatorMixin
-from skawhmm.sequences._checks import check_channels
-from skawhmm.sequences._symbols import learned_symbols, symbol_codes, symbol_sequences
+from skawhmm._estimator import EstimatorMixin, check_symbol_input
+from skawhmm.sequences._symbols import learned_symbols, symbol_codes
 from skawhmm.utils._checks import check_boolean, check_integer
 from skawhmm.utils._interruption import all_or_nothing
 
@@ -47,7 +46,11 @@ class NGrams(EstimatorMixin, TransformerMixin, BaseEstimator):
         The symbols of the training sequences.
 
     n_features_in_ : int
-        Number of features of a frame, which is 1.
+        Number of features of a frame, which is 1; number of columns if `fit` was given
+        a 2-D array.
+
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, if `fit` was given a data frame.
 
     See Also
     --------
@@ -87,7 +90,7 @@ class NGrams(EstimatorMixin, TransformerMixin, BaseEstimator):
         self.sparse_output = sparse_output
 
     @all_or_nothing
-    def fit(self, X: Any, y: ArrayLike | None = None) -> "NGrams":  # noqa: ARG002
+    def fit(self, X: Any, y: ArrayLike | None = None) -> "NGrams":
         """Learn which n-grams occur.
 
         Parameters
@@ -105,8 +108,7 @@ class NGrams(EstimatorMixin, TransformerMixin, BaseEstimator):
             The fitted transformer.
         """
         self._check_parameters()
-        sequences = symbol_sequences(X)
-        check_channels(self, 1, reset=True)
+        sequences = check_symbol_input(self, X, y, reset=True)
         self.symbols_ = learned_symbols(sequences)
         if len(self.symbols_) ** self.order > LARGEST_NUMBER:
             raise ValueError(
@@ -137,7 +139,7 @@ class NGrams(EstimatorMixin, TransformerMixin, BaseEstimator):
             in the training sequences.
         """
         self._check_ready()
-        sequences = symbol_sequences(X)
+        sequences = check_symbol_input(self, X, reset=False)
         numbers, owners, totals = self._numbers(sequences)
         known = np.isin(numbers, self._vocabulary)
         place = np.searchsorted(self._vocabulary, numbers[known])

@@ -22,6 +22,42 @@ from skawhmm.utils._checks import LARGEST_VALUE
 from skawhmm.utils._numbers import wrong_kind
 
 
+class CheckedSequences(list):
+    """Sequences that were checked, and need no check by estimators inside others.
+
+    All are arrays of shape (n_timesteps, n_features), float64 or strings. Only checks,
+    and steps whose results are as good, make such a list. It reaches transformers of
+    users, so it cannot be changed; what users get in the end is an ordinary list.
+    """
+
+    @property
+    def is_text(self):
+        """Whether the sequences hold strings."""
+        return self[0].dtype.kind == "U"
+
+    def taken(self, index):
+        """Return the sequences at some places."""
+        return CheckedSequences([self[i] for i in index])
+
+    def __getitem__(self, key):
+        part = super().__getitem__(key)
+        return CheckedSequences(part) if isinstance(key, slice) else part
+
+    def __reduce__(self):
+        return CheckedSequences, (list(self),)
+
+    def _refused(self, *_, **__):
+        raise TypeError("Checked sequences cannot be changed. Write: X = list(X).")
+
+    __setitem__ = __delitem__ = __iadd__ = __imul__ = _refused
+    append = extend = insert = pop = remove = clear = sort = reverse = _refused
+
+
+def is_checked(X, *, text=False):
+    """Whether X holds checked sequences of numbers, or of strings."""
+    return isinstance(X, CheckedSequences) and X.is_text == text
+
+
 def is_models(X):
     """Whether X is a batch of models, not sequences."""
     return hasattr(X, "emission")
@@ -49,9 +85,12 @@ def check_input(estimator, X, y=None, *, reset):
 
     Returns
     -------
-    sequences : list of ndarray of shape (n_timesteps, n_features)
+    sequences : CheckedSequences of ndarray of shape (n_timesteps, n_features)
         The sequences, NaN where values were not observed.
     """
+    if is_checked(X):
+        check_channels(estimator, X[0].shape[1], reset=reset)
+        return X
     if is_models(X):
         raise TypeError(
             f"X must hold sequences for {type(estimator).__name__}, got an HMMBatch."
@@ -65,7 +104,7 @@ def check_input(estimator, X, y=None, *, reset):
         check_channels(estimator, sequences[0].shape[1], reset=reset)
     if reset:
         warn_of_form(X)
-    return sequences
+    return CheckedSequences(sequences)
 
 
 def _check_rows(estimator, X, reset):
@@ -168,6 +207,9 @@ def check_sequences(X, *, n_features=None, caller="HMMTransformer"):
         C-contiguous float64, without infinities; NaN marks values not observed. Arrays
         that already are such are not copied.
     """
+    if is_checked(X):
+        check_feature_counts(X[:1], n_features, caller)
+        return X
     X = readable(X)
     if is_list_of_sequences(X):
         sequences = [checked_sequence(x, i) for i, x in enumerate(X)]

@@ -11,12 +11,18 @@ from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import check_is_fitted
 
 from skawhmm.sequences._checks import (
+    CheckedSequences,
     check_input,
     input_names,
     is_list_of_sequences,
 )
 from skawhmm.sequences._forms import readable
-from skawhmm.utils._checks import check_counts, check_integer, check_real
+from skawhmm.utils._checks import (
+    LARGEST_VALUE,
+    check_counts,
+    check_integer,
+    check_real,
+)
 from skawhmm.utils._interruption import all_or_nothing
 
 
@@ -66,8 +72,13 @@ class SequenceTransformer(  # type: ignore[call-arg]
         check_is_fitted(self)
         # Parameters may have been set after `fit`.
         self._check_parameters()
-        sequences = self._transform(check_input(self, X, reset=False))
-        return sequences if is_list_of_sequences(readable(X)) else _padded(sequences)
+        checked = check_input(self, X, reset=False)
+        sequences = self._transform(checked)
+        if checked is X:
+            # A step inside another estimator, for which checks are not repeated.
+            return sequences
+        is_list = is_list_of_sequences(readable(X))
+        return list(sequences) if is_list else _padded(sequences)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Return the names of the channels of changed sequences.
@@ -239,7 +250,8 @@ class Deltas(SequenceTransformer):
             for _ in range(self.order):
                 derivative = _slopes(derivative, lag, first, last)
                 parts.append(derivative)
-        return np.split(np.hstack(parts), ends[:-1])
+        # Slopes can exceed the largest value of a frame, by a factor of 4 at most.
+        return CheckedSequences(np.split(np.hstack(parts), ends[:-1]))
 
     def _checked_lags(self):
         return check_counts("lags", self.lags)
@@ -277,14 +289,16 @@ class TimeChannel(SequenceTransformer):
         self.scale = scale
 
     def _check_parameters(self):
-        check_real("scale", self.scale, 0, np.inf)
+        check_real("scale", self.scale, 0, LARGEST_VALUE)
 
     def _names(self, channels):
         return [*channels, "position"]
 
     def _transform(self, X):
         scale = float(self.scale)
-        return [np.column_stack([x, np.linspace(0, scale, num=len(x))]) for x in X]
+        return CheckedSequences(
+            [np.column_stack([x, np.linspace(0, scale, num=len(x))]) for x in X]
+        )
 
 
 def _slopes(frames, lag, first, last):
