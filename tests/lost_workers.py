@@ -28,10 +28,13 @@ from skawhmm import (
     pairwise_hmm_distances,
 )
 from skawhmm.datasets import make_hmm_sequences
+from skawhmm.features import _embedding_statistics
 from skawhmm.fitting._pooled import PARALLEL_FRAMES
 
 FOLDER = tempfile.TemporaryDirectory()
 MATRIX = Path(FOLDER.name) / "matrix.npy"
+# References learn from all frames, by several workers.
+_embedding_statistics.MAX_FRAMES = PARALLEL_FRAMES
 
 
 # Only the process that needs these makes them: workers import this module too.
@@ -57,9 +60,7 @@ def fit(n_jobs):
 
 
 def embedding(n_jobs):
-    vectors = HMMEmbedding(
-        8, n_frames=PARALLEL_FRAMES, max_iter=5, random_state=0, n_jobs=n_jobs
-    )
+    vectors = HMMEmbedding(8, max_iter=5, random_state=0, n_jobs=n_jobs)
     return vectors.fit(frames()).transform(frames()[:3])
 
 

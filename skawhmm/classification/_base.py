@@ -283,11 +283,16 @@ def stratified_folds(codes, groups, n_folds, rng):
         # One member per class: any folds are as good.
         codes = np.zeros_like(codes)
     n_folds = min(n_folds, np.bincount(codes).max())
-    splitter = StratifiedKFold if groups is None else StratifiedGroupKFold
+    splitter = StratifiedKFold
+    if groups is not None:
+        splitter, n_groups = StratifiedGroupKFold, len(np.unique(groups))
+        if n_groups < 2:
+            raise ValueError("groups must hold at least 2 groups, for folds, got 1.")
+        n_folds = min(n_folds, n_groups)
     splits = splitter(n_folds, shuffle=True, random_state=rng).split(
         np.zeros(len(codes)), codes, groups
     )
-    # With fewer groups than folds, some folds are empty.
+    # Folds of groups are even as far as possible, and may be empty.
     return [test for _, test in splits if len(test)]
 
 

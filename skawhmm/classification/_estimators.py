@@ -59,7 +59,8 @@ class HMMViewClassifier(ClassifierMixin, ViewRidge):
         Inner folds. An integer is the number of folds of
         :class:`sklearn.model_selection.StratifiedKFold` or, with groups,
         :class:`sklearn.model_selection.StratifiedGroupKFold`, shuffled; fewer if no
-        class has so many members, or there are fewer groups.
+        class has so many members, or there are fewer groups. scikit-learn warns of
+        classes with fewer members than folds.
 
     class_weight : "balanced", dict or None, default="balanced"
         Weights of the classes in the ridge and in the inner score: equal weight of all
@@ -292,7 +293,8 @@ class HMMViewRegressor(RegressorMixin, ViewRidge):
         median squared distance.
 
     cv : int, splitter or iterable, default=5
-        Inner folds. An integer is the number of folds, which keep groups together.
+        Inner folds. An integer is the number of shuffled folds, which keep groups
+        together; there are fewer if there are fewer sequences or groups.
 
     solver : {"auto", "dual", "primal"}, default="auto"
         "dual" works with all pairs of training sequences, "primal" with pairs of

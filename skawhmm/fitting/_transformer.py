@@ -332,7 +332,7 @@ class HMMTransformer(TransformerMixin, BaseEstimator):
             self._family,
             weights=self.weights,
             mask_missing=self.missing == "common",
-            sequences=sequences if self.keep_sequences else None,
+            sequences=list(sequences) if self.keep_sequences else None,
         )
 
     def set_output(self, *, transform: str | None = None) -> "HMMTransformer":  # noqa: ARG002
