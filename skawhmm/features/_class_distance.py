@@ -17,16 +17,7 @@ from skawhmm.utils._interruption import all_or_nothing
 
 
 def check_pooling_hmm(name, value):
-    """Raise unless `value` can fit one model to many sequences, or is None.
-
-    Parameters
-    ----------
-    name : str
-        The argument as the caller knows it.
-
-    value : object
-        What was given.
-    """
+    """Raise unless `value` can fit one model to many sequences, or is None."""
     if value is None:
         return
     able = hasattr(value, "get_params") and not isinstance(value, type)
@@ -53,7 +44,7 @@ class HMMClassDistance(ModelsMixin, TransformerMixin, BaseEstimator):
         Distance between two models.
 
     alpha : float in [0, 1], default=None
-        Share of the transition component in the distance. By default that of the
+        Weight of the transition component in the distance. By default that of the
         distance: 0.1 for "maw" and "iaw", 0.5 for "jaw". Distances that are a single
         number ("kl", "coupling", "mmd"), and objects, do not use it.
 
@@ -248,21 +239,7 @@ def _class_models(hmm, sequences, codes):
 
 
 def check_channel_groups(groups, n_features):
-    """Return the channels of each group by its name.
-
-    Parameters
-    ----------
-    groups : dict or sequence of sequences of int, or None
-        What was given; None stands for one group of all channels.
-
-    n_features : int
-        Number of channels.
-
-    Returns
-    -------
-    groups : dict of ndarray of int
-        The channels.
-    """
+    """Return the channels of each group by name; None means one group of all."""
     if groups is None:
         return {"all": np.arange(n_features)}
     if not isinstance(groups, Iterable) or isinstance(groups, str):

@@ -111,8 +111,8 @@ class DiscreteKind:
     # Start values are drawn at random, so EM needs more steps.
     max_iter = 25
 
-    def fit(self, pieces, sizes, *, n_jobs, verbose, **options):  # noqa: ARG002
-        """Learn the references; one EM step is a single call, so there are no jobs."""
+    def fit(self, pieces, sizes, *, verbose, **options):  # noqa: ARG002
+        """Learn the references; one EM step is a single call, without progress."""
         self.references = fit_discrete_references(pieces, sizes, self.family, **options)
         return self
 
@@ -275,8 +275,8 @@ class HMMEmbedding(EstimatorMixin, TransformerMixin, BaseEstimator):
         Type of the vectors. They are computed in double precision.
 
     n_jobs : int, default=None
-        Number of joblib workers; None means 1 unless in a `joblib.parallel_config`
-        context. It never changes the result.
+        Number of joblib workers of `transform`; None means 1 unless in a
+        `joblib.parallel_config` context. It never changes the result.
 
     random_state : int, RandomState instance or None, default=None
         Seed of the drawn pieces and the start values.
@@ -397,7 +397,6 @@ class HMMEmbedding(EstimatorMixin, TransformerMixin, BaseEstimator):
             is_chain=self.reference == "hmm",
             max_iter=kind.max_iter if self.max_iter is None else self.max_iter,
             seed=seed,
-            n_jobs=self.n_jobs,
             verbose=self.verbose,
         )
         self.n_iter_ = max(reference.n_iter for reference in kind.references)

@@ -29,8 +29,8 @@ from skawhmm.fitting._starts import distinct_count
 from skawhmm.numerics._forward_backward import forward_backward
 from skawhmm.utils._parallel import writable
 
-# References are learned from at most this many frames, which bounds the time of `fit`.
-# If there are more, pieces of this length are drawn at random.
+# References are learned from at most this many frames, which bounds the time of `fit`:
+# too few for several workers. If there are more, pieces of this length are drawn.
 MAX_FRAMES = 30_000
 PIECE = 100
 # EM stops if a step gains at most this much log likelihood per frame: references only
@@ -118,9 +118,7 @@ def learned_reference(found, n_frames):
     return Reference(model_at(found.model, 0), weights, int(found.n_iter[0]))
 
 
-def fit_gaussian_references(
-    pieces, sizes, *, is_chain, max_iter, seed, n_jobs=None, verbose=False
-):
+def fit_gaussian_references(pieces, sizes, *, is_chain, max_iter, seed, verbose=0):
     """Fit one diagonal model of each size to all pieces.
 
     Parameters
@@ -140,11 +138,8 @@ def fit_gaussian_references(
     seed : int
         Seed of the start values.
 
-    n_jobs : int, default=None
-        Number of joblib workers for the E steps.
-
-    verbose : bool, default=False
-        Whether to show a progress bar.
+    verbose : int, default=0
+        Whether to show progress bars.
 
     Returns
     -------
@@ -170,7 +165,7 @@ def fit_gaussian_references(
         blocks,
         options.rule,
         pseudo_count=PSEUDO_COUNT,
-        n_jobs=n_jobs,
+        n_jobs=1,
         verbose=verbose,
         is_chain=is_chain,
     )

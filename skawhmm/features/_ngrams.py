@@ -23,8 +23,8 @@ class NGrams(EstimatorMixin, TransformerMixin, BaseEstimator):
 
     An n-gram is a run of symbols: one, a pair, a triple, or symbols some steps apart.
     The Euclidean distance between two vectors is, up to a factor, the Hellinger
-    distance between the frequencies. Symbols and n-grams that `fit` has not seen count
-    in no entry.
+    distance between the frequencies. Symbols and n-grams that `fit` has not seen are in
+    no entry, but count as n-grams of the sequence.
 
     Parameters
     ----------
@@ -161,8 +161,8 @@ class NGrams(EstimatorMixin, TransformerMixin, BaseEstimator):
         Returns
         -------
         names : ndarray of str
-            The symbols of each n-gram, joined by "|", and the lag if it is not 1: for
-            example ``"a|b, 4 apart"``.
+            The symbols of each n-gram, separated by "|", and the lag if it is not 1,
+            for example ``"a|b, 4 apart"``.
         """
         check_is_fitted(self)
         apart = f", {self.lag} apart" if self.lag > 1 and self.order > 1 else ""
@@ -171,10 +171,11 @@ class NGrams(EstimatorMixin, TransformerMixin, BaseEstimator):
         return np.array(["|".join(map(str, run)) + apart for run in runs], dtype=object)
 
     def _numbers(self, sequences):
-        """Return the numbers of n-grams of known symbols, whose they are, and counts.
+        """Return the n-grams of known symbols, their sequences, and numbers of n-grams.
 
-        An n-gram is a number whose digits are the positions of its symbols. The counts
-        are those of all n-grams of a sequence, of known symbols or not.
+        An n-gram is a number whose digits are the positions of its symbols in the
+        alphabet. The last array counts all n-grams per sequence, of known symbols or
+        not.
         """
         codes = symbol_codes(sequences, self.symbols_)
         lengths = np.array([len(x) for x in codes])
@@ -187,7 +188,7 @@ class NGrams(EstimatorMixin, TransformerMixin, BaseEstimator):
         # An n-gram ends in the sequence in which it begins.
         first = first[owners[first] == owners[first + steps[-1]]]
         runs = frames[first[:, None] + steps]
-        # Values that were not observed make no n-gram, unknown symbols an unknown one.
+        # Missing values are in no n-gram; unknown symbols make unknown n-grams.
         seen = (runs != -1).all(axis=1)
         totals = np.bincount(owners[first[seen]], minlength=len(codes))
         known = (runs >= 0).all(axis=1)
