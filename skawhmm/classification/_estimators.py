@@ -450,21 +450,8 @@ class HMMViewRegressor(RegressorMixin, ViewRidge):
 def calibrated_sharpness(decisions, codes, weights):
     """Return the factor of decisions whose softmax has the least log loss.
 
-    Parameters
-    ----------
-    decisions : ndarray of shape (n_sequences, n_classes)
-        Decisions about sequences that were not learned from.
-
-    codes : ndarray of int of shape (n_sequences,)
-        Their classes.
-
-    weights : ndarray of shape (n_sequences,)
-        Weights of the sequences.
-
-    Returns
-    -------
-    sharpness : float
-        The factor.
+    The decisions are about sequences that were not learned from, with these classes
+    and weights.
     """
     n_rows, n_classes = decisions.shape
     targets = np.zeros(decisions.shape)

@@ -281,8 +281,8 @@ class HMMEmbedding(EstimatorMixin, TransformerMixin, BaseEstimator):
     random_state : int, RandomState instance or None, default=None
         Seed of the drawn pieces and the start values.
 
-    verbose : bool, default=False
-        Whether to show a progress bar.
+    verbose : int, default=0
+        Whether to show progress bars.
 
     Attributes
     ----------
@@ -353,7 +353,7 @@ class HMMEmbedding(EstimatorMixin, TransformerMixin, BaseEstimator):
         dtype: DTypeLike = np.float64,
         n_jobs: int | None = None,
         random_state: Any = None,
-        verbose: bool = False,
+        verbose: int = 0,
     ) -> None:
         self.n_components = n_components
         self.relevance = relevance

@@ -250,8 +250,11 @@ class Deltas(SequenceTransformer):
             for _ in range(self.order):
                 derivative = _slopes(derivative, lag, first, last)
                 parts.append(derivative)
-        # Slopes can exceed the largest value of a frame, by a factor of 4 at most.
-        return CheckedSequences(np.split(np.hstack(parts), ends[:-1]))
+        wide = np.hstack(parts)
+        changed = np.split(wide, ends[:-1])
+        peak = max(np.fmax.reduce(wide, axis=None), -np.fmin.reduce(wide, axis=None))
+        # If slopes are larger than frames may be, the next step checks and says so.
+        return CheckedSequences(changed) if peak <= LARGEST_VALUE else changed
 
     def _checked_lags(self):
         return check_counts("lags", self.lags)

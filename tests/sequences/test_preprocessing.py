@@ -8,7 +8,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
-from skawhmm import Framewise, HMMTransformer, PairwiseHMMDistance
+from skawhmm import Framewise, HMMEmbedding, HMMTransformer, PairwiseHMMDistance
 from skawhmm.datasets import make_hmm_sequences
 from skawhmm.sequences import Deltas, TimeChannel
 from skawhmm.sequences._checks import CheckedSequences, check_sequences
@@ -182,6 +182,14 @@ def test_results_pass_the_checks_that_are_not_repeated(step, sequences):
     assert type(outside) is list
     for x, y in zip(inside, outside, strict=True):
         assert_array_equal(x, y)
+
+
+def test_slopes_that_are_too_large_are_refused_by_the_next_step():
+    x = np.array([[1e100], [-1e100]])
+    steps = make_pipeline(Deltas(), HMMEmbedding(1))
+    with pytest.raises(ValueError, match=r"X\[0\] .* at most 1e\+100, got 2e\+100"):
+        steps.fit(CheckedSequences([x]))
+    steps.fit(CheckedSequences([x / 2]))
 
 
 def test_frames_that_a_transformer_spoils_are_refused(sequences):
