@@ -23,6 +23,7 @@ from skawhmm.distances._resolve import (
 )
 from skawhmm.fitting._transformer import HMMTransformer
 from skawhmm.models._checks import check_models
+from skawhmm.sequences._checked import CheckedSequences
 from skawhmm.sequences._checks import (
     check_channels,
     check_input,
@@ -232,14 +233,22 @@ def check_frames_or_symbols(estimator, X, y=None, *, reset):
 
     Returns
     -------
-    sequences : list of ndarray of shape (n_timesteps, n_features)
+    sequences : CheckedSequences of ndarray of shape (n_timesteps, n_features)
         The sequences; texts become columns of characters.
     """
     if not holds_symbols(X):
         return check_input(estimator, X, y, reset=reset)
-    sequences = [x[:, None] for x in symbol_sequences(X)]
+    sequences = CheckedSequences([x[:, None] for x in symbol_sequences(X)])
     check_channels(estimator, 1, reset=reset)
     return sequences
+
+
+def check_symbol_input(estimator, X, y=None, *, reset):
+    """Return sequences of symbols as arrays of one axis.
+
+    The parameters are those of `check_frames_or_symbols`.
+    """
+    return symbol_sequences(check_frames_or_symbols(estimator, X, y, reset=reset))
 
 
 def check_targets(y, caller):

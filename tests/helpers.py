@@ -1,8 +1,25 @@
-"""Random models and closed forms that several tests need."""
+"""Random models, closed forms and small classes that several tests need."""
 
 import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
 
 from skawhmm import HMMBatch
+
+
+class Moments(TransformerMixin, BaseEstimator):
+    """A cheap view: powers of the frames, averaged."""
+
+    def __init__(self, power=1, factor=1.0):
+        self.power = power
+        self.factor = factor
+
+    def fit(self, X, y=None):
+        assert y is None, "views must not see the classes"
+        self.n_features_ = X[0].shape[1]
+        return self
+
+    def transform(self, X):
+        return self.factor * np.array([(x**self.power).mean(axis=0) for x in X])
 
 
 def random_model(rng, n_components, n_features, covariance_type):

@@ -28,7 +28,6 @@ from skawhmm import (
     pairwise_hmm_distances,
 )
 from skawhmm.datasets import make_hmm_sequences
-from skawhmm.fitting._pooled import PARALLEL_FRAMES
 
 FOLDER = tempfile.TemporaryDirectory()
 MATRIX = Path(FOLDER.name) / "matrix.npy"
@@ -47,8 +46,7 @@ def models():
 
 @cache
 def frames():
-    shape = PARALLEL_FRAMES // 1000, 1000, 4
-    return np.random.default_rng(0).normal(size=shape)
+    return np.random.default_rng(0).normal(size=(200, 1000, 4))
 
 
 def fit(n_jobs):
@@ -57,10 +55,8 @@ def fit(n_jobs):
 
 
 def embedding(n_jobs):
-    vectors = HMMEmbedding(
-        8, n_frames=PARALLEL_FRAMES, max_iter=5, random_state=0, n_jobs=n_jobs
-    )
-    return vectors.fit(frames()).transform(frames()[:3])
+    vectors = HMMEmbedding(8, max_iter=5, random_state=0, n_jobs=n_jobs)
+    return vectors.fit(frames()).transform(frames())
 
 
 def file(n_jobs):

@@ -24,10 +24,13 @@ from skawhmm import (
     pairwise_hmm_components,
     pairwise_hmm_distances,
 )
+from skawhmm.features import _embedding_statistics
 from skawhmm.plot import HMMMapDisplay
 
 mpl.use("agg")
 
+# References learn from all frames.
+_embedding_statistics.MAX_FRAMES = 10**7
 # What the work may take on top of what the process has, in bytes.
 MEMORY = 60_000_000
 
@@ -80,12 +83,7 @@ FITS = {
     "classifier_cv": (KNeighborsHMMClassifierCV(), "predict", MANY, FEW),
     "medoids": (HMMKMedoids(2), "predict", MANY, FEW),
     "pooled": (POOLED, "transform", LONG, SHORT),
-    "embedding": (
-        HMMEmbedding(2, n_frames=10**7, random_state=0),
-        "transform",
-        LONG,
-        SHORT,
-    ),
+    "embedding": (HMMEmbedding(2, random_state=0), "transform", LONG, SHORT),
     "views": (make_classifier(random_state=0), "predict", LONG, SHORT),
 }
 

@@ -17,7 +17,7 @@ from skawhmm import (
     PairwiseHMMDistance,
 )
 from skawhmm.classification import HMMViewClassifier, HMMViewRegressor
-from skawhmm.features import HMMClassDistance
+from skawhmm.features import HMMClassDistance, NGrams
 from skawhmm.groups import HMMAligner
 from skawhmm.sequences import Deltas, TimeChannel
 
@@ -25,6 +25,7 @@ from skawhmm.sequences import Deltas, TimeChannel
 OUTPUT = "the output is an HMMBatch, which the check compares as an array"
 COLUMNS = "the columns of a 2-D array are time steps, so their number may change"
 SQUARE = "the check passes points, not the distances that the estimator asks for"
+INTEGERS = "the check subtracts a mean from symbols, which must be integers"
 INFINITE = "an infinite distance is legal, as between models without common support"
 MODELS_OUT = {
     "check_transformer_general": OUTPUT,
@@ -43,6 +44,7 @@ EXPECTED_FAILURES = {
         "check_outliers_fit_predict": SQUARE,
     },
     "HMMAligner": MODELS_OUT,
+    "NGrams": {"check_positive_only_tag_during_fit": INTEGERS},
     "HMMTransformer": {
         **MODELS_OUT,
         "check_transformer_n_iter": "every model has its own n_iter, in its info",
@@ -71,6 +73,7 @@ ESTIMATORS = [
     AlphaMixer(),
     HMMClassDistance(hmm=HMM),
     HMMEmbedding((1, 2), random_state=0),
+    NGrams(),
     HMMViewClassifier([("frames", HMMEmbedding((1, 2), random_state=0))], cv=2),
     HMMViewRegressor([("frames", HMMEmbedding((1, 2), random_state=0))], cv=2),
     HMMRetriever(hmm=HMM),

@@ -61,9 +61,8 @@ RIDGES = {
         *(3, [], [3], [("x",)], [("x", 3)], [("x", HMMEmbedding)], [(3, NGrams())]),
         *([("a__b", NGrams())], [("x", NGrams())] * 2, [("cv", NGrams())]),
     ],
-    "alphas": [0, (), (1, -1), "small"],
+    "penalties": [0, (), (1, -1), "small"],
     "gammas": [-1, (), (0, "wide")],
-    "score_scale": [0, "small"],
     "cv": [1, 2.5, "five", None],
     "solver": ["fast", None],
     "max_rank": [0, 2.5, "full"],
@@ -92,10 +91,7 @@ OWN: dict = {
         "emission": ["text", None],
         "reference": ["gmm", None],
         "normalize": ["yes", 1.5],
-        "n_frames": [0, 2.5],
         "max_iter": [0, 2.5],
-        "tol": [-1, "low"],
-        "reg_covar": [-1, "low"],
         "dtype": [int, "wide"],
     },
     HMMViewClassifier: {
@@ -169,7 +165,7 @@ def test_wrong_parameters_stop_fit_before_any_work(
 ):
     X, y = make_sequences()
     monkeypatch.setattr(
-        "skawhmm.features._embedding_kinds.fit_references", Untouchable().fit
+        "skawhmm.features._embedding.fit_gaussian_references", Untouchable().fit
     )
     params = {"hmm": Untouchable(), "n_neighbors": 2, "n_clusters": 2}
     known = kind().get_params(deep=False)

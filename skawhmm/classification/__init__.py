@@ -6,9 +6,9 @@ from skawhmm.classification._estimators import (
     HMMViewRegressor,
     make_classifier,
     make_regressor,
-    make_views,
 )
 from skawhmm.classification._explanation import Explanation
+from skawhmm.classification._views import make_views
 
 __all__ = [
     "Explanation",

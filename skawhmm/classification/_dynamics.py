@@ -17,6 +17,7 @@ from sklearn.utils import check_array, column_or_1d
 from skawhmm._estimator import check_targets
 from skawhmm.fitting._transformer import HMMTransformer
 from skawhmm.neighbors._estimators import KNeighborsHMMClassifier
+from skawhmm.sequences._checked import CheckedSequences
 from skawhmm.sequences._checks import check_sequences
 from skawhmm.sequences._forms import is_models
 from skawhmm.sequences._symbols import holds_symbols, learned_symbols, symbol_sequences
@@ -64,7 +65,7 @@ class DynamicsGain:
 
     @property
     def score(self) -> float:
-        """Mean score of the sequences as they are."""
+        """Mean score of the unchanged sequences."""
         return float(self.scores.mean())
 
     @property
@@ -74,7 +75,7 @@ class DynamicsGain:
 
     @property
     def table(self) -> dict[str, NDArray[Any]]:
-        """One entry per fold in each column; `pandas.DataFrame` takes it as it is."""
+        """Columns with one entry per fold, for `pandas.DataFrame`."""
         return {
             "fold": np.arange(1, len(self.scores) + 1),
             "n_test": self.n_test,
@@ -136,8 +137,8 @@ def dynamics_gain(
 ) -> DynamicsGain:
     """Return how much of a score is due to the order of frames.
 
-    An estimator is cross-validated on the sequences, and again on sequences whose
-    frames are permuted in time, each by itself. These have the same frames and no
+    An estimator is cross-validated on the sequences, and again after the frames of each
+    sequence were permuted in time. Permuted sequences have the same frames and no
     dynamics. The gain is the difference of the two scores, in the same folds. It is
     the first thing to know of a data set: without a gain, comparing states is enough,
     and transitions are noise.
@@ -147,7 +148,7 @@ def dynamics_gain(
     X : list of array-like of shape (n_timesteps, n_features)
         Sequences, in any form that :class:`HMMTransformer` takes, or a list of texts or
         of sequences of strings. Integers are taken for numbers; `estimator` may take
-        them for symbols. A sequence of one frame stays as it is.
+        them for symbols. Sequences of one frame stay unchanged.
 
     y : array-like of shape (n_sequences,)
         Labels.
@@ -156,9 +157,9 @@ def dynamics_gain(
         Subjects, speakers or the like, which folds keep together.
 
     estimator : estimator, default=None
-        What is scored; it is cloned. It must see the order of frames, or the gain is 0.
+        What is scored; it is cloned. If it ignores the order of frames, the gain is 0.
         By default the nearest neighbour: of models of three states by JAW or, for
-        symbols, of visible chains by the laws of pairs of symbols.
+        symbols, of visible chains by the distributions of pairs of symbols.
 
     n_permutations : int, default=5
         Number of times that all sequences are permuted.
@@ -230,7 +231,7 @@ def dynamics_gain(
     if len(values) == 1:
         raise ValueError(
             f"y must hold at least 2 different values, got {values[0]!r} throughout: "
-            "there is nothing to tell apart."
+            "there is nothing to distinguish."
         )
     if groups is not None:
         groups = label_array("groups", groups, len(sequences), of="sequence")
@@ -254,7 +255,7 @@ def dynamics_gain(
     for n in range(1 + n_permutations):
         data = prepare(permuted(sequences, seed, n) if n else sequences)
         shared = Shared((estimator, data, y, scorer, folds), n_bytes)
-        label = f"permutation {n}" if n else "sequences as they are"
+        label = f"permutation {n}" if n else "unchanged sequences"
         scores[n] = list(
             completed(
                 fold_score, shared, tasks, n_jobs=n_jobs, verbose=verbose, label=label
@@ -265,21 +266,7 @@ def dynamics_gain(
 
 
 def checked_frames(X):
-    """Return sequences as arrays, and whether they hold strings.
-
-    Parameters
-    ----------
-    X : object
-        What was given.
-
-    Returns
-    -------
-    sequences : list of ndarray
-        Arrays whose first axis is time; at least one has two frames.
-
-    is_text : bool
-        Whether they hold strings.
-    """
+    """Return sequences of which one has two frames, and whether they hold strings."""
     if is_models(X):
         raise TypeError(
             "X must hold sequences, whose frames can be permuted, got an HMMBatch."
@@ -288,46 +275,20 @@ def checked_frames(X):
     if is_text:
         sequences = symbol_sequences(X)
     else:
-        sequences = check_sequences(X, caller="dynamics_gain")
+        sequences = CheckedSequences(check_sequences(X, caller="dynamics_gain"))
     if max(map(len, sequences)) < 2:
         raise ValueError(
             "X must hold sequences of at least 2 frames, which have an order, got only "
-            "sequences of 1."
+            "sequences of 1 frame."
         )
     return sequences, is_text
 
 
 def default_steps(sequences, is_text, seed, n_jobs, estimator):
-    """Return what is done to all sequences at once, and what is fitted per fold.
-
-    Parameters
-    ----------
-    sequences : list of ndarray
-        The sequences.
-
-    is_text : bool
-        Whether they hold strings.
-
-    seed : int
-        Seed of the models.
-
-    n_jobs : int or None
-        Number of joblib workers.
-
-    estimator : estimator or None
-        What was given.
-
-    Returns
-    -------
-    prepare : callable
-        Takes sequences and returns what the estimator takes.
-
-    estimator : estimator
-        The estimator.
-    """
+    """Return what prepares all sequences for the estimator, and the estimator."""
     if estimator is not None:
-        return list, estimator
-    # The model of a sequence does not depend on the others, and is that of all folds.
+        return lambda given: given, estimator
+    # The model of a sequence does not depend on the others, so all folds can share it.
     if is_text:
         symbols = learned_symbols(sequences)
         hmm = HMMTransformer("symbols", emission="categorical", symbols=symbols)
@@ -337,13 +298,7 @@ def default_steps(sequences, is_text, seed, n_jobs, estimator):
 
 
 def check_estimator(estimator):
-    """Raise unless an estimator can be cloned and fitted, or is None.
-
-    Parameters
-    ----------
-    estimator : object
-        What was given.
-    """
+    """Raise unless an estimator can be cloned and fitted, or is None."""
     members = ("fit", "predict", "get_params")
     able = all(hasattr(estimator, member) for member in members)
     if estimator is not None and (isinstance(estimator, type) or not able):
@@ -388,8 +343,8 @@ def permuted(sequences, seed, number):
     -------
     sequences : list of ndarray
         A permutation of each, which depends on its content, not on its place. Equal
-        sequences are permuted differently: they would stay equal, and tell the label
-        of one by that of the other.
+        sequences are permuted differently: if they stayed equal, the label of one would
+        give away the label of the other.
     """
     drawn, copies = [], Counter[int]()
     for x in sequences:
@@ -397,7 +352,7 @@ def permuted(sequences, seed, number):
         copies[key] += 1
         rng = np.random.default_rng([seed, number, key, copies[key]])
         drawn.append(x[rng.permutation(len(x))])
-    return drawn
+    return type(sequences)(drawn)
 
 
 def fold_score(shared, k):
@@ -410,7 +365,7 @@ def fold_score(shared, k):
 
 def rows(data, index):
     """Return some of the sequences or models."""
-    return data[index] if is_models(data) else [data[i] for i in index]
+    return data[index] if is_models(data) else type(data)([data[i] for i in index])
 
 
 def score_name(scoring):

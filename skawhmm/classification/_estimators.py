@@ -16,9 +16,9 @@ from sklearn.utils import (
 from sklearn.utils.class_weight import compute_class_weight
 
 from skawhmm._estimator import check_classes, check_frames_or_symbols, check_targets
-from skawhmm.classification._default_views import make_views
+from skawhmm.classification._base import GAMMAS, PENALTIES, ViewRidge
 from skawhmm.classification._ridge import explained_variance, weighted_accuracy
-from skawhmm.classification._view_base import ALPHAS, GAMMAS, ViewRidge
+from skawhmm.classification._views import make_views
 from skawhmm.utils._checks import check_one_each
 from skawhmm.utils._interruption import all_or_nothing
 from skawhmm.utils._numbers import real_array
@@ -38,7 +38,7 @@ class HMMViewClassifier(ClassifierMixin, ViewRidge):
     Each view is centred and scaled to unit variance. Its inner score :math:`s` is the
     balanced accuracy of a ridge on this view alone, for folds of the training sequences
     that are left out one at a time, less a hundredth of the squared error. The weights
-    of views are proportional to :math:`e^{s / \tau}`. The penalty and the kernel of the
+    of views are proportional to :math:`e^{s / 0.02}`. The penalty and the kernel of the
     whole are those with the best inner score. Everything is learned in `fit`.
 
     Parameters
@@ -47,32 +47,32 @@ class HMMViewClassifier(ClassifierMixin, ViewRidge):
         Names and transformers that make one vector per sequence. They are cloned, and
         fitted without the classes. By default those of :func:`make_views`.
 
-    alphas : float or sequence of float
-        Penalties to try. The variance of all features together is 1.
+    penalties : float or sequence of float, default=(0.0001, ..., 10)
+        Penalties of the ridge to try. The variance of all features together is 1. By
+        default nine, from 0.0001 to 10.
 
     gammas : float or sequence of float, default=(0, 0.5, 2)
         Kernels to try: 0 is linear, others are :math:`e^{-\gamma d^2 / m}` with the
         median :math:`m` of the squared distances :math:`d^2`.
 
-    score_scale : float, default=0.02
-        The difference :math:`\tau` of inner scores at which the weights of two views
-        differ by the factor e.
-
     cv : int, splitter or iterable, default=5
-        Inner folds. An integer is the number of folds, which have about equal shares of
-        each class and keep groups together.
+        Inner folds. An integer is the number of folds of
+        :class:`sklearn.model_selection.StratifiedKFold` or, with groups,
+        :class:`sklearn.model_selection.StratifiedGroupKFold`, shuffled; fewer if no
+        class has so many members, or there are fewer groups. scikit-learn warns of
+        classes with fewer members than folds.
 
     class_weight : "balanced", dict or None, default="balanced"
-        Weights of the classes in the ridge and in the inner score: all classes alike,
-        by class, or all sequences alike.
+        Weights of the classes in the ridge and in the inner score: equal weight of all
+        classes, a weight per class, or equal weight of all sequences.
 
     solver : {"auto", "dual", "primal"}, default="auto"
         "dual" works with all pairs of training sequences, "primal" with pairs of
         features, and a linear kernel only. "auto" is "dual" up to 3000 sequences.
 
     max_rank : int or None, default=512
-        Of a view with more features, the primal solver takes so many principal
-        coordinates; None takes all features. The dual solver always does.
+        The primal solver replaces views with more features by this many principal
+        coordinates; None keeps all features, as the dual solver always does.
 
     n_jobs : int, default=None
         Number of joblib workers for the ridges, and for the default views.
@@ -97,7 +97,7 @@ class HMMViewClassifier(ClassifierMixin, ViewRidge):
     view_weights_ : dict of float
         Weight of each view; they sum to 1.
 
-    alpha_, gamma_ : float
+    penalty_, gamma_ : float
         The chosen penalty and kernel.
 
     inner_score_ : float
@@ -120,7 +120,7 @@ class HMMViewClassifier(ClassifierMixin, ViewRidge):
     --------
     make_classifier : The same with views chosen for you.
     HMMViewRegressor : The same for numbers.
-    ExplanationDisplay : What decisions rest on, as a picture.
+    ExplanationDisplay : A picture of what decisions rest on.
 
     Notes
     -----
@@ -157,9 +157,8 @@ class HMMViewClassifier(ClassifierMixin, ViewRidge):
         self,
         views: Sequence[tuple[str, Any]] | None = None,
         *,
-        alphas: float | Sequence[float] = ALPHAS,
+        penalties: float | Sequence[float] = PENALTIES,
         gammas: float | Sequence[float] = GAMMAS,
-        score_scale: float = 0.02,
         cv: Any = 5,
         class_weight: str | Mapping[Any, float] | None = "balanced",
         solver: str = "auto",
@@ -169,9 +168,8 @@ class HMMViewClassifier(ClassifierMixin, ViewRidge):
         verbose: int = 0,
     ) -> None:
         self.views = views
-        self.alphas = alphas
+        self.penalties = penalties
         self.gammas = gammas
-        self.score_scale = score_scale
         self.cv = cv
         self.class_weight = class_weight
         self.solver = solver
@@ -277,7 +275,7 @@ class HMMViewRegressor(RegressorMixin, ViewRidge):
     """Predict a number per sequence by a ridge regression on several views of it.
 
     It is :class:`HMMViewClassifier` for numbers, such as an age or a severity. The
-    inner score of a view is the share of the variance that it explains in folds that
+    inner score of a view is the fraction of the variance that it explains in folds that
     are left out.
 
     Parameters
@@ -286,27 +284,25 @@ class HMMViewRegressor(RegressorMixin, ViewRidge):
         Names and transformers that make one vector per sequence. They are cloned, and
         fitted without the targets. By default those of :func:`make_views`.
 
-    alphas : float or sequence of float
-        Penalties to try. The variance of all features together is 1.
+    penalties : float or sequence of float, default=(0.0001, ..., 10)
+        Penalties of the ridge to try. The variance of all features together is 1. By
+        default nine, from 0.0001 to 10.
 
     gammas : float or sequence of float, default=(0, 0.5, 2)
         Kernels to try: 0 is linear, others are radial, with rates in units of the
         median squared distance.
 
-    score_scale : float, default=0.02
-        The difference of inner scores at which the weights of two views differ by the
-        factor e.
-
     cv : int, splitter or iterable, default=5
-        Inner folds. An integer is the number of folds, which keep groups together.
+        Inner folds. An integer is the number of shuffled folds, which keep groups
+        together; there are fewer if there are fewer sequences or groups.
 
     solver : {"auto", "dual", "primal"}, default="auto"
         "dual" works with all pairs of training sequences, "primal" with pairs of
         features, and a linear kernel only. "auto" is "dual" up to 3000 sequences.
 
     max_rank : int or None, default=512
-        Of a view with more features, the primal solver takes so many principal
-        coordinates; None takes all features. The dual solver always does.
+        The primal solver replaces views with more features by this many principal
+        coordinates; None keeps all features, as the dual solver always does.
 
     n_jobs : int, default=None
         Number of joblib workers for the ridges, and for the default views.
@@ -328,7 +324,7 @@ class HMMViewRegressor(RegressorMixin, ViewRidge):
     view_weights_ : dict of float
         Weight of each view; they sum to 1.
 
-    alpha_, gamma_ : float
+    penalty_, gamma_ : float
         The chosen penalty and kernel.
 
     inner_score_ : float
@@ -366,9 +362,8 @@ class HMMViewRegressor(RegressorMixin, ViewRidge):
         self,
         views: Sequence[tuple[str, Any]] | None = None,
         *,
-        alphas: float | Sequence[float] = ALPHAS,
+        penalties: float | Sequence[float] = PENALTIES,
         gammas: float | Sequence[float] = GAMMAS,
-        score_scale: float = 0.02,
         cv: Any = 5,
         solver: str = "auto",
         max_rank: int | None = 512,
@@ -377,9 +372,8 @@ class HMMViewRegressor(RegressorMixin, ViewRidge):
         verbose: int = 0,
     ) -> None:
         self.views = views
-        self.alphas = alphas
+        self.penalties = penalties
         self.gammas = gammas
-        self.score_scale = score_scale
         self.cv = cv
         self.solver = solver
         self.max_rank = max_rank
@@ -447,7 +441,7 @@ class HMMViewRegressor(RegressorMixin, ViewRidge):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        # Checks pass tables, whose columns are no time steps.
+        # Checks pass tables whose columns are not time steps.
         tags.regressor_tags.poor_score = True
         tags.target_tags.multi_output = True
         return tags
@@ -456,31 +450,18 @@ class HMMViewRegressor(RegressorMixin, ViewRidge):
 def calibrated_sharpness(decisions, codes, weights):
     """Return the factor of decisions whose softmax has the least log loss.
 
-    Parameters
-    ----------
-    decisions : ndarray of shape (n_sequences, n_classes)
-        Decisions about sequences that were not learned from.
-
-    codes : ndarray of int of shape (n_sequences,)
-        Their classes.
-
-    weights : ndarray of shape (n_sequences,)
-        Weights of the sequences.
-
-    Returns
-    -------
-    sharpness : float
-        The factor.
+    The decisions are about sequences that were not learned from, with these classes
+    and weights.
     """
     n_rows, n_classes = decisions.shape
-    aims = np.zeros(decisions.shape)
-    aims[np.arange(n_rows), codes] = 1.0
-    # One more sequence of each class keeps the factor finite if all is right.
-    aims = (n_rows * aims + 1.0) / (n_rows + n_classes)
+    targets = np.zeros(decisions.shape)
+    targets[np.arange(n_rows), codes] = 1.0
+    # One more sequence of each class keeps the factor finite if all are correct.
+    targets = (n_rows * targets + 1.0) / (n_rows + n_classes)
 
     def loss(log_factor):
         logs = log_softmax(np.exp(log_factor) * decisions, axis=1)
-        return -weights @ (aims * logs).sum(axis=1)
+        return -weights @ (targets * logs).sum(axis=1)
 
     found = minimize_scalar(loss, bounds=SHARPNESS, method="bounded")
     return float(np.exp(found.x))

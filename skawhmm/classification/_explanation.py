@@ -1,4 +1,4 @@
-"""What decisions rest on: shares of groups of features."""
+"""What decisions rest on: contributions of groups of features."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from skawhmm.features._embedding_blocks import name_fields
+from skawhmm.features._embedding_statistics import name_fields
 from skawhmm.utils._checks import check_choice
 
-# What tells groups of features apart.
+# What the features of a group can have in common.
 LEVELS = ("view", "reference", "block", "state", "channel", "feature")
 
 
@@ -24,7 +24,7 @@ class Explanation:
     labels : list of str
         Names of the groups of features.
 
-    shares : ndarray of shape (n_sequences, n_groups, n_targets)
+    contributions : ndarray of shape (n_sequences, n_groups, n_targets)
         What each group adds to each decision: the decision less the decision with the
         features of the group at their means in the training data.
 
@@ -47,32 +47,18 @@ class Explanation:
     >>> explanation = classifier.explain(X[:1], by="view")
     >>> explanation.labels
     ['frames', 'deltas', 'lags', 'position']
-    >>> explanation.shares.shape
+    >>> explanation.contributions.shape
     (1, 4, 2)
     """
 
     labels: list[str]
-    shares: np.ndarray
+    contributions: np.ndarray
     decisions: np.ndarray
     classes: np.ndarray | None
 
 
 def check_levels(name, value):
-    """Return what tells groups of features apart as a list, or raise.
-
-    Parameters
-    ----------
-    name : str
-        The argument as the caller knows it.
-
-    value : object
-        The value to check: one of `LEVELS` or several.
-
-    Returns
-    -------
-    levels : list of str
-        The levels, at least one.
-    """
+    """Return one of `LEVELS`, or several, as a list, or raise."""
     is_list = isinstance(value, Iterable) and not isinstance(value, str)
     levels = list(value) if is_list else [value]
     if not levels:
@@ -106,7 +92,7 @@ def feature_fields(named, sizes):
 
 
 def feature_names(transformer: Any, size: int) -> list[str]:
-    """Return the names of a view's features; numbers if the transformer has none."""
+    """Return the names of a view's features; indices if the transformer has none."""
     if not hasattr(transformer, "get_feature_names_out"):
         return [str(n) for n in range(size)]
     return [str(name) for name in transformer.get_feature_names_out()]
@@ -121,7 +107,7 @@ def feature_groups(fields, levels):
         From `feature_fields`.
 
     levels : list of str
-        What tells groups apart.
+        The fields.
 
     Returns
     -------

@@ -1,7 +1,7 @@
-r"""Ridge regression whose penalty is chosen by exact leave-fold-out: arrays only.
+r"""Ridge regression over several views, with exact leave-fold-out scores.
 
-With features :math:`z_i`, targets :math:`y_i` and weights :math:`c_i`, the ridge is the
-minimum of
+With features :math:`z_i`, targets :math:`y_i`, weights :math:`c_i` and a penalty
+:math:`\alpha`, the ridge is the minimum of
 
 .. math::
     \sum_i c_i \lVert y_i - z_i^T \beta - b \rVert^2 + \alpha \lVert \beta \rVert^2 .
@@ -9,15 +9,42 @@ minimum of
 The intercept :math:`b` is not penalized, so a shift of the features changes nothing. If
 the rows of a fold are left out, the predictions for them follow from the solution for
 all rows (dual) or from sums over the other rows (primal); both are those of a fit
-without the fold, up to rounding, with the weights :math:`c_i` as they are.
+without the fold, up to rounding, with unchanged weights :math:`c_i`.
+
+`dual_ridge` and `primal_ridge` work on arrays. `learn_dual` and `learn_primal` fit the
+views, weight them by their scores, and return how to decide from their vectors.
 """
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
-# Share of the squared error in the score of a classifier: it breaks ties of accuracy.
-ERROR_SHARE = 1e-2
+from skawhmm.classification._views import (
+    View,
+    all_vectors,
+    column_blocks,
+    coordinates,
+    fitted_transformer,
+    inner_products,
+    projected,
+    sampled,
+    squared_distances,
+    squared_lengths,
+    standardized_view,
+    vectors,
+)
+from skawhmm.utils._parallel import Shared, completed
+
+# Weight of the squared error in the score of a classifier: it breaks ties of accuracy.
+ERROR_WEIGHT = 1e-2
+# The difference of scores at which the weights of two views differ by the factor e: two
+# points of accuracy. Views that are clearly worse hardly count.
+SCORE_SCALE = 0.02
+# Training vectors from which the primal solver learns the scale and the principal
+# directions of a view: at least so many, and so many per direction.
+SAMPLE_ROWS = 2000
+ROWS_PER_DIRECTION = 4
 
 
 class Ridge(NamedTuple):
@@ -28,14 +55,14 @@ class Ridge(NamedTuple):
     """
 
     score: float
-    alpha: float
+    penalty: float
     coef: np.ndarray
     intercept: np.ndarray
     held_out: np.ndarray
 
 
 def weighted_accuracy(predicted, targets, weights):
-    """Share of rows whose largest entry is that of the target, less a bit of the error.
+    """Return the accuracy, less a hundredth of the squared error.
 
     Parameters
     ----------
@@ -43,16 +70,15 @@ def weighted_accuracy(predicted, targets, weights):
         Decisions, and 1 for the class of a row and -1 for the others.
 
     weights : ndarray of shape (n,)
-        Weights of the rows. If they balance the classes, the share is the balanced
-        accuracy.
+        Weights of the rows. If they balance the classes, the accuracy is balanced.
     """
     hits = predicted.argmax(axis=1) == targets.argmax(axis=1)
     error = ((predicted - targets) ** 2).mean(axis=1)
-    return float(weights @ (hits - ERROR_SHARE * error) / weights.sum())
+    return float(weights @ (hits - ERROR_WEIGHT * error) / weights.sum())
 
 
 def explained_variance(predicted, targets, weights):
-    """Share of the squared deviations from the mean that predictions explain.
+    """Return the fraction of the variance of the targets that is explained, or 0.
 
     The parameters are those of `weighted_accuracy`, with any numbers as targets.
     """
@@ -61,7 +87,7 @@ def explained_variance(predicted, targets, weights):
     return float(1 - error.sum() / total.sum()) if total.sum() > 0 else 0.0
 
 
-def dual_ridge(gram, targets, weights, folds, alphas, score):
+def dual_ridge(gram, targets, weights, folds, penalties, score):
     r"""Return the ridge on rows with given inner products.
 
     Write :math:`R = \operatorname{diag}(\sqrt{c})`, :math:`P` for the projection onto
@@ -83,7 +109,7 @@ def dual_ridge(gram, targets, weights, folds, alphas, score):
     folds : list of ndarray of int
         Rows of each fold: each row is in one of them, and none holds all rows.
 
-    alphas : sequence of float
+    penalties : sequence of float
         Penalties to try, in ascending order; the first of equally good ones is taken.
 
     score : callable
@@ -96,35 +122,38 @@ def dual_ridge(gram, targets, weights, folds, alphas, score):
     """
     root = np.sqrt(weights)
     direction = root / np.linalg.norm(root)
-    values, vectors = np.linalg.eigh(_projected(gram * root[:, None] * root, direction))
+    values, directions = np.linalg.eigh(
+        projected_matrix(gram * root[:, None] * root, direction)
+    )
     # Rounding can push the eigenvalues of a singular matrix below zero.
     values = np.maximum(values, 0.0)
-    vectors -= np.outer(direction, direction @ vectors)
-    aims = vectors.T @ (root[:, None] * targets)
+    directions -= np.outer(direction, direction @ directions)
+    products = directions.T @ (root[:, None] * targets)
     best: Any = None
-    for alpha in alphas:
-        shrinkage = 1 / (values + alpha)
-        coef, held_out = vectors @ (shrinkage[:, None] * aims), np.empty_like(targets)
+    for penalty in penalties:
+        shrinkage = 1 / (values + penalty)
+        coef = directions @ (shrinkage[:, None] * products)
+        held_out = np.empty_like(targets)
         for fold in folds:
             # A matrix times its own transpose takes half the time of other products.
-            part = vectors[fold] * np.sqrt(shrinkage)
+            part = directions[fold] * np.sqrt(shrinkage)
             gaps = np.linalg.solve(part @ part.T, coef[fold])
             held_out[fold] = targets[fold] - gaps / root[fold, None]
         value = score(held_out, targets, weights)
         if best is None or value > best.score:
-            best = Ridge(value, alpha, coef * root[:, None], np.empty(0), held_out)
+            best = Ridge(value, penalty, coef * root[:, None], np.empty(0), held_out)
     offsets = weights @ (targets - gram @ best.coef) / weights.sum()
     return best._replace(intercept=offsets)
 
 
-def _projected(matrix, direction):
+def projected_matrix(matrix, direction):
     """Return P A P for the projection P along a unit vector."""
     image = matrix @ direction
     edge = np.outer(direction, image - 0.5 * (direction @ image) * direction)
     return matrix - edge - edge.T
 
 
-def primal_ridge(features, targets, weights, folds, alphas, score):
+def primal_ridge(features, targets, weights, folds, penalties, score):
     """Return the ridge on rows of features: memory and time grow linearly with rows.
 
     Parameters
@@ -132,7 +161,7 @@ def primal_ridge(features, targets, weights, folds, alphas, score):
     features : ndarray of shape (n, n_features)
         The rows, with means near 0.
 
-    targets, weights, folds, alphas, score : object
+    targets, weights, folds, penalties, score : object
         As for `dual_ridge`.
 
     Returns
@@ -143,19 +172,21 @@ def primal_ridge(features, targets, weights, folds, alphas, score):
     """
     sums = [weighted_sums(features[f], targets[f], weights[f]) for f in folds]
     total = Sums(*(np.sum(part, axis=0) for part in zip(*sums, strict=True)))
-    held_out = np.empty((len(alphas), *targets.shape))
+    held_out = np.empty((len(penalties), *targets.shape))
     for fold, own in zip(folds, sums, strict=True):
         rest = Sums(*(a - b for a, b in zip(total, own, strict=True)))
-        solve, mean, aim = solver_of(rest)
-        turned = (features[fold] - mean) @ solve.vectors
-        for predicted, alpha in zip(held_out, alphas, strict=True):
-            predicted[fold] = turned @ solve.shrunken(alpha) + aim
+        solver, mean, target = solver_of(rest)
+        rotated = (features[fold] - mean) @ solver.directions
+        for predicted, penalty in zip(held_out, penalties, strict=True):
+            predicted[fold] = rotated @ solver.shrunken(penalty) + target
     scores = [score(predicted, targets, weights) for predicted in held_out]
     # The first of equally good ones, as in the dual.
     place = int(np.argmax(scores))
-    solve, mean, aim = solver_of(total)
-    coef = solve.vectors @ solve.shrunken(alphas[place])
-    return Ridge(scores[place], alphas[place], coef, aim - mean @ coef, held_out[place])
+    solver, mean, target = solver_of(total)
+    coef = solver.directions @ solver.shrunken(penalties[place])
+    return Ridge(
+        scores[place], penalties[place], coef, target - mean @ coef, held_out[place]
+    )
 
 
 class Sums(NamedTuple):
@@ -181,99 +212,277 @@ def weighted_sums(features, targets, weights):
 
 
 class Solver(NamedTuple):
-    """Eigenvectors and eigenvalues of the squares, and the products turned by them."""
+    """Eigenvectors and eigenvalues of the squares, and the products in their basis."""
 
-    vectors: np.ndarray
+    directions: np.ndarray
     values: np.ndarray
     products: np.ndarray
 
-    def shrunken(self, alpha):
+    def shrunken(self, penalty):
         """Return the coefficients in the directions of the eigenvectors."""
-        return self.products / (self.values + alpha)[:, None]
+        return self.products / (self.values + penalty)[:, None]
 
 
 def solver_of(sums):
     """Return the solver of a ridge, and the weighted means of features and targets."""
-    mean, aim = sums.features / sums.weight, sums.targets / sums.weight
+    mean, target = sums.features / sums.weight, sums.targets / sums.weight
     squares = sums.squares - sums.weight * np.outer(mean, mean)
-    values, vectors = np.linalg.eigh(squares)
-    products = vectors.T @ (sums.products - sums.weight * np.outer(mean, aim))
+    values, directions = np.linalg.eigh(squares)
+    products = directions.T @ (sums.products - sums.weight * np.outer(mean, target))
     # Rounding can push the eigenvalues of a singular matrix below zero.
-    return Solver(vectors, np.maximum(values, 0.0), products), mean, aim
+    return Solver(directions, np.maximum(values, 0.0), products), mean, target
 
 
-def dealt_folds(codes, groups, n_folds, rng):
-    """Return folds with about equal shares of each class; groups stay together.
+class LinearDecision(NamedTuple):
+    """Sums of features times coefficients: `coefs` has one array per view."""
+
+    views: tuple[View, ...]
+    coefs: list[np.ndarray]
+    intercept: np.ndarray
+
+    def decide(self, parts):
+        """Return decisions of shape (n_sequences, n_targets) from a list of vectors."""
+        triples = zip(self.views, parts, self.coefs, strict=True)
+        return self.intercept + sum(projected(*triple) for triple in triples)
+
+    def contributions(self, parts, groups):
+        """Return what groups add, of shape (n_sequences, n_groups, n_targets).
+
+        That is the decisions less the decisions with the features of a group at their
+        training means. Groups are arrays of feature indices, counted through all views.
+        """
+        gaps = np.hstack([p - v.mean for v, p in zip(self.views, parts, strict=True)])
+        coefs = np.vstack(self.coefs)
+        return np.stack([gaps[:, g] @ coefs[g] for g in groups], axis=1)
+
+
+class RadialDecision(NamedTuple):
+    """Sums of kernel values times dual coefficients.
+
+    The kernel is `exp(-rate * d**2)`, with the distance d between all views, weighted.
+    `rows` and `lengths` hold the vectors of the training sequences by view, and their
+    weighted squared lengths.
+    """
+
+    views: tuple[View, ...]
+    weights: np.ndarray
+    rows: tuple[np.ndarray, ...]
+    lengths: np.ndarray
+    rate: float
+    coef: np.ndarray
+    intercept: np.ndarray
+
+    def decide(self, parts):
+        """Return decisions of shape (n_sequences, n_targets) from a list of vectors."""
+        return self._decided(*self._products(parts))
+
+    def contributions(self, parts, groups):
+        """Return what groups add, as in `LinearDecision.contributions`."""
+        products, lengths = self._products(parts)
+        whole, found = self._decided(products, lengths), []
+        for group in groups:
+            own, length = self._products(parts, group)
+            found.append(whole - self._decided(products - own, lengths - length))
+        return np.stack(found, axis=1)
+
+    def _products(self, parts, group=None):
+        """Return products with training vectors, and squared lengths, of a group."""
+        products, lengths, first = 0.0, 0.0, 0
+        everything = zip(self.views, self.weights, parts, self.rows, strict=True)
+        for view, weight, part, rows in everything:
+            part_view, n_features = view, len(view.mean)
+            if group is not None:
+                own = group[(group >= first) & (group < first + n_features)] - first
+                part_view = view._replace(mean=view.mean[own])
+                part, rows = part[:, own], rows[:, own]  # noqa: PLW2901
+            products = products + weight * inner_products(part_view, part, rows)
+            lengths = lengths + weight * squared_lengths(part_view, part)
+            first += n_features
+        return products, lengths
+
+    def _decided(self, products, lengths):
+        distances = squared_distances(products, lengths, self.lengths)
+        return np.exp(-self.rate * distances) @ self.coef + self.intercept
+
+
+class Problem(NamedTuple):
+    """What is to be learned, and how; the names are those of `ViewRidge`.
+
+    The first five are the last arguments of `dual_ridge` and `primal_ridge`.
+    """
+
+    targets: np.ndarray
+    weights: np.ndarray
+    folds: list[np.ndarray]
+    penalties: list[float]
+    score: Callable[..., float]
+    gammas: list[float]
+    max_rank: int | None
+    n_jobs: int | None
+    verbose: int
+
+    def run(self, function, shared, n_tasks, label, n_jobs=1):
+        """Return the results of tasks by index, with a progress bar if it is wanted."""
+        results = completed(
+            function,
+            shared,
+            [(n,) for n in range(n_tasks)],
+            n_jobs=n_jobs,
+            verbose=self.verbose,
+            label=label,
+        )
+        return list(results)
+
+    def ridges(self, solve, arrays, label):
+        """Return the ridge of each of several arrays, by several jobs."""
+        shared = Shared((solve, arrays, self[:5]), sum(x.nbytes for x in arrays))
+        return self.run(ridge_task, shared, len(arrays), label, self.n_jobs)
+
+
+class Learned(NamedTuple):
+    """How to decide, the ridge, the scores and weights of views, and the kernel."""
+
+    decision: Any
+    ridge: Ridge
+    scores: np.ndarray
+    weights: np.ndarray
+    gamma: float
+
+
+def ridge_task(shared, n):
+    """Return the ridge of one of several arrays."""
+    solve, arrays, arguments = shared.value
+    return solve(arrays[n], *arguments)
+
+
+def score_weights(scores):
+    """Return weights proportional to exp(score / SCORE_SCALE), with sum 1."""
+    weights = np.exp((scores - np.max(scores)) / SCORE_SCALE)
+    return weights / weights.sum()
+
+
+def learn_dual(named, sequences, problem, rng):
+    """Learn from the inner products of all training sequences.
 
     Parameters
     ----------
-    codes : ndarray of int of shape (n,)
-        Classes, counted from 0.
+    named : list of tuple
+        Names and transformers of the views.
 
-    groups : ndarray of shape (n,), or None
-        Groups of rows that folds keep together.
+    sequences : CheckedSequences
+        Training sequences.
 
-    n_folds : int
-        Largest number of folds; at least 2. There are fewer if there are fewer rows or
-        groups.
+    problem : Problem
+        What to learn.
 
     rng : RandomState
-        Source of the order in which rows or groups are dealt.
+        Source of the draws.
 
     Returns
     -------
-    folds : list of ndarray of int
-        Rows of each fold, in ascending order.
+    learned : Learned
+        With the kernel that has the best score; the linear one if several have it.
     """
-    if groups is None:
-        n_folds = min(n_folds, len(codes))
-        order = rng.permutation(len(codes))
-        # Members of a class come one after the other and go to folds in turn.
-        order = order[np.argsort(codes[order], kind="stable")]
-        place = np.empty(len(codes), np.int64)
-        place[order] = np.arange(len(codes)) % n_folds
+    shared = Shared((named, sequences, rng), 0)
+    views, rows, grams = zip(
+        *problem.run(dual_view, shared, len(named), "views"), strict=True
+    )
+    scores = np.array([r.score for r in problem.ridges(dual_ridge, grams, "scores")])
+    weights = score_weights(scores)
+    gram = sum(w * g for w, g in zip(weights, grams, strict=True))
+    lengths = gram.diagonal()
+    distances = squared_distances(gram, lengths, lengths)
+    unit = median_distance(distances)
+    rates = [gamma / unit for gamma in problem.gammas]
+    kernels = [np.exp(-rate * distances) if rate > 0 else gram for rate in rates]
+    found = problem.ridges(dual_ridge, kernels, "kernels")
+    place = int(np.argmax([ridge.score for ridge in found]))
+    ridge, rate = found[place], rates[place]
+    if rate > 0:
+        decision: Any = RadialDecision(
+            views, weights, rows, lengths, rate, ridge.coef, ridge.intercept
+        )
     else:
-        names, members = np.unique(groups, return_inverse=True)
-        n_folds = min(n_folds, len(names))
-        counts = np.zeros((len(names), codes.max() + 1))
-        np.add.at(counts, (members, codes), 1.0)
-        place = dealt_groups(counts, n_folds, rng)[members]
-    return [np.flatnonzero(place == fold) for fold in range(n_folds)]
+        coefs = [
+            w * dual_coefs(view, own, ridge.coef)
+            for w, view, own in zip(weights, views, rows, strict=True)
+        ]
+        decision = LinearDecision(views, coefs, ridge.intercept)
+    return Learned(decision, ridge, scores, weights, problem.gammas[place])
 
 
-def dealt_groups(counts, n_folds, rng):
-    """Return the fold of each group: the one that evens out the classes most.
+def dual_view(shared, n):
+    """Return a fitted view, its training vectors and their inner products."""
+    named, sequences, rng = shared.value
+    name, transformer = named[n]
+    fitted = fitted_transformer(transformer, sequences, rng)
+    rows = all_vectors(fitted, sequences)
+    view = standardized_view(name, fitted, rows)
+    return view, rows, inner_products(view, rows, rows)
 
-    Parameters
-    ----------
-    counts : ndarray of shape (n_groups, n_classes)
-        Number of rows of each class in each group.
 
-    n_folds : int
-        Number of folds, at most that of groups.
+def dual_coefs(view, rows, coef):
+    """Return coefficients of features before scaling, from dual ones."""
+    coefs = np.empty((len(view.mean), coef.shape[1]))
+    for c in column_blocks(len(coefs)):
+        coefs[c] = (rows[:, c] - view.mean[c]).T @ coef
+    return coefs / view.scale**2
 
-    rng : RandomState
-        Decides the order of groups that are equally uneven.
 
-    Returns
-    -------
-    place : ndarray of int of shape (n_groups,)
-        Number of the fold.
+def median_distance(distances):
+    """Return the median squared distance of different rows, 1 if that is 0."""
+    others = distances[~np.eye(len(distances), dtype=bool)]
+    median = float(np.median(others)) if len(others) else 0.0
+    return median if median > 0 else 1.0
+
+
+def learn_primal(named, sequences, problem, rng):
+    """Learn from sums over training sequences, with a linear kernel.
+
+    The parameters and the result are those of `learn_dual`.
     """
-    shares = counts / counts.sum(axis=0)
-    order = rng.permutation(len(counts))
-    # Groups that are hard to place come first.
-    order = order[np.argsort(-shares[order].std(axis=1), kind="stable")]
-    totals, sizes = np.zeros((n_folds, counts.shape[1])), np.zeros(n_folds)
-    place, n_empty = np.empty(len(counts), np.int64), n_folds
-    for n, group in enumerate(order):
-        # The sum of squares of all shares grows least where this is least.
-        overlap = np.round(totals @ shares[group], 12)
-        # Every fold gets a group, and equal choices go to the smaller fold.
-        taken = sizes > 0 if len(order) - n <= n_empty else np.zeros(n_folds, bool)
-        best = np.lexsort((sizes, overlap, taken))[0]
-        n_empty -= sizes[best] == 0
-        place[group] = best
-        totals[best] += shares[group]
-        sizes[best] += counts[group].sum()
-    return place
+    shared = Shared((named, sequences, problem.max_rank, rng), 0)
+    found = problem.run(primal_view, shared, len(named), "views")
+    views, parts = tuple(view for view, _ in found), [part for _, part in found]
+    del found
+    scores = np.array([r.score for r in problem.ridges(primal_ridge, parts, "scores")])
+    weights = score_weights(scores)
+    features = concatenated(parts, np.sqrt(weights))
+    ridge = primal_ridge(features, *problem[:5])
+    split = np.split(ridge.coef, np.cumsum([view.rank for view in views])[:-1])
+    coefs = [
+        np.sqrt(w) / view.scale * (c if view.basis is None else view.basis @ c)
+        for w, view, c in zip(weights, views, split, strict=True)
+    ]
+    decision = LinearDecision(views, coefs, ridge.intercept)
+    return Learned(decision, ridge, scores, weights, 0.0)
+
+
+def concatenated(parts, factors):
+    """Return the columns of all parts times a factor per part; `parts` is emptied."""
+    features = np.empty((len(parts[0]), sum(part.shape[1] for part in parts)))
+    first = 0
+    for n, factor in enumerate(factors):
+        last = first + parts[n].shape[1]
+        np.multiply(parts[n], factor, out=features[:, first:last])
+        # Two copies of all parts may not fit into memory.
+        parts[n] = None
+        first = last
+    return features
+
+
+def primal_view(shared, n):
+    """Return a fitted view and the coordinates of the training sequences."""
+    named, sequences, max_rank, rng = shared.value
+    name, transformer = named[n]
+    fitted = fitted_transformer(transformer, sequences, rng)
+    n_rows = len(sequences)
+    if max_rank is not None:
+        n_rows = max(SAMPLE_ROWS, ROWS_PER_DIRECTION * max_rank)
+    sample = all_vectors(fitted, sampled(sequences, n_rows, rng))
+    view = standardized_view(name, fitted, sample, max_rank)
+    del sample
+    part = np.empty((len(sequences), view.rank))
+    for first, rows in vectors(fitted, sequences):
+        part[first : first + len(rows)] = coordinates(view, rows)
+    return view, part

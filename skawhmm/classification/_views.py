@@ -1,6 +1,7 @@
-"""Views of sequences: one vector per sequence and view, centred and scaled.
+"""Views of sequences: the default ones, and their vectors, centred and scaled.
 
-Arrays and transformers only; the estimators are in `_view_estimators`.
+A view is a transformer that makes one vector per sequence. The ridge regression over
+several views is in `_ridge`.
 """
 
 from typing import Any, NamedTuple
@@ -8,7 +9,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.pipeline import make_pipeline, make_union
 
+from skawhmm.features._embedding import HMMEmbedding
+from skawhmm.features._ngrams import NGrams
+from skawhmm.sequences._preprocessing import Deltas, TimeChannel
+from skawhmm.utils._checks import check_choice
+
+# Half the widths of slopes, and steps between the symbols of a pair.
+LAGS = (1, 2, 4, 8)
 # Columns that are converted to double precision at a time, and sequences that are
 # transformed at a time: bounds of memory.
 COLUMN_BLOCK = 4096
@@ -17,23 +26,124 @@ SEQUENCE_BLOCK = 256
 FIT_SEQUENCES = 10_000
 
 
-class View(NamedTuple):
-    """A fitted transformer and what makes its vectors comparable with other views.
+def frame_views(n_jobs, random_state):
+    """Return views of frames: embeddings of several sets of channels."""
 
-    A vector has the `mean` of the training sequences taken off. Divided by `scale`, it
-    has mean squared length 1 in the training data. `basis`, if any, holds the principal
-    directions of which the primal solver takes the coordinates.
+    def embedding():
+        return HMMEmbedding(dtype=np.float32, n_jobs=n_jobs, random_state=random_state)
+
+    return [
+        ("frames", embedding()),
+        ("deltas", make_pipeline(Deltas(), embedding())),
+        ("lags", make_pipeline(Deltas(lags=LAGS), embedding())),
+        ("position", make_pipeline(Deltas(lags=LAGS), TimeChannel(), embedding())),
+    ]
+
+
+def symbol_views(n_jobs, random_state):
+    """Return views of symbols: states of reference models, and n-grams."""
+    states = HMMEmbedding(
+        emission="categorical",
+        dtype=np.float32,
+        n_jobs=n_jobs,
+        random_state=random_state,
+    )
+    apart = make_union(*(NGrams(2, lag) for lag in LAGS[1:]))
+    return [
+        ("states", states),
+        ("symbols", NGrams(1)),
+        ("pairs", NGrams(2)),
+        ("triples", NGrams(3)),
+        ("lags", apart),
+    ]
+
+
+VIEWS = {"gaussian": frame_views, "categorical": symbol_views}
+
+
+def make_views(
+    emission: str = "gaussian", *, n_jobs: int | None = None, random_state: Any = None
+) -> list[tuple[str, Any]]:
+    """Make the views of the recommended classifier.
+
+    For real frames, views are vectors of :class:`HMMEmbedding`: of the channels
+    unchanged ("frames"), with time derivatives ("deltas"), with derivatives over 1, 2,
+    4 and 8 frames ("lags"), and with these and the position in the sequence
+    ("position"). For symbols, they are vectors of reference models ("states") and
+    square roots of the frequencies of symbols, pairs, triples, and pairs 2, 4 and 8
+    steps apart ("lags").
+
+    Parameters
+    ----------
+    emission : {"gaussian", "categorical"}, default="gaussian"
+        Whether sequences hold real frames or symbols.
+
+    n_jobs : int, default=None
+        Number of joblib workers of each view.
+
+    random_state : int, RandomState instance or None, default=None
+        Seed of each view.
+
+    Returns
+    -------
+    views : list of (str, transformer)
+        Names and transformers, for :class:`HMMViewClassifier`.
+
+    See Also
+    --------
+    make_classifier : A classifier with these views.
+
+    Examples
+    --------
+    >>> from skawhmm.classification import make_views
+    >>> [name for name, _ in make_views("categorical")]
+    ['states', 'symbols', 'pairs', 'triples', 'lags']
     """
+    check_choice("emission", emission, tuple(VIEWS))
+    return VIEWS[emission](n_jobs, random_state)
 
-    name: str
-    transformer: Any
-    mean: np.ndarray
-    scale: float
-    basis: np.ndarray | None
+
+def check_views(name, value):
+    """Raise unless `value` is a list of names and transformers, or None."""
+    if value is None:
+        return
+    wanted = f"{name} must be a list of pairs of a name and a transformer"
+    if not isinstance(value, list | tuple):
+        raise TypeError(f"{wanted}, got {value!r}.")
+    for pair in value:
+        if not isinstance(pair, list | tuple) or len(pair) != 2:
+            raise TypeError(f"{wanted}, got {pair!r} among them.")
+        label, view = pair
+        able = all(hasattr(view, member) for member in ("fit", "transform"))
+        if not isinstance(label, str) or isinstance(view, type) or not able:
+            raise TypeError(f"{wanted}, got {pair!r} among them.")
+        if not label or "__" in label:
+            raise ValueError(
+                f"{name} must have names without double underscores, got {label!r}."
+            )
+    labels = [label for label, _ in value]
+    if not labels or len(set(labels)) < len(labels):
+        raise ValueError(f"{name} must have distinct names, got {labels}.")
+
+
+def fitted_transformer(transformer, sequences, rng):
+    """Return a clone of a transformer, fitted to at most `FIT_SEQUENCES` sequences.
+
+    It does not see the labels, so folds of the training sequences can share it.
+    """
+    return clone(transformer).fit(sampled(sequences, FIT_SEQUENCES, rng), None)
+
+
+def sampled(sequences, n_sequences, rng):
+    """Return so many sequences drawn at random, in their order, or all of them."""
+    if len(sequences) <= n_sequences:
+        return sequences
+    chosen = np.sort(rng.permutation(len(sequences))[:n_sequences])
+    return sequences.taken(chosen)
 
 
 def vectors(transformer, sequences):
-    """Return the vectors of sequences, dense, in blocks of bounded memory.
+    """Yield the vectors of sequences, dense, in blocks of bounded memory.
 
     Parameters
     ----------
@@ -46,7 +156,7 @@ def vectors(transformer, sequences):
     Yields
     ------
     first : int
-        Number of the first sequence of the block.
+        Index of the first sequence of the block.
 
     rows : ndarray of shape (n_block, n_features)
         Its vectors, in single or double precision.
@@ -65,35 +175,28 @@ def all_vectors(transformer, sequences):
     return np.concatenate([rows for _, rows in vectors(transformer, sequences)])
 
 
-def fitted_transformer(transformer, sequences, rng):
-    """Return a clone of a transformer, fitted to at most `FIT_SEQUENCES` sequences.
+class View(NamedTuple):
+    """A fitted transformer, and how its vectors are made comparable with other views.
 
-    No labels are given to it: folds of the training sequences can share it.
-
-    Parameters
-    ----------
-    transformer : transformer
-        The transformer of a view.
-
-    sequences : list of ndarray
-        Training sequences.
-
-    rng : RandomState
-        Draws the sequences if there are more.
-
-    Returns
-    -------
-    transformer : transformer
-        The fitted clone.
+    Vectors are centred by the `mean` of the training sequences. Divided by `scale`,
+    they have mean squared length 1 in the training data. `basis` is None, or has the
+    principal directions of which the primal solver takes the coordinates.
     """
-    if len(sequences) > FIT_SEQUENCES:
-        chosen = np.sort(rng.permutation(len(sequences))[:FIT_SEQUENCES])
-        sequences = [sequences[i] for i in chosen]
-    return clone(transformer).fit(sequences, None)
+
+    name: str
+    transformer: Any
+    mean: np.ndarray
+    scale: float
+    basis: np.ndarray | None
+
+    @property
+    def rank(self):
+        """Number of coordinates."""
+        return len(self.mean) if self.basis is None else self.basis.shape[1]
 
 
 def standardized_view(name, transformer, rows, max_rank=None):
-    """Return a view whose mean and scale are those of some vectors.
+    """Return the view with the mean and the scale of some vectors.
 
     Parameters
     ----------
@@ -114,17 +217,17 @@ def standardized_view(name, transformer, rows, max_rank=None):
     """
     mean = rows.mean(axis=0, dtype=np.float64)
     spread = sum(((rows[:, c] - mean[c]) ** 2).sum() for c in column_blocks(len(mean)))
-    # All vectors are equal: there is nothing to scale.
+    # If all vectors are equal there is nothing to scale.
     scale = float(np.sqrt(spread / len(rows))) if spread > 0 else 1.0
     view = View(name, transformer, mean, scale, None)
     if max_rank is None or len(mean) <= max_rank:
         return view
-    values, turned = np.linalg.eigh(inner_products(view, rows, rows))
+    values, directions = np.linalg.eigh(inner_products(view, rows, rows))
     kept = values[-max_rank:] > values[-1] * len(values) * np.finfo(float).eps
-    values, turned = values[-max_rank:][kept], turned[:, -max_rank:][:, kept]
+    values, directions = values[-max_rank:][kept], directions[:, -max_rank:][:, kept]
     basis = np.empty((len(mean), len(values)))
     for c in column_blocks(len(mean)):
-        basis[c] = (rows[:, c] - mean[c]).T @ (turned / np.sqrt(values)) / scale
+        basis[c] = (rows[:, c] - mean[c]).T @ (directions / np.sqrt(values)) / scale
     return view._replace(basis=basis)
 
 
@@ -169,10 +272,10 @@ def coordinates(view, rows):
     """Return standardized vectors, or their coordinates if the view has a basis."""
     if view.basis is None:
         return (rows - view.mean) / view.scale
-    return turned(view, rows, view.basis) / view.scale
+    return projected(view, rows, view.basis) / view.scale
 
 
-def turned(view, rows, matrix):
+def projected(view, rows, matrix):
     """Return centred vectors times a matrix, summed in double precision.
 
     Parameters
@@ -197,13 +300,7 @@ def turned(view, rows, matrix):
     return products
 
 
-def squared_gaps(products, lengths, others):
+def squared_distances(products, lengths, others):
     """Return squared distances from inner products and squared lengths."""
     # Rounding can push the distance of equal vectors below zero.
     return np.maximum(lengths[:, None] + others - 2 * products, 0.0)
-
-
-def score_weights(scores, scale):
-    """Return weights proportional to exp(score / scale), with sum 1."""
-    weights = np.exp((scores - np.max(scores)) / scale)
-    return weights / weights.sum()

@@ -19,16 +19,7 @@ from skawhmm.utils._interruption import all_or_nothing
 
 
 def check_pooling_hmm(name, value):
-    """Raise unless `value` can fit one model to many sequences, or is None.
-
-    Parameters
-    ----------
-    name : str
-        The argument as the caller knows it.
-
-    value : object
-        What was given.
-    """
+    """Raise unless `value` can fit one model to many sequences, or is None."""
     if value is None:
         return
     able = hasattr(value, "get_params") and not isinstance(value, type)
@@ -57,7 +48,7 @@ class HMMClassDistance(ModelsMixin, TransformerMixin, BaseEstimator):
         Distance between two models.
 
     alpha : float in [0, 1], default=None
-        Share of the transition component in the distance. By default that of the
+        Weight of the transition component in the distance. By default that of the
         distance: 0.1 for "maw" and "iaw", 0.5 for "jaw". Distances that are a single
         number ("kl", "coupling", "mmd"), and objects, do not use it.
 
@@ -180,7 +171,7 @@ class HMMClassDistance(ModelsMixin, TransformerMixin, BaseEstimator):
         hmm = HMMTransformer() if self.hmm is None else self.hmm
         self.hmms_, self.models_ = [], []
         for channels in self.groups_.values():
-            part = [x[:, channels] for x in sequences]
+            part = sequences.channels(channels)
             fitted = clone(hmm).fit(part)
             if hasattr(fitted, "symbols_"):
                 # A class may lack some of the symbols.
@@ -208,7 +199,7 @@ class HMMClassDistance(ModelsMixin, TransformerMixin, BaseEstimator):
         parts = zip(self.groups_.values(), self.hmms_, self.models_, strict=True)
         blocks = [
             pairwise_hmm_distances(
-                hmm.transform([x[:, channels] for x in sequences]),
+                hmm.transform(sequences.channels(channels)),
                 models,
                 metric,
                 n_jobs=self.n_jobs,
@@ -247,7 +238,7 @@ def _class_models(hmm, sequences, codes):
     """Return one model per class, fitted to all sequences of the class."""
     models = []
     for code in range(codes.max() + 1):
-        members = [x for x, own in zip(sequences, codes, strict=True) if own == code]
+        members = sequences.taken(np.flatnonzero(codes == code))
         pooled = clone(hmm).set_params(init="pooled").fit(members)
         models.append(pooled.pooled_model_)
     return HMMBatch.concatenate(models)
@@ -268,24 +259,7 @@ def _channel_numbers(group, channels, names):
 
 
 def check_channel_groups(groups, n_features, names=None):
-    """Return the channels of each group by its name.
-
-    Parameters
-    ----------
-    groups : dict or sequence of sequences of int, or None
-        What was given; None stands for one group of all channels.
-
-    n_features : int
-        Number of channels.
-
-    names : tuple of str, default=None
-        Names of the channels.
-
-    Returns
-    -------
-    groups : dict of ndarray of int
-        The channels.
-    """
+    """Return the channels of each group by name; None means one group of all."""
     if groups is None:
         return {"all": np.arange(n_features)}
     if not isinstance(groups, Iterable) or isinstance(groups, str):

@@ -1,6 +1,12 @@
-"""One vector per sequence: its statistics relative to shared reference models."""
+"""One vector per sequence: its statistics relative to shared reference models.
+
+A kind says what an embedding does for a family of states: it checks input, learns
+references, and knows the blocks of vectors and their names. All kinds have the same
+members; `KINDS` finds them by the name of the family.
+"""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar
 
@@ -10,12 +16,29 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from skawhmm._estimator import EstimatorMixin
-from skawhmm.features._embedding_blocks import block_names
-from skawhmm.features._embedding_kinds import KINDS
-from skawhmm.features._embedding_references import ReferenceOptions, sampled_pieces
-from skawhmm.sequences._checks import input_names
+from skawhmm._estimator import EstimatorMixin, check_symbol_input
+from skawhmm.emissions._categorical import make_categorical
+from skawhmm.emissions._poisson import Poisson, check_count_sequences
+from skawhmm.features._embedding_statistics import (
+    COUNT_BLOCKS,
+    GAUSSIAN_BLOCKS,
+    SYMBOL_BLOCKS,
+    Recipe,
+    block_names,
+    discrete_statistics,
+    embedded_rows,
+    fit_discrete_references,
+    fit_gaussian_references,
+    gaussian_statistics,
+    raw_model,
+    sampled_pieces,
+    standardized_batch,
+    writable_model,
+)
+from skawhmm.models._batch import HMMBatch
+from skawhmm.sequences._checks import check_input, input_names
 from skawhmm.sequences._names import fitted_names
+from skawhmm.sequences._symbols import learned_symbols, symbol_codes
 from skawhmm.utils._checks import (
     check_boolean,
     check_choice,
@@ -25,33 +48,149 @@ from skawhmm.utils._checks import (
     check_real,
 )
 from skawhmm.utils._interruption import all_or_nothing
-from skawhmm.utils._parallel import Shared, completed
+from skawhmm.utils._parallel import Shared, completed, writable
 
 # Frames per task, and the largest number of sequences: enough work, little memory.
 TASK_FRAMES = 4096
 TASK_SEQUENCES = 64
 
 
+class GaussianKind:
+    """References with Gaussian states, in standardized coordinates."""
+
+    blocks = GAUSSIAN_BLOCKS
+    default_blocks = ("means", "scales", "thirds")
+    # Start values are clusters of frames, which EM has to improve a little only.
+    max_iter = 8
+
+    def checked(self, estimator, X, y=None, *, reset):
+        """Return sequences as the other members take them."""
+        return check_input(estimator, X, y, reset=reset)
+
+    def fit(self, pieces, sizes, **options):
+        """Learn the references."""
+        self.references, self.coordinates = fit_gaussian_references(
+            pieces, sizes, **options
+        )
+        return self
+
+    def recipe(self, blocks, relevance, normalize):
+        """Return how sequences become vectors."""
+        centre, scale = writable((self.coordinates.centre, self.coordinates.scale))
+        coordinates = replace(self.coordinates, centre=centre, scale=scale)
+        return Recipe(
+            [writable_model(reference.model) for reference in self.references],
+            partial(standardized_batch, coordinates=coordinates),
+            gaussian_statistics,
+            coordinates.active,
+            {name: self.blocks[name] for name in blocks},
+            relevance,
+            normalize,
+        )
+
+    def channels(self, names):
+        """Return the names of what a block has per state, given those of channels."""
+        return names
+
+    def batch(self):
+        """Return the references as models."""
+        models = [raw_model(r, self.coordinates) for r in self.references]
+        return HMMBatch(
+            [model.transmat for model in models],
+            [model.states[0] for model in models],
+            [model.states[1] for model in models],
+            weights=[reference.weights for reference in self.references],
+            startprobs=[model.startprob for model in models],
+        )
+
+
+class DiscreteKind:
+    """References whose states emit symbols or counts; `family` has one blank state."""
+
+    blocks: dict[str, Any]
+    family: Any
+    # Start values are drawn at random, so EM needs more steps.
+    max_iter = 25
+
+    def fit(self, pieces, sizes, *, verbose, **options):  # noqa: ARG002
+        """Learn the references; one EM step is a single call, without progress."""
+        self.references = fit_discrete_references(pieces, sizes, self.family, **options)
+        return self
+
+    def recipe(self, blocks, relevance, normalize):
+        """Return how sequences become vectors."""
+        return Recipe(
+            [writable_model(reference.model) for reference in self.references],
+            list,
+            partial(discrete_statistics, family=self.family),
+            None,
+            {name: self.blocks[name] for name in blocks},
+            relevance,
+            normalize,
+        )
+
+    def batch(self):
+        """Return the references as models."""
+        models = [reference.model for reference in self.references]
+        (name,) = self.family.parameter_names
+        return HMMBatch._of(
+            type(self.family),
+            [model.transmat for model in models],
+            {name: [model.states[0] for model in models]},
+            shared=self.family.extras,
+            weights=[reference.weights for reference in self.references],
+            startprobs=[model.startprob for model in models],
+        )
+
+
+class CategoricalKind(DiscreteKind):
+    """References whose states emit symbols; unknown symbols count as not observed."""
+
+    blocks = SYMBOL_BLOCKS
+    default_blocks = ("transitions", "emissions")
+
+    def checked(self, estimator, X, y=None, *, reset):
+        """Return the codes of symbols."""
+        sequences = check_symbol_input(estimator, X, y, reset=reset)
+        if reset:
+            symbols = learned_symbols(sequences)
+            empty = np.zeros((1, 1, len(symbols)))
+            self.family = make_categorical(empty, symbols, None)
+        # Codes below 0 were not observed, whether they are missing or unknown.
+        return symbol_codes(sequences, self.family.symbols)
+
+    def channels(self, names):  # noqa: ARG002
+        """Return the symbols, whatever the channel is called."""
+        return [str(symbol) for symbol in self.family.symbols]
+
+
+class PoissonKind(DiscreteKind):
+    """References whose states emit counts."""
+
+    blocks = COUNT_BLOCKS
+    default_blocks = ("transitions", "rates")
+
+    def checked(self, estimator, X, y=None, *, reset):
+        """Return counts."""
+        sequences = check_count_sequences(check_input(estimator, X, y, reset=reset))
+        if reset:
+            self.family = Poisson(np.zeros((1, 1, sequences[0].shape[1])))
+        return sequences
+
+    def channels(self, names):
+        """Return the names of what a block has per state, given those of channels."""
+        return names
+
+
+KINDS: dict[str, Any] = {
+    "gaussian": GaussianKind,
+    "categorical": CategoricalKind,
+    "poisson": PoissonKind,
+}
+
+
 def check_blocks(name, value, kind):
-    """Return the blocks of the vectors as a list of names, or raise.
-
-    Parameters
-    ----------
-    name : str
-        The argument as the caller knows it.
-
-    value : object
-        The value to check: a name or a sequence of names; None for those that suit most
-        data.
-
-    kind : type or object
-        Kind of the embedding, which knows its blocks.
-
-    Returns
-    -------
-    blocks : list of str
-        The names.
-    """
+    """Return the blocks of a kind that `value` names; None names the default ones."""
     known = list(kind.blocks)
     if value is None:
         return list(kind.default_blocks)
@@ -64,16 +203,7 @@ def check_blocks(name, value, kind):
 
 
 def check_max_iter(name, value):
-    """Raise unless `value` is a number of steps, or None.
-
-    Parameters
-    ----------
-    name : str
-        The argument as the caller knows it.
-
-    value : object
-        The value to check.
-    """
+    """Raise unless `value` is a number of steps, or None."""
     if value is not None:
         check_integer(name, value, 1)
 
@@ -103,8 +233,8 @@ class HMMEmbedding(EstimatorMixin, TransformerMixin, BaseEstimator):
 
     References of symbols have the blocks "occupancy", "transitions" and
 
-    - "emissions": :math:`\sqrt{n_{ks} / T}`, the square roots of the expected shares of
-      frames in state :math:`k` with symbol :math:`s`.
+    - "emissions": :math:`\sqrt{n_{ks} / T}`, the square roots of the expected fractions
+      of frames in state :math:`k` with symbol :math:`s`.
 
     References of counts have "occupancy", "transitions" and, with rates
     :math:`\lambda_{0k}` that are adapted as means are,
@@ -134,37 +264,26 @@ class HMMEmbedding(EstimatorMixin, TransformerMixin, BaseEstimator):
 
     normalize : bool, default=True
         Whether to give each block of each reference length 1 and divide by the square
-        root of the number of blocks. The signed square root of blocks that are no roots
-        ("means", "scales", "thirds", "rates") is taken before. Without it the "means"
-        and "scales" blocks keep the units of the distance between models.
-
-    n_frames : int, default=30000
-        Largest number of training frames from which references are learned. If there
-        are more, pieces of sequences are drawn at random.
+        root of the number of blocks. The signed square root of blocks that are not
+        roots already ("means", "scales", "thirds", "rates") is taken before. If False,
+        the "means" and "scales" blocks keep the units of the distance between models.
 
     max_iter : int, default=None
         Largest number of EM steps per reference. By default 8 for Gaussian states,
         which start from clusters, and 25 for others, which start at random.
 
-    tol : float, default=1e-5
-        EM stops if a step gains at most this much log likelihood per frame.
-
-    reg_covar : float, default=1e-2
-        Least variance of a Gaussian reference state in a channel, as a share of the
-        variance of the channel.
-
     dtype : {numpy.float64, numpy.float32}, default=numpy.float64
         Type of the vectors. They are computed in double precision.
 
     n_jobs : int, default=None
-        Number of joblib workers; None means 1 unless in a `joblib.parallel_config`
-        context. It never changes the result.
+        Number of joblib workers of `transform`; None means 1 unless in a
+        `joblib.parallel_config` context. It never changes the result.
 
     random_state : int, RandomState instance or None, default=None
         Seed of the drawn pieces and the start values.
 
-    verbose : bool, default=False
-        Whether to show a progress bar.
+    verbose : int, default=0
+        Whether to show progress bars.
 
     Attributes
     ----------
@@ -191,7 +310,8 @@ class HMMEmbedding(EstimatorMixin, TransformerMixin, BaseEstimator):
     entries of a channel are 0 if it does not vary in the training data, or is missing
     in the sequence. Symbols that `fit` has not seen count as not observed. After `fit`,
     the vector of a sequence depends on nothing but the sequence, so a large collection
-    can be transformed piece by piece.
+    can be transformed piece by piece. References are learned from at most 30 000
+    frames: if there are more, `fit` draws pieces of sequences at random.
 
     Examples
     --------
@@ -220,10 +340,7 @@ class HMMEmbedding(EstimatorMixin, TransformerMixin, BaseEstimator):
         "emission": partial(check_choice, choices=tuple(KINDS)),
         "reference": partial(check_choice, choices=("hmm", "mixture")),
         "normalize": check_boolean,
-        "n_frames": partial(check_integer, low=1),
         "max_iter": check_max_iter,
-        "tol": partial(check_real, low=0, high=np.inf),
-        "reg_covar": partial(check_real, low=0, high=np.inf),
         "dtype": partial(check_float_type, choices=("float32", "float64")),
     }
 
@@ -236,14 +353,11 @@ class HMMEmbedding(EstimatorMixin, TransformerMixin, BaseEstimator):
         emission: str = "gaussian",
         reference: str = "hmm",
         normalize: bool = True,
-        n_frames: int = 30000,
         max_iter: int | None = None,
-        tol: float = 1e-5,
-        reg_covar: float = 1e-2,
         dtype: DTypeLike = np.float64,
         n_jobs: int | None = None,
         random_state: Any = None,
-        verbose: bool = False,
+        verbose: int = 0,
     ) -> None:
         self.n_components = n_components
         self.relevance = relevance
@@ -251,10 +365,7 @@ class HMMEmbedding(EstimatorMixin, TransformerMixin, BaseEstimator):
         self.emission = emission
         self.reference = reference
         self.normalize = normalize
-        self.n_frames = n_frames
         self.max_iter = max_iter
-        self.tol = tol
-        self.reg_covar = reg_covar
         self.dtype = dtype
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -283,16 +394,14 @@ class HMMEmbedding(EstimatorMixin, TransformerMixin, BaseEstimator):
         sizes = check_counts("n_components", self.n_components)
         sequences = kind.checked(self, X, y, reset=True)
         rng = check_random_state(self.random_state)
-        options = ReferenceOptions(
-            self.reference == "hmm",
-            kind.max_iter if self.max_iter is None else self.max_iter,
-            self.tol,
-            self.reg_covar,
-            int(rng.randint(np.iinfo(np.int32).max)),
-        )
-        pieces = sampled_pieces(sequences, self.n_frames, rng)
+        seed = int(rng.randint(np.iinfo(np.int32).max))
         self._kind = kind.fit(
-            pieces, sizes, options, n_jobs=self.n_jobs, verbose=self.verbose
+            sampled_pieces(sequences, rng),
+            sizes,
+            is_chain=self.reference == "hmm",
+            max_iter=kind.max_iter if self.max_iter is None else self.max_iter,
+            seed=seed,
+            verbose=self.verbose,
         )
         self.n_iter_ = max(reference.n_iter for reference in kind.references)
         models = kind.batch()
@@ -316,9 +425,7 @@ class HMMEmbedding(EstimatorMixin, TransformerMixin, BaseEstimator):
         sequences = self._kind.checked(self, X, reset=False)
         blocks = check_blocks("blocks", self.blocks, self._kind)
         recipe = self._kind.recipe(blocks, float(self.relevance), bool(self.normalize))
-        shared = Shared(
-            (sequences, recipe, self._kind.rows), sum(x.nbytes for x in sequences)
-        )
+        shared = Shared((sequences, recipe), sum(x.nbytes for x in sequences))
         tasks = task_ranges([len(x) for x in sequences])
         results = completed(
             embedded_task,
@@ -382,5 +489,5 @@ def task_ranges(lengths):
 
 def embedded_task(shared, first, last):
     """Return the vectors of a range of sequences."""
-    sequences, recipe, rows = shared.value
-    return rows(sequences[first:last], recipe)
+    sequences, recipe = shared.value
+    return embedded_rows(sequences[first:last], recipe)

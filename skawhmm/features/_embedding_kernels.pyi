@@ -1,15 +1,15 @@
 from numpy import ndarray
 
 from skawhmm.emissions._base import Model
-from skawhmm.features._embedding_blocks import Statistics
+from skawhmm.features._embedding_statistics import GaussianStatistics
 
 def add_statistics(
-    frames: ndarray, seen: ndarray, model: Model, stats: Statistics
+    frames: ndarray, seen: ndarray, model: Model, stats: GaussianStatistics
 ) -> None: ...
 def weighted_shifts(
-    stats: Statistics, covars: ndarray, relevance: float, whole: bool
+    stats: GaussianStatistics, covars: ndarray, relevance: float, whole: bool
 ) -> ndarray: ...
 def weighted_log_scales(
-    stats: Statistics, covars: ndarray, relevance: float
+    stats: GaussianStatistics, covars: ndarray, relevance: float
 ) -> ndarray: ...
 def normalize_rows(rows: ndarray, rooted: bool, length: float) -> None: ...

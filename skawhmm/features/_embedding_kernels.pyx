@@ -1,4 +1,4 @@
-"""Statistics of a sequence under a reference model; see `_embedding_blocks`."""
+"""Statistics of a sequence under a reference model; see `_embedding_statistics`."""
 
 import numpy as np
 
@@ -27,7 +27,7 @@ def add_statistics(
     model : Model
         The reference.
 
-    stats : Statistics
+    stats : GaussianStatistics
         Receives the sums; arrays without the axis over sequences.
     """
     cdef const double[::1] startprob = model.startprob
@@ -100,7 +100,7 @@ cdef void fill_part(
 ) noexcept nogil:
     """Fill the weights of the frames first to last in a part of a sequence.
 
-    The frame in which a part ends belongs to it by the share of its duration, so that
+    The frame in which a part ends belongs to it by the fraction of its duration, so that
     parts have equal weight at any length, down to one frame.
     """
     cdef Py_ssize_t begin = part * n_timesteps, end = begin + n_timesteps, t
@@ -113,11 +113,11 @@ cdef void fill_part(
 
 
 def weighted_shifts(stats, covars, double relevance, bint whole):
-    """Shifts of adapted means, weighted by the roots of the states' shares.
+    """Shifts of adapted means, times the roots of the states' weights.
 
     Parameters
     ----------
-    stats : Statistics
+    stats : GaussianStatistics
         Statistics of a batch of sequences.
 
     covars : ndarray of shape (n_components, n_features)
@@ -140,7 +140,7 @@ def weighted_shifts(stats, covars, double relevance, bint whole):
     cdef const double[:, ::1] deviations = np.sqrt(covars)
     cdef Py_ssize_t n_parts = occupancies.shape[1], n_joined = 1
     cdef Py_ssize_t i, part, j, k, c
-    cdef double total, share, root, count, first
+    cdef double total, weight, root, count, first
     if whole:
         n_joined, n_parts = n_parts, 1
     cdef double[:, :, :, ::1] shifts = np.empty(
@@ -151,10 +151,10 @@ def weighted_shifts(stats, covars, double relevance, bint whole):
             total = frames_of(occupancies, i)
             for part in range(n_parts):
                 for k in range(shifts.shape[2]):
-                    share = 0.0
+                    weight = 0.0
                     for j in range(n_joined):
-                        share += occupancies[i, part + j, k]
-                    root = sqrt(share / total)
+                        weight += occupancies[i, part + j, k]
+                    root = sqrt(weight / total)
                     for c in range(shifts.shape[3]):
                         count = first = 0.0
                         for j in range(n_joined):
@@ -167,7 +167,7 @@ def weighted_shifts(stats, covars, double relevance, bint whole):
 
 
 def weighted_log_scales(stats, const double[:, ::1] covars, double relevance):
-    """Logarithms of adapted deviations, weighted by the roots of the states' shares.
+    """Logarithms of adapted deviations, times the roots of the states' weights.
 
     The parameters are those of `weighted_shifts`; parts are added up.
 
@@ -181,7 +181,7 @@ def weighted_log_scales(stats, const double[:, ::1] covars, double relevance):
     cdef const double[:, :, :, ::1] firsts = stats.firsts
     cdef const double[:, :, :, ::1] seconds = stats.seconds
     cdef Py_ssize_t n_parts = occupancies.shape[1], i, j, k, c
-    cdef double total, share, root, count, first, second, prior, ratio
+    cdef double total, weight, root, count, first, second, prior, ratio
     cdef double[:, :, ::1] logs = np.empty(
         (counts.shape[0], counts.shape[2], counts.shape[3])
     )
@@ -189,10 +189,10 @@ def weighted_log_scales(stats, const double[:, ::1] covars, double relevance):
         for i in range(logs.shape[0]):
             total = frames_of(occupancies, i)
             for k in range(logs.shape[1]):
-                share = 0.0
+                weight = 0.0
                 for j in range(n_parts):
-                    share += occupancies[i, j, k]
-                root = 0.5 * sqrt(share / total)
+                    weight += occupancies[i, j, k]
+                root = 0.5 * sqrt(weight / total)
                 for c in range(logs.shape[2]):
                     count, first, second = relevance, 0.0, 0.0
                     for j in range(n_parts):

@@ -9,10 +9,8 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from skawhmm._estimator import EstimatorMixin
-from skawhmm.sequences._checks import check_channels
-from skawhmm.sequences._names import matched_columns
-from skawhmm.sequences._symbols import learned_symbols, symbol_codes, symbol_sequences
+from skawhmm._estimator import EstimatorMixin, check_symbol_input
+from skawhmm.sequences._symbols import learned_symbols, symbol_codes
 from skawhmm.utils._checks import check_boolean, check_integer
 from skawhmm.utils._interruption import all_or_nothing
 
@@ -25,8 +23,8 @@ class NGrams(EstimatorMixin, TransformerMixin, BaseEstimator):
 
     An n-gram is a run of symbols: one, a pair, a triple, or symbols some steps apart.
     The Euclidean distance between two vectors is, up to a factor, the Hellinger
-    distance between the frequencies. Symbols and n-grams that `fit` has not seen count
-    in no entry.
+    distance between the frequencies. Symbols and n-grams that `fit` has not seen are in
+    no entry, but count as n-grams of the sequence.
 
     Parameters
     ----------
@@ -48,10 +46,12 @@ class NGrams(EstimatorMixin, TransformerMixin, BaseEstimator):
         The symbols of the training sequences.
 
     n_features_in_ : int
-        Number of features of a frame, which is 1.
+        Number of features of a frame, which is 1; number of columns if `fit` was given
+        a 2-D array.
 
-    feature_names_in_ : ndarray of str of shape (1,)
-        Name of the channel, if `fit` was given sequences that have names.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Name of the channel, if `fit` was given sequences that have names; names of the
+        columns, if it was given a data frame.
 
     See Also
     --------
@@ -91,7 +91,7 @@ class NGrams(EstimatorMixin, TransformerMixin, BaseEstimator):
         self.sparse_output = sparse_output
 
     @all_or_nothing
-    def fit(self, X: Any, y: ArrayLike | None = None) -> "NGrams":  # noqa: ARG002
+    def fit(self, X: Any, y: ArrayLike | None = None) -> "NGrams":
         """Learn which n-grams occur.
 
         Parameters
@@ -109,9 +109,7 @@ class NGrams(EstimatorMixin, TransformerMixin, BaseEstimator):
             The fitted transformer.
         """
         self._check_parameters()
-        X, names = matched_columns(X)
-        sequences = symbol_sequences(X)
-        check_channels(self, 1, names, reset=True)
+        sequences = check_symbol_input(self, X, y, reset=True)
         self.symbols_ = learned_symbols(sequences)
         if len(self.symbols_) ** self.order > LARGEST_NUMBER:
             raise ValueError(
@@ -142,9 +140,7 @@ class NGrams(EstimatorMixin, TransformerMixin, BaseEstimator):
             in the training sequences.
         """
         self._check_ready()
-        X, names = matched_columns(X)
-        sequences = symbol_sequences(X)
-        check_channels(self, 1, names, reset=False)
+        sequences = check_symbol_input(self, X, reset=False)
         numbers, owners, totals = self._numbers(sequences)
         known = np.isin(numbers, self._vocabulary)
         place = np.searchsorted(self._vocabulary, numbers[known])
@@ -166,8 +162,8 @@ class NGrams(EstimatorMixin, TransformerMixin, BaseEstimator):
         Returns
         -------
         names : ndarray of str
-            The symbols of each n-gram, joined by "|", and the lag if it is not 1: for
-            example ``"a|b, 4 apart"``.
+            The symbols of each n-gram, separated by "|", and the lag if it is not 1,
+            for example ``"a|b, 4 apart"``.
         """
         check_is_fitted(self)
         apart = f", {self.lag} apart" if self.lag > 1 and self.order > 1 else ""
@@ -176,10 +172,11 @@ class NGrams(EstimatorMixin, TransformerMixin, BaseEstimator):
         return np.array(["|".join(map(str, run)) + apart for run in runs], dtype=object)
 
     def _numbers(self, sequences):
-        """Return the numbers of n-grams of known symbols, whose they are, and counts.
+        """Return the n-grams of known symbols, their sequences, and numbers of n-grams.
 
-        An n-gram is a number whose digits are the positions of its symbols. The counts
-        are those of all n-grams of a sequence, of known symbols or not.
+        An n-gram is a number whose digits are the positions of its symbols in the
+        alphabet. The last array counts all n-grams per sequence, of known symbols or
+        not.
         """
         codes = symbol_codes(sequences, self.symbols_)
         lengths = np.array([len(x) for x in codes])
@@ -192,7 +189,7 @@ class NGrams(EstimatorMixin, TransformerMixin, BaseEstimator):
         # An n-gram ends in the sequence in which it begins.
         first = first[owners[first] == owners[first + steps[-1]]]
         runs = frames[first[:, None] + steps]
-        # Values that were not observed make no n-gram, unknown symbols an unknown one.
+        # Missing values are in no n-gram; unknown symbols make unknown n-grams.
         seen = (runs != -1).all(axis=1)
         totals = np.bincount(owners[first[seen]], minlength=len(codes))
         known = (runs >= 0).all(axis=1)

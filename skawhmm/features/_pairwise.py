@@ -27,16 +27,7 @@ OUTPUTS = ("distance", "kernel", "psd_kernel", "components")
 
 
 def check_gamma(name, value):
-    """Raise unless `value` is the rate of a kernel: a number above 0, or "scale".
-
-    Parameters
-    ----------
-    name : str
-        The argument as the caller knows it.
-
-    value : object
-        What was given.
-    """
+    """Raise unless `value` is the rate of a kernel: a number above 0, or "scale"."""
     if isinstance(value, str):
         check_choice(name, value, ("scale",))
     else:
@@ -58,7 +49,7 @@ class PairwiseHMMDistance(
         Distance between two models.
 
     alpha : float in [0, 1], default=None
-        Share of the transition component in the distance. By default that of the
+        Weight of the transition component in the distance. By default that of the
         distance: 0.1 for "maw" and "iaw", 0.5 for "jaw". Distances that are a single
         number ("kl", "coupling", "mmd"), and objects, do not use it.
 
@@ -129,7 +120,7 @@ class PairwiseHMMDistance(
     values between a new model and the training models: the same linear map, so that a
     training model gets the same row whether it is new or not.
 
-    The kernel of "mmd" is positive semidefinite as it is: :math:`d` is a distance
+    The kernel of "mmd" is positive semidefinite without this: :math:`d` is a distance
     between points of a Euclidean space, :math:`d^2` thus conditionally negative
     definite, and so is its root.
 
@@ -301,7 +292,7 @@ class AlphaMixer(
     Parameters
     ----------
     alpha : float in [0, 1], default=0.1
-        Share of the transition component in the distance.
+        Weight of the transition component in the distance.
 
     Attributes
     ----------
@@ -345,7 +336,7 @@ class AlphaMixer(
         X : array-like of shape (n_models, n_models, 2)
             Marginal and transition components between the reference models. A matrix of
             distances that are a single number, of shape (n_models, n_models), is also
-            accepted, and left as it is by `transform`.
+            accepted, and not changed by `transform`.
 
         y : Ignored
             Not used, present for API consistency.
@@ -382,7 +373,7 @@ class AlphaMixer(
 
 
 def _scale(distances):
-    """Return 1 / median distance of different models, 1 if that is no number."""
+    """Return 1 / median distance of different models, 1 if there is none."""
     others = distances[~np.eye(len(distances), dtype=bool)]
     others = others[np.isfinite(others)]
     median = np.median(others) if len(others) else 0

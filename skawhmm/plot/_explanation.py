@@ -1,4 +1,4 @@
-"""What decisions rest on, as a picture."""
+"""A picture of what decisions rest on."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -24,7 +24,7 @@ class ExplanationDisplay:
     Parameters
     ----------
     explanation : Explanation
-        The shares of groups, from ``explain`` of a classifier or regressor.
+        The contributions of groups, from ``explain`` of a classifier or regressor.
 
     target : int, default=None
         Column of the decisions. By default each sequence's largest decision, which is
@@ -35,11 +35,11 @@ class ExplanationDisplay:
 
     Attributes
     ----------
-    shares_ : ndarray of shape (n_groups,)
-        Mean share of each group in the decisions.
+    contributions_ : ndarray of shape (n_groups,)
+        Mean contribution of each group to the decisions.
 
     order_ : ndarray of int
-        The groups that are drawn, the largest share first.
+        The groups that are drawn, the largest contribution first.
 
     bars_ : matplotlib.container.BarContainer
         The bars.
@@ -63,7 +63,7 @@ class ExplanationDisplay:
     >>> classifier = make_classifier(random_state=0).fit(X, y)
     >>> display = ExplanationDisplay.from_estimator(classifier, X, by="view")
     >>> len(display.bars_), display.ax_.get_xlabel()
-    (4, 'share in the decision for the predicted class')
+    (4, 'contribution to the decision for the predicted class')
     """
 
     def __init__(
@@ -100,7 +100,7 @@ class ExplanationDisplay:
             Sequences, of one class as a rule.
 
         by : str or sequence of str, default=("view", "block")
-            What tells groups of features apart, as in ``explain``.
+            What features of a group have in common, as in ``explain``.
 
         label : object, default=None
             The class whose decisions are explained. By default the predicted class of
@@ -163,14 +163,18 @@ class ExplanationDisplay:
         columns = found.decisions.argmax(axis=1)
         if self.target is not None:
             columns = np.full(len(found.decisions), self.target)
-        self.shares_ = found.shares[np.arange(len(columns)), :, columns].mean(axis=0)
-        largest = np.argsort(-np.abs(self.shares_), kind="stable")[: self.max_groups]
-        self.order_ = largest[np.argsort(-self.shares_[largest], kind="stable")]
-        shares = self.shares_[self.order_]
+        self.contributions_ = found.contributions[
+            np.arange(len(columns)), :, columns
+        ].mean(axis=0)
+        largest = np.argsort(-np.abs(self.contributions_), kind="stable")[
+            : self.max_groups
+        ]
+        self.order_ = largest[np.argsort(-self.contributions_[largest], kind="stable")]
+        sizes = self.contributions_[self.order_]
         # Both the side and the colour of a bar tell its sign.
-        colors = [COLORS[0] if share >= 0 else COLORS[1] for share in shares]
-        places = np.arange(len(shares))
-        self.bars_ = self.ax_.barh(places, shares, **{"color": colors, **kwargs})
+        colors = [COLORS[0] if size >= 0 else COLORS[1] for size in sizes]
+        places = np.arange(len(sizes))
+        self.bars_ = self.ax_.barh(places, sizes, **{"color": colors, **kwargs})
         self.ax_.set_yticks(places, [literal(found.labels[g]) for g in self.order_])
         self.ax_.invert_yaxis()
         self.ax_.axvline(0, color="0.5", linewidth=0.8)
@@ -179,7 +183,9 @@ class ExplanationDisplay:
 
     def _label(self):
         if self.explanation.classes is None:
-            return "share in the prediction"
+            return "contribution to the prediction"
         if self.target is None:
-            return "share in the decision for the predicted class"
-        return f"share in the decision for {self.explanation.classes[self.target]}"
+            return "contribution to the decision for the predicted class"
+        return (
+            f"contribution to the decision for {self.explanation.classes[self.target]}"
+        )

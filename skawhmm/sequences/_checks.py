@@ -5,6 +5,7 @@ from scipy import sparse
 from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
+from skawhmm.sequences._checked import CheckedSequences, is_checked
 from skawhmm.sequences._forms import (
     check_not_lengths,
     hint_of_hmmlearn,
@@ -18,7 +19,6 @@ from skawhmm.sequences._names import (
     check_names,
     fitted_names,
     matched_columns,
-    named_sequences,
 )
 from skawhmm.sequences._tables import (
     channel_names,
@@ -53,10 +53,13 @@ def check_input(estimator, X, y=None, *, reset):
 
     Returns
     -------
-    sequences : list of ndarray of shape (n_timesteps, n_features)
+    sequences : CheckedSequences of ndarray of shape (n_timesteps, n_features)
         The sequences, NaN where values were not observed. They carry the names that
         the estimator knows, so that estimators inside this one know them too.
     """
+    if is_checked(X):
+        check_channels(estimator, X[0].shape[1], X.names, reset=reset)
+        return X
     if is_models(X):
         raise TypeError(
             f"X must hold sequences for {type(estimator).__name__}, got an HMMBatch."
@@ -71,7 +74,7 @@ def check_input(estimator, X, y=None, *, reset):
         X, names = matched_columns(X)
         sequences = check_sequences(X)
         check_channels(estimator, sequences[0].shape[1], names, reset=reset)
-        sequences = named_sequences(sequences, fitted_names(estimator))
+        sequences = CheckedSequences(sequences, fitted_names(estimator))
     if reset:
         warn_of_form(X)
     return sequences
@@ -116,12 +119,14 @@ def _check_rows(estimator, X, reset):
         " Rows of a table are univariate sequences; write [X] if X is one sequence.",
     )
     if estimator._learned_from[1] == "rows":
-        return check_sequences(validate_data(estimator, X, reset=reset, **checks))
+        # The names of a table are those of its columns; its rows have one channel.
+        X = validate_data(estimator, X, reset=reset, **checks)
+        return CheckedSequences(check_sequences(X))
     warn_of_form(X)
     # Sequences in a list have any length, so rows may have any number of columns.
     sequences = check_sequences(check_array(X, input_name="X", **checks))
     check_names(estimator, None, reset=False)
-    return named_sequences(sequences, fitted_names(estimator))
+    return CheckedSequences(sequences, fitted_names(estimator))
 
 
 def check_channels(estimator, n_channels, names=None, *, reset):
@@ -215,6 +220,9 @@ def check_sequences(X, *, n_features=None, caller="HMMTransformer"):
         that already are such are not copied. Columns with names are in the order of
         the first sequence that has names.
     """
+    if is_checked(X):
+        check_feature_counts(X[:1], n_features, caller)
+        return X
     X, _ = matched_columns(readable(X))
     if is_list_of_sequences(X):
         sequences = [checked_sequence(x, i) for i, x in enumerate(X)]

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from skawhmm.sequences._checked import CheckedSequences
 from skawhmm.sequences._forms import (
     SERIES,
     is_table,
@@ -100,6 +101,8 @@ def matched_columns(X, where=None):
     names : tuple of str or None
         The names, None unless they are strings, as in scikit-learn.
     """
+    if isinstance(X, CheckedSequences):
+        return X, X.names
     if package_type(X) in SERIES:
         X = readable(X)
     is_objects = isinstance(X, np.ndarray) and X.dtype == object and X.ndim == 1

@@ -10,6 +10,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import check_is_fitted
 
+from skawhmm.sequences._checked import CheckedSequences
 from skawhmm.sequences._checks import (
     check_input,
     input_names,
@@ -17,7 +18,12 @@ from skawhmm.sequences._checks import (
 )
 from skawhmm.sequences._forms import readable
 from skawhmm.sequences._names import fitted_names, named_sequences
-from skawhmm.utils._checks import check_counts, check_integer, check_real
+from skawhmm.utils._checks import (
+    LARGEST_VALUE,
+    check_counts,
+    check_integer,
+    check_real,
+)
 from skawhmm.utils._interruption import all_or_nothing
 
 
@@ -69,10 +75,15 @@ class SequenceTransformer(  # type: ignore[call-arg]
         check_is_fitted(self)
         # Parameters may have been set after `fit`.
         self._check_parameters()
-        sequences = self._transform(check_input(self, X, reset=False))
-        if not is_list_of_sequences(readable(X)):
+        checked = check_input(self, X, reset=False)
+        sequences = self._transform(checked)
+        names = self._carried_names()
+        if checked is X and isinstance(sequences, CheckedSequences):
+            # A step inside another estimator, for which checks are not repeated.
+            return CheckedSequences(sequences, names)
+        if checked is not X and not is_list_of_sequences(readable(X)):
             return _padded(sequences)
-        return named_sequences(sequences, self._carried_names())
+        return named_sequences(sequences, names)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Return the names of the channels of changed sequences.
@@ -263,7 +274,11 @@ class Deltas(SequenceTransformer):
             for _ in range(self.order):
                 derivative = _slopes(derivative, lag, first, last)
                 parts.append(derivative)
-        return np.split(np.hstack(parts), ends[:-1])
+        wide = np.hstack(parts)
+        changed = np.split(wide, ends[:-1])
+        peak = max(np.fmax.reduce(wide, axis=None), -np.fmin.reduce(wide, axis=None))
+        # If slopes are larger than frames may be, the next step checks and says so.
+        return CheckedSequences(changed) if peak <= LARGEST_VALUE else changed
 
     def _checked_lags(self):
         return check_counts("lags", self.lags)
@@ -304,14 +319,16 @@ class TimeChannel(SequenceTransformer):
         self.scale = scale
 
     def _check_parameters(self):
-        check_real("scale", self.scale, 0, np.inf)
+        check_real("scale", self.scale, 0, LARGEST_VALUE)
 
     def _names(self, channels):
         return [*channels, "position"]
 
     def _transform(self, X):
         scale = float(self.scale)
-        return [np.column_stack([x, np.linspace(0, scale, num=len(x))]) for x in X]
+        return CheckedSequences(
+            [np.column_stack([x, np.linspace(0, scale, num=len(x))]) for x in X]
+        )
 
 
 def _slopes(frames, lag, first, last):

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from skawhmm.sequences._checked import CheckedSequences, is_checked
 from skawhmm.sequences._checks import unpadded_rows
 from skawhmm.sequences._forms import SERIES, package_type, readable
 
@@ -11,6 +12,8 @@ SHOWN_SYMBOLS = 8
 
 def holds_symbols(X):
     """Whether X is a list of texts, or of sequences of strings, and not of numbers."""
+    if isinstance(X, CheckedSequences):
+        return X.is_text
     if package_type(X) in SERIES:
         X = readable(X)
     if isinstance(X, np.ndarray):
@@ -50,6 +53,8 @@ def symbol_sequences(X):
     sequences : list of ndarray of shape (n_timesteps,)
         Strings, or float64 with integer values and NaN for values not observed.
     """
+    if is_checked(X, text=True):
+        return [x[:, 0] for x in X]
     if isinstance(X, str):
         raise TypeError(
             "X must be a list of sequences of symbols, got a single str. A single text "

@@ -105,7 +105,7 @@ def test_every_permutation_is_equally_likely(rng):
     assert counts.min() > 150
 
 
-def test_order_matters_and_hardly_matters():
+def test_meaning_says_whether_order_matters():
     X, y = make_hmm_sequences(40, differ_in="transitions", random_state=0)
     result = dynamics_gain(X, y, n_permutations=2)
     assert result.gain > 0.3
@@ -117,7 +117,7 @@ def test_order_matters_and_hardly_matters():
     assert result.meaning.startswith("Order hardly matters here")
 
 
-def test_an_estimator_without_eyes_for_order_gains_nothing():
+def test_gain_is_zero_for_estimators_that_ignore_order():
     X, y = make_hmm_sequences(20, random_state=0)
     dummy = DummyClassifier(strategy="most_frequent")
     result = dynamics_gain(X, y, estimator=dummy, n_permutations=2)
@@ -125,7 +125,7 @@ def test_an_estimator_without_eyes_for_order_gains_nothing():
 
 
 @pytest.mark.parametrize("form", ["text", "lists", "arrays"])
-def test_symbols(form):
+def test_default_estimator_takes_symbols(form):
     rng = np.random.default_rng(1)
     X, y = [], np.arange(30) % 2
     for label in y:
@@ -142,7 +142,7 @@ def test_symbols(form):
     assert result.gain > 0.3
 
 
-def test_integers_are_symbols_if_the_estimator_takes_them_so():
+def test_integers_are_symbols_if_the_estimator_reads_them_as_symbols():
     rng = np.random.default_rng(1)
     y = np.arange(30) % 2
     codes = [np.cumsum(rng.random(40) < 0.8) % 3 for _ in y]
@@ -183,7 +183,7 @@ def test_groups_stay_together():
     assert len(one_out.scores) == 6
 
 
-def test_seeds_jobs_and_forms():
+def test_gain_depends_on_the_seed_and_not_on_jobs_or_form():
     X, y = make_hmm_sequences(20, random_state=0)
     first = dynamics_gain(X, y, n_permutations=2)
     again = dynamics_gain(X, y, n_permutations=2, n_jobs=2)
@@ -201,7 +201,7 @@ def test_progress_is_shown(capsys):
     X, y = signs()
     dynamics_gain(X, y, estimator=FirstFrame(), n_permutations=1, verbose=1)
     shown = capsys.readouterr().err
-    assert "sequences as they are" in shown
+    assert "unchanged sequences" in shown
     assert "permutation 1" in shown
 
 
@@ -236,7 +236,7 @@ def test_result_is_printed_as_a_table():
     assert " ".join(lines[5:]) == result_of(0.2, 0.01).meaning
 
 
-def test_sequences_of_one_frame():
+def test_sequences_of_one_frame_need_another_of_two():
     X, y = signs()
     X[3] = X[3][:1]
     result = dynamics_gain(X, y, estimator=FirstFrame(), n_permutations=1)
@@ -247,7 +247,7 @@ def test_sequences_of_one_frame():
         dynamics_gain(["a", "b"] * 5, [0, 1] * 5)
 
 
-def test_wrong_arguments(make_batch):
+def test_wrong_arguments_are_named(make_batch):
     X, y = signs()
     with pytest.raises(
         TypeError, match="whose frames can be permuted, got an HMMBatch"

@@ -191,8 +191,8 @@ def test_states_without_any_difference_are_registered_evenly():
 
 @pytest.mark.parametrize("n_steps", [2, 10, 25])
 def test_cycle_of_equal_states_has_distance_zero_in_any_order(n_steps):
-    # All states are equal but one. Those before and after it are known by the next step,
-    # the others are registered evenly.
+    # All states are equal but one. The next step distinguishes the state before it; the
+    # others are registered evenly.
     transmat = np.roll(np.eye(n_steps + 1), 1, axis=1)
     means = np.eye(n_steps + 1)[:, :1]
     order = np.random.default_rng(0).permutation(n_steps + 1)

@@ -1,5 +1,4 @@
 import pickle
-from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -10,10 +9,10 @@ from sklearn.linear_model import RidgeClassifierCV
 from sklearn.pipeline import make_pipeline
 
 from skawhmm import HMMBatch, HMMEmbedding, hmm_distance
-from skawhmm.features._embedding_blocks import BLOCKS, N_PARTS, relative_statistics
-from skawhmm.models._inference import posteriors
+from skawhmm.features import _embedding_statistics
 
-EVERY_BLOCK = tuple(BLOCKS)
+WORDS = ["banana", "tomato", "potato", "papaya", "salami", "casino", "a", "no"]
+EVERY_BLOCK = ("means", "scales", "thirds", "occupancy", "transitions")
 
 
 @pytest.fixture
@@ -26,94 +25,15 @@ def small():
     return HMMEmbedding((1, 2, 3), blocks=EVERY_BLOCK, random_state=0)
 
 
-def path_statistics(x, model):
-    """Statistics by the sum over all paths of states, weighted by their probability."""
-    means, covars = model.states
-    n_components = len(means)
-    densities = np.exp(-0.5 * (x[:, None] - means) ** 2 / covars) / np.sqrt(
-        2 * np.pi * covars
-    )
-    emit = densities.prod(axis=2)
-    post = np.zeros((len(x), n_components))
-    moves = np.zeros((n_components, n_components))
-    for path in product(range(n_components), repeat=len(x)):
-        weight = model.startprob[path[0]]
-        for i, j in pairwise(path):
-            weight *= model.transmat[i, j]
-        weight *= emit[np.arange(len(x)), path].prod()
-        post[np.arange(len(x)), path] += weight
-        for i, j in pairwise(path):
-            moves[i, j] += weight
-    return post / post[0].sum(), moves / post[0].sum()
+@pytest.fixture
+def letters():
+    blocks = ("occupancy", "transitions", "emissions")
+    return HMMEmbedding((1, 2, 3), 2.0, blocks, emission="categorical", random_state=0)
 
 
-def time_shares(n_timesteps):
-    """Share of each frame in each third, by a fine grid of instants."""
-    instants = (np.arange(n_timesteps * N_PARTS) + 0.5) / (n_timesteps * N_PARTS)
-    shares = np.zeros((N_PARTS, n_timesteps))
-    for instant in instants:
-        shares[int(instant * N_PARTS), int(instant * n_timesteps)] += 1 / N_PARTS
-    return shares
-
-
-@pytest.mark.parametrize("n_timesteps", [1, 2, 4, 6])
-def test_statistics_are_sums_over_paths(n_timesteps, sequences, small, rng):
-    model = small.fit(sequences)._kind.references[2].model
-    x = rng.normal(size=(n_timesteps, 3))
-    stats = relative_statistics([(x.T.copy(), np.empty((0, 0)))], model)
-    post, moves = path_statistics(x, model)
-    weights = time_shares(n_timesteps)[:, :, None] * post
-    gaps = x[:, None] - model.states[0]
-    assert_allclose(stats.occupancies[0], weights.sum(axis=1), rtol=1e-10)
-    assert_allclose(stats.moves[0], moves, rtol=1e-10, atol=1e-14)
-    firsts = np.einsum("ptk,tkc->pkc", weights, gaps)
-    seconds = np.einsum("ptk,tkc->pkc", weights, gaps**2)
-    assert_allclose(stats.firsts[0], firsts, rtol=1e-9, atol=1e-12)
-    assert_allclose(stats.seconds[0], seconds, rtol=1e-9, atol=1e-12)
-
-
-def test_blocks_follow_their_formulas(sequences):
-    embedding = HMMEmbedding(3, 1.5, EVERY_BLOCK, normalize=False, random_state=0)
-    vector = embedding.fit(sequences).transform(sequences[:1])[0]
-    reference, r = embedding.reference_models_, 1.5
-    x, T = sequences[0], len(sequences[0])
-    (post,) = posteriors(reference, [x])
-    means, covars = reference.means[0], reference.covars[0]
-    n = post.sum(axis=0)[:, None]
-    adapted = (r * means + post.T @ x) / (n + r)
-    second = (r * (covars + means**2) + post.T @ x**2) / (n + r)
-    root = np.sqrt(n / T)
-    expected = [
-        root * (adapted - means) / np.sqrt(covars),
-        root * 0.5 * np.log((second - adapted**2) / covars),
-    ]
-    for share in time_shares(T):
-        weights = post * share[:, None]
-        n_part = weights.sum(axis=0)[:, None]
-        gaps = (r * means + weights.T @ x) / (n_part + r) - means
-        expected.append(np.sqrt(n_part / T) * gaps / np.sqrt(covars))
-    expected.append(root)
-    size = sum(block.size for block in expected)
-    flat = np.concatenate([block.ravel() for block in expected])
-    assert_allclose(vector[:size], flat, rtol=1e-7, atol=1e-9)
-    assert_allclose((vector[size:] ** 2).sum(), 1)
-
-
-def test_normalized_blocks_have_equal_length(sequences, small):
-    vectors = small.fit_transform(sequences)
-    names = small.get_feature_names_out()
-    assert_allclose(np.linalg.norm(vectors, axis=1), 1)
-    for r, block in product(range(3), EVERY_BLOCK):
-        part = vectors[:, [name.startswith(f"r{r}_{block}") for name in names]]
-        assert_allclose((part**2).sum(axis=1), 1 / (3 * len(EVERY_BLOCK)))
-
-
-def test_normalized_blocks_are_signed_roots(sequences):
-    plain = HMMEmbedding(2, blocks="means", normalize=False, random_state=0)
-    raw = plain.fit_transform(sequences)
-    rooted = clone(plain).set_params(normalize=True).fit_transform(sequences)
-    roots = np.sign(raw) * np.sqrt(np.abs(raw))
-    assert_allclose(rooted, roots / np.linalg.norm(roots, axis=1, keepdims=True))
+@pytest.fixture
+def counts(rng):
+    return [rng.poisson([[2.0, 9.0]] * n) for n in (7, 4, 12, 5)]
 
 
 def test_units_and_offsets_of_channels_change_nothing(sequences, small):
@@ -126,7 +46,7 @@ def test_units_and_offsets_of_channels_change_nothing(sequences, small):
     )
 
 
-def test_exact_units_change_nothing_at_any_size(sequences, small):
+def test_powers_of_two_as_units_change_no_bit(sequences, small):
     other = [x * [0.5, 8.0, 1024.0] for x in sequences]
     assert_array_equal(small.fit_transform(sequences), small.fit_transform(other))
 
@@ -139,6 +59,14 @@ def test_a_vector_depends_on_its_sequence_alone(sequences, small):
     assert_array_equal(small.transform([sequences[i] for i in order]), whole[order])
     for i, x in enumerate(sequences):
         assert_array_equal(small.transform([x])[0], whole[i])
+
+
+def test_a_vector_of_symbols_depends_on_its_sequence_alone(letters):
+    whole = letters.fit(WORDS).transform(WORDS)
+    for word, row in zip(WORDS, whole, strict=True):
+        assert_array_equal(letters.transform([word])[0], row)
+    with parallel_config("threading", n_jobs=2):
+        assert_array_equal(letters.transform(WORDS * 40), np.tile(whole, (40, 1)))
 
 
 def test_jobs_change_no_bit(make_sequences, small):
@@ -164,14 +92,15 @@ def test_samples_of_the_reference_land_near_the_origin(make_batch):
     assert np.linalg.norm(half[1]) > 0.5
 
 
-def test_distances_are_those_between_adapted_models(make_sequences):
+def test_distances_are_those_between_adapted_models(make_sequences, monkeypatch):
+    monkeypatch.setattr(_embedding_statistics, "TOLERANCE", 0)
+    monkeypatch.setattr(_embedding_statistics, "LEAST_VARIANCE", 0)
     # Around the reference, with registration by identity: R at p = 2, to first order.
     x = make_sequences(n_sequences=1, n_timesteps=(3000, 3000))[0][0]
     x = (x - x.mean(axis=0)) / x.std(axis=0)
     embedding = HMMEmbedding(
-        2, 1e-9, ("means", "scales"), normalize=False, max_iter=200, tol=0
-    )
-    embedding.set_params(random_state=0, reg_covar=0.0).fit([x])
+        2, 1e-9, ("means", "scales"), normalize=False, max_iter=200, random_state=0
+    ).fit([x])
     reference = embedding.reference_models_[:1]
     weights, scale = reference.weights[0], np.sqrt(reference.covars[0])
     shift = np.array([0.01, -0.02])
@@ -186,76 +115,38 @@ def test_distances_are_those_between_adapted_models(make_sequences):
     assert_allclose(marginal, exact, rtol=0.05)
 
 
-def test_one_frame_is_a_sequence(sequences, small):
-    vectors = small.fit(sequences).transform([x[:1] for x in sequences])
-    assert np.isfinite(vectors).all()
-    names = small.get_feature_names_out()
-    # Each third of a frame says the same about it.
-    thirds = [
-        vectors[:, [name.startswith(f"r2_thirds_part{p}") for name in names]]
-        for p in range(N_PARTS)
-    ]
-    assert_array_equal(thirds[0], thirds[1])
-    moves = vectors[:, ["transitions" in name for name in names]]
-    assert_array_equal(moves, 0)
+def test_blocks_depend_on_the_emission():
+    names = HMMEmbedding(2, emission="categorical").fit(WORDS).get_feature_names_out()
+    assert {name.split("_")[1] for name in names} == {"transitions", "emissions"}
+    wrong = HMMEmbedding(2, blocks="means", emission="categorical")
+    with pytest.raises(ValueError, match=r"blocks must be one of .*'emissions'.*means"):
+        wrong.fit(WORDS)
 
 
-def test_dead_channels_are_zero_and_change_nothing(sequences, small):
-    wide = [
-        np.column_stack([x[:, :1], np.full(len(x), 7.0), x[:, 1:]]) for x in sequences
-    ]
-    vectors = small.fit_transform(wide)
-    dead = np.array([name.endswith("_x1") for name in small.get_feature_names_out()])
-    assert_array_equal(vectors[:, dead], 0)
-    assert_array_equal(vectors[:, ~dead], small.fit_transform(sequences))
+def test_references_are_models(letters):
+    models = letters.fit(WORDS).reference_models_
+    assert isinstance(models, HMMBatch)
+    assert np.isfinite(models.score(["tomato"])).all()
+    assert list(models.emission.symbols) == sorted(set("".join(WORDS)))
 
 
-def test_all_channels_may_be_dead(small):
-    vectors = small.fit_transform([np.ones((4, 2)), np.ones((7, 2))])
-    assert np.isfinite(vectors).all()
-    assert_array_equal(vectors[0], vectors[1])
+def test_vectors_of_unknown_symbols_are_finite(letters):
+    assert np.isfinite(letters.fit(WORDS).transform(["xyz", "w"])).all()
 
 
-def test_a_missing_channel_is_zero(sequences, small):
-    gone = [x.copy() for x in sequences]
-    gone[3][:, 2] = np.nan
-    vectors = small.fit(sequences).transform(gone)
-    assert np.isfinite(vectors).all()
-    missing = [name.endswith("_x2") for name in small.get_feature_names_out()]
-    assert_array_equal(vectors[3, missing], 0)
-    assert np.isfinite(small.fit_transform(gone)).all()
+def test_alphabets_of_one_symbol_are_accepted():
+    rows = HMMEmbedding((2, 3), emission="categorical").fit_transform(["aaa", "a"])
+    assert np.isfinite(rows).all()
 
 
-def test_mixture_references_have_no_memory(sequences):
-    embedding = HMMEmbedding((2, 4), reference="mixture", random_state=0)
-    transmats = embedding.fit(sequences).reference_models_.transmats
-    for size, transmat in zip((2, 4), transmats, strict=True):
-        assert_allclose(transmat[:size], np.tile(transmat[0], (size, 1)))
-
-
-def test_few_distinct_frames_give_few_states():
-    embedding = HMMEmbedding((4, 8), random_state=0)
-    X = [np.array([[0.0], [1.0], [0.0]]), np.array([[2.0], [1.0]])]
-    assert embedding.fit_transform(X).shape == (2, 2 * 3 * 5)
-
-
-def test_references_learn_from_a_sample(make_sequences):
-    X = make_sequences(n_sequences=20, n_timesteps=(300, 900))[0]
-    embedding = HMMEmbedding(3, n_frames=1000, random_state=0).fit(X)
-    again = clone(embedding).fit(X)
-    assert_array_equal(embedding.transform(X), again.transform(X))
-    other = clone(embedding).set_params(random_state=1).fit(X)
-    assert not np.array_equal(embedding.transform(X), other.transform(X))
-
-
-def test_single_precision_halves_the_memory(sequences, small):
+def test_single_precision_rounds_the_vectors(sequences, small):
     double = small.fit_transform(sequences)
     single = small.set_params(dtype=np.float32).fit_transform(sequences)
     assert single.dtype == np.float32
     assert_allclose(single, double, atol=1e-6)
 
 
-def test_names_and_data_frames(sequences, small):
+def test_data_frames_have_feature_names(sequences, small):
     pytest.importorskip("pandas")
     frame = small.set_output(transform="pandas").fit_transform(sequences)
     names = small.get_feature_names_out(["a", "b", "c"])
@@ -266,10 +157,15 @@ def test_names_and_data_frames(sequences, small):
         small.get_feature_names_out(["a"])
 
 
-def test_pickling(sequences, small):
+def test_pickled_embeddings_give_the_same_vectors(sequences, small):
     expected = small.fit_transform(sequences)
     again = pickle.loads(pickle.dumps(small))
     assert_array_equal(again.transform(sequences), expected)
+
+
+def test_pickled_embeddings_of_symbols_give_the_same_vectors(letters):
+    expected = letters.fit_transform(WORDS)
+    assert_array_equal(pickle.loads(pickle.dumps(letters)).transform(WORDS), expected)
 
 
 @pytest.mark.parametrize(
@@ -282,9 +178,7 @@ def test_pickling(sequences, small):
         ({"blocks": ()}, ValueError, "blocks must name at least 1"),
         ({"blocks": ("mean",)}, ValueError, "blocks must be .* 'mean'"),
         ({"reference": "gmm"}, ValueError, "reference must be .* 'gmm'"),
-        ({"n_frames": 0}, ValueError, "n_frames must be an integer"),
         ({"max_iter": 0}, ValueError, "max_iter must be an integer"),
-        ({"reg_covar": -1.0}, ValueError, "reg_covar must be a number"),
         ({"dtype": np.int64}, ValueError, "dtype must be numpy.float32 or"),
         ({"dtype": None}, TypeError, "dtype must be numpy.float32 or"),
     ],
@@ -299,6 +193,14 @@ def test_models_and_wrong_widths_are_refused(sequences, small, make_batch):
         small.fit(make_batch())
     with pytest.raises(ValueError, match="X has 2 features, but HMMEmbedding"):
         small.fit(sequences).transform([x[:, :2] for x in sequences])
+
+
+def test_counts_are_checked(counts):
+    embedding = HMMEmbedding(2, emission="poisson", random_state=0).fit(counts)
+    with pytest.raises(ValueError, match=r"X\[0\] must hold counts"):
+        embedding.transform([np.full((3, 2), 0.5)])
+    with pytest.raises(ValueError, match="X has 1 features, but HMMEmbedding"):
+        embedding.transform([np.ones((3, 1))])
 
 
 def test_vectors_feed_a_linear_classifier(make_sequences):

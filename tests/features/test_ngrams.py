@@ -15,7 +15,7 @@ TEXTS = ["abab", "aaaa", "cab", "b"]
 
 
 def counted(text, order, lag):
-    """Shares of n-grams, one at a time."""
+    """Frequencies of n-grams, counted one at a time."""
     last = lag * (order - 1)
     runs = ["|".join(text[t : t + last + 1 : lag]) for t in range(len(text) - last)]
     return {run: n / len(runs) for run, n in Counter(runs).items()}
@@ -26,7 +26,7 @@ def counted(text, order, lag):
     order=st.integers(1, 3),
     lag=st.integers(1, 3),
 )
-def test_entries_are_roots_of_shares(texts, order, lag):
+def test_entries_are_roots_of_frequencies(texts, order, lag):
     grams = NGrams(order, lag)
     rows = grams.fit_transform(texts).toarray()
     names = [name.split(",")[0] for name in grams.get_feature_names_out()]
@@ -37,14 +37,14 @@ def test_entries_are_roots_of_shares(texts, order, lag):
     assert sorted(found) == names
 
 
-def test_by_hand():
+def test_pairs_two_steps_apart_match_a_count_by_hand():
     grams = NGrams(2, 2, sparse_output=False).fit(["abab"])
     assert list(grams.get_feature_names_out()) == ["a|a, 2 apart", "b|b, 2 apart"]
     # Of the pairs aa, bx and ax only the first is known.
     assert_allclose(grams.transform(["abaxx"]), [[np.sqrt(1 / 3), 0]])
 
 
-def test_integers_and_strings_say_the_same():
+def test_integers_and_strings_give_the_same_entries():
     codes = [np.array(["abc".index(s) for s in x]) for x in TEXTS]
     rows = NGrams(2).fit_transform(TEXTS).toarray()
     assert_array_equal(NGrams(2).fit_transform(codes).toarray(), rows)
@@ -54,14 +54,14 @@ def test_integers_and_strings_say_the_same():
     assert_array_equal(NGrams(2).fit_transform(words).toarray(), rows)
 
 
-def test_values_not_observed_make_no_pair():
+def test_missing_values_are_in_no_pair():
     x = np.array([0, 1, np.nan, 0, 1])
     grams = NGrams(2, sparse_output=False).fit([x])
     assert_array_equal(grams.get_feature_names_out(), ["0|1"])
     assert_allclose(grams.transform([x]), [[1.0]])
 
 
-def test_the_most_common_are_kept():
+def test_max_features_keeps_the_most_common_ngrams():
     grams = NGrams(1, max_features=2).fit(["abc", "ab", "b"])
     assert list(grams.get_feature_names_out()) == ["a", "b"]
 
@@ -71,7 +71,7 @@ def test_short_sequences_and_unknown_symbols_are_zero():
     assert_array_equal(grams.transform(["a", "ab", "xyz"]).toarray(), 0)
 
 
-def test_sparse_or_not():
+def test_sparse_and_dense_output_are_equal():
     rows = NGrams(2).fit_transform(TEXTS)
     assert sparse.issparse(rows)
     dense = NGrams(2, sparse_output=False).fit_transform(TEXTS)
@@ -79,7 +79,7 @@ def test_sparse_or_not():
     assert_array_equal(rows.toarray(), dense)
 
 
-def test_large_alphabets_are_numbered_or_refused():
+def test_ngrams_of_large_alphabets_are_numbered_or_refused():
     x = np.arange(3000)
     assert NGrams(5).fit([x, x]).transform([x]).shape == (1, 2996)
     with pytest.raises(ValueError, match="order must be smaller with 3000 symbols"):

@@ -83,7 +83,9 @@ def _scores(X):
 
 def _views(X):
     view = [("x", sk.HMMEmbedding((1,), random_state=0))]
-    model = sk.classification.HMMViewRegressor(view, cv=2, gammas=(0.0,), alphas=(1.0,))
+    model = sk.classification.HMMViewRegressor(
+        view, cv=2, gammas=(0.0,), penalties=(1.0,)
+    )
     return model.fit(X, _labels(X) / 2.0).predict(X)
 
 

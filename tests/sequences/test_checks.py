@@ -1,8 +1,15 @@
+import copy
+import pickle
+
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.base import BaseEstimator
 
-from skawhmm.sequences._checks import check_sequences
+from skawhmm import HMMTransformer, KNeighborsHMMClassifier
+from skawhmm.sequences import _checks, as_sequences
+from skawhmm.sequences._checked import CheckedSequences
+from skawhmm.sequences._checks import check_input, check_sequences
 
 
 def test_forms_of_input_agree(rng):
@@ -79,3 +86,78 @@ def test_errors_say_what_and_where(X, error, message):
 def test_number_of_features_is_held():
     with pytest.raises(ValueError, match="X has 2 features, but Model is expecting 3"):
         check_sequences([np.ones((4, 2))], n_features=3, caller="Model")
+
+
+@pytest.fixture
+def checked(rng):
+    X = [rng.normal(size=(n, 2)) for n in (3, 4, 5)]
+    return check_input(BaseEstimator(), X, reset=True)
+
+
+def test_estimators_get_checked_sequences_and_users_ordinary_lists(checked):
+    assert isinstance(checked, CheckedSequences)
+    assert type(check_sequences([*checked])) is list
+    assert type(as_sequences([*checked])[0]) is list
+    models = HMMTransformer(1, keep_sequences=True).fit_transform(checked)
+    assert type(models.sequences) is list
+
+
+def test_checked_sequences_are_returned_unchanged(checked):
+    assert check_sequences(checked) is checked
+    assert check_input(BaseEstimator(), checked, reset=True) is checked
+    with pytest.raises(ValueError, match="X has 2 features, but Model is expecting 3"):
+        check_sequences(checked, n_features=3, caller="Model")
+    one = BaseEstimator()
+    check_input(one, [np.ones((4, 1))], reset=True)
+    with pytest.raises(ValueError, match="X has 2 features, but BaseEstimator"):
+        check_input(one, checked, reset=False)
+
+
+def test_parts_and_copies_of_checked_sequences_are_checked(checked):
+    parts = [checked[1:], checked.taken(np.array([1, 2]))]
+    for part in [*parts, copy.copy(parts[0]), pickle.loads(pickle.dumps(parts[0]))]:
+        assert isinstance(part, CheckedSequences)
+        assert [len(x) for x in part] == [4, 5]
+    assert checked[0].shape == (3, 2)
+    # What users make of them is an ordinary list, and checked again.
+    for other in (list(checked), checked.copy(), checked + checked):
+        assert type(other) is list
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("__setitem__", (0, None)),
+        ("__delitem__", (0,)),
+        ("__iadd__", ([],)),
+        ("__imul__", (2,)),
+        ("append", (None,)),
+        ("extend", ([],)),
+        ("insert", (0, None)),
+        ("pop", ()),
+        ("remove", (None,)),
+        ("clear", ()),
+        ("sort", ()),
+        ("reverse", ()),
+    ],
+)
+def test_checked_sequences_cannot_be_changed(checked, name, arguments):
+    with pytest.raises(TypeError, match=r"cannot be changed.*list\(X\)"):
+        getattr(checked, name)(*arguments)
+    assert [len(x) for x in checked] == [3, 4, 5]
+
+
+def test_estimators_inside_others_do_not_check_again(monkeypatch, make_sequences):
+    X, y = make_sequences()
+    seen = []
+    check = _checks.check_values
+
+    def counted(x, i):
+        seen.append(i)
+        check(x, i)
+
+    monkeypatch.setattr(_checks, "check_values", counted)
+    knn = KNeighborsHMMClassifier(1, hmm=HMMTransformer(1)).fit(X, y)
+    assert seen == list(range(6))
+    knn.predict(X[:2])
+    assert seen == [*range(6), 0, 1]

@@ -6,11 +6,13 @@ from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
-from skawhmm import Framewise, HMMTransformer, PairwiseHMMDistance
+from skawhmm import Framewise, HMMEmbedding, HMMTransformer, PairwiseHMMDistance
 from skawhmm.datasets import make_hmm_sequences
 from skawhmm.sequences import Deltas, TimeChannel
+from skawhmm.sequences._checked import CheckedSequences
+from skawhmm.sequences._checks import check_sequences
 
 
 @pytest.fixture
@@ -112,7 +114,7 @@ def test_other_numbers_of_features_are_refused(step, sequences):
     [
         (Deltas(order=3), "order must be 1 or 2, got 3"),
         (Deltas(lags=0), "lags must be an integer of at least 1, got 0"),
-        (TimeChannel(-1), r"scale must be a number in \[0, inf\), got -1"),
+        (TimeChannel(-1), r"scale must be a number in \[0, 1e\+100\], got -1"),
     ],
 )
 def test_bad_parameters_are_named(step, message, sequences):
@@ -164,3 +166,34 @@ def test_parameters_are_checked_after_fit_too(step, change, make_sequences):
     fitted = clone(step).fit(X).set_params(**change)
     with pytest.raises((TypeError, ValueError), match=f"^{next(iter(change))} must"):
         fitted.transform(X)
+
+
+@pytest.mark.parametrize("step", [Deltas(2, (1, 3)), TimeChannel(), Framewise()])
+def test_results_pass_the_checks_that_are_not_repeated(step, sequences):
+    sequences[0][2, 0] = np.nan
+    sequences[1][:, 1] = np.nan
+    sequences[2] = sequences[2][:1]
+    given = CheckedSequences(check_sequences(sequences))
+    inside = clone(step).fit(given).transform(given)
+    # Transformers of frames may return anything.
+    assert isinstance(inside, CheckedSequences) != isinstance(step, Framewise)
+    for x, again in zip(inside, check_sequences(list(inside)), strict=True):
+        assert x is again
+    outside = clone(step).fit_transform(sequences)
+    assert type(outside) is list
+    for x, y in zip(inside, outside, strict=True):
+        assert_array_equal(x, y)
+
+
+def test_slopes_that_are_too_large_are_refused_by_the_next_step():
+    x = np.array([[1e100], [-1e100]])
+    steps = make_pipeline(Deltas(), HMMEmbedding(1))
+    with pytest.raises(ValueError, match=r"X\[0\] .* at most 1e\+100, got 2e\+100"):
+        steps.fit(CheckedSequences([x]))
+    steps.fit(CheckedSequences([x / 2]))
+
+
+def test_frames_that_a_transformer_spoils_are_refused(sequences):
+    spoil = Framewise(FunctionTransformer(lambda x: x * np.inf))
+    with pytest.raises(ValueError, match=r"X\[0\] must not contain infinity"):
+        make_pipeline(spoil, HMMTransformer(1)).fit(CheckedSequences(sequences))

@@ -306,7 +306,7 @@ def _explanation(rng):
     X = plain_sequences(rng, n_sequences=6)
     view = [("x", sk.HMMEmbedding((1,), random_state=0))]
     model = sk.classification.HMMViewClassifier(
-        view, cv=2, gammas=(0.0,), alphas=(1.0,)
+        view, cv=2, gammas=(0.0,), penalties=(1.0,)
     )
     model.fit(X, np.arange(6) % 2)
     given = {

@@ -6,20 +6,24 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.model_selection import check_cv
+from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, check_cv
+from sklearn.pipeline import FeatureUnion
 from sklearn.utils import check_consistent_length, column_or_1d
 
 from skawhmm._estimator import EstimatorMixin, check_frames_or_symbols
-from skawhmm.classification._default_views import make_views
 from skawhmm.classification._explanation import (
     Explanation,
     check_levels,
     feature_fields,
     feature_groups,
 )
-from skawhmm.classification._ridge import dealt_folds
-from skawhmm.classification._view_fit import Problem, learn_dual, learn_primal
-from skawhmm.classification._views import SEQUENCE_BLOCK, all_vectors
+from skawhmm.classification._ridge import Problem, learn_dual, learn_primal
+from skawhmm.classification._views import (
+    SEQUENCE_BLOCK,
+    all_vectors,
+    check_views,
+    make_views,
+)
 from skawhmm.utils._checks import (
     check_choice,
     check_integer,
@@ -28,111 +32,34 @@ from skawhmm.utils._checks import (
 )
 from skawhmm.utils._numbers import check_one_type
 
-ALPHAS = (1e-4, 1e-3, 1e-2, 3e-2, 1e-1, 3e-1, 1.0, 3.0, 10.0)
+PENALTIES = (1e-4, 1e-3, 1e-2, 3e-2, 1e-1, 3e-1, 1.0, 3.0, 10.0)
 GAMMAS = (0.0, 0.5, 2.0)
 # The dual solver needs a matrix of all pairs of training sequences, and a time that
 # grows with the third power of their number.
 DUAL_SEQUENCES = 3000
 SOLVERS = {"dual": learn_dual, "primal": learn_primal}
 
-
-def check_views(name, value):
-    """Return views as a list of names and transformers, or raise.
-
-    Parameters
-    ----------
-    name : str
-        The argument as the caller knows it.
-
-    value : object
-        What was given: pairs of a name and a transformer, or None.
-
-    Returns
-    -------
-    views : list of tuple
-        The pairs; none if None was given.
-    """
-    if value is None:
-        return []
-    wanted = f"{name} must be a list of pairs of a name and a transformer"
-    if not isinstance(value, list | tuple):
-        raise TypeError(f"{wanted}, got {value!r}.")
-    for pair in value:
-        if not isinstance(pair, list | tuple) or len(pair) != 2:
-            raise TypeError(f"{wanted}, got {pair!r} among them.")
-        label, view = pair
-        able = all(hasattr(view, member) for member in ("fit", "transform"))
-        if not isinstance(label, str) or isinstance(view, type) or not able:
-            raise TypeError(f"{wanted}, got {pair!r} among them.")
-        if not label or "__" in label:
-            raise ValueError(
-                f"{name} must have names without double underscores, got {label!r}."
-            )
-    labels = [label for label, _ in value]
-    if not labels or len(set(labels)) < len(labels):
-        raise ValueError(f"{name} must have distinct names, got {labels}.")
-    return list(value)
+check_positive = partial(check_real, low=0, high=np.inf, include_low=False)
+check_not_negative = partial(check_real, low=0, high=np.inf)
 
 
 def check_inner_cv(name, value):
-    """Raise unless `value` is a number of folds, or can make them.
-
-    Parameters
-    ----------
-    name : str
-        The argument as the caller knows it.
-
-    value : object
-        The value to check.
-    """
+    """Raise unless `value` is a number of folds, or can make them."""
     able = hasattr(value, "split") or isinstance(value, list | tuple)
     if isinstance(value, str | type) or not able:
         check_integer(name, value, 2)
 
 
 def check_class_weight(name, value):
-    """Raise unless `value` says how classes are weighted.
-
-    Parameters
-    ----------
-    name : str
-        The argument as the caller knows it.
-
-    value : object
-        The value to check: "balanced", None, or a weight by class.
-    """
+    """Raise unless `value` is "balanced", None, or has a weight per class."""
     if value is not None and not isinstance(value, Mapping):
         check_choice(name, value, ("balanced",))
     for label, weight in value.items() if isinstance(value, Mapping) else ():
-        check_real(f"{name}[{label!r}]", weight, 0, np.inf, include_low=False)
-
-
-def check_penalties(name, value):
-    """Raise unless `value` is a penalty above 0, or several.
-
-    Parameters
-    ----------
-    name : str
-        The argument as the caller knows it.
-
-    value : object
-        The value to check.
-    """
-    positive = partial(check_real, low=0, high=np.inf, include_low=False)
-    check_numbers(name, value, positive)
+        check_positive(f"{name}[{label!r}]", weight)
 
 
 def check_rank(name, value):
-    """Raise unless `value` is a number of coordinates, or None.
-
-    Parameters
-    ----------
-    name : str
-        The argument as the caller knows it.
-
-    value : object
-        The value to check.
-    """
+    """Raise unless `value` is a number of coordinates, or None."""
     if value is not None:
         check_integer(name, value, 1)
 
@@ -141,9 +68,8 @@ class ViewRidge(EstimatorMixin, BaseEstimator):
     """Base of the estimators with one ridge over several views."""
 
     views: Any
-    alphas: Any
+    penalties: Any
     gammas: Any
-    score_scale: float
     cv: Any
     solver: str
     max_rank: int | None
@@ -154,9 +80,8 @@ class ViewRidge(EstimatorMixin, BaseEstimator):
     _parameter_checks: ClassVar = {
         **EstimatorMixin._parameter_checks,
         "views": check_views,
-        "alphas": check_penalties,
-        "gammas": partial(check_numbers, check=partial(check_real, low=0, high=np.inf)),
-        "score_scale": partial(check_real, low=0, high=np.inf, include_low=False),
+        "penalties": partial(check_numbers, check=check_positive),
+        "gammas": partial(check_numbers, check=check_not_negative),
         "cv": check_inner_cv,
         "class_weight": check_class_weight,
         "solver": partial(check_choice, choices=("auto", *SOLVERS)),
@@ -168,10 +93,10 @@ class ViewRidge(EstimatorMixin, BaseEstimator):
     ) -> Explanation:
         """Return what the decisions about some sequences rest on.
 
-        Features are put in groups by their view and by what they measure. The share of
+        Features are grouped by their view and by what they measure. The contribution of
         a group is the decision less the decision with all features of the group at
         their means in the training data. With a linear kernel (``gamma_ == 0``) the
-        shares of all groups, and a constant, add up to the decision.
+        contributions of all groups, and a constant, add up to the decision.
 
         Parameters
         ----------
@@ -179,15 +104,15 @@ class ViewRidge(EstimatorMixin, BaseEstimator):
             Sequences in one of the forms that `fit` takes.
 
         by : str or sequence of str, default=("view", "block")
-            What tells groups apart: some of "view", "reference", "block", "state",
-            "channel" and "feature". All but "view" and "feature" are read off the names
-            of features that :class:`HMMEmbedding` gives; features of other
-            transformers have none of them.
+            What features of a group have in common: some of "view", "reference",
+            "block", "state", "channel" and "feature". All but "view" and "feature" are
+            read from the names that :class:`HMMEmbedding` gives its features; those of
+            other transformers form one group.
 
         Returns
         -------
         explanation : Explanation
-            The shares.
+            The contributions.
         """
         self._check_ready()
         levels = check_levels("by", by)
@@ -197,7 +122,7 @@ class ViewRidge(EstimatorMixin, BaseEstimator):
         parts = [all_vectors(view, sequences) for _, view in self.views_]
         return Explanation(
             labels,
-            self._decision.shares(parts, groups),
+            self._decision.contributions(parts, groups),
             self._decision.decide(parts),
             getattr(self, "classes_", None),
         )
@@ -217,11 +142,7 @@ class ViewRidge(EstimatorMixin, BaseEstimator):
             Values by name.
         """
         params = super().get_params(deep=deep)
-        for name, view in self._named_views() if deep else ():
-            params[name] = view
-            inner = view.get_params(deep=True)
-            params.update({f"{name}__{key}": value for key, value in inner.items()})
-        return params
+        return params | self._view_params() if deep else params
 
     def set_params(self, **params: Any) -> "ViewRidge":
         """Set parameters, of views as ``name__parameter``; a name replaces a view.
@@ -238,23 +159,23 @@ class ViewRidge(EstimatorMixin, BaseEstimator):
         """
         if "views" in params:
             self.views = params.pop("views")
-        if any(name in params for name, _ in self._named_views()):
-            self.views = [(name, params.pop(name, view)) for name, view in self.views]
-        super().set_params(**params)
-        return self
+        names = {k for k in self._view_params() if "__" not in k} & params.keys()
+        if names:
+            union = FeatureUnion(list(self.views))
+            union.set_params(**{name: params.pop(name) for name in names})
+            self.views = union.transformer_list
+        return super().set_params(**params)
 
-    def _named_views(self):
-        """Return names and views that have parameters of their own.
-
-        What was set may be wrong: `fit` checks it.
-        """
-        given = self.views if isinstance(self.views, list | tuple) else []
-        pairs = [v for v in given if isinstance(v, list | tuple) and len(v) == 2]
-        return [
-            (name, view)
-            for name, view in pairs
-            if hasattr(view, "get_params") and not isinstance(view, type)
-        ]
+    def _view_params(self):
+        """Return the views and their parameters, by name; nothing if they are wrong."""
+        try:
+            check_views("views", self.views)
+        except (TypeError, ValueError):
+            # `fit` raises the error.
+            return {}
+        names = {name for name, _ in self.views or ()}
+        params = FeatureUnion(self.views).get_params()
+        return {k: v for k, v in params.items() if k.partition("__")[0] in names}
 
     def _check_parameters(self):
         super()._check_parameters()
@@ -283,10 +204,9 @@ class ViewRidge(EstimatorMixin, BaseEstimator):
             targets,
             weights,
             folds,
-            _ascending(self.alphas),
+            _ascending(self.penalties),
             score,
             gammas,
-            float(self.score_scale),
             self.max_rank,
             self.n_jobs,
             self.verbose,
@@ -297,7 +217,7 @@ class ViewRidge(EstimatorMixin, BaseEstimator):
         self.views_ = [(view.name, view.transformer) for view in learned.decision.views]
         self.view_scores_ = dict(zip(names, learned.scores.tolist(), strict=True))
         self.view_weights_ = dict(zip(names, learned.weights.tolist(), strict=True))
-        self.gamma_, self.alpha_ = learned.gamma, learned.ridge.alpha
+        self.gamma_, self.penalty_ = learned.gamma, learned.ridge.penalty
         self.inner_score_ = learned.ridge.score
         return learned.ridge.held_out
 
@@ -313,11 +233,11 @@ class ViewRidge(EstimatorMixin, BaseEstimator):
             check_one_type("groups", groups)
             groups = column_or_1d(groups)
             check_consistent_length(codes, groups)
-        if not isinstance(self.cv, int | np.integer):
+        if isinstance(self.cv, int | np.integer):
+            folds = stratified_folds(codes, groups, self.cv, rng)
+        else:
             splits = check_cv(self.cv).split(np.zeros(n_rows), codes, groups)
             folds = [np.sort(np.asarray(test)) for _, test in splits]
-        else:
-            folds = dealt_folds(codes, groups, self.cv, rng)
         everything = np.sort(np.concatenate([np.empty(0, int), *folds]))
         if len(folds) < 2 or not np.array_equal(everything, np.arange(n_rows)):
             raise ValueError(
@@ -336,6 +256,46 @@ class ViewRidge(EstimatorMixin, BaseEstimator):
             parts = [all_vectors(view, block) for _, view in self.views_]
             found.append(self._decision.decide(parts))
         return np.concatenate(found)
+
+
+def stratified_folds(codes, groups, n_folds, rng):
+    """Return the rows of folds with about equal proportions of each class.
+
+    Parameters
+    ----------
+    codes : ndarray of int of shape (n,)
+        Classes, counted from 0.
+
+    groups : ndarray of shape (n,), or None
+        Groups of rows that folds keep together.
+
+    n_folds : int
+        Largest number of folds. There are fewer if no class has so many members, or if
+        there are fewer groups.
+
+    rng : RandomState
+        Source of the order in which rows or groups are assigned.
+
+    Returns
+    -------
+    folds : list of ndarray of int
+        Rows of each fold, none of them empty.
+    """
+    if np.bincount(codes).max() == 1:
+        # One member per class: any folds are as good.
+        codes = np.zeros_like(codes)
+    n_folds = min(n_folds, np.bincount(codes).max())
+    splitter = StratifiedKFold
+    if groups is not None:
+        splitter, n_groups = StratifiedGroupKFold, len(np.unique(groups))
+        if n_groups < 2:
+            raise ValueError("groups must hold at least 2 groups, for folds, got 1.")
+        n_folds = min(n_folds, n_groups)
+    splits = splitter(n_folds, shuffle=True, random_state=rng).split(
+        np.zeros(len(codes)), codes, groups
+    )
+    # Folds of groups are even as far as possible, and may be empty.
+    return [test for _, test in splits if len(test)]
 
 
 def _ascending(numbers):

@@ -1,0 +1,476 @@
+"""References of an embedding, and what sequences are like relative to them.
+
+References are models of a sample of the training frames. A sequence has statistics
+under a reference, from one forward-backward pass, and blocks of features made of them.
+Gaussian references live in standardized coordinates, on the channels that vary in the
+training data. Statistics have a leading axis over the sequences of a batch; those of
+one sequence depend on no other.
+"""
+
+import re
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from skawhmm.emissions._base import Data, Model
+from skawhmm.features._embedding_kernels import (
+    add_statistics,
+    normalize_rows,
+    weighted_log_scales,
+    weighted_shifts,
+)
+from skawhmm.fitting._coordinates import Coordinates, pooled_coordinates
+from skawhmm.fitting._em_fit import start_model
+from skawhmm.fitting._em_loop import FitOptions, Steps, climb, model_at, stacked
+from skawhmm.fitting._gaussian_starts import start_models
+from skawhmm.fitting._pooled import BlockSteps, joined, pool_blocks
+from skawhmm.fitting._starts import distinct_count
+from skawhmm.numerics._forward_backward import forward_backward
+from skawhmm.utils._parallel import writable
+
+# References are learned from at most this many frames, which bounds the time of `fit`:
+# too few for several workers. If there are more, pieces of this length are drawn.
+MAX_FRAMES = 30_000
+PIECE = 100
+# EM stops if a step gains at most this much log likelihood per frame: references only
+# have to divide the frames sensibly.
+TOLERANCE = 1e-5
+# Least variance of a Gaussian state, relative to the variance of the channel. It bounds
+# how much a single frame can move the features of a state.
+LEAST_VARIANCE = 1e-2
+# Transitions from each state that are added to the expected ones, equally to all
+# states: every transition stays possible, so that no new sequence has likelihood 0.
+PSEUDO_COUNT = 1.0
+# Parts of equal duration that have statistics of their own.
+N_PARTS = 3
+
+
+class Reference(NamedTuple):
+    """A model in the coordinates of the embedding, its weights, and its EM steps."""
+
+    model: Model
+    weights: np.ndarray
+    n_iter: int
+
+
+def sampled_pieces(sequences, rng):
+    """Return all sequences, or pieces of `MAX_FRAMES` frames drawn without repetition.
+
+    Parameters
+    ----------
+    sequences : list of ndarray
+        Training sequences; their first axis is time.
+
+    rng : RandomState
+        Source of the draws; not used if all frames are taken.
+
+    Returns
+    -------
+    pieces : list of ndarray
+        Views of the sequences, in their order.
+    """
+    if sum(len(x) for x in sequences) <= MAX_FRAMES:
+        return sequences
+    places = [(i, t) for i, x in enumerate(sequences) for t in range(0, len(x), PIECE)]
+    chosen, missing = [], MAX_FRAMES
+    for index in rng.permutation(len(places)):
+        i, first = places[index]
+        piece = sequences[i][first : first + min(PIECE, missing)]
+        chosen.append((index, piece))
+        missing -= len(piece)
+        if missing == 0:
+            break
+    return [piece for _, piece in sorted(chosen, key=lambda pair: pair[0])]
+
+
+class ReferenceMixin:
+    """EM steps of a reference: of a chain, or of a mixture if it is not `is_chain`.
+
+    All rows of the transition matrix of a mixture are equal.
+    """
+
+    def __init__(self, *args, is_chain, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.is_chain = is_chain
+
+    def maximization(self, expected, rows, model, active):
+        """Change the parameters of the model, in place, by an M step."""
+        super().maximization(expected, rows, model, active)  # type: ignore[misc]
+        if not self.is_chain:
+            counts = expected.counts + PSEUDO_COUNT
+            weights = counts / counts.sum(axis=1, keepdims=True)
+            model.startprob[:] = weights
+            model.transmat[:] = weights[:, None]
+
+
+class GaussianSteps(ReferenceMixin, BlockSteps):
+    """EM steps of a reference with Gaussian states."""
+
+
+class DiscreteSteps(ReferenceMixin, Steps):
+    """EM steps of a reference whose states emit symbols or counts."""
+
+
+def learned_reference(found, n_frames):
+    """Return the reference that an EM run found in so many frames."""
+    weights = found.counts[0] / n_frames
+    return Reference(model_at(found.model, 0), weights, int(found.n_iter[0]))
+
+
+def fit_gaussian_references(pieces, sizes, *, is_chain, max_iter, seed, verbose=0):
+    """Fit one diagonal model of each size to all pieces.
+
+    Parameters
+    ----------
+    pieces : list of ndarray of shape (n_timesteps, n_features)
+        Training sequences, NaN where not observed.
+
+    sizes : list of int
+        Numbers of states.
+
+    is_chain : bool
+        Whether references are chains, not mixtures.
+
+    max_iter : int
+        Largest number of EM steps.
+
+    seed : int
+        Seed of the start values.
+
+    verbose : int, default=0
+        Whether to show progress bars.
+
+    Returns
+    -------
+    references : list of Reference
+        One per size, in their order. A reference has fewer states if there are fewer
+        distinct frames.
+
+    coordinates : Coordinates
+        Coordinates of all references.
+    """
+    coordinates = pooled_coordinates(np.concatenate(pieces).T.copy(), "diag")
+    if not coordinates.active.any():
+        return [constant_reference()] * len(sizes), coordinates
+    blocks = pool_blocks(pieces, coordinates)
+    options = FitOptions(
+        max_iter=max_iter, tol=TOLERANCE, reg_covar=LEAST_VARIANCE, seed=seed
+    )
+    pool = joined(blocks, coordinates)
+    starts = [gaussian_start(pool, size, options) for size in sizes]
+    del pool
+    steps = GaussianSteps(
+        options.learner,
+        blocks,
+        options.rule,
+        pseudo_count=PSEUDO_COUNT,
+        n_jobs=1,
+        verbose=verbose,
+        is_chain=is_chain,
+    )
+    n_frames = steps.n_frames[0]
+    references = [learned_reference(climb(steps, start), n_frames) for start in starts]
+    return references, coordinates
+
+
+def constant_reference():
+    """Return a reference without channels, for frames that are all equal."""
+    nothing = np.zeros((1, 0))
+    model = Model(np.ones(1), np.ones((1, 1)), (nothing, nothing))
+    return Reference(model, np.ones(1), 0)
+
+
+def gaussian_start(pool, n_components, options):
+    """Return start values by k-means, a stack of one model."""
+    points = pool.points
+    if len(points) == 0:
+        nothing = np.zeros((1, 1, 0))
+        return Model(np.ones((1, 1)), np.ones((1, 1, 1)), (nothing, nothing))
+    n_states = distinct_count(points, 0, points.shape[1], n_components)
+    return start_models(points, pool.data, n_states, options, n_candidates=1)[0]
+
+
+def fit_discrete_references(pieces, sizes, family, *, is_chain, max_iter, seed):
+    """Fit one model of each size to all pieces, from random start values.
+
+    The prior of a state is the distribution of all frames, with a weight of one frame.
+
+    Parameters
+    ----------
+    pieces : list of ndarray
+        Frames of training sequences, in the form that the family's EM reads.
+
+    sizes : list of int
+        Numbers of states.
+
+    family : Discrete
+        The family, with one blank state.
+
+    is_chain, max_iter, seed : object
+        As for `fit_gaussian_references`.
+
+    Returns
+    -------
+    references : list of Reference
+        One per size; one state is enough if all frames are equal.
+    """
+    offsets = np.cumsum([0, *(len(piece) for piece in pieces)])
+    data = Data(np.concatenate(pieces), None, offsets, np.array([0, len(pieces)]))
+    options = FitOptions(
+        max_iter=max_iter,
+        tol=TOLERANCE,
+        relevance=PSEUDO_COUNT,
+        seed=seed,
+        family=family,
+    )
+    references = []
+    for n, size in enumerate(sizes):
+        n_states = size if family.varied(data.frames) else 1
+        rng = np.random.default_rng([seed, n])
+        start = start_model(data, n_states, options, rng, first=True)
+        prior = common_model(family, data.frames, n_states)
+        steps = DiscreteSteps(family, data, options.rule, prior, is_chain=is_chain)
+        found = climb(steps, start)
+        references.append(learned_reference(found, found.counts[0].sum()))
+    return references
+
+
+def common_model(family, frames, n_states):
+    """Return a stack of one model whose states are identical and equally probable."""
+    equal = np.full(n_states, 1 / n_states)
+    states = tuple(
+        np.repeat(part, n_states, axis=0) for part in family.common_states(frames)
+    )
+    return stacked([Model(equal, np.tile(equal, (n_states, 1)), states)])
+
+
+def raw_model(reference: Reference, coordinates: Coordinates):
+    """Return the model of a reference over all channels, in raw units."""
+    states = coordinates.raw_states(reference.model.states)
+    return reference.model._replace(states=states)
+
+
+def writable_model(model):
+    """Return a model whose arrays are writable, for the kernels."""
+    startprob, transmat, *states = writable((*model[:2], *model.states))
+    return Model(startprob, transmat, tuple(states))
+
+
+def standardized_batch(sequences, coordinates):
+    """Return sequences and their masks in the coordinates, channels first."""
+    return [coordinates.standardized(x.T.copy()) for x in sequences]
+
+
+class GaussianStatistics(NamedTuple):
+    """Expected statistics of a batch of sequences under a Gaussian reference.
+
+    Occupancies (n_sequences, N_PARTS, n_components) count frames; counts, firsts and
+    seconds (n_sequences, N_PARTS, n_components, n_features) are the numbers of observed
+    values and their moments about the reference means; moves (n_sequences,
+    n_components, n_components) count transitions.
+    """
+
+    occupancies: np.ndarray
+    counts: np.ndarray
+    firsts: np.ndarray
+    seconds: np.ndarray
+    moves: np.ndarray
+
+
+def gaussian_statistics(batch, model):
+    """Return the statistics of a batch from `standardized_batch`."""
+    n_components, n_features = model.states[0].shape
+    n = len(batch)
+    counts, firsts, seconds = np.zeros((3, n, N_PARTS, n_components, n_features))
+    stats = GaussianStatistics(
+        np.zeros((n, N_PARTS, n_components)),
+        counts,
+        firsts,
+        seconds,
+        np.zeros((n, n_components, n_components)),
+    )
+    for i, (frames, seen) in enumerate(batch):
+        add_statistics(frames, seen, model, GaussianStatistics(*(x[i] for x in stats)))
+    return stats
+
+
+class DiscreteStatistics(NamedTuple):
+    """Expected statistics of sequences of symbols or counts under a reference.
+
+    Occupancies (n_sequences, 1, n_components) count frames, moves (n_sequences,
+    n_components, n_components) transitions; sums are the statistics of the family, one
+    array (n_sequences, n_components, n_values) each.
+    """
+
+    occupancies: np.ndarray
+    moves: np.ndarray
+    sums: tuple[np.ndarray, ...]
+
+
+def discrete_statistics(batch, model, family):
+    """Return the statistics of frames in the form that the family's EM reads."""
+    n_components = len(model.startprob)
+    occupancies = np.empty((len(batch), 1, n_components))
+    moves = np.zeros((len(batch), n_components, n_components))
+    sums = []
+    for i, frames in enumerate(batch):
+        logs = family.log_densities(frames, model.states)
+        post = np.empty(logs.shape)
+        forward_backward(logs, model.startprob, model.transmat, post, moves[i])
+        occupancies[i, 0] = post.sum(axis=1)
+        sums.append(family.statistics(frames, post, model.states))
+    parts = tuple(np.stack(part) for part in zip(*sums, strict=True))
+    return DiscreteStatistics(occupancies, moves, parts)
+
+
+def means_block(stats, model, relevance):
+    """Shift of each state's mean, times the root of the state's weight."""
+    return weighted_shifts(stats, model.states[1], relevance, whole=True)
+
+
+def scales_block(stats, model, relevance):
+    """Log ratio of each state's deviation to the reference's, likewise weighted."""
+    return weighted_log_scales(stats, model.states[1], relevance)
+
+
+def thirds_block(stats, model, relevance):
+    """Shift of each state's mean in each third of the sequence, likewise weighted."""
+    return weighted_shifts(stats, model.states[1], relevance, whole=False)
+
+
+def occupancy_block(stats, model, relevance):  # noqa: ARG001
+    """Roots of the weights of states: of the fractions of frames spent in them."""
+    occupancies = stats.occupancies.sum(axis=1)
+    return np.sqrt(occupancies / occupancies.sum(axis=1, keepdims=True))
+
+
+def transitions_block(stats, model, relevance):  # noqa: ARG001
+    """Roots of the expected transition frequencies; 0 if there is one frame."""
+    totals = stats.moves.sum(axis=(1, 2), keepdims=True)
+    return np.sqrt(stats.moves / np.where(totals > 0, totals, 1.0))
+
+
+def emissions_block(stats, model, relevance):  # noqa: ARG001
+    """Roots of the joint frequencies of states and symbols; 0 if none was observed."""
+    (counts,) = stats.sums
+    totals = counts.sum(axis=(1, 2), keepdims=True)
+    return np.sqrt(counts / np.where(totals > 0, totals, 1.0))
+
+
+def rates_block(stats, model, relevance):
+    """Shift of the root of each state's rates, times the root of its weight."""
+    sums, sizes = stats.sums
+    (rates,) = model.states
+    adapted = (sums + relevance * rates) / (sizes + relevance)
+    roots = occupancy_block(stats, model, relevance)[..., None]
+    return roots * 2 * (np.sqrt(adapted) - np.sqrt(rates))
+
+
+CHAIN_BLOCKS = {"occupancy": occupancy_block, "transitions": transitions_block}
+GAUSSIAN_BLOCKS = {
+    "means": means_block,
+    "scales": scales_block,
+    "thirds": thirds_block,
+    **CHAIN_BLOCKS,
+}
+SYMBOL_BLOCKS = {**CHAIN_BLOCKS, "emissions": emissions_block}
+COUNT_BLOCKS = {**CHAIN_BLOCKS, "rates": rates_block}
+# Gaussian blocks whose last axis is that of the channels.
+CHANNEL_BLOCKS = ("means", "scales", "thirds")
+# Blocks that are square roots already.
+ROOT_BLOCKS = ("occupancy", "transitions", "emissions")
+
+
+class Recipe(NamedTuple):
+    """How sequences become vectors: references, and blocks of features by name.
+
+    `prepare` takes sequences and returns the batch that `statistics` takes, beside a
+    reference. `active` says which channels Gaussian references have.
+    """
+
+    models: list[Model]
+    prepare: Callable
+    statistics: Callable
+    active: np.ndarray | None
+    blocks: dict[str, Callable]
+    relevance: float
+    normalize: bool
+
+
+def embedded_rows(sequences, recipe):
+    """Return the vectors of a few sequences, one row each."""
+    batch, parts = recipe.prepare(sequences), []
+    for model in recipe.models:
+        stats = recipe.statistics(batch, model)
+        for name, block in recipe.blocks.items():
+            features = block(stats, model, recipe.relevance)
+            parts.append(flat_block(name, features, recipe))
+    return np.concatenate(parts, axis=1)
+
+
+def flat_block(name, block, recipe):
+    """Return a block with one row per sequence, normalized if that is asked for.
+
+    Channels that references lack are 0. All normalized blocks have the same length,
+    and whole rows length 1; the signed square root of blocks that are not roots is
+    taken before.
+    """
+    active = recipe.active
+    if name in CHANNEL_BLOCKS and not active.all():
+        wide = np.zeros((*block.shape[:-1], len(active)))
+        wide[..., active] = block
+        block = wide
+    flat = np.ascontiguousarray(block.reshape(len(block), -1))
+    if recipe.normalize:
+        n_blocks = len(recipe.models) * len(recipe.blocks)
+        normalize_rows(flat, name in ROOT_BLOCKS, n_blocks**-0.5)
+    return flat
+
+
+def block_names(name, n_components, channels):
+    """Return the names of a block's features, in their order."""
+    states = [f"s{k}" for k in range(n_components)]
+    axes = {
+        "thirds": [[f"part{part}" for part in range(N_PARTS)], states, channels],
+        "occupancy": [states],
+        "transitions": [states, states],
+    }.get(name, [states, channels])
+    labels = [name]
+    for axis in axes:
+        labels = [f"{label}_{entry}" for label in labels for entry in axis]
+    return labels
+
+
+FEATURE_NAME = re.compile(
+    r"r(?P<reference>\d+)_(?P<block>[a-z]+)(?:_part\d+)?_s(?P<state>\d+)"
+    r"(?:_(?P<channel>.*))?",
+    # Channels may have any name.
+    re.DOTALL,
+)
+
+
+def name_fields(name):
+    """Return what the name of a feature of an embedding says about it.
+
+    Parameters
+    ----------
+    name : str
+        Any name, such as "r0_means_s1_x2".
+
+    Returns
+    -------
+    fields : dict of str
+        Some of "reference", "block", "state" and "channel"; none of them if the name
+        is not that of a feature of an embedding. A transition belongs to the state in
+        which it begins, and has no channel.
+    """
+    match = FEATURE_NAME.fullmatch(name)
+    if match is None:
+        return {}
+    fields = {key: value for key, value in match.groupdict().items() if value}
+    if fields["block"] == "transitions":
+        fields.pop("channel", None)
+    fields["reference"] = f"r{fields['reference']}"
+    fields["state"] = f"s{fields['state']}"
+    return fields

@@ -1,0 +1,59 @@
+"""Sequences that passed the checks, as they travel between estimators."""
+
+import numpy as np
+
+
+class CheckedSequences(list):
+    """Sequences that were checked, and need no check by estimators inside others.
+
+    All are plain arrays of shape (n_timesteps, n_features), float64 or strings. Only
+    checks, and steps whose results are as good, make such a list. It reaches
+    transformers of users, so it cannot be changed; what users get in the end is an
+    ordinary list.
+
+    Parameters
+    ----------
+    sequences : iterable of ndarray
+        The sequences.
+
+    names : tuple of str, default=None
+        Names of their channels.
+    """
+
+    def __init__(self, sequences, names=None):
+        super().__init__(sequences)
+        self.names = names
+
+    @property
+    def is_text(self):
+        """Whether the sequences hold strings."""
+        return self[0].dtype.kind == "U"
+
+    def taken(self, index):
+        """Return the sequences at some places."""
+        return CheckedSequences([self[i] for i in index], self.names)
+
+    def channels(self, index):
+        """Return the sequences with some of their channels, given as an array."""
+        names = self.names and tuple(self.names[k] for k in index)
+        return CheckedSequences(
+            [np.ascontiguousarray(x[:, index]) for x in self], names
+        )
+
+    def __getitem__(self, key):
+        part = super().__getitem__(key)
+        return CheckedSequences(part, self.names) if isinstance(key, slice) else part
+
+    def __reduce__(self):
+        return CheckedSequences, (list(self), self.names)
+
+    def _refused(self, *_, **__):
+        raise TypeError("Checked sequences cannot be changed. Write: X = list(X).")
+
+    __setitem__ = __delitem__ = __iadd__ = __imul__ = _refused
+    append = extend = insert = pop = remove = clear = sort = reverse = _refused
+
+
+def is_checked(X, *, text=False):
+    """Whether X holds checked sequences of numbers, or of strings."""
+    return isinstance(X, CheckedSequences) and X.is_text == text

@@ -1,0 +1,56 @@
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.pipeline import make_pipeline
+
+from skawhmm import HMMEmbedding
+from skawhmm.classification import HMMViewClassifier
+from skawhmm.sequences import Deltas
+
+
+@pytest.mark.parametrize("gammas", [0, 2.0])
+def test_contributions_follow_their_definition(problem, small, gammas):
+    X, y = problem
+    small.set_params(gammas=gammas).fit(X, y)
+    found = small.explain(X[:5], by=("view", "feature"))
+    assert found.labels[:2] == ["mean 0", "mean 1"]
+    assert found.contributions.shape == (5, 8, 3)
+    assert_allclose(found.decisions, small.decision_function(X[:5]))
+    assert_array_equal(found.classes, small.classes_)
+    # Put one feature at its mean, and decide again.
+    rows = [view.transform(X) for _, view in small.views_]
+    parts = [row[:5].copy() for row in rows]
+    parts[1][:, 2] = rows[1][:, 2].mean()
+    changed = small._decision.decide(parts)
+    assert_allclose(found.contributions[:, 6], found.decisions - changed, atol=1e-10)
+
+
+def test_contributions_with_a_linear_kernel_add_up(problem, small):
+    X, y = problem
+    small.set_params(gammas=0).fit(X, y)
+    finest, coarse = (small.explain(X, by=by) for by in ("feature", "view"))
+    totals = coarse.contributions.sum(axis=1)
+    assert_allclose(finest.contributions.sum(axis=1), totals, atol=1e-10)
+    constants = coarse.decisions - totals
+    assert_allclose(constants, np.tile(constants[0], (60, 1)), atol=1e-10)
+
+
+def test_groups_are_read_from_feature_names(make_sequences):
+    X, y = make_sequences(n_sequences=20)
+    lags = make_pipeline(Deltas(lags=(1, 2)), HMMEmbedding((1, 2), random_state=0))
+    model = HMMViewClassifier([("lags", lags)], random_state=0).fit(X, y)
+    by_channel = model.explain(X[:1], by="channel").labels
+    assert by_channel == ["x0", "x1", "x0_lag1", "x1_lag1", "x0_lag2", "x1_lag2"]
+    blocks = model.explain(X[:1]).labels
+    assert blocks == ["lags means", "lags scales", "lags thirds"]
+    states = model.explain(X[:1], by=("reference", "state")).labels
+    assert states == ["r0 s0", "r1 s0", "r1 s1"]
+    assert model.explain(X[:1], by="view").labels == ["lags"]
+    for wrong, kind in (("states", ValueError), ((), ValueError)):
+        with pytest.raises(kind, match=r"^by must"):
+            model.explain(X[:1], by=wrong)
+
+
+def test_features_with_other_names_form_one_group(problem, small):
+    X, y = problem
+    assert small.fit(X, y).explain(X[:1], by="block").labels == ["other"]

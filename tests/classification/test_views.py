@@ -1,0 +1,133 @@
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from sklearn.base import clone
+
+from skawhmm import HMMEmbedding
+from skawhmm.classification import HMMViewClassifier, _views, make_views
+from skawhmm.classification._views import (
+    all_vectors,
+    coordinates,
+    inner_products,
+    projected,
+    sampled,
+    squared_distances,
+    squared_lengths,
+    standardized_view,
+)
+from skawhmm.features import HMMClassDistance, NGrams
+from skawhmm.sequences._checked import CheckedSequences
+
+
+@pytest.fixture
+def rows(rng):
+    return rng.normal(2.0, 3.0, size=(7, 5))
+
+
+def test_standardized_vectors_have_mean_zero_and_unit_length(rows):
+    view = standardized_view("rows", None, rows)
+    points = coordinates(view, rows)
+    assert_allclose(points.mean(axis=0), 0, atol=1e-12)
+    assert_allclose((points**2).sum(axis=1).mean(), 1)
+    equal = standardized_view("equal", None, np.ones((3, 2)))
+    assert_array_equal(coordinates(equal, np.ones((3, 2))), 0)
+
+
+def test_products_and_distances_are_those_of_standardized_vectors(rows, monkeypatch):
+    # Blocks of two columns are summed.
+    monkeypatch.setattr(_views, "COLUMN_BLOCK", 2)
+    view = standardized_view("rows", None, rows)
+    points = coordinates(view, rows)
+    products = inner_products(view, rows, rows[:3])
+    assert_allclose(products, points @ points[:3].T)
+    assert_allclose(inner_products(view, rows, rows), points @ points.T)
+    lengths = squared_lengths(view, rows)
+    assert_allclose(lengths, (points**2).sum(axis=1))
+    gaps = ((points[:, None] - points[:3]) ** 2).sum(axis=2)
+    found = squared_distances(products, lengths, lengths[:3])
+    assert_allclose(found, gaps, atol=1e-12)
+    matrix = np.arange(10.0).reshape(5, 2)
+    assert_allclose(projected(view, rows, matrix), (rows - rows.mean(axis=0)) @ matrix)
+
+
+def test_principal_coordinates_are_those_of_the_singular_vectors(rows):
+    view = standardized_view("rows", None, rows, max_rank=2)
+    assert view.rank == 2
+    centred = (rows - rows.mean(axis=0)) / view.scale
+    left, values, _ = np.linalg.svd(centred, full_matrices=False)
+    expected = np.abs(left[:, :2] * values[:2])[:, ::-1]
+    assert_allclose(np.abs(coordinates(view, rows)), expected, atol=1e-12)
+    assert standardized_view("rows", None, rows).rank == 5
+
+
+def test_samples_keep_the_order_and_the_type(rng):
+    sequences = CheckedSequences([np.full((2, 1), float(n)) for n in range(20)])
+    drawn = sampled(sequences, 6, np.random.RandomState(0))
+    assert isinstance(drawn, CheckedSequences)
+    places = [int(x[0, 0]) for x in drawn]
+    assert len(set(places)) == 6
+    assert places == sorted(places)
+    assert sampled(sequences, 20, None) is sequences
+
+
+def test_vectors_are_dense_in_blocks(monkeypatch):
+    class Lengths:
+        def transform(self, X):
+            calls.append(len(X))
+            return sparse.csr_array(np.array([[len(x)] for x in X]))
+
+    calls: list[int] = []
+    monkeypatch.setattr(_views, "SEQUENCE_BLOCK", 3)
+    rows = all_vectors(Lengths(), [np.ones((n, 1)) for n in range(1, 8)])
+    assert_array_equal(rows, np.arange(1.0, 8)[:, None])
+    assert calls == [3, 3, 1]
+
+
+def test_default_views_have_names_and_share_seed_and_jobs():
+    views = dict(make_views(n_jobs=2, random_state=5))
+    assert list(views) == ["frames", "deltas", "lags", "position"]
+    for view in views.values():
+        embedding = view[-1] if hasattr(view, "steps") else view
+        assert (embedding.n_jobs, embedding.random_state) == (2, 5)
+    assert [name for name, _ in make_views("categorical")] == [
+        *("states", "symbols", "pairs", "triples", "lags")
+    ]
+    with pytest.raises(ValueError, match=r"emission .*'poisson'"):
+        make_views("poisson")
+
+
+def test_decisions_do_not_depend_on_the_units_of_a_view(problem, small):
+    X, y = problem
+    one = clone(small).fit(X, y)
+    two = small.set_params(square__factor=1e4).fit(X, y)
+    assert_allclose(one.decision_function(X), two.decision_function(X), atol=1e-9)
+
+
+def test_views_do_not_see_the_classes(problem):
+    X, y = problem
+    views = [("classes", HMMClassDistance())]
+    with pytest.raises(ValueError, match="requires y to be passed"):
+        HMMViewClassifier(views).fit(X, y)
+
+
+def test_principal_coordinates_lose_nothing_if_there_are_few_sequences(problem):
+    # Fewer sequences than features: principal coordinates span all of them.
+    X, y = problem
+    views = [("wide", HMMEmbedding((2, 3), random_state=0))]
+    dual = HMMViewClassifier(views, gammas=0, random_state=0).fit(X[:20], y[:20])
+    primal = clone(dual).set_params(solver="primal", max_rank=30).fit(X[:20], y[:20])
+    assert primal._decision.views[0].basis.shape[1] <= 20
+    assert_allclose(primal.decision_function(X), dual.decision_function(X), atol=1e-7)
+
+
+def test_sparse_and_dense_views_give_the_same_decisions(rng):
+    y = np.arange(30) % 2
+    X = [
+        "".join(rng.choice(list("ab"), p=p, size=20))
+        for p in ([0.3, 0.7], [0.6, 0.4]) * 15
+    ]
+    dense = [("pairs", NGrams(sparse_output=False))]
+    one = HMMViewClassifier([("pairs", NGrams())], random_state=0).fit(X, y)
+    two = HMMViewClassifier(dense, random_state=0).fit(X, y)
+    assert_allclose(one.decision_function(X), two.decision_function(X), atol=1e-9)
