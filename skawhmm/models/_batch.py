@@ -445,7 +445,8 @@ class HMMBatch:
         Parameters
         ----------
         path : str or path-like
-            The file, usually named ``*.npz``; it is replaced if it exists.
+            The file, usually named ``*.npz``. If it exists, it is replaced and keeps
+            its permissions; a symbolic link is followed. Pipes and devices are refused.
         """
         save_models(path, self)
 
