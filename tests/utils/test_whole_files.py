@@ -108,7 +108,7 @@ def test_pipes_and_sockets_are_refused(make_batch, tmp_path, write):
                 write(models, path)
             assert repr(str(path)) in str(told.value)
     assert stat.S_ISFIFO(os.stat(tmp_path / "pipe").st_mode)
-    with pytest.raises(ValueError, match="matrix.journal"):
+    with pytest.raises(ValueError, match=r"matrix\.journal"):
         matrix(models, tmp_path / "matrix")
 
 
