@@ -208,7 +208,7 @@ def _differences(found, wanted):
         if version != JOURNAL_VERSION:
             when = "an earlier" if version < JOURNAL_VERSION else "a later"
             return f"was begun by {when} version of skawhmm"
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, RecursionError):
         return "has a journal that cannot be read"
     names = sorted(
         key for key in one.keys() | two.keys() if one.get(key) != two.get(key)

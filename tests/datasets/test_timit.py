@@ -196,9 +196,13 @@ def test_malformed_sound_is_named(tmp_path, content, message):
 
 def test_legal_sphere_headers_are_read():
     _, wanted = sound(sphere(samples()), "a")
-    comments = "; a comment\nspeaker -s12 a b  \x85\x1c c d\nsnr -r -1.5e-3\nempty -s0 \n"
+    comments = (
+        "; a comment\nspeaker -s12 a b  \x85\x1c c d\nsnr -r -1.5e-3\nempty -s0 \n"
+    )
     content = sphere(samples(), sample_rate="-r 16000.000", snr="-r 40.25")
-    content = content.replace(b"sample_count", comments.encode("latin-1") + b"sample_count")
+    content = content.replace(
+        b"sample_count", comments.encode("latin-1") + b"sample_count"
+    )
     header = content[: content.index(b"end_head") + 9].replace(b"\n", b"\r\n")
     header = header.replace(b"NIST_1A\r\n   1024\r\n", b"NIST_1A\n   2048\n")
     rate, found = sound(header.ljust(2048, b"\xff") + samples().tobytes(), "a")
@@ -255,7 +259,9 @@ def test_wrong_arguments_are_named(tmp_path):
     folder = write(tmp_path)
     with pytest.raises(ValueError, match="n_phones must be 39, 48 or 61, got 40"):
         load_timit(folder, n_phones=40)
-    with pytest.raises(ValueError, match="concat must be at least 1, got 0"):
+    with pytest.raises(
+        ValueError, match="concat must be an integer of at least 1, got 0"
+    ):
         load_timit(folder, concat=0)
     with pytest.raises(ValueError, match=r"test_size must be in \[0, 1\), got 1"):
         load_timit(folder, test_size=1)
@@ -302,3 +308,31 @@ def test_a_small_corpus_by_the_papers_settings(tmp_path):
 def test_shared_corpus_by_the_papers_settings(shared):
     path = shared("timit_nltk_sample_raw.zip")
     check_papers_settings(path, concat=20, n_segments=6044)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"n_phones": [39]}, "n_phones must be an integer"),
+        ({"test_size": "half"}, "test_size must be a number"),
+        ({"test_size": True}, "test_size must be a number"),
+        ({"test_size": 1}, r"test_size must be in \[0, 1\)"),
+        ({"test_size": 10**400}, "test_size must be a number"),
+        ({"concat": True}, "concat must be an integer"),
+    ],
+)
+def test_arguments_of_the_wrong_kind_are_named(tmp_path, arguments, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        load_timit(write(tmp_path), **arguments)
+
+
+@pytest.mark.parametrize("start", ["9" * 5000, "\u00b2", "-1"])
+def test_numbers_of_samples_are_plain_digits(start):
+    with pytest.raises(ValueError, match="line 1: expected a first sample"):
+        phn_segments([f"{start} 9 h#"], "a.phn")
+
+
+def test_a_phone_after_the_end_of_the_sound_is_refused(tmp_path):
+    folder = write(tmp_path, phones=PHONES + "4800 4900 h#\n")
+    with pytest.raises(ValueError, match=r"PHN: 'h#' starts at sample 4800, .* 4800"):
+        load_timit(folder)
