@@ -162,7 +162,9 @@ def _regular_frames(content, joints):
         start = content.find(b"\n", start) + 1 or len(content)
     words = content[start:].split()
     # All words take as much memory as the longest.
-    if not words or not words[0].isdigit() or max(map(len, words)) > MAX_WORD:
+    usable = words and words[0].isdigit() and max(map(len, words)) <= MAX_WORD
+    # Python reads 1_0 as 10.
+    if not usable or b"_" in content[start:]:
         return None
     names = []
     position = 1
@@ -173,9 +175,6 @@ def _regular_frames(content, joints):
         names.append(name)
         position += 1 + len(joints[name])
     if not names or len(words) % position:
-        return None
-    # Python reads 1_0 as 10.
-    if b"_" in content[start:]:
         return None
     table = np.array(words).reshape(-1, position)
     sizes = [1 + len(joints[name]) for name in names]

@@ -216,16 +216,12 @@ def _recorded(arrays):
 def _decoded(arrays, path):
     """Undo the storage as scaled differences of integers."""
     differences = split_frames(arrays["delta_T"].T, arrays["lengths"], path)
-    shapes = [arrays[k].shape if k in arrays else None for k in ("first", "scale")]
     n_channels = differences[0].shape[1]
-    if shapes[0] != (len(differences), n_channels) or shapes[1] not in {
-        (),
-        (n_channels,),
-    }:
-        raise ValueError(
-            f"{path}: first must have shape ({len(differences)}, {n_channels}) and scale "
-            f"({n_channels},) or (), got {shapes[0]} and {shapes[1]}."
-        )
+    wanted = {"first": (len(differences), n_channels), "scale": (n_channels,)}
+    for name, shape in wanted.items():
+        found = arrays[name].shape if name in arrays else "none"
+        if found != shape and (name, found) != ("scale", ()):
+            raise ValueError(f"{path}: {name} must have shape {shape}, got {found}.")
     pairs = zip(differences, arrays["first"], strict=True)
     return [
         (np.cumsum(difference, axis=0) + first) * arrays["scale"]

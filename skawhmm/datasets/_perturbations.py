@@ -331,7 +331,7 @@ def _checked_arrays(models):
     arrays = {name: real_array(f"models[{name!r}]", models[name]) for name in names}
     _check_shapes(**arrays)
     # A batch of models checks probabilities and covariances.
-    HMMBatch(**arrays)
+    HMMBatch(arrays["transmats"], arrays["means"], arrays["covars"])
     return arrays
 
 

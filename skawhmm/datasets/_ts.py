@@ -46,8 +46,8 @@ def load_ts(path: str | PathLike[str], *, return_X_y: bool = False) -> Any:
 
     Notes
     -----
-    Files with time stamps are not read. Labels must be encoded in UTF-8; descriptions may
-    have any encoding.
+    Files with time stamps are not read. Labels must be encoded in UTF-8; descriptions
+    may have any encoding.
 
     Examples
     --------

@@ -150,8 +150,8 @@ def _check_signal(signal):
     bad = ~(np.abs(numbers) <= LARGEST_VALUE)
     if bad.any():
         raise ValueError(
-            f"signal must be finite, with values of size at most {LARGEST_VALUE:g}, got "
-            f"{numbers[bad][0]:g}."
+            f"signal must be finite, with values of size at most {LARGEST_VALUE:g}, "
+            f"got {numbers[bad][0]:g}."
         )
     if not np.issubdtype(signal.dtype, np.integer):
         return numbers
@@ -195,7 +195,7 @@ def _fft_length(width, sample_rate, n_filters):
 
 
 def _mel_edges(n_filters, sample_rate):
-    """Ends and centres of the mel bands in Hz, of shape (n_filters + 2,)."""
+    """Return ends and centres of the mel bands in Hz, of shape (n_filters + 2,)."""
     top = 2595 * np.log10(1 + sample_rate / 2 / 700)
     return 700 * (10 ** (np.linspace(0, top, n_filters + 2) / 2595) - 1)
 

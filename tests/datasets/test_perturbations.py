@@ -202,13 +202,3 @@ def test_arrays_that_are_missing_or_too_large_for_floats_are_named():
     models = example_models() | {"means": [[[10**400, 1], [1, 1]]]}
     with pytest.raises(TypeError, match=r"models\['means'\] must be an array of num"):
         make_model_sequences(models)
-
-
-def test_counts_of_numpy_do_not_overflow():
-    models = make_seed_models(n_models=np.int8(100), random_state=0)
-    again = make_seed_models(n_models=100, random_state=0)
-    assert_array_equal(models.means, again.means)
-    n_sequences, length = np.int8(3), np.uint8(200)
-    X, y = make_model_sequences(models, n_sequences, n_timesteps=length, random_state=0)
-    assert len(X) == len(y) == 300
-    assert {len(x) for x in X} == {200}
