@@ -216,7 +216,7 @@ def check_counts(name, values):
 
 
 def check_n_jobs(name, value):
-    """Raise unless `value` is a number of jobs in joblib's sense.
+    """Return `value` if it is a number of jobs in joblib's sense, else raise.
 
     Parameters
     ----------
@@ -225,13 +225,20 @@ def check_n_jobs(name, value):
 
     value : object
         The value to check: an integer other than 0, or None.
+
+    Returns
+    -------
+    value : int or None
+        The number, of Python.
     """
-    if value is not None and (not is_integer(value) or value == 0):
-        error = ValueError if is_integer(value) else TypeError
-        raise error(
-            f"{name} must be an integer other than 0, or None, got "
-            f"{shown_value(value)}."
-        )
+    if value is None:
+        return None
+    wanted = f"{name} must be an integer other than 0, or None"
+    if not is_integer(value):
+        raise TypeError(f"{wanted}, got {shown_value(value)}.")
+    if value == 0 or abs(int(value)) > LARGEST_INTEGER:
+        raise ValueError(f"{wanted}, got {shown_value(value)}.")
+    return int(value)
 
 
 def check_verbose(name, value):
