@@ -8,8 +8,8 @@ from skawhmm.sequences._forms import SERIES, package_type, readable
 # Number of symbols that a message lists.
 SHOWN_SYMBOLS = 8
 
-# Largest integer that is a symbol. Sequences are kept as floats; all integers up to this
-# one are different floats.
+# Largest integer that is a symbol. Sequences are kept as floats, and all integers up to
+# this one are different floats.
 LARGEST_SYMBOL = 2**53 - 1
 
 
