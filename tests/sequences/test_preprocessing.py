@@ -177,7 +177,7 @@ def test_framewise_refuses_transformers_that_change_the_frames(sequences, change
 
 def test_framewise_refuses_transformers_that_return_texts(sequences):
     step = Framewise(FunctionTransformer(lambda x: x.astype(str)))
-    with pytest.raises(ValueError, match="output of transformer must be .* strings"):
+    with pytest.raises(ValueError, match=r"output of transformer must be .* strings"):
         step.fit_transform(sequences)
 
 
