@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from skawhmm import HMMTransformer
 from skawhmm.sequences._checks import check_sequences
 
 
@@ -79,3 +80,9 @@ def test_errors_say_what_and_where(X, error, message):
 def test_number_of_features_is_held():
     with pytest.raises(ValueError, match="X has 2 features, but Model is expecting 3"):
         check_sequences([np.ones((4, 2))], n_features=3, caller="Model")
+
+
+@pytest.mark.parametrize("X", [[[[1, 10**400], [1, 2]]], [[1, 10**400]], [[[10**400]]]])
+def test_integers_beyond_the_range_of_floats_are_named(X):
+    with pytest.raises(ValueError, match=r"^X.* got an integer beyond the range"):
+        HMMTransformer(1).fit(X)
