@@ -6,6 +6,8 @@ since its memory is limited.
 """
 
 import io
+import json
+import os
 import resource
 import sys
 import tempfile
@@ -18,9 +20,10 @@ from pathlib import Path
 import numpy as np
 from scipy.io import wavfile
 
-from skawhmm import HMMBatch
+from skawhmm import HMMBatch, pairwise_hmm_distances
 from skawhmm.datasets import (
     load_cmu_mocap,
+    load_gene_families,
     load_npz,
     load_timit,
     load_ts,
@@ -91,17 +94,58 @@ OLD_SPEECH = {
     "s/a.phn": PHONES.encode(),
 }
 MOTIONS = {"01/01.asf": SKELETON.encode(), "01/01_01.amc": MOTION.encode()}
+MOTION_ARRAYS = archive(
+    X=np.ones((8, 2)),
+    lengths=np.array([4, 4]),
+    y=np.array(["a", "b"]),
+    files=np.array(["1/a", "2/b"]),
+    channels=np.array(["root_tx", "root_ty"]),
+    fps=np.array(30.0),
+)
+GENES = archive(
+    X=np.array([0, 1, 1]),
+    lengths=np.array([1, 2]),
+    y=np.array([3, 4]),
+    symbols=np.array(["A", "C"]),
+)
 FRAMES = archive(X=np.ones((5, 2)), lengths=np.array([2, 3]), y=np.array(["a", "b"]))
+
+BATCH = HMMBatch(np.ones((3, 1, 1)), np.arange(3.0)[:, None, None], np.ones((3, 1, 1)))
+
+
+def matrix():
+    """The files of a matrix that was written to the end."""
+    with tempfile.TemporaryDirectory() as folder:
+        pairwise_hmm_distances(BATCH, out=f"{folder}/a.npy")
+        return {path.name: path.read_bytes() for path in Path(folder).iterdir()}
+
+
+def continue_matrix(path):
+    found = pairwise_hmm_distances(BATCH, out=path)
+    np.testing.assert_array_equal(found, pairwise_hmm_distances(BATCH))
+
+
+def read_genes(path):
+    os.environ["SKAWHMM_DATA"] = str(path)
+    return load_gene_families()
+
 
 # The files of each kind, and what reads the folder or the file named after it.
 KINDS = {
     "models": ([{"a.npz": one} for one in models()], HMMBatch.load, "a.npz"),
     "npz": ([{"a.npz": FRAMES}], load_npz, "a.npz"),
     "ts": ([{"a.ts": SERIES.encode()}], load_ts, "a.ts"),
-    "wav": ([{"s/a.wav": riff()}], load_wav_folder, ""),
+    "wav": (
+        [{"s/a.wav": riff()}, {"s/a.wav": OLD_SPEECH["s/a.wav"]}],
+        load_wav_folder,
+        "",
+    ),
     "timit": ([SPEECH, OLD_SPEECH], load_timit, ""),
     "timit_zip": ([{"a.zip": zipped(SPEECH)}], load_timit, "a.zip"),
     "amc": ([MOTIONS], load_cmu_mocap, ""),
+    "amc_npz": ([{"a.npz": MOTION_ARRAYS}], load_cmu_mocap, "a.npz"),
+    "genes": ([{"discrete_gene_families.npz": GENES}], read_genes, ""),
+    "matrix": ([matrix()], continue_matrix, "a.npy"),
     "amc_zip": ([{"a.zip": zipped(MOTIONS)}], load_cmu_mocap, "a.zip"),
 }
 
@@ -149,6 +193,91 @@ def with_huge_number(rng, content):
     return content[:place] + words[rng.integers(len(words))] + content[place + 1 :]
 
 
+# What a header must not say, wherever it says something.
+HOSTILE = [
+    *(
+        b"-1",
+        b"0",
+        b"-0",
+        b"1e999",
+        b"nan",
+        b"inf",
+        b"1_0",
+        b"0x10",
+        b"+1",
+        b"1.5",
+        b"",
+    ),
+    *(b"9" * 18, b"9" * 30, b"9" * 5000, b"-" + b"9" * 5000, b"\xb2", b"\xd9\xa3"),
+    *(b"[" * 100_000, b"(" * 5000, b"{" * 5000, b'{"a":' * 50_000, b"null", b"true"),
+    *(b"\x00", b"\xff\xfe", b"\xed\xa0\x80", b"None", b"'", b'"', b"\\", b"\n\n", b":"),
+]
+
+
+def with_hostile_word(rng, content):
+    """A word of the first lines becomes something that no header may say."""
+    head = content[:2000]
+    places = [n for n, byte in enumerate(head) if chr(byte).isalnum()]
+    if not places:
+        return content
+    first = last = places[rng.integers(len(places))]
+    while first > 0 and chr(content[first - 1]).isalnum():
+        first -= 1
+    while last < len(content) and chr(content[last]).isalnum():
+        last += 1
+    return content[:first] + HOSTILE[rng.integers(len(HOSTILE))] + content[last:]
+
+
+# Types and shapes of arrays that do not fit their numbers, or none at all.
+TYPES = [
+    *("'<f8'", "'<f4'", "'>f8'", "'|O'", "'<U0'", "'<U1000000000'", "'|V2000000000'"),
+    *("[('a', '<f8')]", "[('a', '|O')]", "'<M8[s]'", "'<c16'", "'|b1'", "'<u8'", "''"),
+    *("'<f2'", "'<i1'", "None", "3", "[]", "'f8,f8'", "'<f16'", "[" * 80 + "]" * 80),
+]
+SHAPES = [
+    *(
+        "()",
+        "(0,)",
+        "(-1,)",
+        "(2, -2)",
+        "(10**9,)",
+        "(9999999999999999999999,)",
+        "(3,)",
+    ),
+    *("(0, 9999999999999)", "(2, 2, 2)", "('a',)", "3", "None", "(1.5,)", "(True,)"),
+    *("(2, 1)", "(1, 2)", "(4, 1, 1, 1)", "(" + "1, " * 70 + ")"),
+]
+
+
+def with_hostile_array(rng, content):
+    """The header of an array tells of another type or shape."""
+    if not content.startswith(b"\x93NUMPY\x01"):
+        return with_hostile_word(rng, content)
+    kind, shape = TYPES[rng.integers(len(TYPES))], SHAPES[rng.integers(len(SHAPES))]
+    order = ["True", "False", "0", "'no'"][rng.choice(4, p=[0.1, 0.7, 0.1, 0.1])]
+    text = f"{{'descr': {kind}, 'fortran_order': {order}, 'shape': {shape}, }}\n"
+    rest = content[10 + int.from_bytes(content[8:10], "little") :]
+    size = len(text).to_bytes(2, "little")
+    return content[:8] + size + text.encode() + rest
+
+
+def with_hostile_json(rng, content):
+    """A field of the header of models becomes something else."""
+    start, end = content.find(b"{\x00\x00\x00"), content.rfind(b"}")
+    if start < 0 or not content.startswith(b"\x93NUMPY"):
+        return with_hostile_array(rng, content)
+    text = content[start : end + 4].decode("utf-32-le")
+    fields = json.loads(text)
+    name = sorted(fields)[rng.integers(len(fields))]
+    words = ["1e999", "-1", "null", "true", "[]", "{}", '"x"', "2", "9" * 5000]
+    words += ["[" * 50_000 + "]" * 50_000, "NaN", '"\\ud800"', '{"a": [1]}', "1.5"]
+    fields[name] = "@"
+    changed = json.dumps(fields).replace('"@"', words[rng.integers(len(words))])
+    file = io.BytesIO()
+    np.save(file, np.array(changed))
+    return file.getvalue()
+
+
 def repeated_line(rng, content):
     lines = content.split(b"\n")
     lines.insert(rng.integers(len(lines)), lines[rng.integers(len(lines))])
@@ -182,6 +311,9 @@ PLAIN = (
     shortened,
     with_huge_field,
     with_huge_number,
+    with_hostile_word,
+    with_hostile_array,
+    with_hostile_json,
     repeated_line,
 )
 
@@ -202,7 +334,9 @@ def outcome(read, path):
     try:
         read(path)
     except (ValueError, OSError) as error:
-        return "refused" if str(error) else f"{type(error).__name__} without words"
+        # It says which file is wrong, among many.
+        named = path.parent.name in str(error)
+        return "refused" if named else f"unnamed: {type(error).__name__}: {error}"
     except BaseException:
         return " ".join(traceback.format_exc().splitlines()[-5:])
     return "read"

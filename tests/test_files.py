@@ -19,7 +19,7 @@ def check_mutations(n_files, seed):
     found = subprocess.run(command, capture_output=True, check=True, text=True).stdout
     lines = [line.split(" ", 1) for line in found.splitlines()]
     kinds = {kind: literal_eval(outcomes) for kind, outcomes in lines}
-    assert len(kinds) == 8
+    assert len(kinds) == 11
     for kind, outcomes in kinds.items():
         assert outcomes.keys() <= {"read", "refused"}, kind
         assert sum(outcomes.values()) == n_files

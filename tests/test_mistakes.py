@@ -17,7 +17,7 @@ from scipy import sparse
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.svm import SVC
 
 from skawhmm import (
@@ -355,7 +355,31 @@ MISTAKES = {
         lambda d: mfcc(np.ones((100, 2)), 16000),
         *(ValueError, "one-dimensional", "array of shape (100, 2)", "one channel"),
     ),
+    "a signal as a list of integers": Mistake(
+        lambda d: mfcc([*range(-500, 500)], 16000),
+        *(ValueError, "signal must be floats", "got int64", "Divide by the largest"),
+    ),
+    "a signal beyond any range": Mistake(
+        lambda d: mfcc(np.full(900, 1e155), 16000),
+        *(ValueError, "signal must be finite", "got 1e+155", "of size at most 1e+100"),
+    ),
+    "a step that drops frames": Mistake(
+        lambda d: Framewise(FunctionTransformer(lambda x: x[1:])).fit_transform(d.X),
+        *(ValueError, "transformer must return", "got shape", "one row per frame"),
+    ),
+    "symbols that are long numbers": Mistake(
+        lambda d: NGrams().fit([[2**60, 2**60 + 1]]),
+        *(ValueError, "integers of size below 2**53", "got 1.15", "as strings"),
+    ),
+    "a count without end": Mistake(
+        lambda d: transformer(n_init=10**400).fit(d.X),
+        *(ValueError, "n_init must be an integer", "got 1000", "below 2**63"),
+    ),
     # Labels and groups.
+    "labels of two types": Mistake(
+        lambda d: average_precision(d.distances, d.y, [*map(str, d.y)]),
+        *(ValueError, "y_query must hold labels", "got <U1 and", "of the type of"),
+    ),
     "too few labels": Mistake(
         lambda d: neighbors().fit(d.models, d.y[:-1]),
         *(ValueError, "y must hold one value per entry of X", "got 7", "8 entries"),

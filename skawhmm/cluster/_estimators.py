@@ -261,7 +261,7 @@ class HMMKMeans(ModelsMixin, _HMMClusterer):
             for _ in range(self.n_init)
         )
         rule = self.max_iter, self.tol
-        n_rounds = self.n_init * self.max_iter
+        n_rounds = int(self.n_init) * int(self.max_iter)
         with progress_bar(n_rounds, "rounds of k-means", self.verbose) as bar:
             runs = (
                 kmeans_partition(members, seeds, distances, *rule, bar.update)

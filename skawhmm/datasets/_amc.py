@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 
 # Longest word of a motion that is read at once with all others: a number or a name.
 MAX_WORD = 64
+
+# The line of a skeleton's units that is not supported.
+RADIANS = ["angle", "rad"]
+
+# How a file may write the rate of the CMU database.
+SOURCE_RATE = re.compile(r"120(\.0*)?")
+
+# A frame number; longer ones are no numbers of frames.
+FRAME_NUMBER = re.compile(r"[0-9]{1,18}")
 
 # Joints and degrees of freedom of the skeletons of the CMU database, in file order.
 CMU_JOINTS = {
@@ -64,7 +75,11 @@ def asf_joints(lines, place):
         if not words:
             continue
         if words[0].startswith(":"):
-            section = words[0]
+            section = words[0].lower()
+        elif section == ":units" and [word.lower() for word in words[:2]] == RADIANS:
+            raise ValueError(
+                f"{place}, line {number}: angles in radians are not supported."
+            )
         elif section == ":root" and words[0] == "order":
             joints["root"] = tuple(word.lower() for word in words[1:])
         elif section == ":bonedata" and words[0] == "begin":
@@ -74,6 +89,8 @@ def asf_joints(lines, place):
         elif section == ":bonedata" and words[0] == "dof":
             if name is None:
                 raise ValueError(f"{place}, line {number}: dof before the bone's name.")
+            if name in joints:
+                raise ValueError(f"{place}, line {number}: bone {name!r} twice.")
             joints[name] = tuple(word.lower() for word in words[1:])
     if "root" not in joints or len(joints) < 2:
         raise ValueError(
@@ -103,11 +120,13 @@ def amc_frames(content, joints, place):
         Names such as "root_tx", in the order of the file.
 
     frames : ndarray of shape (n_frames, n_channels)
-        Positions and angles as they are written.
+        Positions and angles as they are written, in degrees.
 
     n_missing : int
         Number of frames that the numbering of the file skips.
     """
+    content = content.removeprefix(b"\xef\xbb\xbf")
+    _check_keywords(content, place)
     parsed = _regular_frames(content, joints)
     if parsed is None:
         # Something is irregular: go line by line, to accept it or to name the line.
@@ -118,6 +137,24 @@ def amc_frames(content, joints, place):
     return channels, frames, n_missing
 
 
+def _check_keywords(content, place):
+    """Raise if a line such as ":RADIANS" says that the file is of another kind."""
+    for number, line in enumerate(content.split(b"\n"), 1):
+        words = line.decode("latin-1").split()
+        if words and words[0].isdigit():
+            return
+        key = words[0].upper() if words else ""
+        if key == ":RADIANS":
+            raise ValueError(
+                f"{place}, line {number}: angles in radians are not supported."
+            )
+        rate = " ".join(words[1:])
+        if key == ":SAMPLES-PER-SECOND" and not SOURCE_RATE.fullmatch(rate):
+            raise ValueError(
+                f"{place}, line {number}: expected 120 frames per second, got {rate!r}."
+            )
+
+
 def _regular_frames(content, joints):
     """Parse all frames at once, or return None if they do not all look alike."""
     start = 0
@@ -125,7 +162,9 @@ def _regular_frames(content, joints):
         start = content.find(b"\n", start) + 1 or len(content)
     words = content[start:].split()
     # All words take as much memory as the longest.
-    if not words or not words[0].isdigit() or max(map(len, words)) > MAX_WORD:
+    usable = words and words[0].isdigit() and max(map(len, words)) <= MAX_WORD
+    # Python reads 1_0 as 10.
+    if not usable or b"_" in content[start:]:
         return None
     names = []
     position = 1
@@ -160,7 +199,7 @@ def _irregular_frames(content, joints, place):
         words = line.split()
         if not words or words[0][0] in "#:":
             continue
-        if len(words) == 1 and words[0].isdigit():
+        if len(words) == 1 and FRAME_NUMBER.fullmatch(words[0]):
             _check_complete(frames, where)
             if numbers and int(words[0]) <= numbers[-1]:
                 raise ValueError(
@@ -205,6 +244,10 @@ def _joint_values(words, joints, where):
         values = [float(word) for word in words[1:]]
     except ValueError as error:
         raise ValueError(f"{where}: {error}.") from None
+    if any("_" in word for word in words[1:]):
+        raise ValueError(
+            f"{where}: expected numbers, got {' '.join(words[1:])[:40]!r}."
+        )
     if not np.all(np.isfinite(values)):
         raise ValueError(f"{where}: joint {name!r} has a value that is not finite.")
     return name, values

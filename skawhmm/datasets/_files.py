@@ -207,7 +207,8 @@ def npz_arrays(path, required):
 
 def split_frames(frames, lengths, path):
     """Cut stacked frames into sequences."""
-    if frames.ndim not in {1, 2} or frames.dtype.kind not in "iufb":
+    wanted = frames.ndim in {1, 2} and frames.dtype.kind in "iufb" and frames.size
+    if not wanted:
         raise ValueError(
             f"{path}: X must be a numeric array of shape (n_frames, n_features), "
             f"got {frames.dtype} of shape {frames.shape}."
@@ -220,6 +221,12 @@ def split_frames(frames, lengths, path):
         raise ValueError(
             f"{path}: lengths must sum to the {len(frames)} frames of X, got {total}."
         )
-    frames = frames.astype(float if frames.dtype.kind == "f" else int)
+    if frames.dtype.kind == "u" and np.any(frames > np.iinfo(np.int64).max):
+        raise ValueError(
+            f"{path}: X must hold integers below 2**63, got {frames.max()}. Store such "
+            "values as floats."
+        )
+    frames = frames.astype(np.float64 if frames.dtype.kind == "f" else np.int64)
     frames = frames.reshape(len(frames), -1)
-    return [part.copy() for part in np.split(frames, np.cumsum(lengths)[:-1])]
+    ends = np.cumsum(lengths.astype(np.int64))
+    return [part.copy() for part in np.split(frames, ends[:-1])]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,12 @@ from skawhmm.datasets._sampling import (
     length_range,
     sampled_sequences,
     seed_sequence,
+)
+from skawhmm.utils._checks import (
+    LARGEST_VALUE,
+    check_choice,
+    check_integer,
+    check_real,
 )
 
 # Root streams of one call: the models' parameters, and the sequences.
@@ -84,19 +89,12 @@ def make_hmm_sequences(
     >>> [x.shape for x in X[:3]], y
     ([(74, 2), (70, 2), (85, 2)], array([0, 1, 0, 1, 0, 1]))
     """
-    counts = {
-        "n_sequences": n_sequences,
-        "n_classes": n_classes,
-        "n_components": n_components,
-        "n_features": n_features,
-    }
-    for name, value in counts.items():
-        check_count(name, value)
-    check_number("separation", separation)
-    if differ_in not in _CLASS_MODELS:
-        raise ValueError(
-            f"differ_in must be one of {sorted(_CLASS_MODELS)}, got {differ_in!r}."
-        )
+    n_sequences = check_integer("n_sequences", n_sequences, 1)
+    n_classes = check_integer("n_classes", n_classes, 1)
+    n_components = check_integer("n_components", n_components, 1)
+    n_features = check_integer("n_features", n_features, 1)
+    separation = check_real("separation", separation, 0, np.inf)
+    check_choice("differ_in", differ_in, sorted(_CLASS_MODELS))
     lengths = length_range(n_timesteps)
     root = seed_sequence(random_state)
     rng = item_generator(root, _MODELS)
@@ -108,26 +106,21 @@ def make_hmm_sequences(
         ),
         "covars": np.ones(shape),
     }
-    models |= _CLASS_MODELS[differ_in](rng, models, separation)
+    with np.errstate(over="ignore", invalid="ignore"):
+        models |= _CLASS_MODELS[differ_in](rng, models, separation)
+    check_range("separation", separation, models)
     y = np.arange(n_sequences) % n_classes
     stream = np.random.SeedSequence(root.entropy, spawn_key=(_SEQUENCES,))
     return sampled_sequences(models, y, lengths, stream), y
 
 
-def check_count(name, value, minimum=1):
-    """Raise unless the argument `name` is an int of at least `minimum`."""
-    if not isinstance(value, (int, np.integer)) or isinstance(value, bool):
-        raise TypeError(f"{name} must be an int, got {value!r}.")
-    if value < minimum:
-        raise ValueError(f"{name} must be at least {minimum}, got {value}.")
-
-
-def check_number(name, value, maximum=np.inf):
-    """Raise unless the argument `name` is a finite number in [0, `maximum`]."""
-    if not isinstance(value, Real) or isinstance(value, bool):
-        raise TypeError(f"{name} must be a number, got {value!r}.")
-    if not (0 <= float(value) <= maximum and np.isfinite(float(value))):
-        raise ValueError(f"{name} must be finite and in [0, {maximum}], got {value}.")
+def check_range(name, value, models):
+    """Raise if a parameter makes models whose values are beyond the range."""
+    if not all(np.all(np.abs(x) <= LARGEST_VALUE) for x in models.values()):
+        raise ValueError(
+            f"{name} must be smaller, got {value!r}: the models have values beyond "
+            f"{LARGEST_VALUE:g}."
+        )
 
 
 def _spread_means(rng, n_components, n_features):

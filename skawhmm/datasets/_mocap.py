@@ -36,8 +36,7 @@ _SIX_GROUPS = {
     "rleg_6": tuple("r" + joint for joint in _LEG),
     "lleg_6": tuple("l" + joint for joint in _LEG),
 }
-_GROUPS: dict[int | None, dict[str, tuple[str, ...]]] = {
-    None: {"all": tuple(CMU_JOINTS)},
+_GROUPS: dict[int, dict[str, tuple[str, ...]]] = {
     6: _SIX_GROUPS,
     27: {joint: (joint,) for joint in CMU_JOINTS if not joint.endswith("toes")},
 }
@@ -113,9 +112,10 @@ def load_cmu_mocap(
     >>> mocap = load_cmu_mocap(groups=6)  # doctest: +SKIP
     >>> legs = [x[:, mocap.groups["rleg_6"]] for x in mocap.data]  # doctest: +SKIP
     """
-    if groups not in _GROUPS:
+    if groups is not None and check_integer("groups", groups, 1) not in _GROUPS:
         raise ValueError(f"groups must be 6, 27 or None, got {groups!r}.")
-    if _SOURCE_FPS % check_integer("fps", fps, 1):
+    fps = check_integer("fps", fps, 1)
+    if _SOURCE_FPS % fps:
         raise ValueError(f"fps must be an int that divides 120, got {fps!r}.")
     source = _source(path, fps)
     bunch = _from_npz(source) if source.suffix == ".npz" else _from_files(source)
@@ -124,11 +124,18 @@ def load_cmu_mocap(
     n_used = [len(x) * (_SOURCE_FPS // fps) for x in bunch.data]
     bunch.n_dropped_frames = bunch.pop("n_recorded") - np.array(n_used)
     bunch.subjects = np.array([name.split("/")[0] for name in bunch.files])
-    bunch.groups = {
-        name: np.flatnonzero([channel.split("_")[0] in joints for channel in channels])
+    bunch.groups = _channel_groups(channels, groups)
+    return loaded(bunch, return_X_y)
+
+
+def _channel_groups(channels, groups):
+    """Channel indices of each joint group."""
+    if groups is None:
+        return {"all": np.arange(len(channels))}
+    return {
+        name: np.flatnonzero([c.rsplit("_", 1)[0] in joints for c in channels])
         for name, joints in _GROUPS[groups].items()
     }
-    return loaded(bunch, return_X_y)
 
 
 def _source(path, fps):
@@ -165,6 +172,16 @@ def _resampled(data, source_fps, fps, path):
 
 def _from_npz(path):
     arrays = npz_arrays(path, ("lengths", "y", "files", "channels", "fps"))
+    fps = arrays["fps"]
+    if fps.shape != () or fps.dtype.kind not in "iuf" or not 0 < fps <= _SOURCE_FPS:
+        raise ValueError(
+            f"{path}: fps must be a number in (0, {_SOURCE_FPS}], got {fps!r}."
+        )
+    for name in ("files", "channels"):
+        if arrays[name].dtype.kind != "U":
+            raise ValueError(
+                f"{path}: {name} must hold strings, got {arrays[name].dtype}."
+            )
     if "delta_T" in arrays:
         data = _decoded(arrays, path)
     elif "X" in arrays:
@@ -172,6 +189,13 @@ def _from_npz(path):
     else:
         raise ValueError(f"{path}: expected the array X or delta_T, got neither.")
     zero = [int(np.sum(~x.any(axis=1))) for x in data]
+    sizes = {"y": len(data), "files": len(data), "channels": data[0].shape[1]}
+    sizes |= {k: len(data) for k in ("n_zero_frames", "lengths_120fps") if k in arrays}
+    for name, size in sizes.items():
+        if arrays[name].shape != (size,):
+            raise ValueError(
+                f"{path}: {name} must have shape ({size},), got {arrays[name].shape}."
+            )
     return Bunch(
         data=data,
         target=arrays["y"],
@@ -181,7 +205,7 @@ def _from_npz(path):
         n_missing_frames=np.zeros(len(data), dtype=int),
         missing_files=arrays.get("missing_files", np.array([], dtype=str)).tolist(),
         n_recorded=arrays.get("lengths_120fps", _recorded(arrays)),
-        fps=float(arrays["fps"]),
+        fps=float(fps),
     )
 
 
@@ -192,6 +216,12 @@ def _recorded(arrays):
 def _decoded(arrays, path):
     """Undo the storage as scaled differences of integers."""
     differences = split_frames(arrays["delta_T"].T, arrays["lengths"], path)
+    n_channels = differences[0].shape[1]
+    wanted = {"first": (len(differences), n_channels), "scale": (n_channels,)}
+    for name, shape in wanted.items():
+        found = arrays[name].shape if name in arrays else "none"
+        if found != shape and (name, found) != ("scale", ()):
+            raise ValueError(f"{path}: {name} must have shape {shape}, got {found}.")
     pairs = zip(differences, arrays["first"], strict=True)
     return [
         (np.cumsum(difference, axis=0) + first) * arrays["scale"]
@@ -205,13 +235,13 @@ def _from_files(path):
     if not names:
         raise FileNotFoundError(f"{path}: expected files that end in .amc, got none.")
     skeletons = {
-        str(PurePosixPath(name).parent): asf_joints(tree.text(name), tree.place(name))
+        PurePosixPath(name): asf_joints(tree.text(name), tree.place(name))
         for name in tree.names
         if name.lower().endswith(".asf")
     }
     motions = []
     for name in names:
-        joints = skeletons.get(str(PurePosixPath(name).parent), CMU_JOINTS)
+        joints = _skeleton(skeletons, PurePosixPath(name), tree)
         motions.append(amc_frames(tree.read(name), joints, tree.place(name)))
         if motions[-1][0] != motions[0][0]:
             raise ValueError(
@@ -233,6 +263,20 @@ def _from_files(path):
         n_recorded=np.array([len(frames) for _, frames, _ in motions]),
         fps=_SOURCE_FPS,
     )
+
+
+def _skeleton(skeletons, motion, tree):
+    """Joints of the skeleton beside a motion: by its subject if there are several."""
+    beside = {p: s for p, s in skeletons.items() if p.parent == motion.parent}
+    if len(beside) > 1:
+        subject = motion.stem.split("_")[0]
+        beside = {p: s for p, s in beside.items() if p.stem == subject}
+        if len(beside) != 1:
+            raise ValueError(
+                f"{tree.place(motion)}: expected one skeleton in its folder, or one "
+                f"named {subject}.asf, got several."
+            )
+    return next(iter(beside.values()), CMU_JOINTS)
 
 
 def _labels(tree):

@@ -9,7 +9,13 @@ from typing import Any
 import numpy as np
 from sklearn.utils import Bunch
 
-from skawhmm.datasets._files import data_home, load_npz, loaded, npz_arrays
+from skawhmm.datasets._files import (
+    data_home,
+    load_npz,
+    loaded,
+    npz_arrays,
+    split_frames,
+)
 from skawhmm.datasets._ts import load_ts
 from skawhmm.utils._checks import check_choice
 
@@ -168,7 +174,7 @@ def load_spoken_digits(*, return_X_y: bool = False) -> Any:
     stored = load_npz(path)
     bunch = Bunch(
         data=stored.data,
-        target=np.asarray(stored.target, np.int64),
+        target=_column(path, "y", stored.target, len(stored.data), "iu"),
         target_names=[str(digit) for digit in range(10)],
     )
     return loaded(bunch, return_X_y)
@@ -219,17 +225,42 @@ def load_gene_families(*, return_X_y: bool = False) -> Any:
         "discrete_gene_families.npz", "gene_families.npz", "The gene families"
     )
     arrays = npz_arrays(path, ("X", "lengths", "y"))
-    letters = arrays["X"]
-    if letters.dtype.kind in "iu":
-        letters = arrays["symbols"][letters]
-    text = "".join(letters.tolist())
-    ends = np.cumsum(arrays["lengths"]).tolist()
+    lengths = arrays["lengths"]
+    codes, symbols = _coded(arrays)
+    _column(path, "symbols", symbols, len(symbols), "U")
+    if codes.size and not 0 <= codes.min() <= codes.max() < len(symbols):
+        raise ValueError(
+            f"{path}: X must hold indices of the {len(symbols)} symbols, got "
+            f"{codes.min()} to {codes.max()}."
+        )
+    genes = split_frames(codes, lengths, path)
     bunch = Bunch(
-        data=[text[a:b] for a, b in zip([0, *ends[:-1]], ends, strict=True)],
-        target=np.asarray(arrays["y"], np.int64),
+        data=["".join(symbols[gene.ravel()].tolist()) for gene in genes],
+        target=_column(path, "y", arrays["y"], len(genes), "iu"),
         target_names=GENE_FAMILIES,
     )
     return loaded(bunch, return_X_y)
+
+
+def _coded(arrays):
+    """Return letters as indices, and the letters they stand for."""
+    letters = arrays["X"]
+    if letters.dtype.kind not in "iu":
+        symbols, codes = np.unique(letters, return_inverse=True)
+        return codes, symbols
+    return letters, arrays.get("symbols", np.array([], str))
+
+
+def _column(path, name, values, size, kinds):
+    """Return the values of a file if there are as many as there must be."""
+    shape, kind = np.shape(values), np.asarray(values).dtype.kind
+    if shape != (size,) or kind not in kinds:
+        wanted = "strings" if kinds == "U" else "integers"
+        raise ValueError(
+            f"{path}: {name} must hold {size} {wanted}, got "
+            f"{np.asarray(values).dtype} of shape {shape}."
+        )
+    return values.astype(np.int64) if kinds == "iu" else values
 
 
 def _archive_set(name, split, return_X_y):
@@ -252,8 +283,12 @@ def _archive_set(name, split, return_X_y):
 
 def _archive_source(name):
     home = data_home()
-    if (home / f"uea_{name}.npz").exists():
-        return load_npz(home / f"uea_{name}.npz")
+    path = home / f"uea_{name}.npz"
+    if path.exists():
+        stored = load_npz(path)
+        for key in ("target", "split"):
+            _column(path, key, stored.get(key), len(stored.data), "U")
+        return stored
     packages = ("sktime", "aeon")
     folders = [home / name]
     folders += [

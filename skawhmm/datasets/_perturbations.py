@@ -9,13 +9,16 @@ from numpy.typing import NDArray
 from scipy.linalg import expm
 from sklearn.utils import Bunch
 
-from skawhmm.datasets._generators import check_count, check_number
+from skawhmm.datasets._generators import check_range
 from skawhmm.datasets._sampling import (
     item_generator,
     length_range,
     sampled_sequences,
     seed_sequence,
 )
+from skawhmm.models._batch import HMMBatch
+from skawhmm.utils._checks import check_choice, check_integer, check_real
+from skawhmm.utils._numbers import real_array
 
 # Degrees of freedom of the Wishart law, supplementary Algorithm 1.
 _WISHART_DF = 10
@@ -81,9 +84,9 @@ def make_table1_models(
     >>> models.means[:, 0, 0]
     array([2.2, 2.4, 2.6, 2.8, 3. ])
     """
-    _check_family(differ_in, _TABLE1)
-    check_count("n_models", n_models)
-    check_number("step", step, 1 if differ_in == "transitions" else np.inf)
+    check_choice("differ_in", differ_in, sorted(_TABLE1))
+    n_models = check_integer("n_models", n_models, 1)
+    step = check_real("step", step, 0, 1 if differ_in == "transitions" else np.inf)
     rng = item_generator(seed_sequence(random_state), 0)
     base = {
         "transmats": np.array([[0.8, 0.2], [0.2, 0.8]]),
@@ -91,7 +94,10 @@ def make_table1_models(
         "covars": np.stack([np.eye(2), np.eye(2)]),
     }
     base = {name: np.stack([value] * n_models) for name, value in base.items()}
-    return Bunch(**(base | _TABLE1[differ_in](rng, base, step)))
+    with np.errstate(over="ignore", invalid="ignore"):
+        models = base | _TABLE1[differ_in](rng, base, step)
+    check_range("step", step, models)
+    return Bunch(**models)
 
 
 def _table1_means(rng, base, step):  # noqa: ARG001
@@ -193,12 +199,11 @@ def make_seed_models(
     >>> models.transmats.shape, models.means.shape, models.covars.shape
     ((6, 3, 3), (6, 3, 3), (6, 3, 3, 3))
     """
-    _check_family(differ_in, _SEED)
-    shape = (n_models, n_components, n_features)
-    names = ("n_models", "n_components", "n_features")
-    for name, value in zip(names, shape, strict=True):
-        check_count(name, value)
-    check_number("scale", scale, np.inf if differ_in == "means" else 1)
+    check_choice("differ_in", differ_in, sorted(_SEED))
+    n_models = check_integer("n_models", n_models, 1)
+    n_components = check_integer("n_components", n_components, 1)
+    n_features = check_integer("n_features", n_features, 1)
+    scale = check_real("scale", scale, 0, np.inf if differ_in == "means" else 1)
     if differ_in == "covariances" and n_features > _WISHART_DF:
         raise ValueError(
             f'n_features must be at most {_WISHART_DF} with differ_in="covariances", '
@@ -206,14 +211,16 @@ def make_seed_models(
         )
     rng = item_generator(seed_sequence(random_state), 0)
     spread = 1.0 if differ_in == "means" else 5.0
-    means = np.sqrt(spread) * rng.standard_normal(shape[1:])
+    means = np.sqrt(spread) * rng.standard_normal((n_components, n_features))
     covars = _factors(rng, n_components)[:, None, None] * np.eye(n_features)
     base = {
         "transmats": np.stack([_sticky_transmat(n_components)] * n_models),
         "means": np.stack([means] * n_models),
         "covars": np.stack([covars] * n_models),
     }
-    return Bunch(**(base | _SEED[differ_in](rng, base, scale)))
+    models = base | _SEED[differ_in](rng, base, scale)
+    check_range("scale", scale, models)
+    return Bunch(**models)
 
 
 def _sticky_transmat(n_components):
@@ -258,13 +265,6 @@ _SEED = {
     "covariances": _seed_covariances,
     "transitions": _seed_transitions,
 }
-
-
-def _check_family(differ_in, families):
-    if differ_in not in families:
-        raise ValueError(
-            f"differ_in must be one of {sorted(families)}, got {differ_in!r}."
-        )
 
 
 def make_model_sequences(
@@ -315,19 +315,27 @@ def make_model_sequences(
     >>> len(X), X[0].shape, y[[0, 10, 49]]
     (50, (100, 2), array([0, 1, 4]))
     """
-    check_count("n_sequences", n_sequences)
-    arrays = {
-        name: np.asarray(models[name], dtype=float)
-        for name in ("transmats", "means", "covars")
-    }
-    _check_models(arrays)
+    n_sequences = check_integer("n_sequences", n_sequences, 1)
+    arrays = _checked_arrays(models)
     y = np.repeat(np.arange(len(arrays["means"])), n_sequences)
     lengths = length_range(n_timesteps)
     return sampled_sequences(arrays, y, lengths, seed_sequence(random_state)), y
 
 
-def _check_models(arrays):
-    means, transmats, covars = arrays["means"], arrays["transmats"], arrays["covars"]
+def _checked_arrays(models):
+    """Return the arrays of models whose parameters are valid."""
+    names = ("transmats", "means", "covars")
+    lacking = [name for name in names if name not in models]
+    if lacking:
+        raise ValueError(f"models must hold the arrays {names}, without {lacking}.")
+    arrays = {name: real_array(f"models[{name!r}]", models[name]) for name in names}
+    _check_shapes(**arrays)
+    # A batch of models checks probabilities and covariances.
+    HMMBatch(arrays["transmats"], arrays["means"], arrays["covars"])
+    return arrays
+
+
+def _check_shapes(transmats, means, covars):
     if means.ndim != 3:
         raise ValueError(
             "models['means'] must have shape (n_models, n_components, n_features), "
@@ -342,10 +350,4 @@ def _check_models(arrays):
         raise ValueError(
             f"models['covars'] must have shape {means.shape} or "
             f"{(*means.shape, means.shape[2])}, got {covars.shape}."
-        )
-    rows = transmats.sum(axis=-1)
-    if np.any(transmats < 0) or not np.allclose(rows, 1):
-        raise ValueError(
-            "The rows of models['transmats'] must be probabilities that sum to 1, "
-            f"got row sums from {rows.min()} to {rows.max()}."
         )

@@ -9,16 +9,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skawhmm.datasets._formants import PHONEMES
-from skawhmm.datasets._generators import check_count
 from skawhmm.datasets._sampling import item_generator, seed_sequence
 from skawhmm.datasets._speech import SAMPLE_RATE, make_speaker, synthesized_phoneme
 from skawhmm.sequences._mfcc import mfcc
+from skawhmm.utils._checks import check_integer, check_real
 
 # Root streams of one call: the speakers, and the utterances.
 _SPEAKERS, _UTTERANCES = 0, 1
 
 # Root mean square of a vowel in the recording, a usual level of full scale 1.
 _VOWEL_LEVEL = 0.1
+
+# Least ratio of a vowel to the noise, in decibels; a vowel is not heard long before.
+_LEAST_SNR = -200.0
 
 
 def make_phonemes(
@@ -106,17 +109,10 @@ def make_phonemes(
     >>> y[:3], speakers
     (array(['iy', 's', 'm'], dtype='<U2'), array([0, 0, 0, 1, 1, 1, 2, 2, 2]))
     """
-    check_count("n_speakers", n_speakers)
-    check_count("n_repetitions", n_repetitions)
-    chosen = PHONEMES if phonemes is None else tuple(phonemes)
-    unknown = sorted(set(chosen) - set(PHONEMES))
-    if unknown or not chosen:
-        raise ValueError(
-            f"phonemes must be a non-empty selection of {', '.join(PHONEMES)}; "
-            f"got {list(chosen)}."
-        )
-    if np.isnan(snr):
-        raise ValueError(f"snr must be a number of decibels, got {snr!r}.")
+    n_speakers = check_integer("n_speakers", n_speakers, 1)
+    n_repetitions = check_integer("n_repetitions", n_repetitions, 1)
+    chosen = PHONEMES if phonemes is None else _chosen(phonemes)
+    snr = check_real("snr", snr, _LEAST_SNR, np.inf, allow_infinity=True)
     root = seed_sequence(random_state)
     X, y, speakers = [], [], []
     for number in range(n_speakers):
@@ -130,6 +126,22 @@ def make_phonemes(
                 y.append(phoneme)
                 speakers.append(number)
     return X, np.array(y), np.array(speakers)
+
+
+def _chosen(phonemes):
+    """Return distinct known phonemes."""
+    try:
+        chosen = tuple(phonemes)
+    except TypeError:
+        chosen = ()
+    known = [phoneme for phoneme in PHONEMES if phoneme in chosen]
+    # A phoneme named twice would give the same utterances twice.
+    if not chosen or len(known) != len(chosen):
+        raise ValueError(
+            f"phonemes must be a non-empty selection of {', '.join(PHONEMES)}, each "
+            f"named once; got {phonemes!r}."
+        )
+    return chosen
 
 
 def _recording(rng, phoneme, speaker, snr):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from skawhmm.utils._checks import LARGEST_INTEGER, is_integer, shown_value
+
 
 def seed_sequence(random_state):
     """Turn any form of `random_state` into a root for independent streams."""
@@ -13,11 +15,11 @@ def seed_sequence(random_state):
         return np.random.SeedSequence(random_state.randint(2**31, size=4).tolist())
     if isinstance(random_state, np.random.Generator):
         return np.random.SeedSequence(random_state.integers(2**31, size=4).tolist())
-    if isinstance(random_state, (int, np.integer)) and random_state >= 0:
+    if is_integer(random_state) and random_state >= 0:
         return np.random.SeedSequence(int(random_state))
     raise ValueError(
         "random_state must be None, a non-negative int, a RandomState or a Generator, "
-        f"got {random_state!r}."
+        f"got {shown_value(random_state)}."
     )
 
 
@@ -31,15 +33,15 @@ def length_range(n_timesteps):
     """Read `n_timesteps`, a length or the two ends of a range of lengths."""
     pair = isinstance(n_timesteps, (tuple, list)) and len(n_timesteps) == 2
     low, high = n_timesteps if pair else (n_timesteps, n_timesteps)
-    for end in (low, high):
-        if not isinstance(end, (int, np.integer)) or isinstance(end, bool):
-            raise TypeError(
-                "n_timesteps must be an int or a pair of ints (low, high), "
-                f"got {n_timesteps!r}."
-            )
-    if not 1 <= low <= high:
+    if not is_integer(low) or not is_integer(high):
+        raise TypeError(
+            "n_timesteps must be an int or a pair of ints (low, high), got "
+            f"{shown_value(n_timesteps)}."
+        )
+    if not 1 <= low <= high <= LARGEST_INTEGER:
         raise ValueError(
-            f"n_timesteps must satisfy 1 <= low <= high, got {n_timesteps!r}."
+            "n_timesteps must satisfy 1 <= low <= high, got "
+            f"{shown_value(n_timesteps)}."
         )
     return int(low), int(high)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import struct
 import warnings
 
@@ -11,6 +12,18 @@ from scipy.io import wavfile
 
 # Highest number of samples per second that is believed; windows are as long in samples.
 MAX_RATE = 4_000_000
+
+# The size in the header of a RIFF file that was written before its end was known.
+STREAMED = 0xFFFFFFFF
+
+# A line of a SPHERE header: a name, then an integer, a real number, or a text of stated
+# length.
+FIELD = re.compile(
+    r"(\S+)\s+(?:-i\s+([+-]?\d{1,18})"
+    r"|-r\s+([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?)"
+    r"|-s(\d{1,6})(?:\s(.*))?)",
+    re.ASCII,
+)
 
 # What scipy raises for a damaged file: on a header that ends early it uses a variable
 # that it never set, and it divides by the size of a sample.
@@ -49,7 +62,7 @@ def sound(content, place, *, mono=False):
     """
     if content.startswith(b"NIST_1A"):
         rate, samples = _sphere(content, place)
-    elif content.startswith(b"RIFF"):
+    elif content.startswith((b"RIFF", b"RIFX")):
         rate, samples = _riff(content, place)
     else:
         raise ValueError(
@@ -77,13 +90,35 @@ def _mixed(samples):
 
 
 def _riff(content, place):
+    if _is_cut(content):
+        raise ValueError(
+            f"{place}: damaged RIFF file (it ends before the samples that its header "
+            "declares)."
+        )
     try:
         with warnings.catch_warnings():
             # Chunks scipy does not know hold no samples.
             warnings.simplefilter("ignore", wavfile.WavFileWarning)
-            return wavfile.read(io.BytesIO(content))
+            rate, samples = wavfile.read(io.BytesIO(content))
     except RIFF_ERRORS as error:
         raise ValueError(f"{place}: damaged RIFF file ({error}).") from error
+    if samples.dtype.kind == "f" and not np.all(np.isfinite(samples)):
+        raise ValueError(f"{place}: expected finite samples, got NaN or infinity.")
+    # Elsewhere, integers of 64 bits are not taken for samples with a known range.
+    return rate, samples / 2.0**63 if samples.dtype.itemsize == 8 else samples
+
+
+def _is_cut(content):
+    """Whether a RIFF file ends before its samples do."""
+    order = ">" if content.startswith(b"RIFX") else "<"
+    place = 12
+    while place + 8 <= len(content):
+        name, size = struct.unpack_from(f"{order}4sI", content, place)
+        place += 8
+        if name == b"data":
+            return size != STREAMED and size > len(content) - place
+        place += size + size % 2
+    return False
 
 
 def _sphere(content, place):
@@ -100,42 +135,57 @@ def _sphere(content, place):
             f"{coding!r} of {fields.get('sample_n_bytes', 2)} bytes; convert the file "
             "with sph2pipe or sox."
         )
-    lacking = {"sample_rate", "sample_count"} - set(fields)
-    if lacking:
-        raise ValueError(f"{place}: expected {sorted(lacking)} in the header.")
-    order = {"01": "<i2", "10": ">i2"}.get(str(fields.get("sample_byte_format", "01")))
+    order = {"01": "<i2", "10": ">i2"}.get(str(fields.get("sample_byte_format")))
     if order is None:
         raise ValueError(
             f"{place}: expected sample_byte_format 01 or 10, "
-            f"got {fields['sample_byte_format']!r}."
+            f"got {fields.get('sample_byte_format', 'none')!r}."
         )
-    n_channels = int(fields.get("channel_count", 1))
-    n_values = int(fields["sample_count"]) * n_channels
+    rate = _sphere_count(fields, "sample_rate", place)
+    n_channels = _sphere_count({"channel_count": 1} | fields, "channel_count", place)
+    n_values = _sphere_count(fields, "sample_count", place) * n_channels
     if len(content) - size < 2 * n_values:
         raise ValueError(
-            f"{place}: expected {n_values} samples, got {(len(content) - size) // 2}."
+            f"{place}: expected {n_values} samples, got "
+            f"{max(len(content) - size, 0) // 2}."
         )
     samples = np.frombuffer(content, order, count=n_values, offset=size).astype("i2")
-    shaped = samples if n_channels == 1 else samples.reshape(-1, n_channels)
-    return int(fields["sample_rate"]), shaped
+    if n_channels == 1:
+        return rate, samples
+    if str(fields.get("channels_interleaved", "true")).lower() == "false":
+        return rate, samples.reshape(n_channels, -1).T
+    return rate, samples.reshape(-1, n_channels)
+
+
+def _sphere_count(fields, name, place):
+    """Return a positive integer of the header."""
+    value = fields.get(name, "none")
+    if isinstance(value, str) or not 1 <= value < 2**53 or value != int(value):
+        raise ValueError(
+            f"{place}: expected a positive integer {name} in the header, got {value!r}."
+        )
+    return int(value)
 
 
 def _sphere_fields(header, place):
-    fields: dict[str, int | str] = {}
-    for number, line in enumerate(header.decode("latin-1").splitlines(), 1):
+    """Return the values of the header by name: integers, real numbers and texts."""
+    fields: dict[str, int | float | str] = {}
+    for number, line in enumerate(header.decode("latin-1").split("\n"), 1):
         words = line.split(None, 2)
         if words[:1] == ["end_head"]:
             return fields
         if number < 3 or not words or words[0].startswith(";"):
             continue
-        if len(words) != 3 or (words[1] == "-i" and not _is_int(words[2])):
+        match = FIELD.fullmatch(line.strip())
+        if match is None:
             raise ValueError(
                 f"{place}, line {number}: expected a name, a type and a value, "
                 f"got {line[:40]!r}."
             )
-        fields[words[0]] = int(words[2]) if words[1] == "-i" else words[2].strip()
+        name, integer, real, length, text = match.groups()
+        if length is not None:
+            # A comment may follow the text, whose length is stated.
+            fields[name] = (text or "")[: int(length)].strip()
+        else:
+            fields[name] = float(real) if integer is None else int(integer)
     raise ValueError(f"{place}: expected end_head within the header.")
-
-
-def _is_int(word):
-    return word.strip().lstrip("-").isdigit()

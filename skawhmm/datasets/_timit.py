@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from os import PathLike
 from pathlib import PurePosixPath
 from typing import Any
@@ -10,10 +11,10 @@ import numpy as np
 from sklearn.utils import Bunch
 
 from skawhmm.datasets._files import file_tree, found_path, loaded
-from skawhmm.datasets._generators import check_count
 from skawhmm.datasets._sampling import item_generator, seed_sequence
 from skawhmm.datasets._sound_files import sound
 from skawhmm.sequences._mfcc import frame_samples, mfcc
+from skawhmm.utils._checks import check_integer, check_real
 
 _NAMES = ("timit", "TIMIT", "timit.zip", "timit_nltk_sample_raw.zip")
 
@@ -48,6 +49,8 @@ _FOLD_39 = {
     "zh": "sh",
     **dict.fromkeys(("cl", "vcl", "epi"), "sil"),
 }
+# The number of a sample.
+_SAMPLE = re.compile(r"[0-9]{1,18}")
 # The glottal stop has no class in the folded sets.
 _UNFOLDED = "q"
 
@@ -137,10 +140,11 @@ def load_timit(
     >>> from skawhmm.datasets import load_timit
     >>> timit = load_timit(window=0.004, hop=0.002, concat=20)  # doctest: +SKIP
     """
-    if n_phones not in {39, 48, 61}:
+    if check_integer("n_phones", n_phones, 1) not in {39, 48, 61}:
         raise ValueError(f"n_phones must be 39, 48 or 61, got {n_phones!r}.")
-    check_count("concat", concat)
-    if not 0 <= test_size < 1:
+    concat = check_integer("concat", concat, 1)
+    test_size = check_real("test_size", test_size, 0, 1)
+    if test_size == 1:
         raise ValueError(f"test_size must be in [0, 1), got {test_size!r}.")
     hint = "The corpus is LDC93S1; a free sample is the NLTK corpus 'timit'."
     tree = file_tree(found_path(path, _NAMES, hint))
@@ -187,6 +191,11 @@ def _segments(tree, n_phones, window, hop, deltas):
         for phone, start, end in phn_segments(
             tree.text(phn_name), tree.place(phn_name)
         ):
+            if start >= len(samples):
+                raise ValueError(
+                    f"{tree.place(phn_name)}: {phone!r} starts at sample {start}, but "
+                    f"{place} has only {len(samples)}."
+                )
             if phone == _UNFOLDED and n_phones != 61:
                 continue
             first, last = np.searchsorted(centres, (start, end))
@@ -234,7 +243,7 @@ def phn_segments(lines, place):
         if not line.strip():
             continue
         words = line.split()
-        if len(words) != 3 or not (words[0].isdigit() and words[1].isdigit()):
+        if len(words) != 3 or not all(map(_SAMPLE.fullmatch, words[:2])):
             raise ValueError(
                 f"{place}, line {number}: expected a first sample, a last sample and a "
                 f"phone, got {line[:40]!r}."

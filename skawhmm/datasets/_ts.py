@@ -46,7 +46,8 @@ def load_ts(path: str | PathLike[str], *, return_X_y: bool = False) -> Any:
 
     Notes
     -----
-    Files with time stamps are not read.
+    Files with time stamps are not read. Labels must be encoded in UTF-8; descriptions
+    may have any encoding.
 
     Examples
     --------
@@ -70,11 +71,17 @@ def load_ts(path: str | PathLike[str], *, return_X_y: bool = False) -> Any:
             f"{place}: the files have different numbers of dimensions {widths}."
         )
     targets = [part["target"] for part in parts]
+    if len({None if target is None else target.dtype.kind for target in targets}) > 1:
+        raise ValueError(
+            f"{place}: the files must all have class labels, all have target labels, "
+            "or all have none."
+        )
+    names = [name for part in parts for name in part["target_names"]]
     split = [_split_name(file) for file in files]
     bunch = Bunch(
         data=[x for part in parts for x in part["data"]],
         target=None if targets[0] is None else np.concatenate(targets),
-        target_names=parts[0]["target_names"],
+        target_names=list(dict.fromkeys(names)),
         split=np.repeat(split, [len(part["data"]) for part in parts]),
         problem_name=parts[0]["problem_name"],
     )
@@ -102,22 +109,21 @@ def _ts_file(path):
     cases: list[np.ndarray] = []
     labels: list[str | None] = []
     reading = False
-    with Path(path).open(encoding="utf-8-sig", errors="replace") as lines:
+    # Descriptions may be in any encoding; labels must not lose their letters.
+    with Path(path).open(encoding="utf-8-sig", errors="surrogateescape") as lines:
         for number, raw in enumerate(lines, 1):
             line = raw.strip()
             if not line or line.startswith("#"):
                 continue
+            if not _is_utf8(line):
+                raise ValueError(
+                    f"{path}, line {number}: expected UTF-8, got {line[:40]!r}."
+                )
             if reading:
                 case, label = _case(line, header, path, number)
-                expected = header.setdefault("dimensions", [str(case.shape[1])])
-                if expected != [str(case.shape[1])]:
-                    raise ValueError(
-                        f"{path}, line {number}: expected {' '.join(expected)} "
-                        f"dimensions, got {case.shape[1]}."
-                    )
                 cases.append(case)
                 labels.append(label)
-            elif line.startswith("@"):
+            elif line.startswith("@") and line != "@":
                 key, *values = line[1:].split()
                 header[key.lower()] = values
                 reading = key.lower() == "data"
@@ -135,6 +141,14 @@ def _ts_file(path):
         "target_names": header.get("classlabel", [])[1:],
         "problem_name": " ".join(header.get("problemname", [])),
     }
+
+
+def _is_utf8(line):
+    try:
+        line.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _check_header(key, values, path, number):
@@ -167,11 +181,10 @@ def _case(line, header, path, number):
     try:
         if label is not None and _has(header, "targetlabel"):
             float(label)
-        values = [
-            np.array(part.replace("?", "nan").split(","), float) for part in parts
-        ]
+        values = [_numbers(part) for part in parts]
     except ValueError as error:
         raise ValueError(f"{path}, line {number}: {error}.") from None
+    _check_dimensions(len(values), header, path, number)
     lengths = sorted({len(value) for value in values})
     if len(lengths) > 1:
         raise ValueError(
@@ -179,6 +192,30 @@ def _case(line, header, path, number):
             f"got {lengths}."
         )
     return np.stack(values, axis=1), label
+
+
+def _numbers(part):
+    """Return the values of one dimension."""
+    # Python reads 1_0 as 10.
+    if "_" in part:
+        raise ValueError(f"expected numbers, got {part[:40]!r}")
+    values = np.array(part.replace("?", "nan").split(","), float)
+    if np.isinf(values).any():
+        raise ValueError("expected finite numbers, got infinity")
+    return values
+
+
+def _check_dimensions(n_dimensions, header, path, number):
+    """Raise unless a case has as many dimensions as the header says and the others."""
+    named = next((k for k in ("dimensions", "dimension") if k in header), "dimensions")
+    if _has(header, "univariate"):
+        header.setdefault(named, ["1"])
+    expected = header.setdefault(named, [str(n_dimensions)])
+    if expected != [str(n_dimensions)]:
+        raise ValueError(
+            f"{path}, line {number}: expected {' '.join(expected)} dimensions, got "
+            f"{n_dimensions}."
+        )
 
 
 def _target(labels, header):

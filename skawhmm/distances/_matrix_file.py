@@ -17,6 +17,8 @@ from pathlib import Path
 
 import numpy as np
 
+from skawhmm.utils._whole_files import regular_file
+
 JOURNAL_KIND = "skawhmm.matrix"
 JOURNAL_VERSION = 2
 
@@ -54,7 +56,7 @@ class Journal:
 
     def __init__(self, path, plan):
         self.matrix_name = os.fspath(path)
-        self.path = Path(f"{self.matrix_name}.journal")
+        self.path = regular_file("out", f"{self.matrix_name}.journal")
         header = {"kind": JOURNAL_KIND, "version": JOURNAL_VERSION, **plan}
         self.header = json.dumps(header, sort_keys=True)
         self.checksums = {}
@@ -206,7 +208,7 @@ def _differences(found, wanted):
         if version != JOURNAL_VERSION:
             when = "an earlier" if version < JOURNAL_VERSION else "a later"
             return f"was begun by {when} version of skawhmm"
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, RecursionError):
         return "has a journal that cannot be read"
     names = sorted(
         key for key in one.keys() | two.keys() if one.get(key) != two.get(key)
@@ -240,7 +242,8 @@ def open_matrix(path, shape, dtype, plan):
     journal : Journal
         The tiles that were written, to be closed by the caller.
     """
-    path, dtype = Path(path), np.dtype(dtype)
+    # All names of a matrix lead to one journal, beside the file itself.
+    path, dtype = regular_file("out", path), np.dtype(dtype)
     journal = Journal(path, {**plan, "shape": list(shape), "dtype": dtype.str})
     try:
         offset = _allocated(path, shape, dtype)

@@ -283,5 +283,7 @@ def check_channel_groups(groups, n_features, names=None):
                 f"groups[{name!r}] must hold channels from 0 to {n_features - 1}, got "
                 f"{channels!r}."
             )
+        if str(name) in checked:
+            raise ValueError(f"groups must have distinct names, got {name!r} twice.")
         checked[str(name)] = array
     return checked

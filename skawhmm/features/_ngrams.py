@@ -111,7 +111,9 @@ class NGrams(EstimatorMixin, TransformerMixin, BaseEstimator):
         self._check_parameters()
         sequences = check_symbol_input(self, X, y, reset=True)
         self.symbols_ = learned_symbols(sequences)
-        if len(self.symbols_) ** self.order > LARGEST_NUMBER:
+        # Powers of large orders would not fit into memory.
+        order = min(int(self.order), LARGEST_NUMBER.bit_length())
+        if max(len(self.symbols_), 2) ** order > LARGEST_NUMBER:
             raise ValueError(
                 f"order must be smaller with {len(self.symbols_)} symbols, got "
                 f"{self.order!r}: n-grams cannot be numbered."
@@ -184,7 +186,8 @@ class NGrams(EstimatorMixin, TransformerMixin, BaseEstimator):
             np.concatenate(codes),
             np.repeat(np.arange(len(codes)), lengths),
         )
-        steps = self.lag * np.arange(self.order)
+        # Beyond the last frame, every lag is the same.
+        steps = min(int(self.lag), len(frames)) * np.arange(self.order)
         first = np.arange(max(len(frames) - steps[-1], 0))
         # An n-gram ends in the sequence in which it begins.
         first = first[owners[first] == owners[first + steps[-1]]]

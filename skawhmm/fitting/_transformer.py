@@ -398,7 +398,7 @@ class HMMTransformer(TransformerMixin, BaseEstimator):
         if isinstance(self.prior, str):
             return self._pooled, self.relevance
         n_symbols = len(self.symbols_)
-        return uniform_chain(n_symbols), self.prior * n_symbols
+        return uniform_chain(n_symbols), float(self.prior) * n_symbols
 
     def _check_parameters(self):
         for name, choices in OPTIONS.items():

@@ -164,13 +164,15 @@ def _read(path):
     try:
         header = json.loads(str(arrays.pop(HEADER)))
         kind, version = header["kind"], int(header["version"])
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
         raise ValueError(
             f"{os.fspath(path)!r} must be a {KIND} file, got an archive without its "
             "header. HMMBatch.save writes such files."
         ) from error
     if kind != KIND:
-        raise ValueError(f"{os.fspath(path)!r} must hold a {KIND}, got a {kind}.")
+        raise ValueError(
+            f"{os.fspath(path)!r} must hold a {KIND}, got a {str(kind)[:40]}."
+        )
     if version > VERSION:
         raise ValueError(
             f"{os.fspath(path)!r} has version {version} of the {KIND} format; this "

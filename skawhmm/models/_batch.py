@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
-from os import PathLike
+from os import PathLike, fspath
 from typing import Any, NoReturn
 
 import numpy as np
@@ -510,7 +510,8 @@ class HMMBatch:
         Parameters
         ----------
         path : str or path-like
-            The file, usually named ``*.npz``; it is replaced if it exists.
+            The file, usually named ``*.npz``. If it exists, it is replaced and keeps
+            its permissions; a symbolic link is followed. Pipes and devices are refused.
         """
         save_models(path, self)
 
@@ -528,7 +529,13 @@ class HMMBatch:
         batch : HMMBatch
             The models, equal to those saved.
         """
-        return cls._of(**stored_parts(path))
+        parts = stored_parts(path)
+        try:
+            return cls._of(**parts)
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                f"{fspath(path)!r} must hold valid models: {error}"
+            ) from error
 
     @classmethod
     def from_state_costs(

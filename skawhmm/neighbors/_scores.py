@@ -232,6 +232,14 @@ def check_retrieval(distances, y, y_query):
     labels = y
     if y_query is not None:
         labels = label_array("y_query", y_query, n_queries, of="query")
+        if (labels.dtype.kind in "US") != (y.dtype.kind in "US"):
+            raise ValueError(
+                "y_query must hold labels of the type of those in y, or no item is "
+                f"relevant, got {labels.dtype} and {y.dtype}."
+            )
+    for name, values in (("y", y), ("y_query", labels)):
+        if (values != values).any():  # noqa: PLR0124
+            raise ValueError(f"{name} must hold labels without NaN, got some.")
     check_distances("distances", distances)
     relevant = labels[:, None] == y
     if y_query is None:

@@ -308,7 +308,8 @@ class HMMMapDisplay:
         Parameters
         ----------
         path : str or path-like
-            File to write, completely or not at all; it is replaced if it exists.
+            File to write, completely or not at all. If it exists, it is replaced and
+            keeps its permissions; a symbolic link is followed.
 
         n_neighbors : int, default=10
             Number of neighbours that the page shows per model.

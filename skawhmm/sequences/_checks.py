@@ -352,7 +352,7 @@ def plain_numbers(X):
     if X.dtype == object:
         try:
             return X.astype(np.float64)
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, OverflowError) as error:
             # scikit-learn's checks expect the words of Python in the brackets.
             raise TypeError(f"X must hold numbers only ({error}).") from error
     return X

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from numbers import Real
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.fft import dct, rfft
 from scipy.signal import get_window
 
-from skawhmm.utils._checks import check_integer, check_real
+from skawhmm.utils._checks import LARGEST_VALUE, check_integer, check_real
 from skawhmm.utils._numbers import real_array
 
 # Least energy of a mel band, about -100 dB of full scale: the logarithm of digital
 # silence stays finite.
 _ENERGY_FLOOR = 1e-10
 
-# Short windows are padded to this length, so that no mel band falls between two bins.
+# Short windows are padded to this length at least; further, if a mel band would fall
+# between two bins.
 _MIN_FFT = 512
+
+# Longest window that is transformed, with its padding.
+_MAX_FFT = 1 << 24
 
 # Windows are transformed together up to this many numbers, whatever they overlap.
 _BLOCK = 1 << 22
@@ -42,7 +44,9 @@ def mfcc(
     Parameters
     ----------
     signal : array-like of shape (n_samples,)
-        The sound. Integers are scaled from the range of their type to [-1, 1).
+        The sound. Integers of up to 32 bits are scaled from the range of their type to
+        [-1, 1). Integers of 64 bits, such as a list of integers, are refused: the range
+        of their type says nothing about the scale.
 
     sample_rate : float
         Samples per second.
@@ -96,22 +100,19 @@ def mfcc(
     (499, 13)
     """
     samples = _check_signal(signal)
-    for name, value in {
-        "sample_rate": sample_rate,
-        "window": window,
-        "hop": hop,
-    }.items():
-        check_positive(name, value)
-    check_integer("n_filters", n_filters, 1)
-    check_integer("n_coefficients", n_coefficients, 1)
+    sample_rate = check_positive("sample_rate", sample_rate)
+    window, hop = check_positive("window", window), check_positive("hop", hop)
+    n_filters = check_integer("n_filters", n_filters, 1)
+    n_coefficients = check_integer("n_coefficients", n_coefficients, 1)
     if n_coefficients > n_filters:
         raise ValueError(
             f"n_coefficients must be at most n_filters={n_filters}, "
             f"got {n_coefficients}."
         )
-    if deltas not in {0, 1, 2}:
+    deltas = check_integer("deltas", deltas, 0)
+    if deltas > 2:
         raise ValueError(f"deltas must be 0, 1 or 2, got {deltas!r}.")
-    check_real("preemphasis", preemphasis, 0, 1)
+    preemphasis = check_real("preemphasis", preemphasis, 0, 1)
     width, step = frame_samples(window, hop, sample_rate)
     emphasised = np.append(samples[:1], samples[1:] - preemphasis * samples[:-1])
     energies = _band_energies(emphasised, sample_rate, width, step, n_filters)
@@ -121,16 +122,20 @@ def mfcc(
 
 
 def check_positive(name, value):
-    """Raise unless the argument `name` is a finite number above zero."""
-    if not isinstance(value, Real) or isinstance(value, bool):
-        raise TypeError(f"{name} must be a number, got {value!r}.")
-    if not 0 < float(value) < np.inf:
-        raise ValueError(f"{name} must be positive and finite, got {value}.")
+    """Return `value` as a float, or raise unless it is finite and above zero."""
+    return check_real(name, value, 0, np.inf, include_low=False)
 
 
 def frame_samples(window, hop, sample_rate):
     """Numbers of samples in a window and in a hop, at least two and one."""
-    return max(2, round(window * sample_rate)), max(1, round(hop * sample_rate))
+    width, step = window * sample_rate, hop * sample_rate
+    if width > _MAX_FFT:
+        raise ValueError(
+            f"window must be at most {_MAX_FFT} samples long, got {window:g} s with "
+            f"sample_rate={sample_rate:g}."
+        )
+    # A hop that is longer than any sound leaves one window.
+    return max(2, round(width)), max(1, round(min(step, 2.0**62)))
 
 
 def _check_signal(signal):
@@ -142,20 +147,30 @@ def _check_signal(signal):
             "signal must be a non-empty one-dimensional array (one channel), "
             f"got an array of shape {signal.shape}."
         )
-    if np.issubdtype(signal.dtype, np.integer):
-        limits = np.iinfo(signal.dtype)
-        half = (float(limits.max) - float(limits.min) + 1) / 2
-        return (signal - (float(limits.min) + half)) / half
-    if not np.all(np.isfinite(numbers)):
-        raise ValueError("signal must be finite, got NaN or infinity.")
-    return numbers
+    bad = ~(np.abs(numbers) <= LARGEST_VALUE)
+    if bad.any():
+        raise ValueError(
+            f"signal must be finite, with values of size at most {LARGEST_VALUE:g}, "
+            f"got {numbers[bad][0]:g}."
+        )
+    if not np.issubdtype(signal.dtype, np.integer):
+        return numbers
+    if signal.dtype.itemsize == 8:
+        raise ValueError(
+            f"signal must be floats, or integers of up to 32 bits, whose range is that "
+            f"of the sound, got {signal.dtype}. Divide by the largest possible value, "
+            "such as 32768, or use the type of the recording, such as int16."
+        )
+    limits = np.iinfo(signal.dtype)
+    half = (float(limits.max) - float(limits.min) + 1) / 2
+    return (numbers - (float(limits.min) + half)) / half
 
 
 def _band_energies(signal, sample_rate, width, step, n_filters):
     if len(signal) < width:
         signal = np.pad(signal, (0, width - len(signal)))
     frames = np.lib.stride_tricks.sliding_window_view(signal, width)[::step]
-    n_fft = max(_MIN_FFT, 2 ** int(np.ceil(np.log2(width))))
+    n_fft = _fft_length(width, sample_rate, n_filters)
     taper = get_window("hamming", width, fftbins=False)
     filters = mel_filters(n_filters, n_fft, sample_rate).T
     energies = np.empty((len(frames), n_filters))
@@ -167,10 +182,27 @@ def _band_energies(signal, sample_rate, width, step, n_filters):
     return energies
 
 
+def _fft_length(width, sample_rate, n_filters):
+    """Length of the transform: every window, and every mel band, has a bin in it."""
+    narrowest = _mel_edges(n_filters, sample_rate)[1]
+    wanted = max(width, _MIN_FFT, sample_rate / narrowest if narrowest else np.inf)
+    if wanted > _MAX_FFT:
+        raise ValueError(
+            f"n_filters must be smaller with sample_rate={sample_rate:g}, got "
+            f"{n_filters}: the lowest mel band is only {narrowest:.2g} Hz wide."
+        )
+    return 2 ** int(np.ceil(np.log2(wanted)))
+
+
+def _mel_edges(n_filters, sample_rate):
+    """Return ends and centres of the mel bands in Hz, of shape (n_filters + 2,)."""
+    top = 2595 * np.log10(1 + sample_rate / 2 / 700)
+    return 700 * (10 ** (np.linspace(0, top, n_filters + 2) / 2595) - 1)
+
+
 def mel_filters(n_filters, n_fft, sample_rate):
     """Triangular weights of the mel bands, of shape (n_filters, n_fft // 2 + 1)."""
-    top = 2595 * np.log10(1 + sample_rate / 2 / 700)
-    edges = 700 * (10 ** (np.linspace(0, top, n_filters + 2) / 2595) - 1)
+    edges = _mel_edges(n_filters, sample_rate)
     bins = np.arange(n_fft // 2 + 1) * sample_rate / n_fft
     left, centre, right = edges[:-2, None], edges[1:-1, None], edges[2:, None]
     rise, fall = (bins - left) / (centre - left), (right - bins) / (right - centre)

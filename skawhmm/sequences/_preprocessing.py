@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_consistent_length
@@ -25,6 +26,7 @@ from skawhmm.utils._checks import (
     check_real,
 )
 from skawhmm.utils._interruption import all_or_nothing
+from skawhmm.utils._numbers import real_array
 
 
 class SequenceTransformer(  # type: ignore[call-arg]
@@ -205,8 +207,15 @@ class Framewise(SequenceTransformer):
             return None
 
     def _transform(self, X):
-        frames = np.asarray(self.transformer_.transform(np.concatenate(X)))
         ends = np.cumsum([len(x) for x in X])
+        frames = self.transformer_.transform(np.concatenate(X))
+        frames = frames.toarray() if sparse.issparse(frames) else frames
+        frames = real_array("The output of transformer", frames)
+        if frames.ndim != 2 or len(frames) != ends[-1]:
+            raise ValueError(
+                f"transformer must return one row per frame ({ends[-1]} frames), got "
+                f"shape {frames.shape}."
+            )
         return [np.ascontiguousarray(x) for x in np.split(frames, ends[:-1])]
 
 
@@ -334,6 +343,7 @@ class TimeChannel(SequenceTransformer):
 def _slopes(frames, lag, first, last):
     """Return the slope of each channel around each frame, within its sequence."""
     times = np.arange(len(frames))
+    lag = min(lag, len(frames))
     before = np.maximum(times - lag, first)
     after = np.minimum(times + lag, last)
     slopes = frames.take(after, axis=0)

@@ -9,6 +9,10 @@ from skawhmm.sequences._forms import SERIES, package_type, readable
 # Number of symbols that a message lists.
 SHOWN_SYMBOLS = 8
 
+# Largest integer that is a symbol. Sequences are kept as floats, and all integers up to
+# this one are different floats.
+LARGEST_SYMBOL = 2**53 - 1
+
 
 def holds_symbols(X):
     """Whether X is a list of texts, or of sequences of strings, and not of numbers."""
@@ -113,6 +117,12 @@ def _symbols_of(x, i):
         raise ValueError(
             f"X[{i}] must hold symbols, which are strings or integers, got {wrong[0]}."
         )
+    large = seen[np.abs(seen) > LARGEST_SYMBOL]
+    if large.size:
+        raise ValueError(
+            f"X[{i}] must hold integers of size below 2**53, or strings, got "
+            f"{large[0]:.17g}. Write such symbols as strings: str(symbol)."
+        )
     return values
 
 
@@ -137,6 +147,12 @@ def _symbol_array(x, i):
 def _as_numbers(array, i):
     try:
         return array.astype(np.float64)
+    except OverflowError as error:
+        raise ValueError(
+            f"X[{i}] must hold integers of size below 2**53, or strings, got an "
+            "integer beyond the range of floats. Write such symbols as strings: "
+            "str(symbol)."
+        ) from error
     except (TypeError, ValueError) as error:
         raise ValueError(
             f"X[{i}] must hold symbols, which are strings or integers, got "
@@ -181,6 +197,11 @@ def check_symbols(symbols):
         raise ValueError(
             "symbols must list the strings or integers that may occur, got "
             f"{array.dtype} of shape {array.shape}."
+        )
+    if array.dtype.kind != "U" and max(map(abs, array.tolist())) > LARGEST_SYMBOL:
+        raise ValueError(
+            "symbols must hold integers of size below 2**53, or strings, got "
+            f"{max(array.tolist(), key=abs)}."
         )
     if len(np.unique(array)) < len(array):
         values, counts = np.unique(array, return_counts=True)

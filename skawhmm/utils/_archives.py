@@ -187,6 +187,8 @@ def stored_array(content, name):
         shape, by_columns, dtype = readers[np.lib.format.read_magic(file)](file)
     except HEADER_ERRORS as error:
         raise ValueError(f"{name!r} is no array that can be read ({error})") from error
+    # A header may say True for 1.
+    shape = tuple(map(int, shape))
     if dtype.hasobject:
         raise ValueError(f"{name!r} holds objects, which are not read")
     expected = math.prod(shape) * dtype.itemsize

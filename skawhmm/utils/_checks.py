@@ -10,6 +10,10 @@ from sklearn.utils import check_random_state
 # Largest size of a frame, a mean, a rate or a cost. Squares of it, summed over states,
 # channels and frames and multiplied by each other once, stay in the range of float64.
 LARGEST_VALUE = 1e100
+# Largest count: arrays have no more entries.
+LARGEST_INTEGER = 2**63 - 1
+# Longest text of a wrong value in an error.
+SHOWN_LENGTH = 200
 # Largest finite distance that is taken as given; its square is in the range.
 LARGEST_DISTANCE = 1e150
 
@@ -45,14 +49,38 @@ def check_real(
     right = "]" if (np.isfinite(high) and include_high) or allow_infinity else ")"
     wanted = f"a number in {left}{low}, {high}{right}"
     if not isinstance(value, Real) or isinstance(value, bool | np.bool_):
-        raise TypeError(f"{name} must be {wanted}, got {value!r}.")
-    number = float(value)
+        raise TypeError(f"{name} must be {wanted}, got {shown_value(value)}.")
+    try:
+        number = float(value)
+    except OverflowError:
+        # An integer or a fraction beyond the range of floats.
+        number = np.nan
     is_end = number == low and not include_low
     is_end |= number == high and not include_high
     is_end |= np.isinf(number) and not allow_infinity
     if not (low <= number <= high) or is_end:
-        raise ValueError(f"{name} must be {wanted}, got {value!r}.")
+        raise ValueError(f"{name} must be {wanted}, got {shown_value(value)}.")
     return number
+
+
+def shown_value(value):
+    """Return a wrong value as it is shown in an error, cut short.
+
+    Parameters
+    ----------
+    value : object
+        The value.
+
+    Returns
+    -------
+    text : str
+        Its representation. Python refuses to write integers of thousands of digits.
+    """
+    try:
+        text = repr(value)
+    except ValueError:
+        text = f"<{type(value).__name__} too long to be written>"
+    return text if len(text) <= SHOWN_LENGTH else f"{text[: SHOWN_LENGTH - 3]}..."
 
 
 def check_integer(name, value, low):
@@ -72,11 +100,15 @@ def check_integer(name, value, low):
     Returns
     -------
     value : int
-        The number.
+        The number, of Python: integers of NumPy overflow in sums and products.
     """
-    if not is_integer(value) or value < low:
-        error = ValueError if is_integer(value) else TypeError
-        raise error(f"{name} must be an integer of at least {low}, got {value!r}.")
+    wanted = f"{name} must be an integer of at least {low}"
+    if not is_integer(value):
+        raise TypeError(f"{wanted}, got {shown_value(value)}.")
+    if value < low:
+        raise ValueError(f"{wanted}, got {shown_value(value)}.")
+    if value > LARGEST_INTEGER:
+        raise ValueError(f"{wanted} and below 2**63, got {shown_value(value)}.")
     return int(value)
 
 
@@ -117,7 +149,7 @@ def check_choice(name, value, choices):
     """
     if not isinstance(value, str) or value not in choices:
         listed = ", ".join(repr(choice) for choice in choices)
-        raise ValueError(f"{name} must be one of {listed}, got {value!r}.")
+        raise ValueError(f"{name} must be one of {listed}, got {shown_value(value)}.")
     return value
 
 
@@ -138,7 +170,7 @@ def check_boolean(name, value):
         The truth value.
     """
     if not isinstance(value, bool | np.bool_):
-        raise TypeError(f"{name} must be True or False, got {value!r}.")
+        raise TypeError(f"{name} must be True or False, got {shown_value(value)}.")
     return bool(value)
 
 
@@ -187,7 +219,7 @@ def check_counts(name, values):
 
 
 def check_n_jobs(name, value):
-    """Raise unless `value` is a number of jobs in joblib's sense.
+    """Return `value` if it is a number of jobs in joblib's sense, else raise.
 
     Parameters
     ----------
@@ -196,10 +228,20 @@ def check_n_jobs(name, value):
 
     value : object
         The value to check: an integer other than 0, or None.
+
+    Returns
+    -------
+    value : int or None
+        The number, of Python.
     """
-    if value is not None and (not is_integer(value) or value == 0):
-        error = ValueError if is_integer(value) else TypeError
-        raise error(f"{name} must be an integer other than 0, or None, got {value!r}.")
+    if value is None:
+        return None
+    wanted = f"{name} must be an integer other than 0, or None"
+    if not is_integer(value):
+        raise TypeError(f"{wanted}, got {shown_value(value)}.")
+    if value == 0 or abs(int(value)) > LARGEST_INTEGER:
+        raise ValueError(f"{wanted}, got {shown_value(value)}.")
+    return int(value)
 
 
 def check_verbose(name, value):
@@ -232,7 +274,7 @@ def check_memory_place(name, value):
     if not is_place and (isinstance(value, type) or not hasattr(value, "cache")):
         raise TypeError(
             f"{name} must be None, the name of a folder or a joblib.Memory, got "
-            f"{value!r}."
+            f"{shown_value(value)}."
         )
 
 
@@ -249,7 +291,7 @@ def check_random(name, value):
     """
     message = (
         f"{name} must be an integer from 0 to 2**32 - 1, a RandomState or None, got "
-        f"{value!r}."
+        f"{shown_value(value)}."
     )
     if isinstance(value, bool | np.bool_):
         raise TypeError(message)

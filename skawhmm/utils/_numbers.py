@@ -26,6 +26,8 @@ WRONG_TYPES = (
     (date | datetime | time | np.datetime64, "dates"),
     (timedelta | np.timedelta64, "durations"),
 )
+# The largest power of 2 that is a float.
+FLOAT_BITS = 1023
 # What NumPy takes for a single object, not for an array of numbers.
 NO_ARRAYS = (str, bytes, type, Mapping, Set, Iterator)
 
@@ -50,6 +52,8 @@ def wrong_kind(values):
         for kind, words in WRONG_TYPES:
             if isinstance(value, kind):
                 return f"{words}, such as {value!r}"
+        if isinstance(value, int) and value.bit_length() > FLOAT_BITS:
+            return "an integer beyond the range of floats"
     return None
 
 

@@ -131,7 +131,7 @@ def completed(
         The result of one task.
     """
     # Parameters may have changed since `fit` checked them.
-    check_n_jobs("n_jobs", n_jobs)
+    n_jobs = check_n_jobs("n_jobs", n_jobs)
     check_verbose("verbose", verbose)
     n_done, retries = 0, MAX_RETRIES
     amounts = [1] * len(tasks) if amounts is None else amounts
@@ -161,6 +161,9 @@ def _results(function, shared, tasks, n_jobs):
     backend, _ = get_active_backend(prefer="threads")
     if _runs_on_dask(backend):
         return _dask_results(backend, function, shared, tasks, n_jobs)
+    if n_jobs is not None:
+        # joblib starts as many threads as it is told to, with or without work.
+        n_jobs = min(n_jobs, len(tasks))
     run = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
     return run(delayed(function)(shared, *task) for task in tasks)
 
@@ -225,7 +228,8 @@ def even_ranges(sizes, n_jobs, *, per_job, most=np.inf):
         Number of the first item, and of the last one plus 1.
     """
     ends = np.cumsum(sizes)
-    n_ranges = max(per_job * effective_n_jobs(n_jobs), int(ends[-1] // most))
+    n_workers = effective_n_jobs(check_n_jobs("n_jobs", n_jobs))
+    n_ranges = max(per_job * n_workers, int(ends[-1] // most))
     n_ranges = min(n_ranges, len(ends))
     parts = np.minimum((ends - 1) * n_ranges // ends[-1], n_ranges - 1)
     cuts = (np.flatnonzero(np.diff(parts)) + 1).tolist()

@@ -1,9 +1,47 @@
 """Files that are written completely or not at all."""
 
+import errno
 import os
+import stat
 import uuid
 from contextlib import contextmanager, suppress
 from pathlib import Path
+
+# Characters of a file's name that its draft begins with: the two together must not be
+# longer than file systems allow.
+DRAFT_PREFIX = 40
+
+
+def regular_file(name, path):
+    """Return where a file is that will be written; links are followed.
+
+    Parameters
+    ----------
+    name : str
+        The argument as the caller knows it.
+
+    path : str or path-like
+        The file or a link to it; neither it nor what it links to need exist.
+
+    Returns
+    -------
+    path : pathlib.Path
+        The path without links. A ValueError is raised for devices, pipes and sockets,
+        an OSError for folders and for links in a circle.
+    """
+    try:
+        mode = os.stat(path).st_mode
+    except FileNotFoundError:
+        mode = stat.S_IFREG
+    if stat.S_ISDIR(mode):
+        code = errno.EISDIR
+        raise IsADirectoryError(code, os.strerror(code), os.fspath(path))
+    if not stat.S_ISREG(mode):
+        raise ValueError(
+            f"{name} must name a regular file or a new one, got {os.fspath(path)!r}, "
+            "which is a pipe, a socket or a device."
+        )
+    return Path(os.path.realpath(path))
 
 
 @contextmanager
@@ -13,27 +51,53 @@ def whole_file(path):
     Parameters
     ----------
     path : str or path-like
-        The file; it is replaced if it exists, and left as it is if writing fails. The
-        error then names this file.
+        The file. If it exists, it is replaced, and its permissions are kept; if writing
+        fails, it is left unchanged, and the error names this file. A link stays a link:
+        the file that it leads to is replaced.
 
     Yields
     ------
     file : file object
         Open to write bytes.
     """
-    path = Path(path)
-    draft = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+    target = regular_file("path", path)
+    draft = target.with_name(f".{target.name[:DRAFT_PREFIX]}.{uuid.uuid4().hex}")
     try:
-        with open(draft, "xb") as file:
+        with open(draft, "xb", opener=_opener(target)) as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        os.replace(draft, path)
+        os.replace(draft, target)
     except BaseException as error:
         if isinstance(error, OSError) and error.errno is not None:
-            # That of a full disk names no file, others name the draft.
+            # The error for a full disk has no file name, others have the draft's.
             error.filename = os.fspath(path)
-        # What cannot be written may not be removed either: the first error counts.
+        # If writing failed, removing may fail too: the first error counts.
         with suppress(OSError):
             draft.unlink()
         raise
+
+
+def _opener(target):
+    """Return an opener of files with the owner and the permissions of another file."""
+    try:
+        old = os.stat(target)
+    except FileNotFoundError:
+        return None
+
+    def opened(path, flags):
+        # Until the owner is known, nobody else may read it.
+        number = os.open(path, flags, 0o600)
+        try:
+            if hasattr(os, "fchown"):
+                # Only root may give files away; a group must be one of the user's own.
+                with suppress(PermissionError):
+                    os.fchown(number, -1, old.st_gid)
+                    os.fchown(number, old.st_uid, -1)
+                os.fchmod(number, stat.S_IMODE(old.st_mode))
+        except BaseException:
+            os.close(number)
+            raise
+        return number
+
+    return opened

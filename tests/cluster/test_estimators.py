@@ -260,3 +260,12 @@ def test_parameters_set_after_fit_are_checked(make_batch):
     clusters = HMMKMedoids(2).fit(models).set_params(alpha=3.0)
     with pytest.raises(ValueError, match="alpha must be a number in"):
         clusters.predict(models)
+
+
+def test_numbers_of_rounds_do_not_overflow(make_batch):
+    models = make_batch(n_models=6)
+    given = {"n_init": np.int8(3), "max_iter": np.int8(100), "random_state": 0}
+    found = HMMKMeans(2, **given).fit(models)
+    wanted = HMMKMeans(2, n_init=3, max_iter=100, random_state=0).fit(models)
+    assert_array_equal(found.labels_, wanted.labels_)
+    assert found.inertia_ == wanted.inertia_

@@ -77,3 +77,28 @@ def test_a_file_that_is_no_archive_is_named(tmp_path, content):
     path.write_bytes(content)
     with pytest.raises(ValueError, match=r"bad\.npz: not a plain .npz file"):
         load_npz(path)
+
+
+def test_integers_beyond_int64_are_refused(tmp_path):
+    # They would become negative.
+    X = np.array([2**63 + 5, 1], np.uint64)
+    path = save(tmp_path / "a.npz", X=X, lengths=[2])
+    with pytest.raises(
+        ValueError, match=r"integers below 2\*\*63, got 9223372036854775813"
+    ):
+        load_npz(path)
+
+
+@pytest.mark.parametrize("kind", ["u1", "<u8", ">u8", "i1"])
+def test_unsigned_and_swapped_integers_are_read(tmp_path, kind):
+    X, lengths = np.arange(250).astype(kind), np.array([120, 120, 10]).astype(kind)
+    bunch = load_npz(save(tmp_path / "a.npz", X=X, lengths=lengths, y=None))
+    assert [x.shape for x in bunch.data] == [(120, 1), (120, 1), (10, 1)]
+    assert_array_equal(np.concatenate(bunch.data)[:, 0], X)
+
+
+@pytest.mark.parametrize("shape", [(0, 2), (5, 0)])
+def test_frames_without_values_are_refused(tmp_path, shape):
+    lengths = np.array([shape[0]] if shape[0] else [], int)
+    with pytest.raises(ValueError, match="X must be a numeric array"):
+        load_npz(save(tmp_path / "a.npz", X=np.zeros(shape), lengths=lengths))

@@ -89,13 +89,19 @@ def test_transition_classes_differ_in_the_order_of_samples_only():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"n_sequences": 0}, "n_sequences must be at least 1, got 0"),
+        ({"n_sequences": 0}, "n_sequences must be an integer of at least 1, got 0"),
         ({"differ_in": "mean"}, "differ_in must be one of"),
-        ({"separation": -1.0}, "separation must be finite and in"),
-        ({"separation": np.nan}, "separation must be finite and in"),
+        ({"separation": -1.0}, "separation must be a number in"),
+        ({"separation": np.nan}, "separation must be a number in"),
         ({"n_timesteps": (9, 5)}, r"n_timesteps must satisfy .*\(9, 5\)"),
         ({"n_timesteps": 0}, "n_timesteps must satisfy"),
+        ({"n_timesteps": 10**400}, "n_timesteps must satisfy .* got 1000"),
+        ({"n_sequences": 10**400}, r"n_sequences must be .* below 2\*\*63, got 1000"),
+        ({"separation": 10**400}, "separation must be a number in .* got 1000"),
+        ({"separation": 1e200}, "separation must be smaller, got 1e.200"),
+        ({"differ_in": "covariances", "separation": 1e4}, "separation must be smaller"),
         ({"random_state": "a"}, "random_state must be"),
+        ({"random_state": True}, "random_state must be .* got True"),
         ({"n_components": 1, "differ_in": "transitions"}, "n_components must be"),
     ],
 )

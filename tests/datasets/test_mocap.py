@@ -268,3 +268,99 @@ def test_shared_groups(shared, groups):
     stored = json.loads(shared("cmu_joint_groups.json").read_text())[f"groups{groups}"]
     found = load_cmu_mocap(shared("cmu_mocap329_30fps.npz"), groups=groups).groups
     assert {name: indices.tolist() for name, indices in found.items()} == stored
+
+
+@pytest.mark.parametrize(
+    ("header", "message"),
+    [
+        (":RADIANS\n", "line 1: angles in radians"),
+        ("#!OML:ASF\n :radians\n", "line 2: angles in radians"),
+        (
+            ":SAMPLES-PER-SECOND 60\n",
+            "line 1: expected 120 frames per second, got '60'",
+        ),
+    ],
+)
+def test_motions_of_other_units_are_refused(tmp_path, header, message):
+    with pytest.raises(ValueError, match=rf"01_01\.amc, {message}"):
+        load_cmu_mocap(write(tmp_path, header + frame(1, 1)), fps=120)
+
+
+def test_skeletons_in_radians_or_with_a_bone_twice_are_refused(tmp_path):
+    units = SKELETON.replace(":root", ":units\n mass 1.0\n angle rad\n:root")
+    with pytest.raises(ValueError, match=r"01\.asf, line 4: angles in radians"):
+        load_cmu_mocap(write(tmp_path, frame(1, 1), skeleton=units), fps=120)
+    twice = SKELETON.replace(
+        ":hierarchy", "begin\n name head\n dof rx\nend\n:hierarchy"
+    )
+    with pytest.raises(ValueError, match="bone 'head' twice"):
+        load_cmu_mocap(write(tmp_path, frame(1, 1), skeleton=twice), fps=120)
+
+
+@pytest.mark.parametrize("header", ["\ufeff", ":SAMPLES-PER-SECOND 120.0\n", "\n \n"])
+def test_headers_of_the_database_are_read(tmp_path, header):
+    units = SKELETON.replace(":root", ":UNITS\n angle deg\n:ROOT")
+    folder = write(tmp_path, header + HEADER + frame(1, 7), skeleton=units)
+    assert load_cmu_mocap(folder, fps=120).data[0].tolist() == [[7.0] * 7 + [-7.0]]
+
+
+@pytest.mark.parametrize("number", ["9" * 5000, "\u00b2", "1_0"])
+def test_frame_numbers_are_plain_digits(tmp_path, number):
+    with pytest.raises(ValueError, match=r"01_01\.amc, line 4: "):
+        load_cmu_mocap(write(tmp_path, frame(1, 1) + frame(number, 1)), fps=120)
+
+
+def test_numbers_with_underscores_are_refused(tmp_path):
+    text = frame(1, 1) + frame(2, 1).replace("head 1", "head 1_0")
+    with pytest.raises(ValueError, match="line 6: expected numbers, got '1_0 -1'"):
+        load_cmu_mocap(write(tmp_path, text), fps=120)
+
+
+def test_all_channels_of_any_skeleton_are_one_group(tmp_path):
+    skeleton = SKELETON.replace("name head", "name my_tail")
+    text = frame(1, 1).replace("head", "my_tail")
+    bunch = load_cmu_mocap(write(tmp_path, text, skeleton=skeleton), fps=120)
+    assert_array_equal(bunch.groups["all"], np.arange(8))
+
+
+def test_motions_of_several_subjects_in_a_folder_have_their_own_skeletons(tmp_path):
+    write(tmp_path, frame(1, 1), "all/01_01.amc")
+    swapped = SKELETON.replace("dof rx rz", "dof rz rx")
+    (tmp_path / "all" / "02.asf").write_text(swapped)
+    bunch = load_cmu_mocap(tmp_path, fps=120)
+    assert_array_equal(bunch.feature_names[-2:], ["head_rx", "head_rz"])
+    (tmp_path / "all" / "01.asf").rename(tmp_path / "all" / "03.asf")
+    with pytest.raises(ValueError, match=r"one named 01\.asf, got several"):
+        load_cmu_mocap(tmp_path, fps=120)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"fps": [30.0, 30]}, "fps must be a number"),
+        ({"fps": 0}, "fps must be a number"),
+        ({"fps": np.nan}, "fps must be a number"),
+        ({"fps": "x"}, "fps must be a number"),
+        ({"y": ["a"]}, r"y must have shape \(2,\)"),
+        ({"files": [1, 2]}, "files must hold strings"),
+        ({"channels": ["root_tx"]}, r"channels must have shape \(2,\)"),
+        ({"n_zero_frames": [1]}, r"n_zero_frames must have shape \(2,\)"),
+        ({"delta_T": np.ones((2, 8), int)}, r"first must have shape \(2, 2\)"),
+    ],
+)
+def test_archives_of_motions_that_contradict_themselves_are_named(
+    tmp_path, changes, message
+):
+    arrays = {"X": np.ones((8, 2)), "lengths": [4, 4], "y": ["a", "b"], "fps": 30.0}
+    arrays |= {"files": ["1/a", "2/b"], "channels": ["root_tx", "root_ty"]}
+    np.savez(tmp_path / "a.npz", **arrays)
+    assert len(load_cmu_mocap(tmp_path / "a.npz").data) == 2
+    np.savez(tmp_path / "a.npz", **(arrays | changes))
+    with pytest.raises(ValueError, match=message):
+        load_cmu_mocap(tmp_path / "a.npz")
+
+
+@pytest.mark.parametrize("groups", [[], "six", 7, True, 6.0])
+def test_wrong_groups_are_named(tmp_path, groups):
+    with pytest.raises((TypeError, ValueError), match="groups must be"):
+        load_cmu_mocap(tmp_path, groups=groups)

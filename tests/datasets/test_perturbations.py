@@ -64,7 +64,11 @@ def test_sequences_follow_the_order_of_the_models():
         ("means", np.zeros((2, 2)), r"models\['means'\] must have shape"),
         ("transmats", np.ones((1, 3, 3)) / 3, r"models\['transmats'\] must have shape"),
         ("covars", np.ones((1, 2, 3)), r"models\['covars'\] must have shape"),
-        ("transmats", np.ones((1, 2, 2)), "probabilities that sum to 1"),
+        ("transmats", np.ones((1, 2, 2)), "transmats must sum to one"),
+        ("covars", -np.ones((1, 2, 2)), "covars must not be negative"),
+        ("covars", [[[[1.0, 2], [2, 1]]] * 2], "covars must be"),
+        ("covars", [[[[1.0, 0.5], [0, 1]]] * 2], "covars must be"),
+        ("means", np.full((1, 2, 2), np.nan), "means must be finite"),
     ],
 )
 def test_malformed_models_are_named(name, value, message):
@@ -171,14 +175,30 @@ def test_seed_transitions_leave_the_common_matrix_with_the_scale():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: make_seed_models("means", -1.0), "scale must be finite and in"),
+        (lambda: make_seed_models("means", -1.0), "scale must be a number in"),
         (lambda: make_seed_models("transitions", 1.5), r"scale must be .*\[0, 1\]"),
         (lambda: make_seed_models("covariances", n_features=11), "n_features must be"),
         (lambda: make_seed_models("mu"), "differ_in must be one of"),
-        (lambda: make_table1_models("transitions", 1.1), "step must be finite"),
+        (lambda: make_table1_models("transitions", 1.1), "step must be a number in"),
         (lambda: make_table1_models("mu"), "differ_in must be one of"),
+        (lambda: make_table1_models([]), "differ_in must be one of"),
+        (lambda: make_table1_models("means", 10**400), "step must be a number in"),
+        (
+            lambda: make_table1_models("means", 1e200),
+            "step must be smaller, got 1e.200",
+        ),
+        (lambda: make_table1_models("covariances", 1e3), "step must be smaller"),
+        (lambda: make_seed_models("means", 1e300), "scale must be smaller"),
     ],
 )
 def test_wrong_families_are_named(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_arrays_that_are_missing_or_too_large_for_floats_are_named():
+    with pytest.raises(ValueError, match=r"without \['covars'\]"):
+        make_model_sequences({"transmats": np.eye(2)[None], "means": np.eye(2)[None]})
+    models = example_models() | {"means": [[[10**400, 1], [1, 1]]]}
+    with pytest.raises(TypeError, match=r"models\['means'\] must be an array of num"):
+        make_model_sequences(models)

@@ -48,9 +48,13 @@ def test_classification_is_possible_but_not_trivial():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"n_speakers": 0}, "n_speakers must be at least 1"),
+        ({"n_speakers": 0}, "n_speakers must be an integer of at least 1"),
         ({"phonemes": ["aa", "xx"]}, "phonemes must be .*xx"),
         ({"phonemes": []}, "phonemes must be a non-empty"),
+        ({"phonemes": ["aa", "s", "aa"]}, "each named once; got"),
+        ({"phonemes": 3}, "phonemes must be .* got 3"),
+        ({"phonemes": [[1]]}, "phonemes must be"),
+        ({"snr": -1e9}, r"snr must be a number in \[-200.0, inf\]"),
         ({"snr": np.nan}, "snr must be"),
     ],
 )

@@ -1,4 +1,6 @@
+import io
 import json
+import struct
 import zipfile
 
 import numpy as np
@@ -31,6 +33,12 @@ def sphere(values, order="<i2", **changes):
     lines = [f"{name} {value}" for name, value in (fields | changes).items() if value]
     header = "\n".join(["NIST_1A", "   1024", *lines, "end_head", ""])
     return header.encode().ljust(1024) + values.astype(order).tobytes()
+
+
+def riff(values):
+    file = io.BytesIO()
+    wavfile.write(file, 16000, values)
+    return file.getvalue()
 
 
 def write(folder, speakers=("dr1-f", "dr1-m"), phones=PHONES, content=None):
@@ -157,18 +165,73 @@ def test_malformed_annotation_is_named_with_its_line(tmp_path, phones, message):
         (b"RIFF\x00\x00\x00\x00WAVEfmt \x10\x00", "damaged RIFF file"),
         (b"NIST_1A\nlong\n", "line 2: expected the size of the header"),
         (b"NIST_1A\n   1024\n".ljust(1024), "expected end_head"),
-        (sphere(samples(), sample_rate=None), r"expected \['sample_rate'\]"),
+        (sphere(samples(), sample_rate=None), "integer sample_rate .* got 'none'"),
         (sphere(samples(), sample_rate="-i fast"), "line 7: expected a name, a type"),
         (sphere(samples(), sample_coding="-s26 pcm,embedded-shorten-v2.00"), "uncompr"),
         (sphere(samples(), sample_count="-i 5000"), "expected 5000 samples, got 4800"),
         (sphere(samples(), sample_byte_format="-s2 11"), "expected sample_byte_format"),
         (sphere(samples(), sample_count="-i 9", channel_count="-i 2"), "one channel"),
-        (sphere(samples()[:0]), "expected samples, got none"),
+        (sphere(samples()[:0]), "positive integer sample_count .* got 0"),
+        (sphere(samples(), sample_count="-i -1"), "integer sample_count .* got -1"),
+        (sphere(samples(), channel_count="-i 0"), "integer channel_count .* got 0"),
+        (sphere(samples(), channel_count="-i -2"), "integer channel_count .* got -2"),
+        (sphere(samples(), sample_rate="-r 16000.5"), "sample_rate .* got 16000.5"),
+        (sphere(samples(), sample_rate="-r 1e999"), "sample_rate .* got inf"),
+        (sphere(samples(), sample_rate="-s5 16000"), "sample_rate .* got '16000'"),
+        (sphere(samples(), sample_count="-i --9"), "line 3: expected a name"),
+        (sphere(samples(), sample_count="-i " + "9" * 900), "line 3: expected a name"),
+        (sphere(samples(), sample_count="-i " + "8" * 15), "expected 8+ samples, got"),
+        (sphere(samples(), sample_count="-i " + "9" * 18), "sample_count .* got 9+"),
+        (sphere(samples(), sample_byte_format=None), "sample_byte_format 01 or 10"),
+        (sphere(samples(), sample_coding="-s4 ulaw"), "pcm.*'ulaw'.*sox"),
+        (b"NIST_1A\n999999\n" + sphere(samples())[16:], "samples, got 0"),
+        (riff(samples())[:-10], r"damaged RIFF file \(it ends before"),
+        (riff(np.full(99, np.nan)), "finite samples, got NaN"),
     ],
 )
 def test_malformed_sound_is_named(tmp_path, content, message):
     with pytest.raises(ValueError, match=rf"SA1\.WAV.*{message}"):
         load_timit(write(tmp_path, content=content))
+
+
+def test_legal_sphere_headers_are_read():
+    _, wanted = sound(sphere(samples()), "a")
+    comments = (
+        "; a comment\nspeaker -s12 a b  \x85\x1c c d\nsnr -r -1.5e-3\nempty -s0 \n"
+    )
+    content = sphere(samples(), sample_rate="-r 16000.000", snr="-r 40.25")
+    content = content.replace(
+        b"sample_count", comments.encode("latin-1") + b"sample_count"
+    )
+    header = content[: content.index(b"end_head") + 9].replace(b"\n", b"\r\n")
+    header = header.replace(b"NIST_1A\r\n   1024\r\n", b"NIST_1A\n   2048\n")
+    rate, found = sound(header.ljust(2048, b"\xff") + samples().tobytes(), "a")
+    assert rate == 16000
+    assert_array_equal(found, wanted)
+
+
+def test_channels_one_after_the_other_are_told_from_interleaved_ones():
+    left, right = samples(1000), samples(2000)[1000:]
+    fields = {"channel_count": "-i 2", "sample_count": "-i 1000"}
+    mixed = np.stack([left, right], axis=1)
+    whole = sphere(mixed.ravel(), **fields)
+    apart = sphere(mixed.T.ravel(), channels_interleaved="-s5 FALSE", **fields)
+    assert_array_equal(sound(whole, "a", mono=True)[1], sound(apart, "a", mono=True)[1])
+
+
+def test_forms_of_riff_files_are_one_sound():
+    rate, wanted = sound(riff(samples()), "a")
+    content = riff(samples())
+    # Written to a pipe, the size is not known when the header is.
+    streamed = content[:4] + b"\xff" * 4 + content[8:40] + b"\xff" * 4 + content[44:]
+    assert_array_equal(sound(streamed, "a")[1], wanted)
+    sizes = struct.unpack("<4sI4s4sIHHIIHH4sI", content[:44])
+    swapped = struct.pack(">4sI4s4sIHHIIHH4sI", b"RIFX", *sizes[1:])
+    found = sound(swapped + samples().astype(">i2").tobytes(), "a")
+    assert found[0] == rate
+    assert_array_equal(found[1], wanted)
+    wide = sound(riff(samples().astype(np.int64) << 48), "a")[1]
+    assert_allclose(wide, wanted / 32768)
 
 
 def test_two_channels_are_refused(tmp_path):
@@ -196,7 +259,9 @@ def test_wrong_arguments_are_named(tmp_path):
     folder = write(tmp_path)
     with pytest.raises(ValueError, match="n_phones must be 39, 48 or 61, got 40"):
         load_timit(folder, n_phones=40)
-    with pytest.raises(ValueError, match="concat must be at least 1, got 0"):
+    with pytest.raises(
+        ValueError, match="concat must be an integer of at least 1, got 0"
+    ):
         load_timit(folder, concat=0)
     with pytest.raises(ValueError, match=r"test_size must be in \[0, 1\), got 1"):
         load_timit(folder, test_size=1)
@@ -243,3 +308,31 @@ def test_a_small_corpus_by_the_papers_settings(tmp_path):
 def test_shared_corpus_by_the_papers_settings(shared):
     path = shared("timit_nltk_sample_raw.zip")
     check_papers_settings(path, concat=20, n_segments=6044)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"n_phones": [39]}, "n_phones must be an integer"),
+        ({"test_size": "half"}, "test_size must be a number"),
+        ({"test_size": True}, "test_size must be a number"),
+        ({"test_size": 1}, r"test_size must be in \[0, 1\)"),
+        ({"test_size": 10**400}, "test_size must be a number"),
+        ({"concat": True}, "concat must be an integer"),
+    ],
+)
+def test_arguments_of_the_wrong_kind_are_named(tmp_path, arguments, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        load_timit(write(tmp_path), **arguments)
+
+
+@pytest.mark.parametrize("start", ["9" * 5000, "\u00b2", "-1"])
+def test_numbers_of_samples_are_plain_digits(start):
+    with pytest.raises(ValueError, match="line 1: expected a first sample"):
+        phn_segments([f"{start} 9 h#"], "a.phn")
+
+
+def test_a_phone_after_the_end_of_the_sound_is_refused(tmp_path):
+    folder = write(tmp_path, phones=PHONES + "4800 4900 h#\n")
+    with pytest.raises(ValueError, match=r"PHN: 'h#' starts at sample 4800, .* 4800"):
+        load_timit(folder)

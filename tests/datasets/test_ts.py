@@ -69,6 +69,13 @@ def test_ts_folder_has_both_parts(tmp_path):
         ("@dimensions 2\n@data\n1,2\n", "line 3: expected 2 dimensions, got 1"),
         ("1,2:up\n", "line 1: expected a line beginning with @"),
         ("@timeStamps true\n", "line 1: time stamps are not supported"),
+        ("@\n", "line 1: expected a line beginning with @"),
+        ("@univariate true\n@data\n1:5\n", "line 3: expected 1 dimensions, got 2"),
+        ("@dimension 2\n@data\n1,2\n", "line 3: expected 2 dimensions, got 1"),
+        ("@data\n1,1_0\n", "line 2: expected numbers, got '1,1_0'"),
+        ("@data\n1,1e999\n", "line 2: expected finite numbers, got infinity"),
+        ("@data\n(0,1),(1,2)\n", "line 2: could not convert"),
+        ("@data\n1,,2\n", "line 2: could not convert"),
         ("@classLabel\n", "line 1: expected true or false after @classlabel"),
         ("@targetLabel true\n@data\n1:up\n", "line 3: could not convert"),
     ],
@@ -81,3 +88,42 @@ def test_malformed_ts_is_named_with_its_line(tmp_path, text, message):
 def test_absent_ts_says_what_to_do(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"SKAWHMM_DATA.*timeseriesclassificat"):
         load_ts(tmp_path / "none.ts")
+
+
+def test_labels_do_not_lose_their_letters(tmp_path):
+    # As replacement characters, the two labels would be one.
+    header = "# déjà\n@classLabel true é è\n@data\n"
+    path = tmp_path / "toy.ts"
+    path.write_bytes((header + "1:é\n2:è\n").encode("latin-1"))
+    with pytest.raises(ValueError, match=r"toy\.ts, line 2: expected UTF-8"):
+        load_ts(path)
+    path.write_bytes(
+        header.encode("latin-1")[:7] + (header[7:] + "1:é\n2:è\n").encode()
+    )
+    assert load_ts(path).target.tolist() == ["é", "è"]
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n", "\n\n"])
+@pytest.mark.parametrize("bom", ["", "\ufeff"])
+def test_legal_variants_are_read(tmp_path, newline, bom):
+    text = (
+        "#comment\n@problemName a b\n@missing true\n@timestamps FALSE\n"
+        '@univariate False\n@equalLength false\n@CLASSLABEL True "x y "z"\n@DATA\n'
+        '# a comment between the cases\n 1 , ? :-3,NaN:"x\n1e-3:?:"z"\n'
+    )
+    path = tmp_path / "toy.ts"
+    path.write_bytes((bom + text.replace("\n", newline)).encode())
+    bunch = load_ts(path)
+    assert_array_equal(bunch.data[0], [[1, -3], [np.nan, np.nan]])
+    assert_array_equal(bunch.data[1], [[1e-3, np.nan]])
+    assert bunch.target.tolist() == ['"x', '"z"']
+
+
+def test_parts_have_labels_of_one_kind(tmp_path):
+    write(tmp_path, "@classLabel true a\n@data\n1:a\n", "Toy_TRAIN.ts")
+    for header, label in [("@targetLabel true", ":5"), ("@classLabel false", "")]:
+        write(tmp_path, f"{header}\n@data\n1{label}\n", "Toy_TEST.ts")
+        with pytest.raises(ValueError, match="must all have class labels"):
+            load_ts(tmp_path)
+    write(tmp_path, "@classLabel true b a\n@data\n1:b\n", "Toy_TEST.ts")
+    assert load_ts(tmp_path).target_names == ["a", "b"]

@@ -402,3 +402,11 @@ def test_chunks_make_the_matrix(make_batch):
     assert rows_seen == list(range(11))
     with pytest.raises(ValueError, match="max_memory"):
         next(pairwise_hmm_distances_chunked(X, max_memory=0))
+
+
+def test_a_journal_nested_without_end_is_named(make_batch, tmp_path):
+    out = tmp_path / "matrix.npy"
+    pairwise_hmm_distances(make_batch(n_models=4), out=out)
+    (tmp_path / "matrix.npy.journal").write_text("[" * 100_000 + "\n")
+    with pytest.raises(ValueError, match="has a journal that cannot be read"):
+        pairwise_hmm_distances(make_batch(n_models=4), out=out)

@@ -49,3 +49,9 @@ def test_bad_groups_are_named(make_sequences, groups, message):
 def test_class_distance_needs_sequences(make_batch):
     with pytest.raises(TypeError, match="X must hold sequences"):
         HMMClassDistance().fit(make_batch(), np.arange(4) % 2)
+
+
+def test_groups_of_one_name_are_refused(make_sequences):
+    X, y = make_sequences()
+    with pytest.raises(ValueError, match="groups must have distinct names, got '1' tw"):
+        HMMClassDistance({1: [0], "1": [1]}).fit(X, y)

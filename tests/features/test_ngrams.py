@@ -102,3 +102,21 @@ def test_wrong_input():
         NGrams().fit([np.array([0.5, 1.0])])
     with pytest.raises(ValueError, match=r"X\[1\] must have at least 1 symbol"):
         NGrams().fit(["ab", ""])
+
+
+@pytest.mark.parametrize("order", [63, 2**62])
+@pytest.mark.parametrize("text", ["aaaa", "abab"])
+def test_orders_beyond_any_number_are_refused(order, text):
+    with pytest.raises(ValueError, match="order must be smaller"):
+        NGrams(order=order).fit([text])
+
+
+def test_lags_beyond_the_sequences_find_nothing():
+    assert NGrams(order=3, lag=2**62).fit_transform(["abab", "bbaa"]).shape == (2, 0)
+
+
+def test_small_integers_of_numpy_do_not_overflow(rng):
+    X = [rng.integers(0, 12, 300) for _ in range(3)]
+    found = NGrams(order=np.int8(3), lag=np.int8(100), sparse_output=False)
+    wanted = NGrams(order=3, lag=100, sparse_output=False)
+    assert_array_equal(found.fit_transform(X), wanted.fit_transform(X))

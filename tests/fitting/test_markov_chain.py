@@ -253,3 +253,11 @@ def test_missing_symbols_raise(prior):
         ValueError, match="n_components='symbols' needs sequences witho"
     ):
         visible(prior=prior).fit_transform(X)
+
+
+@pytest.mark.parametrize("prior", [np.uint8(100), np.float16(0.1)])
+def test_priors_of_numpy_count_as_those_of_python(prior, rng):
+    X = [rng.integers(0, 12, 40) for _ in range(3)]
+    given = {"n_components": "symbols", "emission": "categorical"}
+    found = HMMTransformer(prior=prior, **given).fit_transform(X)
+    assert found == HMMTransformer(prior=prior.item(), **given).fit_transform(X)

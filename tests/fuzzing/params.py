@@ -12,9 +12,13 @@ from fuzzing.draw import pick
 from fuzzing.names import PUBLIC
 
 NAN, INF = np.nan, np.inf
+# Beyond the range of floats.
+HUGE = [10**400, -(10**400), Fraction(10**400)]
 # Wrong wherever a number is wanted.
-NO_NUMBER: list[Any] = ["many", None, NAN, [1], {}, 1j, True, b"1"]
-NO_COUNT: list[Any] = [0, -1, 2.5, "few", NAN, INF, [], True, -(10**20)]
+NO_NUMBER: list[Any] = ["many", None, NAN, [1], {}, 1j, True, b"1", np.array("1")]
+NO_NUMBER += [np.True_, np.array([1.0]), "0.5", *HUGE]
+NO_COUNT: list[Any] = [0, -1, 2.5, "few", NAN, INF, [], True, -(10**20), "2", 2.0]
+NO_COUNT += [np.True_, np.float64(2), np.int8(-1), np.uint8(0), *HUGE]
 NO_CHOICE: list[Any] = ["other", 3, "", [], True]
 NO_FLAG: list[Any] = ["yes", 3, None, []]
 
@@ -35,9 +39,12 @@ SHARED: dict[str, tuple[list[Any], list[Any]]] = {
     ),
     "alpha": (
         [None, 0, 0.1, 0.5, 1, np.float32(0.25), Fraction(1, 3)],
-        [-0.1, 1.5, "much", NAN, INF, [0.5], True, 1e308, 1j, b""],
+        [-0.1, 1.5, "much", NAN, INF, [0.5], True, 1e308, 1j, b"", *HUGE],
     ),
-    "p": ([1, 2, 0.5, 1.5, np.float32(1)], [0, -1, 2.5, "two", NAN, None, INF, True]),
+    "p": (
+        [1, 2, 0.5, 1.5, np.float32(1)],
+        [0, -1, 2.5, "two", NAN, None, INF, True, *HUGE],
+    ),
     "metric_params": ([None, {}], [3, {"far": 1}, [1], "x", {3: 4}]),
     "hmm": (
         [sk.HMMTransformer(1), sk.HMMTransformer(2, random_state=0)],
@@ -48,7 +55,7 @@ SHARED: dict[str, tuple[list[Any], list[Any]]] = {
     "verbose": ([0, False], [-1, "yes", None, 2.5, []]),
     "random_state": (
         [0, 1, 2**32 - 1, np.int64(3)],
-        ["now", -1, 0.5, 2**32, 2**64, NAN, [1], -(2**70)],
+        ["now", -1, 0.5, 2**32, 2**64, NAN, [1], -(2**70), *HUGE],
     ),
     "algorithm": (["auto", "brute", "pruned"], ["fast", None, 3]),
     "max_iter": ([1, 5, 100], NO_COUNT),
@@ -245,7 +252,7 @@ def drawn_params(rng, values, *, wrong):
         The wrong one and its value.
     """
     params = {
-        key: pick(rng, good)
+        key: maybe_numpy(rng, pick(rng, good))
         for key, (good, _) in values.items()
         if good and rng.random() < 0.3
     }
@@ -255,6 +262,26 @@ def drawn_params(rng, values, *, wrong):
     key = pick(rng, faulty)
     params[key] = pick(rng, values[key][1])
     return params, f"{key}={params[key]!r:.40}"
+
+
+def maybe_numpy(rng, value):
+    """Return a number as it is, or as a number of NumPy, often of a small type."""
+    if not isinstance(value, bool | int | float) or rng.random() < 0.7:
+        return value
+    if isinstance(value, bool):
+        return np.bool_(value)
+    if isinstance(value, float):
+        return pick(rng, [np.float16, np.float32, np.float64])(value)
+    types = [t for t in (np.int8, np.uint8, np.int64) if value <= np.iinfo(t).max]
+    return pick(rng, types)(value) if types else value
+
+
+def plain(params):
+    """Return parameters with the numbers of Python."""
+    return {
+        key: value.item() if isinstance(value, np.generic) else value
+        for key, value in params.items()
+    }
 
 
 def drawn_metric(rng, names=tuple(METRICS)):

@@ -662,6 +662,11 @@ def test_a_damaged_file(models, tmp_path):
             "got an archive without its header",
         ),
         (
+            {"header": np.array('{"kind": "skawhmm.HMMBatch", "version": 1e999}')},
+            "got an archive without its header",
+        ),
+        ({"header": np.array("[" * 100_000)}, "got an archive without its header"),
+        (
             {"header": np.array('{"kind": "other.Thing", "version": 1}')},
             "must hold a skawhmm.HMMBatch, got a other.Thing",
         ),
@@ -1088,3 +1093,12 @@ def test_models_are_aligned_wherever_a_message_puts_them(make_batch, covariance_
     for name in ("transmats", "weights", "startprobs", "means", "covars"):
         assert getattr(received, name).flags.aligned
         assert not getattr(received, name).flags.writeable
+
+
+def test_files_of_invalid_models_are_named(models, tmp_path):
+    models.save(tmp_path / "a.npz")
+    with np.load(tmp_path / "a.npz") as archive:
+        arrays = dict(archive) | {"startprobs": -archive["startprobs"]}
+    np.savez(tmp_path / "b.npz", **arrays)
+    with pytest.raises(ValueError, match=r"b\.npz' must hold valid models: startprobs"):
+        HMMBatch.load(tmp_path / "b.npz")

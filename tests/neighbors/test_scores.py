@@ -129,3 +129,22 @@ def test_labels_and_distances_are_named(score):
             score(wrong, [0, 0, 1])
     with pytest.raises(ValueError, match="at least 2 items, got 0"):
         score(np.empty((0, 0)), [])
+
+
+@pytest.mark.parametrize("score", [average_precision, retrieval_auc, precision_at_k])
+def test_labels_of_two_types_are_refused(score):
+    # As strings and integers, no item would be relevant for any query.
+    with pytest.raises(
+        ValueError, match=r"y_query must hold labels of the type .* in y"
+    ):
+        score([[1.0, 2], [2, 1]], ["0", "1"], [0, 1])
+    assert_array_equal(score([[1.0, 2], [2, 1]], [0, 1], [0.0, 1.0]), [1, 1])
+
+
+@pytest.mark.parametrize(
+    ("y", "y_query", "name"),
+    [([0, np.nan], None, "y"), ([0, 1], [0, np.nan], "y_query")],
+)
+def test_missing_labels_are_refused(y, y_query, name):
+    with pytest.raises(ValueError, match=f"^{name} must hold labels without NaN"):
+        average_precision([[1.0, 2], [2, 1]], y, y_query)

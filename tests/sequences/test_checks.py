@@ -161,3 +161,9 @@ def test_estimators_inside_others_do_not_check_again(monkeypatch, make_sequences
     assert seen == list(range(6))
     knn.predict(X[:2])
     assert seen == [*range(6), 0, 1]
+
+
+@pytest.mark.parametrize("X", [[[[1, 10**400], [1, 2]]], [[1, 10**400]], [[[10**400]]]])
+def test_integers_beyond_the_range_of_floats_are_named(X):
+    with pytest.raises(ValueError, match=r"^X.* got an integer beyond the range"):
+        HMMTransformer(1).fit(X)

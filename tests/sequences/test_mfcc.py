@@ -4,7 +4,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from skawhmm.datasets import load_npz, load_timit
 from skawhmm.sequences import mfcc
-from skawhmm.sequences._mfcc import mel_filters
+from skawhmm.sequences._mfcc import _fft_length, mel_filters
 
 
 def slow_frame_cepstra(frame, sample_rate, n_filters=26):
@@ -89,8 +89,16 @@ def test_shifting_by_a_hop_shifts_the_frames(rng):
         ({"signal": np.zeros((10, 2))}, r"signal must be .*\(10, 2\)"),
         ({"signal": []}, "signal must be a non-empty"),
         ({"signal": [np.nan, 1.0]}, "signal must be finite"),
-        ({"sample_rate": 0}, "sample_rate must be positive"),
-        ({"hop": -1.0}, "hop must be positive"),
+        ({"signal": np.full(900, 1e155)}, r"at most 1e\+100, got 1e\+155"),
+        ({"signal": np.ma.masked_less(np.arange(9, dtype="i2"), 5)}, "got nan"),
+        ({"signal": [*range(900)]}, "signal must be floats, or .* got int64"),
+        ({"signal": np.ones(900, np.uint64)}, "got uint64.*such as int16"),
+        ({"sample_rate": 0}, r"sample_rate must be a number in \(0"),
+        ({"sample_rate": 10**400}, "sample_rate must be a number in .* got 1000"),
+        ({"sample_rate": 1e-300}, "n_filters must be smaller with sample_rate=1e-300"),
+        ({"hop": -1.0}, r"hop must be a number in \(0, inf\), got -1.0"),
+        ({"window": 1e300}, "window must be at most 16777216 samples long, got 1e.300"),
+        ({"n_filters": 10**7}, "n_filters must be smaller with sample_rate=16000"),
         ({"n_coefficients": 30}, "n_coefficients must be at most n_filters=26"),
         ({"deltas": 3}, "deltas must be 0, 1 or 2, got 3"),
     ],
@@ -129,3 +137,40 @@ def test_signals_of_anything_but_numbers_are_named(signal):
 def test_preemphasis_is_a_share(value):
     with pytest.raises((TypeError, ValueError), match=r"^preemphasis must be a number"):
         mfcc(np.ones(50), 100, preemphasis=value)
+
+
+@pytest.mark.parametrize("value", [1.0, True, [], "1", None])
+def test_orders_of_deltas_are_integers(value):
+    with pytest.raises(TypeError, match=r"^deltas must be an integer"):
+        mfcc(np.ones(50), 100, deltas=value)
+
+
+def test_the_largest_signals_have_finite_coefficients():
+    signal = 1e100 * np.sin(np.arange(2000))
+    assert np.all(np.isfinite(mfcc(signal, 8000)))
+
+
+def test_numbers_of_numpy_count_as_those_of_python(rng):
+    # The nearest half-precision numbers to 0.025 and 0.01 are others.
+    signal = rng.normal(size=4000)
+    window, hop = np.float16(0.025), np.float16(0.01)
+    wanted = mfcc(signal, 4000, window=float(window), hop=float(hop), n_filters=100)
+    given = {"window": window, "hop": hop, "n_filters": np.int8(100)}
+    given |= {"n_coefficients": np.uint8(13), "deltas": np.int8(2)}
+    assert_array_equal(mfcc(signal, np.float16(4000), **given), wanted)
+
+
+@pytest.mark.parametrize("n_filters", [26, 80, 400])
+@pytest.mark.parametrize("sample_rate", [100, 8000, 44100])
+def test_no_mel_band_is_empty(n_filters, sample_rate):
+    # A band between two bins of the spectrum would be silent in every window.
+    n_fft = _fft_length(100, sample_rate, n_filters)
+    assert np.all(mel_filters(n_filters, n_fft, sample_rate).sum(axis=1) > 0)
+
+
+def test_many_mel_bands_are_heard(rng):
+    # With empty bands, their floor of silence would hide the level of the noise.
+    signal = rng.normal(size=4000)
+    given = {"n_filters": 200, "n_coefficients": 200, "deltas": 0, "window": 0.004}
+    level = mfcc(signal, 44100, **given)[:, 0] / np.sqrt(200)
+    assert np.all(level > -5)

@@ -6,7 +6,7 @@ from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
 from skawhmm import Framewise, HMMEmbedding, HMMTransformer, PairwiseHMMDistance
 from skawhmm.datasets import make_hmm_sequences
@@ -197,3 +197,32 @@ def test_frames_that_a_transformer_spoils_are_refused(sequences):
     spoil = Framewise(FunctionTransformer(lambda x: x * np.inf))
     with pytest.raises(ValueError, match=r"X\[0\] must not contain infinity"):
         make_pipeline(spoil, HMMTransformer(1)).fit(CheckedSequences(sequences))
+
+
+@pytest.mark.parametrize(
+    "change", [lambda x: x[1:], lambda x: np.vstack([x, x]), lambda x: x[:, 0]]
+)
+def test_framewise_refuses_transformers_that_change_the_frames(sequences, change):
+    # Frames of one sequence would become those of the next.
+    step = Framewise(FunctionTransformer(change)).fit(sequences)
+    with pytest.raises(ValueError, match="transformer must return one row per frame"):
+        step.transform(sequences)
+
+
+def test_framewise_refuses_transformers_that_return_texts(sequences):
+    step = Framewise(FunctionTransformer(lambda x: x.astype(str)))
+    with pytest.raises(ValueError, match=r"output of transformer must be .* strings"):
+        step.fit_transform(sequences)
+
+
+def test_framewise_takes_sparse_output():
+    X = [[[0.0], [1.0]], [[2.0], [1.0], [0.0]]]
+    found = Framewise(OneHotEncoder()).fit_transform(X)
+    assert_array_equal(found[1], [[0, 0, 1], [0, 1, 0], [1, 0, 0]])
+
+
+def test_lags_beyond_the_sequence_are_its_whole_length():
+    X = [np.arange(4.0)[:, None], np.ones((2, 1))]
+    found = Deltas(lags=2**63 - 1).fit_transform(X)
+    assert_array_equal(found[0][:, 1], [1, 1, 1, 1])
+    assert_array_equal(found[1][:, 1], [0, 0])

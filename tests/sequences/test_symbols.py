@@ -128,3 +128,33 @@ def test_strings_in_objects_are_symbols(form):
     objects = [form(np.array([*word], object)) for word in words]
     embedding = HMMEmbedding((1, 2), emission="categorical", random_state=0)
     assert_array_equal(embedding.fit_transform(objects), embedding.fit_transform(words))
+
+
+@pytest.mark.parametrize(
+    "symbols",
+    [
+        np.array([2**60, 2**60 + 1, 1]),
+        np.array([2**64 - 1, 2**64 - 2], np.uint64),
+        [2**53, 1],
+        [-(2**53), 1],
+        [10**400, 1],
+        np.array([10**400, 1], object),
+    ],
+    ids=range(6),
+)
+def test_integers_that_floats_cannot_tell_apart_are_refused(symbols):
+    with pytest.raises(ValueError, match=r"X\[0\] must hold integers .* below 2\*\*53"):
+        symbol_sequences([symbols])
+
+
+@pytest.mark.parametrize("symbols", [[2**53, 1], np.array([2**64 - 1], "u8")])
+def test_alphabets_of_such_integers_are_refused(symbols):
+    with pytest.raises(
+        ValueError, match=r"symbols must hold integers .* below 2\*\*53"
+    ):
+        check_symbols(symbols)
+
+
+def test_the_largest_integers_are_symbols():
+    sequences = symbol_sequences([[2**53 - 1, 2**53 - 2, 1 - 2**53]])
+    assert learned_symbols(sequences).tolist() == [1 - 2**53, 2**53 - 2, 2**53 - 1]

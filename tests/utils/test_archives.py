@@ -84,6 +84,10 @@ def test_a_false_shape_is_refused(shape):
         stored_array(npy(np.ones(4), shape=shape), "X")
 
 
+def test_a_shape_of_truth_values_is_read_as_integers():
+    assert stored_array(npy(np.ones(1), shape=(True, True)), "X").shape == (1, 1)
+
+
 def test_an_empty_array_has_a_sensible_shape():
     with pytest.raises(ValueError, match="cannot have the shape"):
         stored_array(npy(np.ones(0), shape=(0, 10**15)), "X")

@@ -1,3 +1,5 @@
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
@@ -9,7 +11,16 @@ from skawhmm import (
     pairwise_hmm_distances,
 )
 from skawhmm.datasets import make_hmm_sequences
-from skawhmm.utils._checks import check_random, check_real, check_seed
+from skawhmm.utils._checks import (
+    check_boolean,
+    check_choice,
+    check_counts,
+    check_integer,
+    check_n_jobs,
+    check_random,
+    check_real,
+    check_seed,
+)
 
 
 @pytest.mark.parametrize("seed", [-1, "one", 1.5, [1, 2]])
@@ -53,3 +64,46 @@ def test_seeds_out_of_range_are_named(seed):
         ):
             check(seed)
     assert check_seed(2**32 - 1) == 2**32 - 1
+
+
+CHECKS = {
+    "real": lambda value: check_real("it", value, 0, np.inf),
+    "integer": lambda value: check_integer("it", value, 1),
+    "counts": lambda value: check_counts("it", value),
+    "n_jobs": lambda value: check_n_jobs("it", value),
+    "random": lambda value: check_random("it", value),
+    "choice": lambda value: check_choice("it", value, ("a", "b")),
+    "boolean": lambda value: check_boolean("it", value),
+}
+
+
+@pytest.mark.parametrize("check", CHECKS.values(), ids=CHECKS)
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (10**400, r"10+\.\.\."),
+        (-(10**400), r"-10+\.\.\."),
+        (10**5000, "<int too long to be written>"),
+        (Fraction(10**400), r"Fraction\(10+\.\.\."),
+        (np.array("x"), ".*'x'"),
+        ("2", "'2'"),
+        (1j, "1j"),
+    ],
+    ids=range(7),
+)
+def test_values_out_of_any_range_are_named_and_cut_short(check, value, shown):
+    with pytest.raises(
+        (TypeError, ValueError), match=f"^it must .*got {shown}"
+    ) as told:
+        check(value)
+    assert len(str(told.value)) < 350
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.uint8, np.int16, np.int64])
+def test_integers_of_numpy_become_those_of_python(kind):
+    for check in ("integer", "n_jobs"):
+        value = CHECKS[check](kind(100))
+        assert (value, type(value)) == (100, int)
+    assert CHECKS["counts"]([kind(100)]) == [100]
+    assert type(CHECKS["real"](kind(100))) is float
+    assert check_integer("it", 2**63 - 1, 1) == 2**63 - 1

@@ -1,4 +1,5 @@
 from datetime import UTC, datetime
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -56,7 +57,7 @@ def test_masked_values_are_missing():
         (iter([1.0]), "a list_iterator"),
         (float, "a type"),
         ([object()], "objects that are none"),
-        ([10**400], "objects that are none"),
+        ([10**400], "an integer beyond the range of floats"),
     ],
 )
 def test_what_holds_no_numbers_is_named(values, came):
@@ -137,3 +138,10 @@ def test_numbers_of_packed_records_are_aligned():
 def test_aligned_numbers_are_not_copied():
     values = np.arange(3.0)
     assert real_array("X", values) is values
+
+
+def test_numbers_beyond_the_range_of_floats_are_named():
+    with pytest.raises(ValueError, match=r"^it must be .* an integer beyond the range"):
+        real_array("it", [10**400, 1])
+    with pytest.raises(TypeError, match=r"^it must be an array of numbers"):
+        real_array("it", [Fraction(10**400), 1])

@@ -19,7 +19,13 @@ from skawhmm import (
     pairwise_hmm_distances,
 )
 from skawhmm.neighbors._search import SearchIndex
-from skawhmm.utils._parallel import MAX_RETRIES, Shared, completed, remembered
+from skawhmm.utils._parallel import (
+    MAX_RETRIES,
+    Shared,
+    completed,
+    even_ranges,
+    remembered,
+)
 
 
 def test_tasks_are_completed_in_order():
@@ -173,3 +179,17 @@ def test_how_work_is_done_is_checked_after_fit_too(change, make_batch):
     fitted = PairwiseHMMDistance().fit(make_batch(3)).set_params(**change)
     with pytest.raises((TypeError, ValueError), match=rf"^{next(iter(change))} must"):
         fitted.transform(make_batch(2, seed=1))
+
+
+def test_more_jobs_than_tasks_are_not_started():
+    # joblib would start all of these threads.
+    found = completed(
+        lambda s, k: s.value + k, Shared(6, 0), [(1,), (2,)], n_jobs=2**62
+    )
+    assert [*found] == [7, 8]
+
+
+def test_ranges_of_many_jobs_do_not_overflow():
+    assert even_ranges([1] * 300, np.int8(100), per_job=4) == even_ranges(
+        [1] * 300, 100, per_job=4
+    )

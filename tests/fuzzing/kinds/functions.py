@@ -9,7 +9,15 @@ import skawhmm as sk
 from fuzzing.draw import pick, plain_sequences, power
 from fuzzing.judge import Trial, check_same
 from fuzzing.names import arguments_of
-from fuzzing.params import CLASSES, METRICS, drawn_params, shown
+from fuzzing.params import (
+    CLASSES,
+    HUGE,
+    METRICS,
+    drawn_params,
+    maybe_numpy,
+    plain,
+    shown,
+)
 from fuzzing.uses import closed_figures
 from skawhmm import HMMTransformer
 
@@ -25,6 +33,7 @@ def _called(function, given, inputs, *, wrong=None, finite=True, extra=()):
 
     def verify(result):
         check_same(function(**given), result, "called twice")
+        check_same(function(**plain(given)), result, "numbers of Python")
 
     words = {
         key: value if np.isscalar(value) or value is None else type(value).__name__
@@ -43,9 +52,10 @@ def _called(function, given, inputs, *, wrong=None, finite=True, extra=()):
 
 def _values(rng, good, bad, chance=0.3):
     """Return a value, and whether it is wrong."""
+    numbers = [value for value in good if isinstance(value, int | float)]
     if rng.random() < chance:
-        return pick(rng, bad), True
-    return pick(rng, good), False
+        return pick(rng, [*bad, *(HUGE if numbers else [])]), True
+    return maybe_numpy(rng, pick(rng, good)), False
 
 
 def _mfcc(rng):
@@ -64,11 +74,11 @@ def _mfcc(rng):
         "preemphasis": ([0, 0.97], ["x", np.nan, None, 1j]),
         "deltas": ([0, 1, 2], [-1, 2.5, "x", None]),
     }
-    given = {key: pick(rng, good) for key, (good, _) in table.items()}
+    given = {key: maybe_numpy(rng, pick(rng, good)) for key, (good, _) in table.items()}
     wrong = None
     if rng.random() < 0.5:
         key = pick(rng, [*table])
-        given[key] = pick(rng, table[key][1])
+        given[key] = pick(rng, [*table[key][1], *HUGE])
         wrong = f"{key}={given[key]!r:.30}"
     return _called(sk.sequences.mfcc, given, [signal], wrong=wrong)
 

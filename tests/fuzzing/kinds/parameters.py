@@ -7,7 +7,7 @@ import skawhmm as sk
 from fuzzing.draw import pick, plain_sequences
 from fuzzing.judge import Trial, check_same
 from fuzzing.names import FITTED, PUBLIC, arguments_of
-from fuzzing.params import OWN, drawn_params, known, shown
+from fuzzing.params import OWN, drawn_params, known, plain, shown
 from fuzzing.uses import used
 from skawhmm import HMMTransformer
 
@@ -35,6 +35,7 @@ def trial(rng):
         if "random_state" in own and params.get("random_state") is None:
             return
         check_same(used(clone(estimator), X, y), result, "fitted twice")
+        check_same(used(kind(**plain(params)), X, y), result, "numbers of Python")
 
     infinite = "kl" in str(params.get("metric"))
     return Trial(
