@@ -18,7 +18,6 @@ from skawhmm.utils._checks import (
     check_seed,
 )
 
-
 # Rarer steps, and states with less weight, count as none: a chain that returns to a
 # state less than once in a million steps has left it.
 RAREST = 1e-6
@@ -120,7 +119,8 @@ class KL(Parametrized):
         (``HMMTransformer(keep_sequences=True)``).
 
     n_steps : int, default=2000
-        Length of a drawn sequence; the longer, the more exact and the slower.
+        Length of a drawn sequence, or of all sequences drawn from a model that comes to
+        an end; the longer, the more exact and the slower.
 
     symmetric : bool, default=True
         Whether to take the mean of both directions.
@@ -134,6 +134,18 @@ class KL(Parametrized):
 
     Notes
     -----
+    A divergence is not negative, but what a sequence says of it can be: values below 0
+    are returned as 0.
+
+    A model comes to an end if its chain leaves states for good that have weight, as the
+    chain of a spoken word does (``topology="left-to-right"``). A sequence drawn without
+    end would stay in the last state. Instead, several sequences of the model's own
+    length are drawn from its start probabilities, `n_steps` frames in all. The length
+    follows from the model: the expected time in the states that are left, over their
+    weight. That is about the length of the sequence that the model was fitted to,
+    unless the model is shrunk to a prior. The variational bound is the one for this
+    length.
+
     Models that observed different features are compared on the features that both
     observed; the rate is multiplied by the number of all features over the number of
     common ones.
@@ -219,17 +231,19 @@ class KL(Parametrized):
             rates = self._masked_rates(models, seed, index_a, index_b)
         else:
             rates = self._rates(prepared, index_a, index_b)
-        return rates if self.cap is None else np.minimum(rates, self.cap)
+        # Divergences are not negative; what is estimated from a sequence may be.
+        return np.clip(rates, 0.0, self.cap)
 
     def _shared(self, models):
         """Return start probabilities and lengths, and what the method compares by."""
-        lengths = own_lengths(models)
-        ended = np.isfinite(lengths)[:, None]
-        starts = np.where(ended, models.startprobs, models.weights)
+        lengths, starts = own_lengths(models), models.weights
+        if self.method != "data":
+            ended = np.isfinite(lengths)[:, None]
+            starts = np.where(ended, models.startprobs, starts)
         if self.method == "variational":
             return starts, lengths, models.emission.divergences
-        _, transmats, sizes = chains(models, starts)
-        return starts, lengths, models.emission.pair_scorer(starts, transmats, sizes)
+        chain = chains(models, starts)
+        return starts, lengths, models.emission.pair_scorer(*chain)
 
     def _masked_rates(self, models, seed, index_a, index_b):
         """Rates on the features that both models of a pair observed."""
@@ -260,9 +274,13 @@ class KL(Parametrized):
         if self.method == "variational":
             divergences = compare(index_a, index_b)
             steps = np.where(np.isinf(lengths), 0, np.maximum(np.rint(lengths), 1))
-            chain = starts, models.transmats
             return variational_rates(
-                *chain, divergences, index_a, index_b, steps.astype(np.intp)
+                starts,
+                models.transmats,
+                divergences,
+                index_a,
+                index_b,
+                steps.astype(np.intp),
             )
         used, row = np.unique(index_a, return_inverse=True)
         totals, n_steps = np.zeros(index_a.size), np.zeros(index_a.size)

@@ -151,16 +151,10 @@ cdef double rate(
             break
     if least_of(work.fresh, n_cells) == INFINITY:
         return INFINITY
-    fill_outer(a.weights, b.weights, size, work.start)
-    after = coupled_divergence(
-        a.weights, b.weights, work.fresh, size, work.start, work.shares
-    )
+    after = from_start(a, b, work.fresh, work)
     if after == INFINITY:
         return INFINITY
-    fill_outer(a.weights, b.weights, size, work.start)
-    before = coupled_divergence(
-        a.weights, b.weights, work.value, size, work.start, work.shares
-    )
+    before = from_start(a, b, work.value, work)
     return after - before if after - before > 2 * RATE_TOLERANCE else 0.0
 
 
@@ -171,18 +165,34 @@ cdef double mean_growth(
     Py_ssize_t length,
     Work* work,
 ) noexcept nogil:
-    """What V grows by a step on average, over sequences of one length."""
-    cdef Py_ssize_t size = work.size, n_cells = work.size * work.size, steps
+    """What V grows by a step on average, over sequences of one length.
+
+    Once V grows evenly, the steps that are left add what one step adds.
+    """
+    cdef Py_ssize_t size = work.size, n_cells = work.size * work.size
+    cdef Py_ssize_t left = length - 1, steps
     cdef double total
     memcpy(work.fresh, work.value, n_cells * sizeof(double))
-    for steps in range(length - 1):
-        grow(a, b, divergence, work)
+    for steps in range(min(left, MAX_STEPS)):
+        if grow(a, b, divergence, work):
+            break
         memcpy(work.value, work.fresh, n_cells * sizeof(double))
-    fill_outer(a.weights, b.weights, size, work.start)
-    total = coupled_divergence(
-        a.weights, b.weights, work.value, size, work.start, work.shares
-    ) / length
-    return total if total > 2 * RATE_TOLERANCE else 0.0
+        left -= 1
+    total = from_start(a, b, work.value, work)
+    if left > 0 and total < INFINITY:
+        grow(a, b, divergence, work)
+        total += left * (from_start(a, b, work.fresh, work) - total)
+    return total / length if total > 2 * RATE_TOLERANCE * length else 0.0
+
+
+cdef double from_start(
+    const Chain* a, const Chain* b, const double* value, Work* work
+) noexcept nogil:
+    """Couple the first states of both chains, given V."""
+    fill_outer(a.weights, b.weights, work.size, work.start)
+    return coupled_divergence(
+        a.weights, b.weights, value, work.size, work.start, work.shares
+    )
 
 
 cdef void fill_reached(

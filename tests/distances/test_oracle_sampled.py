@@ -85,9 +85,7 @@ def test_kl_matches_the_oracle(case):
         np.array([0, 0, 1, 1]),
         np.array([0, 1, 1, 0]),
     )
-    rates = log_ratios(
-        (scores[[0, 2]], ranks[[0, 2]]), (scores[[1, 3]], ranks[[1, 3]])
-    )
+    rates = log_ratios((scores[[0, 2]], ranks[[0, 2]]), (scores[[1, 3]], ranks[[1, 3]]))
     rates /= packed.lengths
     assert not np.isnan(rates).any()
     defined = ~np.isnan(case["KL"])
