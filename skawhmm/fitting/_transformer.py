@@ -10,11 +10,13 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from skawhmm.emissions._registry import FAMILIES
+from skawhmm.fitting._coordinates import OTHER_SCALE
 from skawhmm.fitting._em_loop import FitOptions
-from skawhmm.fitting._parallel_fit import fit_models, fit_pool, make_batch
+from skawhmm.fitting._parallel_fit import fit_models, fit_pool, make_batch, scored
+from skawhmm.fitting._pooled import PooledModel, of_other_scale
 from skawhmm.fitting._visible import pooled_chain, uniform_chain, visible_fits
 from skawhmm.models._batch import HMMBatch
-from skawhmm.sequences._forms import check_not_lengths, warn_of_form
+from skawhmm.sequences._forms import check_not_lengths, warn_caller, warn_of_form
 from skawhmm.utils._checks import (
     check_boolean,
     check_choice,
@@ -327,13 +329,16 @@ class HMMTransformer(TransformerMixin, BaseEstimator):
         self._family.check_gaps(sequences, self)
         fits = self._fits(sequences)
         self._warn_of_few_states(fits)
-        return make_batch(
+        self._warn_of_other_scales(sequences)
+        models = make_batch(
             fits,
             self._family,
             weights=self.weights,
             mask_missing=self.missing == "common",
             sequences=sequences if self.keep_sequences else None,
         )
+        is_gaussian = self.emission == "gaussian"
+        return scored(models, sequences) if is_gaussian else models
 
     def set_output(self, *, transform: str | None = None) -> "HMMTransformer":  # noqa: ARG002
         """Do nothing: models have no form as a table.
@@ -505,6 +510,19 @@ class HMMTransformer(TransformerMixin, BaseEstimator):
                 f"the first is X[{few[0]}] with {fits[few[0]].n_states}.",
                 UserWarning,
                 stacklevel=3,
+            )
+
+    def _warn_of_other_scales(self, sequences):
+        if not isinstance(self._pooled, PooledModel):
+            return
+        other = of_other_scale(sequences, self._pooled)
+        if other.any():
+            warn_caller(
+                f"{np.count_nonzero(other)} of {len(other)} sequences have values more "
+                f"than {OTHER_SCALE:g} times as large or as small as those of the "
+                f"pooled model; the first is X[{np.argmax(other)}]. Their models are "
+                "fitted without it, and their states do not correspond to those of the "
+                "others. Check their units, or standardise each sequence."
             )
 
     def __sklearn_tags__(self):
