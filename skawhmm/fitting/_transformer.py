@@ -106,7 +106,9 @@ class HMMTransformer(TransformerMixin, BaseEstimator):
         Start values. By default each sequence has its own: clusters of frames by
         k-means (segments in time, if the topology is not ergodic) with their
         covariances and counted transitions. With "pooled", all models start from one
-        model of all training sequences, so that their states correspond.
+        model of all training sequences, so that their states correspond. Sequences
+        with values 10 000 times larger or smaller than the others are fitted without
+        it, and a warning names them; so with a pooled prior.
 
     prior : {None, "pooled"} or float, default=None
         With "pooled", every model is the pooled model adapted to its sequence by
@@ -320,7 +322,8 @@ class HMMTransformer(TransformerMixin, BaseEstimator):
         -------
         models : HMMBatch
             The models, in the order of the sequences. Its `info` has the columns
-            ``converged``, ``n_iter``, ``log_likelihood`` and ``n_timesteps``.
+            ``converged``, ``n_iter``, ``log_likelihood`` (that of `HMMBatch.score`) and
+            ``n_timesteps``.
         """
         check_is_fitted(self)
         # They may have been set after `fit`.
