@@ -178,7 +178,8 @@ def without_oversized(sequences, left_out_of="the pooled model"):
 
 def of_other_scale(sequences, pooled):
     """Tell which sequences are of another scale than a pooled model."""
-    scales = channel_scales(*joined_channels(sequences), "diag")
+    channels, offsets = joined_channels(sequences)
+    scales = channel_scales(channels, offsets, "diag")
     return is_of_other_scale(pooled.coordinates, scales)
 
 

@@ -38,7 +38,7 @@ def test_models_do_not_depend_on_a_sequence_of_another_scale(
     hmm = HMMTransformer(2, covariance_type, **options, random_state=0)
     alone = hmm.fit_transform(X[:3] + X[4:])
     X[3] = change(X[3])
-    with pytest.warns(UserWarning) as caught:
+    with pytest.warns(UserWarning, match="sequences have values") as caught:
         models = hmm.fit_transform(X)
     texts = [str(warning.message) for warning in caught]
     assert len(texts) == 2
@@ -89,7 +89,7 @@ def test_embeddings_do_not_depend_on_a_sequence_of_another_scale(rng):
     X = two_states(rng)
     alone = HMMEmbedding(2, random_state=0).fit(X[:3] + X[4:])
     with pytest.warns(UserWarning, match=r"left out of the reference models.* X\[3\]"):
-        found = HMMEmbedding(2, random_state=0).fit(X[:3] + [1e12 * X[3]] + X[4:])
+        found = HMMEmbedding(2, random_state=0).fit([*X[:3], 1e12 * X[3], *X[4:]])
     assert_array_equal(found.transform(X), alone.transform(X))
 
 
