@@ -176,12 +176,15 @@ def scored(models, sequences):
     Returns
     -------
     models : HMMBatch
-        The models, with another column ``log_likelihood``.
+        The models, with another column ``log_likelihood``. The value of the fit is kept
+        where the score is infinite: values that differ by less than variances can hold
+        count as one.
     """
     if models.covariance_type == "full":
         # Channels without values have mean and variance 0.
         sequences = [np.nan_to_num(x, nan=0.0) for x in sequences]
     values = np.array(own_log_likelihoods(models, sequences))
+    values = np.where(np.isfinite(values), values, models.info["log_likelihood"])
     return models._changed(_info={**models._info, "log_likelihood": values})
 
 

@@ -145,6 +145,7 @@ def pooled_fit(sequences, options, n_jobs=None):
     shares = np.concatenate(posteriors(batch, sequences)).mean(axis=0)
     # That of `score`: raw units may round what the coordinates of the fit resolve.
     total = float(log_likelihood(batch, sequences).sum())
+    total = total if np.isfinite(total) else pooled.log_likelihood
     return pooled, Fit(
         model,
         shares,
