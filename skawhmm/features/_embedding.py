@@ -286,7 +286,7 @@ class HMMEmbedding(EstimatorMixin, TransformerMixin, BaseEstimator):
             self.reg_covar,
             int(rng.randint(np.iinfo(np.int32).max)),
         )
-        pieces = sampled_pieces(sequences, self.n_frames, rng)
+        pieces = sampled_pieces(kind.of_one_scale(sequences), self.n_frames, rng)
         self._kind = kind.fit(
             pieces, sizes, options, n_jobs=self.n_jobs, verbose=self.verbose
         )

@@ -30,6 +30,7 @@ from skawhmm.features._embedding_references import (
     raw_model,
     writable_model,
 )
+from skawhmm.fitting._pooled import without_oversized
 from skawhmm.models._batch import HMMBatch
 from skawhmm.sequences._checks import check_input
 from skawhmm.sequences._symbols import learned_symbols, symbol_codes, symbol_sequences
@@ -47,6 +48,10 @@ class GaussianKind:
     def checked(self, estimator, X, y=None, *, reset):
         """Return sequences as the other members take them."""
         return check_input(estimator, X, y, reset=reset)
+
+    def of_one_scale(self, sequences):
+        """Return the sequences that references can be fitted to together."""
+        return without_oversized(sequences, "the reference models")
 
     def fit(self, pieces, sizes, options, **parallel):
         """Learn the references."""
@@ -90,6 +95,10 @@ class DiscreteKind:
     # Starts are drawn at random, so there is a longer way to go.
     max_iter = 25
     rows = staticmethod(discrete_rows)
+
+    def of_one_scale(self, sequences):
+        """Return all sequences: symbols and counts have no units."""
+        return sequences
 
     def fit(self, pieces, sizes, options, **parallel):  # noqa: ARG002
         """Learn the references; one EM step is a single call."""

@@ -17,6 +17,7 @@ from fuzzing.kinds import (
     spoilt_models,
     stale,
     symbols,
+    training,
 )
 
 # Kinds and how often they are drawn.
@@ -35,6 +36,7 @@ KINDS = {
     "functions": (functions.trial, 7),
     "symbols": (symbols.trial, 5),
     "displays": (displays.trial, 1),
+    "training": (training.trial, 4),
 }
 
 
