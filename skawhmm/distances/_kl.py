@@ -18,27 +18,61 @@ from skawhmm.utils._checks import (
     check_seed,
 )
 
+# Rarer steps, and states with less weight, count as none: a chain that returns to a
+# state less than once in a million steps has left it.
+RAREST = 1e-6
 
-def divergence_rates(own, other, lengths):
-    """Rates at which the first model is likelier than the second on its own sequence.
+
+def own_lengths(models):
+    """Return the length of the sequences of models that come to an end.
+
+    A chain comes to an end if it leaves some states for good. It is in them only for
+    so long, and the weights say which fraction of its sequence that is.
+
+    Parameters
+    ----------
+    models : HMMBatch
+        The models.
+
+    Returns
+    -------
+    lengths : ndarray of shape (n_models,)
+        Expected time in the states that are left for good over the weight of these
+        states; infinite if they have no weight, or if no sequence starts there.
+    """
+    chain = models.transmats
+    reach = (chain >= RAREST) | np.eye(chain.shape[1], dtype=bool)
+    for _ in range(chain.shape[1].bit_length()):
+        reach = reach @ reach
+    left = (reach & ~reach.swapaxes(1, 2)).any(axis=2)
+    weight = np.sum(models.weights, axis=1, where=left)
+    lengths = np.full(len(models), np.inf)
+    ended = np.flatnonzero(weight > RAREST)
+    left, starts = left[ended], models.startprobs[ended]
+    inside = np.eye(chain.shape[1]) - chain[ended] * left[:, :, None] * left[:, None, :]
+    stays = np.linalg.solve(inside, left[..., None].astype(float))[..., 0]
+    stay = np.sum(starts * stays, axis=1)
+    lengths[ended] = np.where(stay > 0, stay / weight[ended], np.inf)
+    return lengths
+
+
+def log_ratios(own, other):
+    """Return by how much the first model is likelier than the second on its sequence.
 
     Parameters
     ----------
     own, other : tuple of ndarray of shape (n_pairs,)
-        Scores and ranks from `paired_log_likelihoods`.
-
-    lengths : ndarray of shape (n_pairs,)
-        Lengths of the sequences.
+        Scores and dimensions of supports, from the `pair_scorer` of a family.
 
     Returns
     -------
-    rates : ndarray of shape (n_pairs,)
-        Differences of log likelihood per frame; infinite, never NaN, if one of the
-        models cannot emit the sequence.
+    ratios : ndarray of shape (n_pairs,)
+        Differences of log likelihood; infinite, never NaN, if one of the models cannot
+        emit the sequence.
     """
     apart = (own[0] == -np.inf) | (other[0] == -np.inf) | (other[1] != own[1])
     gaps = np.where(apart, 0.0, own[0]) - np.where(apart, 0.0, other[0])
-    return np.where(apart, np.inf, gaps / lengths)
+    return np.where(apart, np.inf, gaps)
 
 
 def models_on(models, mask):
@@ -85,7 +119,8 @@ class KL(Parametrized):
         (``HMMTransformer(keep_sequences=True)``).
 
     n_steps : int, default=2000
-        Length of a drawn sequence; the longer, the more exact and the slower.
+        Length of a drawn sequence, or of all sequences drawn from a model that comes to
+        an end; the longer, the more exact and the slower.
 
     symmetric : bool, default=True
         Whether to take the mean of both directions.
@@ -99,6 +134,18 @@ class KL(Parametrized):
 
     Notes
     -----
+    A divergence is not negative, but what a sequence says of it can be: values below 0
+    are returned as 0.
+
+    A model comes to an end if its chain leaves states for good that have weight, as the
+    chain of a spoken word does (``topology="left-to-right"``). A sequence drawn without
+    end would stay in the last state. Instead, several sequences of the model's own
+    length are drawn from its start probabilities, `n_steps` frames in all. The length
+    follows from the model: the expected time in the states that are left, over their
+    weight. That is about the length of the sequence that the model was fitted to,
+    unless the model is shrunk to a prior. The variational bound is the one for this
+    length.
+
     Models that observed different features are compared on the features that both
     observed; the rate is multiplied by the number of all features over the number of
     common ones.
@@ -184,14 +231,19 @@ class KL(Parametrized):
             rates = self._masked_rates(models, seed, index_a, index_b)
         else:
             rates = self._rates(prepared, index_a, index_b)
-        return rates if self.cap is None else np.minimum(rates, self.cap)
+        # Divergences are not negative; what is estimated from a sequence may be.
+        return np.clip(rates, 0.0, self.cap)
 
     def _shared(self, models):
-        """Return what scores sequences, or the divergences between states."""
+        """Return start probabilities and lengths, and what the method compares by."""
+        lengths, starts = own_lengths(models), models.weights
+        if self.method != "data":
+            ended = np.isfinite(lengths)[:, None]
+            starts = np.where(ended, models.startprobs, starts)
         if self.method == "variational":
-            return models.emission.divergences
-        _, transmats, sizes = chains(models, None)
-        return models.emission.pair_scorer(np.array(models.weights), transmats, sizes)
+            return starts, lengths, models.emission.divergences
+        chain = chains(models, starts)
+        return starts, lengths, models.emission.pair_scorer(*chain)
 
     def _masked_rates(self, models, seed, index_a, index_b):
         """Rates on the features that both models of a pair observed."""
@@ -218,23 +270,46 @@ class KL(Parametrized):
         return 0.5 * (rates + self._directed_rates(prepared, index_b, index_a))
 
     def _directed_rates(self, prepared, index_a, index_b):
-        models, shared, seed = prepared
+        models, (starts, lengths, compare), _ = prepared
         if self.method == "variational":
-            divergences = shared(index_a, index_b)
-            chain = models.weights, models.transmats
-            return variational_rates(*chain, divergences, index_a, index_b)
+            divergences = compare(index_a, index_b)
+            steps = np.where(np.isinf(lengths), 0, np.maximum(np.rint(lengths), 1))
+            return variational_rates(
+                starts,
+                models.transmats,
+                divergences,
+                index_a,
+                index_b,
+                steps.astype(np.intp),
+            )
         used, row = np.unique(index_a, return_inverse=True)
-        sequences = self._sequences(models[used], seed)
-        lengths = np.array([len(sequence) for sequence in sequences])
-        order = np.arange(used.size)
-        own, other = shared(sequences, [(order, used), (row, index_b)])
-        own = own[0][row], own[1][row]
-        return divergence_rates(own, other, lengths[row])
+        totals, n_steps = np.zeros(index_a.size), np.zeros(index_a.size)
+        for drawn, sequences in self._drawn(prepared, used):
+            place = np.full(used.size, -1)
+            place[drawn] = np.arange(drawn.size)
+            pairs = np.flatnonzero(place[row] >= 0)
+            sequence = place[row[pairs]]
+            own, other = compare(
+                sequences,
+                [(place[drawn], used[drawn]), (sequence, index_b[pairs])],
+            )
+            totals[pairs] += log_ratios((own[0][sequence], own[1][sequence]), other)
+            n_steps[pairs] += np.array([len(x) for x in sequences])[sequence]
+        return totals / n_steps
 
-    def _sequences(self, models, seed):
+    def _drawn(self, prepared, used):
+        """Yield which of some models have a further sequence, and these sequences."""
+        models, (starts, lengths, _), seed = prepared
         if self.method == "data":
-            return models.sequences
-        seeds = [(seed, int(key)) for key in models.keys]
-        return sample_sequences(models, self.n_steps, seeds, startprobs=models.weights)[
-            0
-        ]
+            yield np.arange(used.size), models[used].sequences
+            return
+        sizes = np.clip(np.rint(lengths[used]), 1, self.n_steps)
+        n_drawn = np.ceil(self.n_steps / sizes)
+        for n in range(int(n_drawn.max())):
+            drawn = np.flatnonzero(n_drawn > n)
+            batch = models[used[drawn]]
+            seeds = [(seed, int(key), *([n] if n else [])) for key in batch.keys]
+            sequences, _ = sample_sequences(
+                batch, sizes[drawn].astype(int), seeds, startprobs=starts[used[drawn]]
+            )
+            yield drawn, sequences

@@ -6,4 +6,5 @@ def variational_rates(
     divergences: ndarray,
     index_a: ndarray,
     index_b: ndarray,
+    lengths: ndarray,
 ) -> ndarray: ...

@@ -15,7 +15,9 @@ cdef struct Frames:
     Py_ssize_t n_frames
 
 
-cdef Py_ssize_t densities_size(Py_ssize_t n_components, Py_ssize_t n_features) noexcept nogil
+cdef Py_ssize_t densities_size(
+    Py_ssize_t n_components, Py_ssize_t n_features, Py_ssize_t n_cells
+) noexcept nogil
 
 cdef double log_norm(double rank, double log_det) noexcept nogil
 

@@ -83,10 +83,13 @@ cdef extern from "emissions/_gaussian_densities.h" nogil:
 
 
 cdef Py_ssize_t densities_size(
-    Py_ssize_t n_components, Py_ssize_t n_features
+    Py_ssize_t n_components, Py_ssize_t n_features, Py_ssize_t n_cells
 ) noexcept nogil:
-    """Length of the scratch that densities and moments need."""
-    return n_features * max(n_components, n_features, TIME_BLOCK)
+    """Length of the scratch that densities and moments need.
+
+    A covariance has `n_cells` numbers: as many as features if it is diagonal.
+    """
+    return max(n_features * max(n_components, TIME_BLOCK), n_cells)
 
 
 cdef double log_norm(double rank, double log_det) noexcept nogil:

@@ -60,7 +60,8 @@ def lifted(covars, floor):
     floor : float
         Least eigenvalue.
     """
-    matrices = np.array(covars, order="C").reshape(-1, *covars.shape[-2:])
+    n_matrices = int(np.prod(covars.shape[:-2]))
+    matrices = np.array(covars, order="C").reshape(n_matrices, *covars.shape[-2:])
     low = is_below(matrices, floor)
     if low.any():
         matrices[low] = recomposed(matrices[low], floor)

@@ -174,7 +174,7 @@ def fill_expectations(
             longest = max(longest, offsets[s + 1] - offsets[s])
     cdef double[:, :, ::1] rows = np.empty((2, n_components, n_frames))
     cdef double[::1] factors = np.empty(n_components * (n_cells + 1))
-    cdef double[::1] room = np.empty(densities_size(n_components, n_features))
+    cdef double[::1] room = np.empty(densities_size(n_components, n_features, n_cells))
     cdef double[::1] weights = np.empty(passes_size(n_components, longest))
     cdef Scratch scratch
     scratch.logs, scratch.post = &rows[0, 0, 0], &rows[1, 0, 0]
@@ -292,12 +292,14 @@ def fill_given(
     cdef Scratch scratch
     for m in range(n_models):
         n_frames = max(n_frames, offsets[firsts[m + 1]] - offsets[firsts[m]])
-    cdef double[:, ::1] post = np.empty((n_components, n_frames))
-    cdef double[::1] room = np.empty(densities_size(n_components, n_features))
-    scratch.post, scratch.densities = &post[0, 0], &room[0]
-    model.means, model.n_components = &means[0, 0, 0], n_components
     model.n_features, model.is_full = n_features, states[1].ndim == 4
     model.n_cells = n_features * n_features if model.is_full else n_features
+    cdef double[:, ::1] post = np.empty((n_components, n_frames))
+    cdef double[::1] room = np.empty(
+        densities_size(n_components, n_features, model.n_cells)
+    )
+    scratch.post, scratch.densities = &post[0, 0], &room[0]
+    model.means, model.n_components = &means[0, 0, 0], n_components
     with nogil:
         for m in range(n_models):
             own = frames_of(
@@ -580,7 +582,7 @@ def log_priors(states, prior, const Py_ssize_t[::1] active):
     cdef Py_ssize_t n_cells = n_features * n_features if is_full else n_features
     cdef Py_ssize_t n, m, row, k
     cdef double value
-    cdef double[:, ::1] scratch = np.empty((2, n_features * n_features))
+    cdef double[:, ::1] scratch = np.empty((2, n_cells))
     cdef double[::1] values = np.empty(active.shape[0])
     with nogil:
         for n in range(active.shape[0]):

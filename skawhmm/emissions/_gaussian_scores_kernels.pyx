@@ -52,7 +52,8 @@ def make_room(densities, n_timesteps):
     n_components, n_features = densities.means.shape[1:]
     size = (n_components + n_features) * n_timesteps
     size += n_components * (n_components + n_features)
-    size += densities_size(n_components, n_features)
+    n_cells = int(np.prod(densities.factors.shape[2:]))
+    size += densities_size(n_components, n_features, n_cells)
     size += passes_size(n_components, n_timesteps)
     return np.empty(size), np.empty(n_components, np.intp), np.empty(
         2 * n_components, np.int8
@@ -74,7 +75,9 @@ cdef Room room_of(
     room.means = room.gaps + n_features * n_timesteps
     room.chain = room.means + n_components * n_features
     room.densities = room.chain + n_components * n_components
-    room.passes = room.densities + densities_size(n_components, n_features)
+    room.passes = room.densities + densities_size(
+        n_components, n_features, stack.n_cells
+    )
     room.ranks, room.alive = &ranks[0], &alive[0]
     return room
 

@@ -35,6 +35,7 @@ from skawhmm.features._embedding_statistics import (
     standardized_batch,
     writable_model,
 )
+from skawhmm.fitting._pooled import without_oversized
 from skawhmm.models._batch import HMMBatch
 from skawhmm.sequences._checks import check_input, input_names
 from skawhmm.sequences._names import fitted_names
@@ -66,6 +67,10 @@ class GaussianKind:
     def checked(self, estimator, X, y=None, *, reset):
         """Return sequences as the other members take them."""
         return check_input(estimator, X, y, reset=reset)
+
+    def of_one_scale(self, sequences):
+        """Return the sequences that references can be fitted to together."""
+        return without_oversized(sequences, "the reference models")
 
     def fit(self, pieces, sizes, **options):
         """Learn the references."""
@@ -111,6 +116,10 @@ class DiscreteKind:
     family: Any
     # Start values are drawn at random, so EM needs more steps.
     max_iter = 25
+
+    def of_one_scale(self, sequences):
+        """Return all sequences: symbols and counts have no units."""
+        return sequences
 
     def fit(self, pieces, sizes, *, verbose, **options):  # noqa: ARG002
         """Learn the references; one EM step is a single call, without progress."""
@@ -396,7 +405,7 @@ class HMMEmbedding(EstimatorMixin, TransformerMixin, BaseEstimator):
         rng = check_random_state(self.random_state)
         seed = int(rng.randint(np.iinfo(np.int32).max))
         self._kind = kind.fit(
-            sampled_pieces(sequences, rng),
+            sampled_pieces(kind.of_one_scale(sequences), rng),
             sizes,
             is_chain=self.reference == "hmm",
             max_iter=kind.max_iter if self.max_iter is None else self.max_iter,

@@ -42,7 +42,8 @@ def add_statistics(
     cdef Py_ssize_t n_components = means.shape[0], n_timesteps = frames.shape[1]
     cdef Py_ssize_t n_parts = occupancies.shape[0], part, first, last, k
     cdef double[:, :, ::1] rows = np.empty((3, n_components, n_timesteps))
-    cdef Py_ssize_t n_numbers = densities_size(n_components, frames.shape[0])
+    cdef Py_ssize_t n_features = frames.shape[0]
+    cdef Py_ssize_t n_numbers = densities_size(n_components, n_features, n_features)
     cdef double[::1] room = np.empty(max(n_numbers, 1))
     cdef double[::1] scratch = np.empty(passes_size(n_components, n_timesteps))
     cdef double* post = &rows[1, 0, 0]

@@ -1,5 +1,6 @@
 """Distances between models as transformers: matrices, kernels and mixtures."""
 
+import sys
 from collections.abc import Mapping
 from functools import partial
 from typing import Any, ClassVar
@@ -60,9 +61,10 @@ class PairwiseHMMDistance(
         Further parameters of the distance.
 
     output : {"distance", "kernel", "psd_kernel", "components"}, default="distance"
-        Distances :math:`d`; the kernel :math:`e^{-\gamma d}`; the same made positive
-        semidefinite (see Notes); or the marginal and the transition component, which
-        :class:`AlphaMixer` makes a distance for any `alpha`.
+        Distances :math:`d`; the kernel :math:`e^{-\gamma d}`, in which a negative
+        distance counts as 0; the same made positive semidefinite (see Notes); or the
+        marginal and the transition component, which :class:`AlphaMixer` makes a
+        distance for any `alpha`.
 
     gamma : float or "scale", default="scale"
         Rate of the kernel. "scale" is 1 / median of the finite distances between
@@ -256,7 +258,8 @@ class PairwiseHMMDistance(
         distances = self._distances_between(self.models_, self.models_)
         self.gamma_ = _scale(distances) if self.gamma == "scale" else float(self.gamma)
         if self.output == "psd_kernel":
-            self.projection_ = _positive_projection(np.exp(-self.gamma_ * distances))
+            kernel = _similarities(distances, self.gamma_)
+            self.projection_ = _positive_projection(kernel)
         return distances
 
     def _between(self, models):
@@ -266,7 +269,7 @@ class PairwiseHMMDistance(
         return distances if self.output == "distance" else self._kernel(distances)
 
     def _kernel(self, distances):
-        kernel = np.exp(-self.gamma_ * distances)
+        kernel = _similarities(distances, self.gamma_)
         return kernel @ self.projection_ if self.output == "psd_kernel" else kernel
 
     def _check_parameters(self):
@@ -377,7 +380,14 @@ def _scale(distances):
     others = distances[~np.eye(len(distances), dtype=bool)]
     others = others[np.isfinite(others)]
     median = np.median(others) if len(others) else 0
-    return 1 / float(median) if median > 0 else 1.0
+    # A median without digits has no reciprocal.
+    return min(1 / float(median), sys.float_info.max) if median > 0 else 1.0
+
+
+def _similarities(distances, gamma):
+    """Return kernel values; a distance below 0, which is an estimate, counts as 0."""
+    with np.errstate(over="ignore"):
+        return np.exp(-gamma * np.maximum(distances, 0.0))
 
 
 def _positive_projection(kernel):

@@ -28,6 +28,9 @@ LEAST_RANGE = 1e-140
 # Directions of less variance than this share are scaled as if they had it, which keeps
 # collinear channels finite.
 COLLINEAR_SHARE = 1e-6
+# Sequences whose values are so many times larger than those of the others, or smaller,
+# have other units: in one model, either look like a single point beside the other.
+OTHER_SCALE = 1e4
 
 
 @dataclass(frozen=True)
@@ -218,3 +221,56 @@ def pooled_coordinates(channels, covariance_type):
     offsets = np.array([0, channels.shape[1]])
     scales = channel_scales(channels, offsets, covariance_type)
     return make_coordinates(channels, offsets, scales, covariance_type)[0]
+
+
+def is_oversized(sequences):
+    """Tell which sequences have values far larger than those of the others.
+
+    Parameters
+    ----------
+    sequences : list of ndarray of shape (n_timesteps, n_features)
+        Sequences, NaN where not observed.
+
+    Returns
+    -------
+    oversized : ndarray of bool of shape (n_sequences,)
+        Whether the distance to the typical mean is, in some channel, `OTHER_SCALE`
+        times the typical one. Typical is the median of the sequences that vary.
+    """
+    channels = np.ascontiguousarray(np.concatenate(sequences).T)
+    offsets = np.cumsum([0, *(len(x) for x in sequences)])
+    active, missing, _, centre, scale = channel_scales(channels, offsets, "diag")
+    oversized = np.zeros(len(sequences), bool)
+    for c in np.flatnonzero(active.any(axis=0)):
+        usual = np.median(centre[active[:, c], c])
+        size = np.hypot(np.where(active[:, c], scale[:, c], 0), centre[:, c] - usual)
+        limit = OTHER_SCALE * np.median(size[active[:, c]])
+        oversized |= ~missing[:, c] & (size > limit)
+    return oversized
+
+
+def is_of_other_scale(coordinates, scales):
+    """Tell which sequences are far larger or smaller than coordinates are made for.
+
+    Parameters
+    ----------
+    coordinates : Coordinates
+        Coordinates of a pooled model, without a leading axis.
+
+    scales : tuple of ndarray
+        What `channel_scales` returned for the sequences.
+
+    Returns
+    -------
+    other : ndarray of bool of shape (n_sequences,)
+        Whether a sequence is too large in some channel, or too small in all channels
+        in which it varies.
+    """
+    active, missing, _, centre, scale = scales
+    spread = np.where(active, scale, 0.0)
+    size = np.hypot(spread, np.where(missing, 0.0, centre - coordinates.centre))
+    known = coordinates.active & ~missing
+    large = (known & (size > OTHER_SCALE * coordinates.scale)).any(axis=1)
+    both = known & active
+    small = ~both | (spread * OTHER_SCALE < coordinates.scale)
+    return large | (both.any(axis=1) & small.all(axis=1))

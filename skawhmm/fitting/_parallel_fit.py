@@ -4,9 +4,10 @@ import numpy as np
 
 from skawhmm.fitting._em_fit import general_fits, general_pooled_fit
 from skawhmm.fitting._gaussian_fit import independent_fits
-from skawhmm.fitting._pooled import adapted_fits, pooled_fit, pooled_start_fits
+from skawhmm.fitting._pooled import pooled_fit, pooled_fits
 from skawhmm.models._batch import HMMBatch
 from skawhmm.models._counts import Counts
+from skawhmm.models._inference import own_log_likelihoods
 from skawhmm.utils._parallel import Shared, completed, even_ranges
 
 # Blocks of sequences per worker, so that workers finish at about the same time. There
@@ -21,8 +22,7 @@ def gaussian_fits(sequences, options, pooled=None):
     """Fit models with Gaussian states; the parameters are those of `fit_models`."""
     if pooled is None:
         return independent_fits(sequences, options)
-    lean = adapted_fits if options.relevance > 0 else pooled_start_fits
-    return lean(sequences, options, pooled)
+    return pooled_fits(sequences, options, pooled)
 
 
 # Families with their own functions for one model per sequence, and for one model of all
@@ -174,6 +174,35 @@ def make_batch(
         feature_names=feature_names,
         counts=Counts.concatenate([fit.counts for fit in fits]),
     )
+
+
+def scored(models, sequences):
+    """Return fitted models whose log likelihoods are those that `score` gives.
+
+    Gaussian states are fitted in coordinates that resolve more than covariances in raw
+    units can hold, so that the last log likelihood of EM may be another one.
+
+    Parameters
+    ----------
+    models : HMMBatch
+        Models with Gaussian states.
+
+    sequences : list of ndarray of shape (n_timesteps, n_features)
+        The sequence that each was fitted to.
+
+    Returns
+    -------
+    models : HMMBatch
+        The models, with another column ``log_likelihood``. The value of the fit is kept
+        where the score is infinite: values that differ by less than variances can hold
+        count as one.
+    """
+    if models.covariance_type == "full":
+        # Channels without values have mean and variance 0.
+        sequences = [np.nan_to_num(x, nan=0.0) for x in sequences]
+    values = np.array(own_log_likelihoods(models, sequences))
+    values = np.where(np.isfinite(values), values, models.info["log_likelihood"])
+    return models._changed(_info={**models._info, "log_likelihood": values})
 
 
 def state_weights(occupancies, weights):

@@ -7,7 +7,14 @@ import numpy as np
 
 from skawhmm.emissions._base import Data, Expected, Model
 from skawhmm.emissions._gaussian_em import lifted
-from skawhmm.fitting._coordinates import Coordinates, channel_scales, pooled_coordinates
+from skawhmm.fitting._coordinates import (
+    OTHER_SCALE,
+    Coordinates,
+    channel_scales,
+    is_of_other_scale,
+    is_oversized,
+    pooled_coordinates,
+)
 from skawhmm.fitting._em_loop import (
     Fit,
     Steps,
@@ -19,6 +26,7 @@ from skawhmm.fitting._em_loop import (
 from skawhmm.fitting._gaussian_fit import (
     climbs_from,
     finished_fits,
+    independent_fits,
     n_parameters,
     still_fit,
     still_fits,
@@ -35,8 +43,9 @@ from skawhmm.fitting._gaussian_starts import start_models
 from skawhmm.fitting._starts import distinct_count
 from skawhmm.models._batch import HMMBatch
 from skawhmm.models._counts import Counts
-from skawhmm.models._inference import posteriors
+from skawhmm.models._inference import log_likelihood, posteriors
 from skawhmm.numerics._paths import without_empty_states
+from skawhmm.sequences._forms import warn_caller
 from skawhmm.utils._parallel import Shared, completed, writable
 
 # Frames per block of the pooled fit; fixed, so that sums do not depend on n_jobs.
@@ -130,6 +139,7 @@ def pooled_fit(sequences, options, n_jobs=None):
     fit : Fit
         The same model, with the share of frames in each state.
     """
+    sequences = without_oversized(sequences)
     pooled = fit_pooled(sequences, options, n_jobs)
     model = pooled.model
     means, covars = (part[None] for part in model.states)
@@ -137,18 +147,46 @@ def pooled_fit(sequences, options, n_jobs=None):
         model.transmat[None], means, covars, startprobs=model.startprob[None]
     )
     shares = np.concatenate(posteriors(batch, sequences)).mean(axis=0)
+    # That of `score`: raw units may round what the coordinates of the fit resolve.
+    total = float(log_likelihood(batch, sequences).sum())
+    total = total if np.isfinite(total) else pooled.log_likelihood
     return pooled, Fit(
         model,
         shares,
         ~pooled.coordinates.missing,
         pooled.n_states,
-        pooled.log_likelihood,
+        total,
         pooled.log_likelihood,
         pooled.n_iter,
         pooled.converged,
         pooled.n_timesteps,
         pooled.counts,
     )
+
+
+def without_oversized(sequences, left_out_of="the pooled model"):
+    """Return the sequences whose values are of one scale; a warning names the others.
+
+    One sequence in other units would take all states, and the variances of the others
+    would be below the least one.
+    """
+    oversized = is_oversized(sequences)
+    if not oversized.any():
+        return sequences
+    warn_caller(
+        f"{np.count_nonzero(oversized)} of {len(sequences)} sequences have values more "
+        f"than {OTHER_SCALE:g} times as large as the others and are left out of "
+        f"{left_out_of}; the first is X[{np.argmax(oversized)}]. Check their units, or "
+        "standardise each sequence."
+    )
+    return [x for x, is_out in zip(sequences, oversized, strict=True) if not is_out]
+
+
+def of_other_scale(sequences, pooled):
+    """Tell which sequences are of another scale than a pooled model."""
+    channels, offsets = joined_channels(sequences)
+    scales = channel_scales(channels, offsets, "diag")
+    return is_of_other_scale(pooled.coordinates, scales)
 
 
 def pool_blocks(sequences, coordinates):
@@ -287,6 +325,29 @@ def block_expectation(shared, b):
     startprob, transmat, *states = writable((*model[:2], *model.states))
     model = Model(startprob, transmat, tuple(states))
     return family.expectations(data, model, active)
+
+
+def pooled_fits(sequences, options, pooled):
+    """Fit one model per sequence, with the pooled model as its start or its prior.
+
+    To a sequence of another scale, all states of the pooled model are one point or one
+    flat distribution: its model starts from its own frames and has no prior.
+    """
+    fit = adapted_fits if options.relevance > 0 else pooled_start_fits
+    other = of_other_scale(sequences, pooled)
+    if not other.any():
+        return fit(sequences, options, pooled)
+    alone = replace(
+        options, n_components=pooled.n_states, criterion=None, relevance=0.0
+    )
+    usual, apart = np.flatnonzero(~other), np.flatnonzero(other)
+    found = dict(
+        zip(apart, independent_fits([sequences[i] for i in apart], alone), strict=True)
+    )
+    if usual.size > 0:
+        fits = fit([sequences[i] for i in usual], options, pooled)
+        found.update(zip(usual, fits, strict=True))
+    return [found[i] for i in range(len(sequences))]
 
 
 def pooled_start_fits(sequences, options, pooled):

@@ -10,12 +10,14 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from skawhmm.emissions._registry import FAMILIES
+from skawhmm.fitting._coordinates import OTHER_SCALE
 from skawhmm.fitting._em_loop import FitOptions
 from skawhmm.fitting._markov_chain import pooled_chain, uniform_chain, visible_fits
-from skawhmm.fitting._parallel_fit import fit_models, fit_pool, make_batch
+from skawhmm.fitting._parallel_fit import fit_models, fit_pool, make_batch, scored
+from skawhmm.fitting._pooled import PooledModel, of_other_scale
 from skawhmm.models._batch import HMMBatch
 from skawhmm.sequences._checks import check_not_distances
-from skawhmm.sequences._forms import check_not_lengths, warn_of_form
+from skawhmm.sequences._forms import check_not_lengths, warn_caller, warn_of_form
 from skawhmm.sequences._names import check_names, fitted_names, matched_columns
 from skawhmm.utils._checks import (
     check_boolean,
@@ -106,7 +108,9 @@ class HMMTransformer(TransformerMixin, BaseEstimator):
         Start values. By default each sequence has its own: clusters of frames by
         k-means (segments in time, if the topology is not ergodic) with their
         covariances and counted transitions. With "pooled", all models start from one
-        model of all training sequences, so that their states correspond.
+        model of all training sequences, so that their states correspond. Sequences
+        with values 10 000 times larger or smaller than the others are fitted without
+        it, and a warning names them; so with a pooled prior.
 
     prior : {None, "pooled"} or float, default=None
         With "pooled", every model is the pooled model adapted to its sequence by
@@ -329,8 +333,9 @@ class HMMTransformer(TransformerMixin, BaseEstimator):
         -------
         models : HMMBatch
             The models, in the order of the sequences. Its `info` has the columns
-            ``converged``, ``n_iter``, ``log_likelihood`` and ``n_timesteps``, and its
-            `counts` are the expected frames per state and transitions.
+            ``converged``, ``n_iter``, ``log_likelihood`` (that of `HMMBatch.score`) and
+            ``n_timesteps``, and its `counts` are the expected frames per state and
+            transitions.
         """
         check_is_fitted(self)
         # They may have been set after `fit`.
@@ -342,7 +347,8 @@ class HMMTransformer(TransformerMixin, BaseEstimator):
         self._family.check_gaps(sequences, self)
         fits = self._fits(sequences)
         self._warn_of_few_states(fits)
-        return make_batch(
+        self._warn_of_other_scales(sequences)
+        models = make_batch(
             fits,
             self._family,
             weights=self.weights,
@@ -350,6 +356,8 @@ class HMMTransformer(TransformerMixin, BaseEstimator):
             sequences=sequences if self.keep_sequences else None,
             feature_names=fitted_names(self),
         )
+        is_gaussian = self.emission == "gaussian"
+        return scored(models, sequences) if is_gaussian else models
 
     def set_output(self, *, transform: str | None = None) -> "HMMTransformer":  # noqa: ARG002
         """Do nothing: models have no form as a table.
@@ -521,6 +529,19 @@ class HMMTransformer(TransformerMixin, BaseEstimator):
                 f"the first is X[{few[0]}] with {fits[few[0]].n_states}.",
                 UserWarning,
                 stacklevel=3,
+            )
+
+    def _warn_of_other_scales(self, sequences):
+        if not isinstance(self._pooled, PooledModel):
+            return
+        other = of_other_scale(sequences, self._pooled)
+        if other.any():
+            warn_caller(
+                f"{np.count_nonzero(other)} of {len(other)} sequences have values more "
+                f"than {OTHER_SCALE:g} times as large or as small as those of the "
+                f"pooled model; the first is X[{np.argmax(other)}]. Their models are "
+                "fitted without it, and their states do not correspond to those of the "
+                "others. Check their units, or standardise each sequence."
             )
 
     def __sklearn_tags__(self):

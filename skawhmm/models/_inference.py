@@ -65,6 +65,12 @@ def _scored_range(shared, first, last):
     return np.array([score(x, models) for x in sequences[first:last]])
 
 
+def own_log_likelihoods(batch, sequences):
+    """Return the log likelihood of each sequence under its own model."""
+    score = batch.emission.scorer(*chains(batch, None))
+    return [float(score(x, np.array([i]))[0]) for i, x in enumerate(sequences)]
+
+
 def paired_densities(batch, sequences, startprobs):
     """Yield log densities, starts and transitions of each model with its sequence.
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, OutlierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from skawhmm._estimator import content_keys
 from skawhmm.distances._aggregated import mixed_components
 from skawhmm.distances._pairwise import oriented, registrations
 from skawhmm.distances._registration import power_cost
@@ -26,6 +27,9 @@ class HMMNoveltyDetector(OutlierMixin, NeighborsMixin, BaseEstimator):
     models. It is compared with the scores of the training models themselves, each among
     the others. If a model comes from where they came from, its p-value is at most t
     with probability about t, whatever the models are (conformal prediction).
+
+    A query that equals a training model is that training model: every method compares
+    it with the others only, as `fit_predict` and ``pvalues()`` do.
 
     Parameters
     ----------
@@ -78,7 +82,7 @@ class HMMNoveltyDetector(OutlierMixin, NeighborsMixin, BaseEstimator):
         Mean distance of each training model to its nearest others.
 
     offset_ : float
-        Score from which on a model is known: ``decision_function`` is the score minus
+        Models with a lower score are new: ``decision_function`` is the score minus
         this. Minus infinity if there are too few training models to call any new.
 
     models_ : HMMBatch or None
@@ -105,7 +109,13 @@ class HMMNoveltyDetector(OutlierMixin, NeighborsMixin, BaseEstimator):
     Notes
     -----
     Parameters that are changed after `fit` need another `fit`: they change the
-    calibration. A query that is one of the training models finds itself and is known.
+    calibration.
+
+    Training models are recognised by their content: parameters and start probabilities
+    that are equal to the last bit, and equal sequences if both models keep theirs. The
+    models of the training sequences are, because a fit is repeatable. With
+    ``metric="precomputed"`` a row that equals a row of the training matrix stands for
+    that training model. Training models that equal each other stay neighbours.
 
     References
     ----------
@@ -186,21 +196,36 @@ class HMMNoveltyDetector(OutlierMixin, NeighborsMixin, BaseEstimator):
         """
         self._check_parameters()
         # A training model needs as many neighbours beside itself.
-        self._fit_references(X, n_voters=self.n_neighbors + 1)
-        found, _ = self._nearest(None)
-        self.calibration_scores_ = found.mean(axis=1)
-        # A query is new if at most this many training models are as far from others.
-        n_farther = np.floor(self.level * (self.n_samples_fit_ + 1) + 1e-9) - 1
-        if n_farther < 0:
-            self.offset_ = -np.inf
+        self._fit_references(X, n_voters=int(self.n_neighbors) + 1)
+        self._calibration = self._nearest(None)
+        self.calibration_scores_ = self._calibration[0].mean(axis=1)
+        self.offset_ = -_threshold(self.calibration_scores_, self.level)
+        if self.offset_ == -np.inf and 1 / (self.n_samples_fit_ + 1) > self.level:
             warnings.warn(
                 f"level={self.level} takes at least {np.ceil(1 / self.level - 1):.0f} "
                 f"training models, got {self.n_samples_fit_}: no model will be new.",
                 stacklevel=2,
             )
-        else:
-            self.offset_ = -np.sort(self.calibration_scores_)[::-1][int(n_farther)]
         return self
+
+    def fit_predict(self, X: Any, y: Any = None) -> NDArray[np.int64]:
+        """Fit, and tell which training models are new among the others.
+
+        Parameters
+        ----------
+        X : HMMBatch, list of array-like of shape (n_timesteps, n_features), or array
+            Models, sequences or distances in one of the forms that `fit` takes.
+
+        y : Ignored
+            Not used, present for API consistency.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_models,)
+            -1 for models whose p-value, that of ``pvalues()``, is at most `level`, and
+            1 for the others.
+        """
+        return _labels(self.fit(X, y).pvalues(), self.level)
 
     def score_samples(self, X: Any) -> NDArray[np.float64]:
         """Return minus the mean distance of each model to its nearest neighbours.
@@ -216,8 +241,7 @@ class HMMNoveltyDetector(OutlierMixin, NeighborsMixin, BaseEstimator):
             The lower, the more unusual.
         """
         check_is_fitted(self)
-        found, _ = self._nearest(X)
-        return -found.mean(axis=1)
+        return -self._judged(X)[0]
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Return scores that are negative where a model is new.
@@ -230,9 +254,14 @@ class HMMNoveltyDetector(OutlierMixin, NeighborsMixin, BaseEstimator):
         Returns
         -------
         scores : ndarray of shape (n_queries,)
-            ``score_samples(X) - offset_``.
+            ``score_samples(X) - offset_``; 0 for a known model whose score ties with
+            that of the last new training model.
         """
-        return self.score_samples(X) - self.offset_
+        check_is_fitted(self)
+        scores, pvalues = self._judged(X)
+        with np.errstate(invalid="ignore"):
+            decisions = -scores - self.offset_
+        return np.where(pvalues <= self.level, decisions, np.fmax(decisions, 0.0))
 
     def predict(self, X: Any) -> NDArray[np.int64]:
         """Tell which models are new.
@@ -247,7 +276,7 @@ class HMMNoveltyDetector(OutlierMixin, NeighborsMixin, BaseEstimator):
         labels : ndarray of shape (n_queries,)
             -1 for new models, whose p-value is at most `level`, and 1 for known ones.
         """
-        return np.where(self.decision_function(X) < 0, -1, 1)
+        return _labels(self.pvalues(X), self.level)
 
     def pvalues(self, X: Any = None) -> NDArray[np.float64]:
         """Return the share of training models that are as far from the others.
@@ -262,16 +291,13 @@ class HMMNoveltyDetector(OutlierMixin, NeighborsMixin, BaseEstimator):
         -------
         pvalues : ndarray of shape (n_queries,)
             ``(b + 1) / (n + 1)`` for b of n training models; for the training models,
-            which are among the n, ``b / n``.
+            which are among the n, ``b / n``, also if they come as queries.
         """
         check_is_fitted(self)
-        known = np.sort(self.calibration_scores_)
         if X is None:
-            scores = self.calibration_scores_
-            return (len(known) - np.searchsorted(known, scores)) / len(known)
-        scores = -self.score_samples(X)
-        farther = len(known) - np.searchsorted(known, scores)
-        return (farther + 1) / (len(known) + 1)
+            farther = _at_least(self.calibration_scores_, self.calibration_scores_)
+            return farther / self.n_samples_fit_
+        return self._judged(X)[1]
 
     def explain(self, X: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return what each state, and the movement between them, adds to the score.
@@ -300,7 +326,7 @@ class HMMNoveltyDetector(OutlierMixin, NeighborsMixin, BaseEstimator):
                 f"score, got {self.metric!r}."
             )
         queries = self._models(X)
-        _, indices = self._nearest(queries)
+        indices = self._found(queries)[1]
         neighbors, places = np.unique(indices, return_inverse=True)
         batches = [queries._bare(), self.models_[neighbors]._bare()]
         models = HMMBatch.concatenate(batches)
@@ -311,6 +337,79 @@ class HMMNoveltyDetector(OutlierMixin, NeighborsMixin, BaseEstimator):
         states = states.reshape(n_queries, n_neighbors, -1).mean(axis=1)
         size = queries.transmats.shape[1]
         return states[:, :size], transition.reshape(n_queries, -1).mean(axis=1)
+
+    def _judged(self, X):
+        """Return mean distances and p-values of queries; the one place that judges."""
+        found, _, own = self._found(X)
+        scores = np.where(own < 0, found.mean(axis=1), self.calibration_scores_[own])
+        farther = _at_least(self.calibration_scores_, scores)
+        # A training model is already counted among those as far as itself.
+        one = own < 0
+        return scores, (farther + one) / (self.n_samples_fit_ + one)
+
+    def _found(self, X):
+        """Return distances and indices of neighbours, and which training model each is.
+
+        The last is -1 for queries that are not training models. The neighbours of
+        training models are the others.
+        """
+        if self._precomputed:
+            mine, known = map(row_keys, (self._checked(X, reset=False), self._given))
+        else:
+            X = self._models(X)
+            mine, known = comparable_keys(X, self.models_)
+        found, indices = self._nearest(X, self._calibration[0].shape[1])
+        places = {key: n for n, key in enumerate(known)}
+        own = np.array([places.get(key, -1) for key in mine])
+        again = own >= 0
+        found[again], indices[again] = (part[own[again]] for part in self._calibration)
+        return found, indices, own
+
+
+def row_keys(matrix):
+    """Return what identifies each row of given distances or components."""
+    # Adding zero turns -0.0 into 0.0, which has other bytes.
+    return [(row + 0.0).tobytes() for row in matrix]
+
+
+def comparable_keys(queries, references):
+    """Return what identifies each model of two batches.
+
+    Sequences count only if both batches carry them: models read from a file, which
+    holds no sequences, are still the same models.
+    """
+    batches = queries, references
+    if any(batch.sequences is None for batch in batches):
+        batches = queries._bare(), references._bare()
+    return tuple(content_keys(batch).tolist() for batch in batches)
+
+
+def _at_least(known, scores):
+    """Return how many of the `known` scores are at least as large as each score."""
+    return len(known) - np.searchsorted(np.sort(known), scores)
+
+
+def _labels(pvalues, level):
+    return np.where(pvalues <= level, -1, 1)
+
+
+def _threshold(scores, level):
+    """Return the mean distance above which models are new.
+
+    A query is new above the m-th largest score of the training models, m being the
+    number of p-values ``k / (n + 1)`` that are small enough. Among the training models
+    themselves, with p-values ``k / n``, the model with this very score may be new, too;
+    the threshold is then the next smaller number.
+    """
+    size = len(scores)
+    ranks = np.arange(1, size + 2)
+    n_new = np.count_nonzero(ranks / (size + 1) <= level)
+    n_own = np.count_nonzero(ranks[:size] / size <= level)
+    if n_new == 0:
+        return np.inf
+    falling = np.append(np.sort(scores)[::-1], -np.inf)
+    limit = falling[n_new - 1]
+    return np.nextafter(limit, -np.inf) if falling[n_own] < limit else limit
 
 
 def _parts(models, metric, index_a, index_b):

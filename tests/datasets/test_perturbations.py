@@ -200,5 +200,5 @@ def test_arrays_that_are_missing_or_too_large_for_floats_are_named():
     with pytest.raises(ValueError, match=r"without \['covars'\]"):
         make_model_sequences({"transmats": np.eye(2)[None], "means": np.eye(2)[None]})
     models = example_models() | {"means": [[[10**400, 1], [1, 1]]]}
-    with pytest.raises(TypeError, match=r"models\['means'\] must be an array of num"):
+    with pytest.raises(ValueError, match=r"models\['means'\] must be an array of num"):
         make_model_sequences(models)

@@ -3,8 +3,15 @@ import pytest
 from helpers import gaussian_kl
 from numpy.testing import assert_allclose, assert_array_equal
 
-from skawhmm import KL, HMMBatch, hmm_distance, pairwise_hmm_distances
-from skawhmm.distances._kl import divergence_rates, models_on
+from skawhmm import (
+    KL,
+    HMMBatch,
+    HMMTransformer,
+    hmm_distance,
+    pairwise_hmm_distances,
+)
+from skawhmm.datasets import load_spoken_digits
+from skawhmm.distances._kl import log_ratios, models_on, own_lengths
 from skawhmm.emissions._gaussian_scores import make_densities, packed_sequences
 from skawhmm.emissions._gaussian_scores_kernels import paired_log_likelihoods
 from skawhmm.models._inference import chains, sample_sequences
@@ -82,7 +89,7 @@ def test_packing_keeps_the_sequences_of_the_caller(make_batch):
 @pytest.mark.parametrize(
     ("own", "other", "expected"),
     [
-        ((-3.0, 2), (-5.0, 2), 1.0),
+        ((-3.0, 2), (-5.0, 2), 2.0),
         ((-3.0, 2), (-np.inf, 2), np.inf),
         ((-3.0, 2), (-5.0, 4), np.inf),
         ((-3.0, 4), (-5.0, 2), np.inf),
@@ -90,9 +97,9 @@ def test_packing_keeps_the_sequences_of_the_caller(make_batch):
         ((-np.inf, 2), (-np.inf, 2), np.inf),
     ],
 )
-def test_rates_are_numbers_or_infinite(own, other, expected):
+def test_log_ratios_are_numbers_or_infinite(own, other, expected):
     own, other = (tuple(np.array([v]) for v in pair) for pair in (own, other))
-    assert divergence_rates(own, other, np.array([2])) == expected
+    assert log_ratios(own, other) == expected
 
 
 # The divergence
@@ -393,3 +400,156 @@ def test_alpha_and_p_do_not_matter(make_batch):
         pairwise_hmm_distances(models, metric="kl", alpha=0.7, p=2),
         pairwise_hmm_distances(models, metric="kl"),
     )
+
+
+# Models with an end
+
+
+def words(rng, n_words=4, n_each=8):
+    """Return sequences through four states; only the last is common to all words."""
+    centres = rng.normal(0, 2, (n_words, 4, 2))
+    centres[:, -1] = 0
+    y = np.repeat(np.arange(n_words), n_each)
+    X = []
+    for word in y:
+        frames = np.repeat(centres[word], rng.integers(4, 9, 4), axis=0)
+        X.append(frames + rng.normal(size=frames.shape))
+    return X, y
+
+
+@pytest.mark.parametrize("method", ["monte_carlo", "variational"])
+@pytest.mark.parametrize("topology", ["linear", "left-to-right"])
+def test_words_are_recognised_by_their_neighbours(method, topology, rng):
+    X, y = words(rng)
+    hmm = HMMTransformer(4, topology=topology, reg_covar=0.1, random_state=0)
+    models = hmm.fit_transform(X)
+    assert_allclose(own_lengths(models), models.info["n_timesteps"], rtol=0.15)
+    distances = pairwise_hmm_distances(models, metric=KL(method=method))
+    np.fill_diagonal(distances, np.inf)
+    assert np.mean(y[distances.argmin(axis=1)] == y) > 0.8
+
+
+def test_spoken_digits_are_recognised_about_as_well_as_by_their_own_sequences():
+    X, y = load_spoken_digits(return_X_y=True)
+    chosen = np.concatenate([np.flatnonzero(y == digit)[:8] for digit in np.unique(y)])
+    X, y = [X[i] for i in chosen], y[chosen]
+    hmm = HMMTransformer(
+        4, topology="linear", prior="pooled", keep_sequences=True, random_state=0
+    )
+    models = hmm.fit_transform(X)
+    found = {}
+    for method in ("monte_carlo", "data"):
+        distances = pairwise_hmm_distances(models, metric=KL(method=method))
+        np.fill_diagonal(distances, np.inf)
+        found[method] = np.mean(y[distances.argmin(axis=1)] == y)
+    assert found["monte_carlo"] > found["data"] - 0.1
+
+
+def ended(stays, startprobs=None, length=None):
+    """Return a chain through visible states that stays so long in each but the last."""
+    size = len(stays) + 1
+    chain = np.eye(size)
+    for n, stay in enumerate(stays):
+        chain[n, n : n + 2] = 1 - 1 / stay, 1 / stay
+    starts = np.eye(size)[0] if startprobs is None else np.array(startprobs)
+    visits, now = np.zeros(size), starts
+    for _ in range(length):
+        visits, now = visits + now, now @ chain
+    means = np.arange(size, dtype=float)[:, None]
+    return HMMBatch(
+        [chain],
+        [means],
+        [np.zeros((size, 1))],
+        weights=[visits / length],
+        startprobs=[starts],
+    )
+
+
+def exact_rate(a, b, length):
+    """Return the divergence per step of visible chains over so many steps."""
+    rows = np.array([discrete_kl(p, q) for p, q in zip(a[1], b[1], strict=True)])
+    total, now = discrete_kl(a[0], b[0]), a[0]
+    for _ in range(length - 1):
+        total, now = total + now @ rows, now @ a[1]
+    return total / length
+
+
+def discrete_kl(p, q):
+    some = p > 0
+    return np.sum(p[some] * np.log(p[some] / q[some]))
+
+
+def test_length_is_where_the_chain_has_spent_its_weights():
+    # Of three and two expected steps, a sequence of 400 holds all.
+    assert_allclose(own_lengths(ended([3, 2], length=400)), 400)
+    chain = [[0.5, 0.5], [0.5, 0.5]]
+    free = HMMBatch([chain], [[[0.0], [1.0]]], np.ones((1, 2, 1)))
+    assert own_lengths(free) == np.inf
+    # States that are left for good do not matter if they have no weight,
+    loop = [[0.5, 0.5], [0.0, 1.0]]
+    still = HMMBatch([loop], [[[0.0], [1.0]]], np.ones((1, 2, 1)))
+    assert_array_equal(still.weights, [[0, 1]])
+    assert own_lengths(still) == np.inf
+    # nor if no sequence starts there.
+    late = HMMBatch(
+        [loop],
+        [[[0.0], [1.0]]],
+        np.ones((1, 2, 1)),
+        weights=[[0.5, 0.5]],
+        startprobs=[[0.0, 1.0]],
+    )
+    assert own_lengths(late) == np.inf
+
+
+@pytest.mark.parametrize("length", [60, 500, 9000])
+def test_rate_of_chains_with_an_end_is_that_of_their_sequences(length):
+    a = ended([30, 20], length=length)
+    b = ended([5, 40], startprobs=[0.9, 0.1, 0], length=length)
+    length = int(np.rint(own_lengths(a)[0]))
+    chain_a, chain_b = ((m.startprobs[0], m.transmats[0]) for m in (a, b))
+    wanted = exact_rate(chain_a, chain_b, length)
+    bound = hmm_distance(a, b, KL(method="variational", symmetric=False))
+    assert_allclose(bound, wanted, rtol=1e-6, atol=2e-9)
+    many = KL(n_steps=1500 * length, symmetric=False)
+    assert_allclose(hmm_distance(a, b, many), wanted, rtol=0.1)
+
+
+@pytest.mark.parametrize("method", ["monte_carlo", "variational"])
+def test_value_of_a_pair_with_ends_does_not_depend_on_the_batch(
+    method, make_batch, rng
+):
+    X, _ = words(rng, n_each=1)
+    linear = HMMTransformer(4, topology="linear", random_state=0).fit_transform(X)
+    free = make_batch(3, 2, 2)
+    models = HMMBatch.concatenate([linear._bare(), free])
+    metric = KL(method=method, n_steps=100)
+    whole = pairwise_hmm_distances(models, metric=metric)
+    assert_array_equal(whole, whole.T)
+    assert_array_equal(np.diag(whole), 0)
+    order = rng.permutation(len(models))
+    shuffled = pairwise_hmm_distances(models[order], metric=metric)
+    assert_array_equal(shuffled, whole[np.ix_(order, order)])
+    part = pairwise_hmm_distances(models[[1]], models[[5, 0]], metric=metric)
+    assert_array_equal(part, whole[[1]][:, [5, 0]])
+
+
+# Estimates below 0
+
+
+def test_distances_are_not_negative():
+    # The second model explains the sequence of the first better than the first does.
+    models = HMMBatch(
+        np.ones((2, 1, 1)),
+        [[[0.0]], [[5.0]]],
+        np.ones((2, 1, 1)),
+        sequences=[np.full((4, 1), 5.0), np.full((4, 1), 5.0)],
+    )
+    for symmetric in (False, True):
+        metric = KL(method="data", symmetric=symmetric)
+        assert (pairwise_hmm_distances(models, metric=metric) >= 0).all()
+    near = HMMBatch(
+        np.ones((20, 1, 1)),
+        np.linspace(0, 1e-6, 20)[:, None, None],
+        np.ones((20, 1, 1)),
+    )
+    assert (pairwise_hmm_distances(near, metric=KL(n_steps=10)) >= 0).all()

@@ -11,6 +11,7 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 from skawhmm import (
+    KL,
     MAW,
     AlphaMixer,
     HMMBatch,
@@ -309,3 +310,39 @@ def test_mixer_leaves_single_numbers_alone(models):
 def test_mixer_names_bad_shapes(shape, message):
     with pytest.raises(ValueError, match=message):
         AlphaMixer().fit(np.zeros(shape))
+
+
+@pytest.mark.parametrize("output", ["kernel", "psd_kernel"])
+@pytest.mark.parametrize("gamma", ["scale", 1.0])
+def test_kernels_of_negative_estimates_are_at_most_one(output, gamma):
+    means = np.array([0.0, 0.1, 0.2, 0.9])[:, None, None]
+    models = HMMBatch(np.ones((4, 1, 1)), means, np.ones((4, 1, 1)))
+    metric = Scripted(lambda a, b: 2000 * np.abs(a - b) - 1000)
+    found = PairwiseHMMDistance(metric, output=output, gamma=gamma)
+    kernel = found.fit_transform(models)
+    assert np.isfinite(kernel).all()
+    assert kernel.max() <= 1 + 1e-12
+    assert_array_equal(found.transform(models), kernel)
+
+
+def test_kernel_of_kl_from_kept_sequences_is_finite():
+    # The second model explains the sequence of the first far better than its own does.
+    models = HMMBatch(
+        np.ones((2, 1, 1)),
+        [[[0.0]], [[100.0]]],
+        np.ones((2, 1, 1)),
+        sequences=[np.full((4, 1), 100.0), np.full((4, 1), 100.0)],
+    )
+    metric = KL(method="data", symmetric=False)
+    kernel = PairwiseHMMDistance(metric, output="kernel").fit_transform(models)
+    assert np.isfinite(kernel).all()
+    assert kernel[0, 1] == 1
+
+
+def test_kernel_of_distances_without_digits_has_no_nan():
+    models = HMMBatch(
+        np.ones((3, 1, 1)), np.arange(3.0)[:, None, None], np.ones((3, 1, 1))
+    )
+    metric = Scripted(lambda a, b: 1e-318 * np.abs(a - b))
+    kernel = PairwiseHMMDistance(metric, output="kernel").fit_transform(models)
+    assert np.isfinite(kernel).all()

@@ -1,5 +1,7 @@
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 
@@ -134,3 +136,110 @@ def test_what_cannot_be_explained_is_told(make_batch):
         detector = HMMNoveltyDetector(3, level=0.1, metric=metric).fit(X)
         with pytest.raises(TypeError, match=f"metric must register .* got '{metric}'"):
             detector.explain(X)
+
+
+# Training models as queries
+
+
+def agrees_with_pvalues(detector, training):
+    """Assert that all methods judge the training models among the others."""
+    pvalues, level = detector.pvalues(), detector.level
+    wanted = np.where(pvalues <= level, -1, 1)
+    assert_array_equal(detector.pvalues(training), pvalues)
+    assert_array_equal(detector.predict(training), wanted)
+    assert_array_equal(detector.decision_function(training) < 0, wanted == -1)
+    assert_array_equal(-detector.score_samples(training), detector.calibration_scores_)
+    assert_array_equal(detector.fit_predict(training), wanted)
+
+
+def test_far_training_sequence_is_new(rng):
+    Z = [rng.normal(0, 1, (30, 2)) for _ in range(40)] + [rng.normal(100, 1, (30, 2))]
+    hmm = HMMTransformer(2, random_state=0)
+    detector = HMMNoveltyDetector(n_neighbors=1, hmm=hmm)
+    assert detector.fit_predict(Z)[-1] == -1
+    assert_allclose(detector.pvalues()[-1], 1 / 41)
+    agrees_with_pvalues(detector, Z)
+    assert detector.predict(Z[-1:]) == -1
+    states, transition = detector.explain(Z)
+    total = states.sum(axis=1) + transition
+    assert_allclose(total, detector.calibration_scores_)
+
+
+@pytest.mark.parametrize(
+    "options", [{"init": "pooled"}, {"prior": "pooled"}, {"n_components": "bic"}, {}]
+)
+def test_training_sequences_are_recognised_whatever_the_fit(options):
+    X, _ = make_hmm_sequences(12, random_state=0)
+    hmm = HMMTransformer(**{"n_components": 2, **options})
+    detector = HMMNoveltyDetector(2, level=0.2, hmm=hmm).fit(X)
+    pvalues = detector.pvalues()
+    assert_array_equal(detector.pvalues(X), pvalues)
+    assert_array_equal(detector.pvalues(X[5:6]), pvalues[5:6])
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    points=st.lists(st.integers(0, 6) | st.just(np.inf), min_size=4, max_size=25),
+    queries=st.lists(st.integers(0, 9) | st.just(np.inf), min_size=1, max_size=9),
+    n_neighbors=st.integers(1, 3),
+    level=st.sampled_from([0.04, 0.1, 0.2, 0.25, 0.3, 0.5, 0.9, 0.99]),
+)
+@pytest.mark.filterwarnings("ignore:level=:UserWarning")
+def test_labels_follow_pvalues_among_ties_and_infinite_distances(
+    points, queries, n_neighbors, level
+):
+    def distances(a, b):
+        with np.errstate(invalid="ignore"):
+            return np.nan_to_num(gaps(a, b), nan=0, posinf=np.inf)
+
+    known = distances(points, points)
+    detector = HMMNoveltyDetector(n_neighbors, level=level, metric="precomputed")
+    agrees_with_pvalues(detector.fit(known), known)
+    # A model beside the training models, which may tie with any of them.
+    other = distances(queries, points) + 1
+    farther = [
+        np.sum(detector.calibration_scores_ >= np.sort(row)[:n_neighbors].mean())
+        for row in other
+    ]
+    pvalues = (np.array(farther) + 1) / (len(points) + 1)
+    assert_array_equal(detector.pvalues(other), pvalues)
+    assert_array_equal(detector.predict(other) == -1, pvalues <= level)
+    assert_array_equal(detector.decision_function(other) < 0, pvalues <= level)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    copies=st.lists(st.integers(0, 9), min_size=4, max_size=16),
+    n_neighbors=st.integers(1, 3),
+    level=st.sampled_from([0.1, 0.25, 0.5]),
+    metric=st.sampled_from(["jaw", "maw", "coupling"]),
+)
+@pytest.mark.filterwarnings("ignore:level=:UserWarning")
+def test_training_models_are_compared_with_the_others(
+    copies, n_neighbors, level, metric
+):
+    rng = np.random.default_rng(0)
+    rows = rng.dirichlet(np.ones(2), (10, 2))
+    models = HMMBatch(rows, rng.normal(size=(10, 2, 1)), np.ones((10, 2, 1)))[copies]
+    detector = HMMNoveltyDetector(n_neighbors, level=level, metric=metric).fit(models)
+    agrees_with_pvalues(detector, models)
+    for n in range(len(copies)):
+        # Equal models stay neighbours of each other, none is its own.
+        others = np.delete(np.arange(len(copies)), n)
+        row = pairwise_hmm_distances(models[n], models[others], metric=metric)[0]
+        wanted = np.sort(row)[:n_neighbors].mean()
+        assert_allclose(-detector.score_samples(models[n]), wanted, atol=1e-12)
+
+
+def test_models_are_the_same_with_and_without_their_sequences(make_batch):
+    models = make_batch(n_models=12)
+    kept = HMMBatch(
+        models.transmats,
+        models.means,
+        models.covars,
+        weights=models.weights,
+        startprobs=models.startprobs,
+        sequences=[np.zeros((3, models.n_features))] * 12,
+    )
+    detector = HMMNoveltyDetector(2, level=0.2).fit(kept)
+    assert_array_equal(detector.pvalues(models), detector.pvalues())

@@ -19,6 +19,7 @@ from fuzzing.kinds import (
     stale,
     symbols,
     tied,
+    training,
 )
 
 # Kinds and how often they are drawn.
@@ -39,6 +40,7 @@ KINDS = {
     "symbols": (symbols.trial, 5),
     "displays": (displays.trial, 1),
     "amounts": (amounts.trial, 2),
+    "training": (training.trial, 4),
 }
 
 
