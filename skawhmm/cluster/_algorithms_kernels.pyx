@@ -4,6 +4,8 @@ import numpy as np
 
 from libc.math cimport INFINITY
 
+from skawhmm.utils._interruption cimport interrupted
+
 cdef extern from *:
     """
     /* A swap must lower the loss by more than this share of it, so that rounding cannot
@@ -40,6 +42,7 @@ def greedy_medoids(const double[:, ::1] columns, Py_ssize_t n_clusters):
             for candidate in range(size):
                 if taken[candidate]:
                     continue
+                interrupted()
                 total = 0.0
                 for n in range(size):
                     total += min(nearest[n], columns[candidate, n])
@@ -94,6 +97,7 @@ def swap_medoids(
             candidate = step % size
             if step - last >= size:
                 break
+            interrupted()
             if is_among(candidate, medoids):
                 continue
             shared = 0.0

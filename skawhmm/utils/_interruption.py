@@ -1,10 +1,73 @@
-"""Estimators that stay as they were if a fit is interrupted."""
+"""What an interruption ends, and what it leaves as it was."""
 
+import threading
 from collections.abc import Callable
 from functools import wraps
 from typing import Any, TypeVar
 
 Method = TypeVar("Method", bound=Callable[..., Any])
+
+_thread = threading.local()
+
+
+class Unwanted(Exception):  # noqa: N818
+    """Raised in a worker thread whose result nobody waits for any more."""
+
+
+class Call:
+    """A call that waits for the results of tasks in other threads.
+
+    It is a context manager. When it ends, tasks that still run are told to stop; a copy
+    that was sent to another process never ends.
+
+    Attributes
+    ----------
+    ended : bool
+        Whether nobody waits any more.
+    """
+
+    def __init__(self):
+        self.ended = False
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.ended = True
+
+    def run(self, function, *arguments):
+        """Return what a function returns; kernels in it raise when the call has ended.
+
+        Parameters
+        ----------
+        function : callable
+            The task.
+
+        *arguments : object
+            What it is called with.
+
+        Returns
+        -------
+        result : object
+            The result.
+        """
+        before = getattr(_thread, "call", None)
+        _thread.call = self
+        try:
+            check_wanted()
+            return function(*arguments)
+        finally:
+            _thread.call = before
+
+
+def check_wanted():
+    """Raise if the call that this thread works for has ended.
+
+    Compiled loops ask for it some ten times a second; see ``_interruption.h``.
+    """
+    call = getattr(_thread, "call", None)
+    if call is not None and call.ended:
+        raise Unwanted
 
 
 def all_or_nothing(method: Method) -> Method:
