@@ -2,6 +2,8 @@
 
 import threading
 from collections.abc import Callable
+from concurrent.futures import Future, wait
+from contextvars import copy_context
 from functools import wraps
 from typing import Any, TypeVar
 
@@ -68,6 +70,43 @@ def check_wanted():
     call = getattr(_thread, "call", None)
     if call is not None and call.ended:
         raise Unwanted
+
+
+def waited_for(function, *arguments):
+    """Return what a function returns that heeds no signal, such as those of LAPACK.
+
+    The main thread runs it in another one, so that Ctrl-C need not wait for it. What
+    was interrupted comes to its end, and nobody looks at it.
+
+    Parameters
+    ----------
+    function : callable
+        It must release the GIL.
+
+    *arguments : object
+        What it is called with.
+
+    Returns
+    -------
+    result : object
+        The result.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return function(*arguments)
+    future: Future[Any] = Future()
+    context = copy_context()
+
+    def run():
+        try:
+            future.set_result(context.run(function, *arguments))
+        except BaseException as error:
+            future.set_exception(error)
+
+    threading.Thread(target=run, daemon=True).start()
+    # Without a limit, waiting cannot be interrupted on every system.
+    while not wait([future], timeout=0.2).done:
+        pass
+    return future.result()
 
 
 def all_or_nothing(method: Method) -> Method:
