@@ -119,6 +119,8 @@ cdef int diag_log_density(
     cdef double norm
     cdef double* scales = scratch
     for k in range(n_components):
+        if n_frames > TIME_BLOCK:
+            interrupted()
         norm = diag_scales(covars + k * n_features, n_features, scales + k * n_features)
         for t in range(n_frames):
             out[k * n_frames + t] = norm if frames.seen == NULL else 0.0

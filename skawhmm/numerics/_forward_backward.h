@@ -338,7 +338,8 @@ static double scaled_passes(
 
 /* State probabilities from the weights of both passes; the forward weights become those
  * that make products with weights ahead transition probabilities. Returns the number of
- * frames in which too little is left of the products of the weights. */
+ * frames in which too little is left of the products of the weights, or -1 if it was
+ * interrupted. */
 VECTOR
 static ptrdiff_t fill_posteriors(
     const Weights *weights,
@@ -350,6 +351,8 @@ static ptrdiff_t fill_posteriors(
     double sums[PASS_BLOCK], factors[PASS_BLOCK];
     int64_t n_lost = 0;
     for (ptrdiff_t first = 0; first < n_timesteps; first += PASS_BLOCK) {
+        if (first > 0 && interrupted())
+            return -1;
         const ptrdiff_t rest = n_timesteps - first;
         const ptrdiff_t size = rest < PASS_BLOCK ? rest : PASS_BLOCK;
         const double *restrict shrink = weights->shrink + first;

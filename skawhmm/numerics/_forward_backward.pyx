@@ -62,7 +62,7 @@ cdef extern from "numerics/_forward_backward.h" nogil:
         Py_ssize_t n_timesteps,
         double* post,
         Py_ssize_t stride,
-    )
+    ) except -1
     int add_moves(
         const Weights* weights,
         const double* transmat,

@@ -19,23 +19,25 @@ class Unwanted(Exception):  # noqa: N818
 class Call:
     """A call that waits for the results of tasks in other threads.
 
-    It is a context manager. When it ends, tasks that still run are told to stop; a copy
-    that was sent to another process never ends.
-
-    Attributes
-    ----------
-    ended : bool
-        Whether nobody waits any more.
+    It is a context manager. When it ends, or the call for which its own thread works,
+    tasks that still run are told to stop; a copy that was sent to another process never
+    ends.
     """
 
     def __init__(self):
-        self.ended = False
+        self._outer = getattr(_thread, "call", None)
+        self._ended = False
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
-        self.ended = True
+        self._ended = True
+
+    @property
+    def ended(self):
+        """Whether nobody waits any more."""
+        return self._ended or (self._outer is not None and self._outer.ended)
 
     def run(self, function, *arguments):
         """Return what a function returns; kernels in it raise when the call has ended.

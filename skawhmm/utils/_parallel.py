@@ -179,7 +179,9 @@ def _joblib_results(backend, function, shared, tasks, n_jobs):
     with Call() as call:
         calls = (delayed(call.run)(function, shared, *task) for task in tasks)
         if streams:
-            yield from run(calls)
+            # Not by `yield from`: if nobody waits, threads are told before joblib is.
+            for result in run(calls):  # noqa: UP028
+                yield result
             return
         with run:
             while some := list(islice(calls, n_ahead)):
