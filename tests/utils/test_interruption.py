@@ -5,7 +5,7 @@ import threading
 import numpy as np
 import pytest
 
-from skawhmm import KL, hmm_distance
+from skawhmm import KL
 from skawhmm.utils._interruption import Call, Unwanted, check_wanted, waited_for
 
 
@@ -23,13 +23,14 @@ def test_a_call_that_has_ended_wants_nothing():
 
 
 def test_a_kernel_stops_when_it_is_not_wanted(make_batch):
-    models = make_batch(2, 25)
+    metric, index = KL(method="variational"), (np.array([0]), np.array([1]))
+    prepared = metric.prepare(make_batch(2, 25))
     began, ends = threading.Event(), []
 
     def work():
         began.set()
         # It takes minutes.
-        hmm_distance(models[0], models[1], KL(method="variational"))
+        metric.distances(prepared, *index)
 
     def run():
         try:
