@@ -16,6 +16,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from skawhmm.numerics._lapack import in_batches
+
 # Share of the squared error in the score of a classifier: it breaks ties of accuracy.
 ERROR_SHARE = 1e-2
 
@@ -96,7 +98,8 @@ def dual_ridge(gram, targets, weights, folds, alphas, score):
     """
     root = np.sqrt(weights)
     direction = root / np.linalg.norm(root)
-    values, vectors = np.linalg.eigh(_projected(gram * root[:, None] * root, direction))
+    inner = _projected(gram * root[:, None] * root, direction)
+    values, vectors = in_batches(np.linalg.eigh, inner)
     # Rounding can push the eigenvalues of a singular matrix below zero.
     values = np.maximum(values, 0.0)
     vectors -= np.outer(direction, direction @ vectors)
@@ -196,7 +199,7 @@ def solver_of(sums):
     """Return the solver of a ridge, and the weighted means of features and targets."""
     mean, aim = sums.features / sums.weight, sums.targets / sums.weight
     squares = sums.squares - sums.weight * np.outer(mean, mean)
-    values, vectors = np.linalg.eigh(squares)
+    values, vectors = in_batches(np.linalg.eigh, squares)
     products = vectors.T @ (sums.products - sums.weight * np.outer(mean, aim))
     # Rounding can push the eigenvalues of a singular matrix below zero.
     return Solver(vectors, np.maximum(values, 0.0), products), mean, aim

@@ -9,6 +9,8 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import clone
 
+from skawhmm.numerics._lapack import in_batches
+
 # Columns that are converted to double precision at a time, and sequences that are
 # transformed at a time: bounds of memory.
 COLUMN_BLOCK = 4096
@@ -119,7 +121,7 @@ def standardized_view(name, transformer, rows, max_rank=None):
     view = View(name, transformer, mean, scale, None)
     if max_rank is None or len(mean) <= max_rank:
         return view
-    values, turned = np.linalg.eigh(inner_products(view, rows, rows))
+    values, turned = in_batches(np.linalg.eigh, inner_products(view, rows, rows))
     kept = values[-max_rank:] > values[-1] * len(values) * np.finfo(float).eps
     values, turned = values[-max_rank:][kept], turned[:, -max_rank:][:, kept]
     basis = np.empty((len(mean), len(values)))

@@ -10,6 +10,7 @@ from libc.math cimport INFINITY, pow
 from skawhmm.numerics._transport cimport (
     Tree, improve, largest_cost, least_cost, price_tree, tree_of
 )
+from skawhmm.utils._interruption cimport interrupted
 
 from skawhmm.numerics._transport import make_workspace
 
@@ -99,6 +100,7 @@ def optimal_registrations(
     cdef double[:, ::1] scratch = np.empty((size, size))
     with nogil:
         for n in range(index_a.shape[0]):
+            interrupted()
             a, b = index_a[n], index_b[n]
             least_cost(
                 &laws[a, 0], &laws[b, 0], &cost[n, 0, 0], size, size,
@@ -153,15 +155,15 @@ cdef bint mark_ties(
     return tied
 
 
-cdef inline void choose(
+cdef inline int choose(
     const double* cost, int size, double* plan, const Tree* tree
-) noexcept nogil:
+) except -1 nogil:
     """Take the plan of the least cost among those that use marked cells only."""
     price_tree(cost, size, size, tree)
     improve(cost, size, size, plan, tree)
 
 
-cdef void look_ahead(
+cdef int look_ahead(
     const double* transmat_a,
     const double* transmat_b,
     const double* cost,
@@ -169,10 +171,11 @@ cdef void look_ahead(
     double* ahead,
     double* scratch,
     const Tree* tree,
-) noexcept nogil:
+) except -1 nogil:
     """Fill the marked cells with the cost of moving one next state to the other."""
     cdef int i, j
     for i in range(size):
+        interrupted()
         for j in range(size):
             if ahead[i * size + j] == 0:
                 ahead[i * size + j] = least_cost(
