@@ -42,7 +42,7 @@ from skawhmm.utils._checks import (
     check_verbose,
 )
 from skawhmm.utils._digest import content_digest
-from skawhmm.utils._numbers import check_one_type, real_array
+from skawhmm.utils._numbers import check_one_type, real_array, row_blocks
 from skawhmm.utils._parallel import remembered
 
 
@@ -532,8 +532,11 @@ def check_not_similarities(X):
     X : ndarray of shape (n_models, n_models)
         What was given as distances.
     """
-    own = np.diagonal(X)[:, None]
-    if (own >= X).all() and (own > X).any():
+    own = np.diagonal(X)
+    parts = [(own[rows, None], X[rows]) for rows in row_blocks(X)]
+    # The first rows decide, unless it is a kernel.
+    least = all((diagonal >= block).all() for diagonal, block in parts)
+    if least and any((diagonal > block).any() for diagonal, block in parts):
         raise ValueError(
             "X must hold distances, got values that are largest on the diagonal, as "
             "those of a kernel or a similarity are. Estimators with "

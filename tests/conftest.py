@@ -12,6 +12,7 @@ from skawhmm import HMMBatch
 collect_ignore = [
     "first_run.py",
     "interruptions.py",
+    "long_work.py",
     "lost_workers.py",
     "memory_limits.py",
     "mutations.py",

@@ -1,13 +1,19 @@
 """Ctrl-C at random moments ends work, and spoils nothing."""
 
+import random
+import signal
 import subprocess
 import sys
+import time
 from ast import literal_eval
 from pathlib import Path
 
 import pytest
 
 SCRIPT = Path(__file__).with_name("interruptions.py")
+LONG_WORK = Path(__file__).with_name("long_work.py")
+# What is promised, in seconds; work that asks for signals takes a tenth.
+PROMISED = 2.0
 QUICK = ("divergences", "grid_search", "search", "refit", "file")
 WORK = (*QUICK, "fit", "pooled_fit", "pairs", "clustering", "medoids", "views")
 
@@ -37,3 +43,33 @@ def test_work_can_be_interrupted():
 @pytest.mark.faults
 def test_work_can_be_interrupted_often():
     check_interruptions(60, WORK)
+
+
+def interrupted_work(*names):
+    """Interrupt long work by signals; yield its name and how long it then went on."""
+    command = [sys.executable, "-W", "error", LONG_WORK, *names]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        for line in process.stdout:
+            start, name = line.split()
+            assert start == "start", line
+            time.sleep(random.uniform(0.1, 2.0))
+            sent = time.time()
+            process.send_signal(signal.SIGINT)
+            how, when = process.stdout.readline().split()
+            assert how == "interrupted", f"{name} took too little time"
+            yield name, float(when) - sent
+    assert process.returncode == 0
+
+
+def test_a_kernel_can_be_interrupted():
+    [(_, once), (_, again)] = interrupted_work("divergence_bound")
+    # Without an interruption it takes minutes.
+    assert max(once, again) < 20
+
+
+@pytest.mark.faults
+def test_every_kernel_can_be_interrupted_within_the_time_that_is_promised():
+    random.seed(0)
+    delays = list(interrupted_work())
+    assert [(name, delay) for name, delay in delays if delay > PROMISED] == []
+    assert len(delays) > 80

@@ -34,6 +34,7 @@ from skawhmm.classification._views import (
     standardized_view,
     vectors,
 )
+from skawhmm.numerics._lapack import in_batches
 from skawhmm.utils._parallel import Shared, completed
 
 # Weight of the squared error in the score of a classifier: it breaks ties of accuracy.
@@ -122,9 +123,8 @@ def dual_ridge(gram, targets, weights, folds, penalties, score):
     """
     root = np.sqrt(weights)
     direction = root / np.linalg.norm(root)
-    values, directions = np.linalg.eigh(
-        projected_matrix(gram * root[:, None] * root, direction)
-    )
+    inner = projected_matrix(gram * root[:, None] * root, direction)
+    values, directions = in_batches(np.linalg.eigh, inner)
     # Rounding can push the eigenvalues of a singular matrix below zero.
     values = np.maximum(values, 0.0)
     directions -= np.outer(direction, direction @ directions)
@@ -227,7 +227,7 @@ def solver_of(sums):
     """Return the solver of a ridge, and the weighted means of features and targets."""
     mean, target = sums.features / sums.weight, sums.targets / sums.weight
     squares = sums.squares - sums.weight * np.outer(mean, mean)
-    values, directions = np.linalg.eigh(squares)
+    values, directions = in_batches(np.linalg.eigh, squares)
     products = directions.T @ (sums.products - sums.weight * np.outer(mean, target))
     # Rounding can push the eigenvalues of a singular matrix below zero.
     return Solver(directions, np.maximum(values, 0.0), products), mean, target

@@ -13,6 +13,7 @@ from sklearn.pipeline import make_pipeline, make_union
 
 from skawhmm.features._embedding import HMMEmbedding
 from skawhmm.features._ngrams import NGrams
+from skawhmm.numerics._lapack import in_batches
 from skawhmm.sequences._preprocessing import Deltas, TimeChannel
 from skawhmm.utils._checks import check_choice
 
@@ -222,7 +223,8 @@ def standardized_view(name, transformer, rows, max_rank=None):
     view = View(name, transformer, mean, scale, None)
     if max_rank is None or len(mean) <= max_rank:
         return view
-    values, directions = np.linalg.eigh(inner_products(view, rows, rows))
+    products = inner_products(view, rows, rows)
+    values, directions = in_batches(np.linalg.eigh, products)
     kept = values[-max_rank:] > values[-1] * len(values) * np.finfo(float).eps
     values, directions = values[-max_rank:][kept], directions[:, -max_rank:][:, kept]
     basis = np.empty((len(mean), len(values)))

@@ -13,10 +13,14 @@ from skawhmm.cluster._averaging import (
     trimmed,
 )
 from skawhmm.models._batch import HMMBatch
+from skawhmm.utils._numbers import row_blocks
 
 # Models per cluster in the sample whose medoids are the seeds: enough to miss no
 # cluster, few enough that their distances take no longer than a round of k-means.
 SAMPLE_PER_CLUSTER = 20
+
+# A smaller power of two has no inverse that is a number.
+LEAST_EXPONENT = -1023
 
 # Rounds of swaps that find the seeds; they need not be optimal.
 SEED_ROUNDS = 10
@@ -198,13 +202,17 @@ def medoid_partition(distances, n_clusters, max_iter):
     n_iter : int
         Number of rounds.
     """
-    finite = distances[np.isfinite(distances)]
+    largest, symmetric = 0.0, True
+    for rows in row_blocks(distances):
+        block = distances[rows]
+        largest = max(largest, np.max(block, where=np.isfinite(block), initial=0.0))
+        symmetric = symmetric and np.array_equal(block, distances[:, rows].T)
     # Divided by a power of two near the largest one, sums stay in range and no bit
-    # changes.
-    _, exponent = np.frexp(finite.max(initial=0.0))
-    # One infinite distance outweighs all finite ones.
-    scaled = np.minimum(np.ldexp(distances, -exponent), len(distances) + 1.0)
-    # The kernels look at the distances of all models to one candidate at a time.
-    columns = np.ascontiguousarray(scaled.T)
-    medoids = greedy_medoids(columns, n_clusters)
-    return medoids, swap_medoids(columns, medoids, max_iter)
+    # changes. One infinite distance outweighs all finite ones.
+    _, exponent = np.frexp(largest)
+    limits = np.ldexp(1.0, -max(exponent, LEAST_EXPONENT)), len(distances) + 1.0
+    # The kernels look at the distances of all models to one candidate at a time, which
+    # lie side by side if the distance is symmetric. A copy would take too much memory.
+    columns = distances if symmetric else distances.T
+    medoids = greedy_medoids(columns, n_clusters, *limits)
+    return medoids, swap_medoids(columns, medoids, max_iter, *limits)

@@ -4,6 +4,8 @@ import numpy as np
 
 from libc.math cimport INFINITY
 
+from skawhmm.utils._interruption cimport interrupted
+
 cdef extern from *:
     """
     /* A swap must lower the loss by more than this share of it, so that rounding cannot
@@ -13,7 +15,12 @@ cdef extern from *:
     const double LOSS_ROUNDING
 
 
-def greedy_medoids(const double[:, ::1] columns, Py_ssize_t n_clusters):
+def greedy_medoids(
+    const double[:, :] columns,
+    Py_ssize_t n_clusters,
+    double scale=1.0,
+    double most=INFINITY,
+):
     """Return medoids chosen one by one, each to lower the sum of distances the most.
 
     Parameters
@@ -23,6 +30,9 @@ def greedy_medoids(const double[:, ::1] columns, Py_ssize_t n_clusters):
 
     n_clusters : int
         Number of medoids.
+
+    scale, most : float, default=1.0, infinity
+        Distances are multiplied by one, then no more than the other.
 
     Returns
     -------
@@ -40,19 +50,24 @@ def greedy_medoids(const double[:, ::1] columns, Py_ssize_t n_clusters):
             for candidate in range(size):
                 if taken[candidate]:
                     continue
+                interrupted()
                 total = 0.0
                 for n in range(size):
-                    total += min(nearest[n], columns[candidate, n])
+                    total += min(nearest[n], min(scale * columns[candidate, n], most))
                 if best < 0 or total < least:
                     least, best = total, candidate
             medoids[k], taken[best] = best, True
             for n in range(size):
-                nearest[n] = min(nearest[n], columns[best, n])
+                nearest[n] = min(nearest[n], min(scale * columns[best, n], most))
     return np.asarray(medoids)
 
 
 def swap_medoids(
-    const double[:, ::1] columns, Py_ssize_t[::1] medoids, Py_ssize_t max_iter
+    const double[:, :] columns,
+    Py_ssize_t[::1] medoids,
+    Py_ssize_t max_iter,
+    double scale=1.0,
+    double most=INFINITY,
 ):
     """Swap medoids for other models as long as the sum of distances falls, in place.
 
@@ -71,6 +86,9 @@ def swap_medoids(
     max_iter : int
         Largest number of rounds over all candidates.
 
+    scale, most : float, default=1.0, infinity
+        As in `greedy_medoids`.
+
     Returns
     -------
     n_iter : int
@@ -87,19 +105,20 @@ def swap_medoids(
     cdef double[::1] losses = np.empty(n_clusters)
     cdef double[::1] change = np.empty(n_clusters)
     with nogil:
-        rank_medoids(columns, medoids, first, reach, losses)
+        rank_medoids(columns, medoids, scale, most, first, reach, losses)
         for n in range(size):
             total += reach[0, n]
         for step in range(max_iter * size):
             candidate = step % size
             if step - last >= size:
                 break
+            interrupted()
             if is_among(candidate, medoids):
                 continue
             shared = 0.0
             change[:] = losses
             for n in range(size):
-                own, new = reach[0, n], columns[candidate, n]
+                own, new = reach[0, n], min(scale * columns[candidate, n], most)
                 if new < own:
                     shared += new - own
                     change[first[n]] += own - reach[1, n]
@@ -112,7 +131,7 @@ def swap_medoids(
             gain = change[worst] + shared
             if gain < -LOSS_ROUNDING * total:
                 medoids[worst] = candidate
-                rank_medoids(columns, medoids, first, reach, losses)
+                rank_medoids(columns, medoids, scale, most, first, reach, losses)
                 total += gain
                 last = step
     return min(step // size + 1, max_iter)
@@ -127,8 +146,10 @@ cdef bint is_among(Py_ssize_t candidate, const Py_ssize_t[::1] medoids) noexcept
 
 
 cdef void rank_medoids(
-    const double[:, ::1] columns,
+    const double[:, :] columns,
     const Py_ssize_t[::1] medoids,
+    double scale,
+    double most,
     Py_ssize_t[::1] first,
     double[:, ::1] reach,
     double[::1] losses,
@@ -144,7 +165,7 @@ cdef void rank_medoids(
     for n in range(first.shape[0]):
         nearest, second, best = INFINITY, INFINITY, 0
         for k in range(medoids.shape[0]):
-            distance = columns[medoids[k], n]
+            distance = min(scale * columns[medoids[k], n], most)
             if distance < nearest:
                 best, nearest, second = k, distance, nearest
             elif distance < second:

@@ -34,6 +34,7 @@ from skawhmm.distances._prepared import visited_chains
 from skawhmm.distances._registration import optimal_registrations
 from skawhmm.emissions._gaussian_costs import GaussianCosts
 from skawhmm.models._batch import HMMBatch
+from skawhmm.numerics._lapack import in_batches
 
 # Number of factors turned at once, which limits the memory of their products.
 BATCH_OF_FACTORS = 4096
@@ -238,7 +239,7 @@ def _summed_roots(members, center_roots, labels, shares, plans):
     for first in range(0, len(cells), BATCH_OF_FACTORS):
         n, i, j = cells[first : first + BATCH_OF_FACTORS].T
         own, center = roots[n, j], target[labels[n], i]
-        u, _, vh = np.linalg.svd(own.swapaxes(1, 2) @ center)
+        u, _, vh = in_batches(np.linalg.svd, own.swapaxes(1, 2) @ center)
         share = (shares[n] * plans[n, i, j])[:, None, None]
         np.add.at(sums, (labels[n], i), share * (own @ (u @ vh)))
     return sums

@@ -4,6 +4,7 @@ import numpy as np
 
 from skawhmm.distances._components cimport carry_chain, conditionals
 from skawhmm.numerics._transport cimport Tree, least_cost, tree_of
+from skawhmm.utils._interruption cimport interrupted
 
 from skawhmm.numerics._transport import make_workspace
 
@@ -48,6 +49,8 @@ def summed_points(
         for n in range(plans.shape[0]):
             center = labels[n]
             for i in range(size):
+                if i % 8 == 0:
+                    interrupted()
                 for j in range(size):
                     share = shares[n] * plans[n, i, j]
                     if share > 0:
@@ -100,6 +103,7 @@ def priced_weights(
     cdef double[:, ::1] slopes = np.zeros((laws.shape[0], size))
     with nogil:
         for n in range(labels.shape[0]):
+            interrupted()
             center = labels[n]
             total = least_cost(
                 &laws[center, 0], &pair_distributions[n, 0], &cost[n, 0, 0], size, size,
@@ -162,6 +166,7 @@ def averaged_chains(
     cdef double[:, ::1] starts = np.zeros((n_centers, size))
     with nogil:
         for n in range(plans.shape[0]):
+            interrupted()
             k = labels[n]
             conditionals(&plans[n, 0, 0], size, &matrices[0, 0, 0], &back[0, 0])
             carry_chain(

@@ -4,7 +4,7 @@ cdef void conditionals(
     const double* plan, int size, double* forth, double* back
 ) noexcept nogil
 
-cdef void carry_chain(
+cdef int carry_chain(
     const double* forth,
     const double* transmat,
     const double* back,
@@ -12,4 +12,4 @@ cdef void carry_chain(
     bint joint,
     double* half,
     double* moved,
-) noexcept nogil
+) except -1 nogil

@@ -5,6 +5,7 @@ import numpy as np
 from libc.math cimport fabs, pow, sqrt
 
 from skawhmm.numerics._transport cimport MASS_ROUNDING, Tree, least_cost, tree_of
+from skawhmm.utils._interruption cimport interrupted
 
 from skawhmm.numerics._transport import make_workspace
 
@@ -49,6 +50,7 @@ def marginal_components(
     cdef double[::1] marginal = np.empty(plans.shape[0])
     with nogil:
         for n in range(plans.shape[0]):
+            interrupted()
             total = 0.0
             for i in range(plans.shape[1]):
                 for j in range(plans.shape[2]):
@@ -140,6 +142,7 @@ def transition_components(
     cdef RowsCost compared = rows_gap if hellinger else rows_cost
     with nogil:
         for n in range(index_a.shape[0]):
+            interrupted()
             a, b = index_a[n], index_b[n]
             conditionals(&plans[n, 0, 0], size, forth, back)
             carry_chain(forth, &steps[b, 0, 0], back, size, joint, half, moved)
@@ -185,6 +188,7 @@ def carried_chains(transmats, const double[:, :, ::1] plans, bint joint):
     cdef double[:, :, ::1] chains = np.empty((steps.shape[0], size, size))
     with nogil:
         for n in range(steps.shape[0]):
+            interrupted()
             conditionals(&plans[n, 0, 0], size, forth, back)
             carry_chain(
                 forth, &steps[n, 0, 0], back, size, joint, half, &chains[n, 0, 0]
@@ -250,7 +254,7 @@ cdef void conditionals(
             back[j * size + i] = plan[i * size + j] / total if total > 0 else 0.0
 
 
-cdef void carry_chain(
+cdef int carry_chain(
     const double* forth,
     const double* transmat,
     const double* back,
@@ -258,7 +262,7 @@ cdef void carry_chain(
     bint joint,
     double* half,
     double* moved,
-) noexcept nogil:
+) except -1 nogil:
     """Write the chain of the other model into `moved`; see `carried_chain`."""
     cdef int i, k
     cdef double total
@@ -278,13 +282,15 @@ cdef void carry_chain(
                 moved[i * size + k] /= total
 
 
-cdef inline void multiply(
+cdef inline int multiply(
     const double* left, const double* right, int size, bint hollow, double* out
-) noexcept nogil:
+) except -1 nogil:
     """Write the product into `out`; `hollow` takes the diagonal of `right` for 0."""
     cdef int i, j, k
     cdef double share
     for i in range(size):
+        if i % 32 == 31:
+            interrupted()
         for k in range(size):
             out[i * size + k] = 0.0
         for j in range(size):
@@ -318,7 +324,7 @@ ctypedef double (*RowsCost)(
     int,
     double,
     const Rows*,
-) noexcept nogil
+) except? -1.0 nogil
 
 
 cdef double rows_cost(
@@ -330,10 +336,12 @@ cdef double rows_cost(
     int size,
     double p,
     const Rows* rows,
-) noexcept nogil:
+) except? -1.0 nogil:
     """`total` and the mean cost of moving the rows of one chain to the other's."""
     cdef int i
     for i in range(size):
+        if i % 32 == 31:
+            interrupted()
         if weights[i] > 0:
             total += weights[i] * row_cost(
                 chain + i * size, other + i * size, within, size, p, rows
@@ -348,7 +356,7 @@ cdef inline double row_cost(
     int size,
     double p,
     const Rows* rows,
-) noexcept nogil:
+) except? -1.0 nogil:
     """Cost of moving a row of one chain to that of the other, within one model.
 
     For p <= 1 the cost is a metric, and mass that both rows share stays where it is:
@@ -395,7 +403,7 @@ cdef double rows_gap(
     int size,
     double p,
     const Rows* rows,
-) noexcept nogil:
+) except? -1.0 nogil:
     """`total` and the mean squared Hellinger distance of the rows of two chains."""
     cdef int i, k, l
     cdef double slack = 0.0

@@ -35,6 +35,7 @@ from skawhmm.distances._parameters import Parametrized
 from skawhmm.distances._prepared import prepare_models
 from skawhmm.distances._registration import power_cost
 from skawhmm.models._batch import HMMBatch
+from skawhmm.numerics._lapack import in_batches
 from skawhmm.utils._checks import check_real
 
 # Closer to 1 the present cost is lost in rounding.
@@ -61,9 +62,14 @@ def discounted_distributions(weights, transmats, gamma):
         :math:`\nu = (1-\gamma) \, \pi (I - \gamma T)^{-1}`; rows sum to one.
     """
     system = np.eye(transmats.shape[1]) - gamma * transmats.swapaxes(1, 2)
+    systems = np.concatenate([system, weights[..., None]], axis=2)
     # Rounding can push the share of a state that is hardly reached below zero.
-    laws = np.maximum(np.linalg.solve(system, weights[..., None])[..., 0], 0)
+    laws = np.maximum(in_batches(_solutions, systems)[..., 0], 0)
     return laws / laws.sum(axis=1, keepdims=True)
+
+
+def _solutions(systems):
+    return np.linalg.solve(systems[..., :-1], systems[..., -1:])
 
 
 class TransitionCoupling(Parametrized):

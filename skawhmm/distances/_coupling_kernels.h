@@ -1,12 +1,16 @@
+#include "_interruption.h"
 #include "_vector.h"
 
 /* Bring a matrix of n rows to triangular form, the right-hand side with it. Rows are
- * combined element by element, so the bits are those of a plain loop. */
+ * combined element by element, so the bits are those of a plain loop. Returns -1 if it
+ * was interrupted. */
 VECTOR
-static void reduce_system(double *restrict matrix, double *restrict answer, ptrdiff_t n)
+static int reduce_system(double *restrict matrix, double *restrict answer, ptrdiff_t n)
 {
     for (ptrdiff_t k = 0; k < n; k++) {
         const double *restrict pivot = matrix + k * n;
+        if (interrupted())
+            return -1;
         for (ptrdiff_t i = k + 1; i < n; i++) {
             double *restrict row = matrix + i * n;
             if (row[k] != 0) {
@@ -18,4 +22,5 @@ static void reduce_system(double *restrict matrix, double *restrict answer, ptrd
             }
         }
     }
+    return 0;
 }

@@ -12,6 +12,7 @@ from libc.math cimport INFINITY, fabs, pow
 from skawhmm.numerics._transport cimport (
     Ranking, Tree, fill_ranked, keep_tree, least_cost, rank_cells, resume_tree, tree_of
 )
+from skawhmm.utils._interruption cimport interrupted
 
 from skawhmm.numerics._transport import make_workspace
 
@@ -47,7 +48,7 @@ cdef extern from "distances/_coupling_kernels.h" nogil:
     """
     const double VALUE_ROUNDING, SWEEP_ROUNDING, STEADY_GAMMA
     const int MAX_ROUNDS, STEPS, MAX_STEPS, MAX_DESCENTS, MAX_SWEEPS
-    void reduce_system(double* matrix, double* answer, Py_ssize_t n)
+    int reduce_system(double* matrix, double* answer, Py_ssize_t n) except -1
 
 
 cdef struct Scratch:
@@ -189,6 +190,7 @@ def coupling_distances(
     cdef double[::1] distances = np.empty(index_a.shape[0])
     with nogil:
         for n in range(index_a.shape[0]):
+            interrupted()
             a, b = index_a[n], index_b[n]
             n_rows = used_states(&laws[a, 0], &chains[a, 0, 0], largest)
             n_columns = used_states(&laws[b, 0], &chains[b, 0, 0], largest)
@@ -315,7 +317,7 @@ cdef inline Py_ssize_t end_of(int cell, const Scratch* scratch) noexcept nogil:
     return start_of(cell, scratch) + scratch.counts[cell]
 
 
-cdef void fill_value(
+cdef int fill_value(
     const double* chain_a,
     const double* chain_b,
     int stride_a,
@@ -326,7 +328,7 @@ cdef void fill_value(
     double gamma,
     double* value,
     Scratch* scratch,
-) noexcept nogil:
+) except -1 nogil:
     """Fill `value` with V of one pair of models and the scratch with its couplings."""
     cdef int n_cells = n_rows * n_columns, cell, rounds = 0
     cdef double gain = INFINITY, largest = cost[0], slack
@@ -359,7 +361,7 @@ cdef void fill_value(
         rounds += 1
 
 
-cdef bint couple_rows(
+cdef int couple_rows(
     const double* chain_a,
     const double* chain_b,
     int stride_a,
@@ -369,7 +371,7 @@ cdef bint couple_rows(
     int n_columns,
     bint resumed,
     const Scratch* scratch,
-) noexcept nogil:
+) except -1 nogil:
     """Fill the scratch with the best couplings of all rows; return whether any is new.
 
     All problems have the same cost, `value`. Those of the round before are resumed.
@@ -378,6 +380,7 @@ cdef bint couple_rows(
     cdef Py_ssize_t first
     cdef int cell = 0, i, j
     for i in range(n_rows):
+        interrupted()
         for j in range(n_columns):
             first = start_of(cell, scratch)
             if not resumed:
@@ -398,13 +401,13 @@ cdef bint couple_rows(
     return changed
 
 
-cdef void eliminate(
+cdef int eliminate(
     const double* cost,
     int n_cells,
     double gamma,
     double* value,
     const Scratch* scratch,
-) noexcept nogil:
+) except -1 nogil:
     """Solve (I - gamma P) V = (1 - gamma) c; diagonal dominance needs no pivots."""
     cdef double* matrix = scratch.matrix
     cdef double* answer = scratch.answer
@@ -432,7 +435,7 @@ cdef Py_ssize_t iterate(
     double gamma,
     double* value,
     const Scratch* scratch,
-) noexcept nogil:
+) except -1 nogil:
     """Solve the same system with the cells that carry mass only; count the sweeps.
 
     A descent takes few steps but is not known to end for every chain: it counts only if
@@ -509,14 +512,14 @@ cdef double largest_gap(
     return largest
 
 
-cdef void descend(
+cdef int descend(
     const double* value,
     int n_cells,
     double gamma,
     double scale,
     double least,
     const Scratch* scratch,
-) noexcept nogil:
+) except -1 nogil:
     """Go from `value` towards the solution by BiCGSTAB, as far as `answer`.
 
     Equations are divided by their diagonal, so that states that are rarely left do not
@@ -544,6 +547,7 @@ cdef void descend(
     least /= scale
     # A division by zero ends the loop: what is not finite fails the test.
     while least * least < change < INFINITY and step < MAX_STEPS:
+        interrupted()
         step += 1
         last = weight
         weight = product(scratch.shadow, gap, n_cells)
@@ -573,7 +577,7 @@ cdef Py_ssize_t sweep(
     double least,
     double* value,
     const Scratch* scratch,
-) noexcept nogil:
+) except -1 nogil:
     """Set each value to its cost now and the mean ahead, until none changes.
 
     A sweep leaves at most a share gamma of the error. Return how many it took.
@@ -582,6 +586,7 @@ cdef Py_ssize_t sweep(
     cdef double change = INFINITY, fresh
     cdef int cell
     while change > least and left > 0:
+        interrupted()
         change = 0.0
         left -= 1
         for cell in range(n_cells):

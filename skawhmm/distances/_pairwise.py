@@ -16,6 +16,7 @@ from skawhmm.distances._resolve import (
     fitted_metric,
     resolve_metric,
 )
+from skawhmm.distances._tiles import MAX_TILE, Tiles, tile_edge
 from skawhmm.models._batch import HMMBatch
 from skawhmm.models._checks import (
     check_models,
@@ -31,18 +32,6 @@ from skawhmm.utils._checks import (
 )
 from skawhmm.utils._digest import content_digest
 from skawhmm.utils._parallel import Shared, completed
-
-# Largest memory of the costs and plans of one tile of pairs, in bytes.
-TILE_BYTES = 32_000_000
-
-# Largest number of models per side of a tile. A tile then takes about a second at
-# most, so that progress shows and Ctrl-C works.
-MAX_TILE = 128
-
-# Small matrices are cut into about this many tiles per side to keep workers busy, but
-# not into tiles so small that handing them out takes longer than computing them.
-TILES_A_SIDE = 12
-MIN_TILE = 16
 
 
 def pairwise_hmm_distances(
@@ -416,32 +405,28 @@ def _pairwise(X, Y, metric, method, tail, n_jobs, verbose, out=None, dtype=np.fl
     mirrored = same and metric.symmetric
     size = models.transmats.shape[1]
     limit = getattr(metric, "max_tile", MAX_TILE)
-    tiles = list(_tiles(len(X), len(others), size, limit, mirrored))
     shape = (len(X), len(others), *tail)
     matrix, journal = _array_for(out, shape, dtype), None
+    tiles = Tiles(shape[:2], tile_edge(shape[:2], size, limit), mirrored)
     if matrix is None:
         plan = {**_plan(models, metric), "tiles": len(tiles), "with_itself": same}
         matrix, journal = open_matrix(out, shape, dtype, plan)
     with nullcontext() if journal is None else journal:
-        done = {} if journal is None else journal.checksums
-        todo = {
-            k: tile
-            for k, tile in enumerate(tiles)
-            if k not in done or not _is_whole(matrix, tile, mirrored, done[k])
-        }
-        if not todo:
+        if journal is not None and journal.checksums:
+            tiles = _missing(tiles, matrix, journal.checksums)
+        if not tiles:
             return matrix
         keys = models.keys if metric.symmetric else None
         work = metric, method, metric.prepare(models), keys, 0 if same else len(X)
         results = completed(
             _tile,
             Shared(work, models.nbytes),
-            list(todo.values()),
+            tiles,
             n_jobs=n_jobs,
             verbose=verbose,
             label="tiles",
         )
-        _fill(matrix, todo, results, mirrored, journal)
+        _fill(matrix, tiles, results, journal)
     return matrix
 
 
@@ -459,15 +444,15 @@ def _array_for(out, shape, dtype):
     )
 
 
-def _fill(matrix, tiles, results, mirrored, journal):
+def _fill(matrix, tiles, results, journal):
     """Put numbered tiles into a matrix, and enter them in its journal if it has one."""
-    for (k, (row, column)), values in zip(tiles.items(), results, strict=True):
+    for k, (row, column), values in zip(tiles.numbers, tiles, results, strict=True):
         check_distances("metric", values, first=(row.start, column.start))
         matrix[row, column] = values
-        if mirrored:
+        if tiles.mirrored:
             matrix[column, row] = values.swapaxes(0, 1)
         if journal is not None:
-            journal.add(k, tile_checksum(matrix[row, column]), matrix)
+            journal.add(int(k), tile_checksum(matrix[row, column]), matrix)
     if journal is not None:
         journal.secure(matrix)
 
@@ -485,6 +470,20 @@ def _empty_matrix(shape, dtype):
             "(dtype='float32'); pairwise_hmm_distances_chunked gives a few rows at a "
             "time."
         ) from error
+
+
+def _missing(tiles, matrix, checksums):
+    """Return the tiles that are not in a file, or not as they were written."""
+    numbers = np.array(
+        [
+            k
+            for k, tile in zip(tiles.numbers, tiles, strict=True)
+            if k not in checksums
+            or not _is_whole(matrix, tile, tiles.mirrored, checksums[k])
+        ],
+        np.intp,
+    )
+    return Tiles(tiles.shape, tiles.edge, tiles.mirrored, numbers)
 
 
 def _is_whole(matrix, tile, mirrored, checksum):
@@ -534,19 +533,6 @@ def models_digest(models):
     """
     chains = models.transmats, models.weights, models.startprobs
     return content_digest((models.emission, chains, models.sequences))
-
-
-def _tiles(n_rows, n_columns, n_components, limit, mirrored):
-    """Yield row and column slices that cover the matrix, or half of it if mirrored."""
-    edge = int((TILE_BYTES / (5 * 8 * n_components**2)) ** 0.5)
-    edge = min(edge, limit, max(-(-max(n_rows, n_columns) // TILES_A_SIDE), MIN_TILE))
-    edge = max(edge, 1)
-    for row in range(0, n_rows, edge):
-        for column in range(row if mirrored else 0, n_columns, edge):
-            yield (
-                slice(row, min(row + edge, n_rows)),
-                slice(column, min(column + edge, n_columns)),
-            )
 
 
 def _tile(shared, row, column):

@@ -17,6 +17,7 @@ from skawhmm.numerics._max_entropy cimport (
 from skawhmm.numerics._transport cimport (
     Tree, improve, largest_cost, least_cost, price_tree, tree_of
 )
+from skawhmm.utils._interruption cimport interrupted
 
 from skawhmm.numerics._max_entropy import make_face
 from skawhmm.numerics._transport import make_workspace
@@ -135,6 +136,7 @@ def optimal_registrations(
     pair.size = size
     with nogil:
         for n in range(index_a.shape[0]):
+            interrupted()
             a, b = index_a[n], index_b[n]
             pair.law_a, pair.chain_a = &laws[a, 0], &chains[a, 0, 0]
             pair.law_b, pair.chain_b = &laws[b, 0], &chains[b, 0, 0]
@@ -147,16 +149,16 @@ def optimal_registrations(
     return np.asarray(plans)
 
 
-cdef void choose_plan(const Pair* pair, Stages* stages) noexcept nogil:
+cdef int choose_plan(const Pair* pair, Stages* stages) except -1 nogil:
     """Replace a plan of the least cost by the one that all criteria leave."""
     cdef int size = pair.size
     cdef double scale = largest_cost(pair.cost, size, size, &stages.tree)
     if not mark_ties(pair.cost, size, TIE_TOLERANCE * scale, stages):
-        return
+        return 0
     look_ahead(pair, stages)
     improve_marked(pair, stages)
     if not mark_ties(stages.ahead, size, AHEAD_TOLERANCE * scale, stages):
-        return
+        return 0
     if find_components(stages.marks, pair.plan, size, size, &stages.face):
         maximize_entropy(stages.marks, size, size, pair.plan, &stages.face)
 
@@ -185,16 +187,17 @@ cdef bint mark_ties(
     return tied
 
 
-cdef void improve_marked(const Pair* pair, const Stages* stages) noexcept nogil:
+cdef int improve_marked(const Pair* pair, const Stages* stages) except -1 nogil:
     """Take a plan of the least cost ahead among those that use marked cells only."""
     price_tree(stages.ahead, pair.size, pair.size, &stages.tree)
     improve(stages.ahead, pair.size, pair.size, pair.plan, &stages.tree)
 
 
-cdef void look_ahead(const Pair* pair, const Stages* stages) noexcept nogil:
+cdef int look_ahead(const Pair* pair, const Stages* stages) except -1 nogil:
     """Fill `ahead` with the costs of moving one next state to the other."""
     cdef int size = pair.size, i, j, cell = 0
     for i in range(size):
+        interrupted()
         for j in range(size):
             stages.ahead[cell] = INFINITY
             if stages.marks[cell] == 0:

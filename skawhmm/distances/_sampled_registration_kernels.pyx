@@ -13,6 +13,7 @@ from skawhmm.emissions._gaussian_scores_kernels cimport (
     stack_of,
 )
 from skawhmm.numerics._assignment cimport Matching, assign, matching_of
+from skawhmm.utils._interruption cimport interrupted
 
 from skawhmm.emissions._gaussian_scores_kernels import make_room
 from skawhmm.numerics._assignment import make_matching
@@ -69,20 +70,21 @@ def sample_costs(
         fill_costs(x, y, &mask[0], p, channels, cost)
 
 
-cdef void fill_costs(
+cdef int fill_costs(
     const double[:, ::1] x,
     const double[:, ::1] y,
     const double* mask,
     double p,
     double[:, ::1] channels,
     double[:, ::1] cost,
-) noexcept nogil:
+) except -1 nogil:
     """Fill `cost`, given scratch for the transposed points; see `sample_costs`."""
     cdef Py_ssize_t i, j, k
     for j in range(y.shape[0]):
         for k in range(y.shape[1]):
             channels[k, j] = y[j, k]
     for i in range(x.shape[0]):
+        interrupted()
         squared_distances(
             &x[i, 0], &channels[0, 0], mask, x.shape[1], y.shape[0], p == 1, &cost[i, 0]
         )
@@ -230,6 +232,7 @@ def sampled_registrations(
     cdef double[:, :, ::1] plans = np.zeros((index_a.shape[0], size, size))
     with nogil:
         for n in range(index_a.shape[0]):
+            interrupted()
             a, b = index_a[n], index_b[n]
             if on_line:
                 for k in range(n_samples):
@@ -243,16 +246,18 @@ def sampled_registrations(
     return np.asarray(plans) / n_samples
 
 
-cdef void add_matches(
+cdef int add_matches(
     const double[:, ::1] posterior_a,
     const double[:, ::1] posterior_b,
     const Py_ssize_t[::1] matches,
     double[:, ::1] plan,
-) noexcept nogil:
+) except -1 nogil:
     """Add what matched points have in common to the plan of their states."""
     cdef Py_ssize_t size = plan.shape[0], i, j, k
     cdef const double* other
     for k in range(matches.shape[0]):
+        if k % 64 == 0:
+            interrupted()
         other = &posterior_b[matches[k], 0]
         for i in range(size):
             for j in range(size):
@@ -275,6 +280,7 @@ def coupled_posteriors(
     cdef double[:, ::1] plan = np.zeros((size, size))
     with nogil:
         for s in range(n_samples):
+            interrupted()
             for j in range(size):
                 ahead = 0.0
                 for t in range(n_samples):
@@ -317,19 +323,21 @@ def project_registrations(
             )
 
 
-cdef void project(
+cdef int project(
     double* plan,
     const double* weights_a,
     const double* weights_b,
     Py_ssize_t size,
     double* short_a,
     double* short_b,
-) noexcept nogil:
+) except -1 nogil:
     """Scale one plan to its margins; see `project_registrations`."""
     cdef Py_ssize_t i, j
     cdef double off, missing = 0.0
     cdef int scalings
     for scalings in range(MAX_SCALINGS):
+        if scalings % 16 == 0:
+            interrupted()
         off = scale_lines(plan, size, size, 1, weights_a, False)
         scale_lines(plan, size, 1, size, weights_b, False)
         if off <= MARGIN_ROUNDING:

@@ -5,6 +5,7 @@ import numpy as np
 from libc.math cimport fabs, log
 
 from skawhmm.numerics._transport cimport Tree, least_cost, tree_of
+from skawhmm.utils._interruption cimport interrupted
 
 from skawhmm.numerics._transport import make_workspace
 
@@ -39,6 +40,8 @@ def squared_variations(
     with nogil:
         for n in range(index_a.shape[0]):
             for i in range(size):
+                if i % 8 == 0:
+                    interrupted()
                 row = &shares[index_a[n], i, 0]
                 if is_padding(row, n_symbols):
                     continue
@@ -120,6 +123,8 @@ def squared_transports(
     with nogil:
         for n in range(index_a.shape[0]):
             for i in range(size):
+                if i % 8 == 0:
+                    interrupted()
                 row = &shares[index_a[n], i, 0]
                 if is_padding(row, n_symbols):
                     continue
@@ -141,7 +146,7 @@ cdef double moving_cost(
     int n_symbols,
     bint is_metric,
     const Masses* masses,
-) noexcept nogil:
+) except? -1.0 nogil:
     """Cost of transport between two states, what they share left where it is or not."""
     cdef int n_sources = 0, n_sinks = 0, i, j, s
     cdef double common
@@ -189,6 +194,8 @@ def state_divergences(
     with nogil:
         for n in range(index_a.shape[0]):
             for i in range(size):
+                if i % 8 == 0:
+                    interrupted()
                 row = &shares[index_a[n], i, 0]
                 for j in range(size):
                     other = &shares[index_b[n], j, 0]
@@ -220,6 +227,7 @@ def add_symbol_counts(
     cdef Py_ssize_t k, t
     with nogil:
         for k in range(sums.shape[0]):
+            interrupted()
             for t in range(frames.shape[0]):
                 if frames[t] >= 0:
                     sums[k, frames[t]] += post[k, t]

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from skawhmm.numerics._lapack import in_batches
+
 # A smaller variance counts as 0: shares and quotients of it would leave the range.
 LEAST_VARIANCE = 1e-290
 # Probabilities given in single precision sum to one up to this.
@@ -96,7 +98,7 @@ def check_covariances(covars):
     gap = np.abs(covars - turned).max(axis=(2, 3))
     _raise_at(gap > slack, "covars must be symmetric, got entries that differ by", gap)
     covars = (covars + turned) / 2
-    least = np.linalg.eigvalsh(covars)[..., 0]
+    least = in_batches(np.linalg.eigvalsh, covars)[..., 0]
     _raise_at(
         least < -slack,
         "covars must be positive semidefinite, got the eigenvalue",

@@ -6,6 +6,7 @@ from libc.math cimport isnan, lgamma, log
 from libc.string cimport memcpy
 
 from skawhmm.numerics._forward_backward cimport log_likelihood, passes_size
+from skawhmm.utils._interruption cimport LITTLE_WORK, interrupted
 
 cdef extern from *:
     """
@@ -76,6 +77,7 @@ def fill_likelihoods(
     cdef double[::1] scratch = np.empty(passes_size(n_components, own.n_timesteps))
     with nogil:
         for n in range(models.shape[0]):
+            interrupted()
             i = models[n]
             size = sizes[i]
             fill_densities(
@@ -115,26 +117,30 @@ cdef Frames frames_of(array):
     return frames
 
 
-cdef void fill_densities(
+cdef int fill_densities(
     const Frames* frames,
     const double* states,
     Py_ssize_t n_components,
     Py_ssize_t n_values,
     double* logs,
     double* out,
-) noexcept nogil:
+) except -1 nogil:
     """Fill log densities, rows of all timesteps; `logs` is scratch."""
     cdef Py_ssize_t n_timesteps = frames.n_timesteps, k, t, c, code
     cdef double count, ways, part
     for c in range(n_components * n_values):
         logs[c] = log(states[c])
     for k in range(n_components):
+        if n_timesteps > LITTLE_WORK:
+            interrupted()
         for t in range(n_timesteps):
             code = frames.codes[t] if frames.counts == NULL else -1
             out[k * n_timesteps + t] = logs[k * n_values + code] if code >= 0 else 0.0
     if frames.counts == NULL:
-        return
+        return 0
     for t in range(n_timesteps):
+        if t % 64 == 63:
+            interrupted()
         for c in range(n_values):
             count = frames.counts[t * n_values + c]
             if isnan(count):

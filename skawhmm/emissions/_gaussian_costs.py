@@ -18,6 +18,7 @@ from functools import cached_property
 import numpy as np
 
 from skawhmm.emissions._gaussian_costs_kernels import add_squared_gaps, vector_spreads
+from skawhmm.numerics._lapack import batch_size, in_batches
 
 # Where the difference of traces is below this share of them, half its digits or more
 # are lost, and the distance is taken from the residual of the best rotation instead.
@@ -54,8 +55,9 @@ def add_squared_spreads(roots, masks, left, right, index_a, index_b, cost):
         cells = np.indices(spread.shape).reshape(3, -1)
     _fill_by_lapack(cells, *pairs, spread, traces)
     close = np.argwhere(spread <= REFINED_SHARE * traces)
-    for first in range(0, len(close), LAPACK_BATCH):
-        pair, i, j = close[first : first + LAPACK_BATCH].T
+    size = min(LAPACK_BATCH, batch_size(roots.shape[-1]))
+    for first in range(0, len(close), size):
+        pair, i, j = close[first : first + size].T
         common = (masks[index_a[pair]] * masks[index_b[pair]])[:, :, None]
         spread[pair, i, j] = _residuals(
             common * roots[left[pair], i], common * roots[right[pair], j]
@@ -66,7 +68,7 @@ def add_squared_spreads(roots, masks, left, right, index_a, index_b, cost):
 
 def _residuals(roots_a, roots_b):
     """Squared distance of each factor to the best rotation of its partner."""
-    u, _, vh = np.linalg.svd(roots_b.transpose(0, 2, 1) @ roots_a)
+    u, _, vh = in_batches(np.linalg.svd, roots_b.transpose(0, 2, 1) @ roots_a)
     squared = np.sum((roots_a - roots_b @ (u @ vh)) ** 2, axis=(1, 2))
     # In the null space of singular covariances the rotation is noise; for equal ones
     # none is better.
@@ -77,15 +79,21 @@ def _residuals(roots_a, roots_b):
 
 def _fill_by_lapack(cells, roots, masks, left, right, index_a, index_b, spread, traces):
     """Fill the covariance terms and the sums of traces of some cells."""
-    for first in range(0, cells.shape[1], LAPACK_BATCH):
-        pair, i, j = cells[:, first : first + LAPACK_BATCH]
+    size = min(LAPACK_BATCH, batch_size(roots.shape[-1]))
+    for first in range(0, cells.shape[1], size):
+        pair, i, j = cells[:, first : first + size]
         common = (masks[index_a[pair]] * masks[index_b[pair]])[:, :, None]
         a, b = common * roots[left[pair], i], common * roots[right[pair], j]
-        values = np.linalg.svd(b.transpose(0, 2, 1) @ a, compute_uv=False)
+        values = in_batches(_singular_values, b.transpose(0, 2, 1) @ a)
         total = np.sum(a**2, axis=(1, 2)) + np.sum(b**2, axis=(1, 2))
         traces[pair, i, j] = total
         # Rounding can push the term of two equal states below zero.
         spread[pair, i, j] = np.maximum(total - 2 * values.sum(axis=1), 0)
+
+
+def _singular_values(matrices):
+    """Return the singular values of each matrix of a stack."""
+    return np.linalg.svd(matrices, compute_uv=False)
 
 
 def spectral_parts(covars):
@@ -104,7 +112,7 @@ def spectral_parts(covars):
     vectors, roots : ndarray of shape (..., n_features, n_features)
         Eigenvectors, as columns, and factors of the matrices.
     """
-    values, vectors = np.linalg.eigh(covars)
+    values, vectors = in_batches(np.linalg.eigh, covars)
     # Rounding turns the zero eigenvalues of a singular matrix slightly negative.
     values = np.maximum(values, 0)
     return values, vectors, vectors * np.sqrt(values)[..., None, :]

@@ -1,3 +1,4 @@
+#include "_interruption.h"
 #include "_vector.h"
 
 INTO_VECTOR double weighted_gap(
@@ -23,7 +24,7 @@ INTO_VECTOR double weighted_gap(
 /* Add the squared distances between the states of two models to `cost`, each squared
  * difference times a factor; NULL for factors of one, which change no bit. */
 VECTOR
-static void add_gaps(
+static int add_gaps(
     const double *restrict a,
     const double *restrict b,
     const double *restrict factors,
@@ -31,12 +32,16 @@ static void add_gaps(
     ptrdiff_t size,
     double *restrict cost)
 {
-    for (ptrdiff_t i = 0; i < n_components; i++)
+    for (ptrdiff_t i = 0; i < n_components; i++) {
+        if (n_components * size > LITTLE_WORK && interrupted())
+            return -1;
         for (ptrdiff_t j = 0; j < n_components; j++) {
             const double *x = a + i * size, *y = b + j * size;
             cost[i * n_components + j] +=
                 factors ? weighted_gap(x, y, factors, size) : squared_gap(x, y, size);
         }
+    }
+    return 0;
 }
 
 /* Singular values of many small matrices, one in each lane.

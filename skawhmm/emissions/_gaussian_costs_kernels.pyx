@@ -2,16 +2,18 @@
 
 import numpy as np
 
+from skawhmm.utils._interruption cimport interrupted
+
 cdef extern from "emissions/_gaussian_costs_kernels.h" nogil:
     const int MATRICES
-    void add_gaps(
+    int add_gaps(
         const double* a,
         const double* b,
         const double* factors,
         Py_ssize_t n_components,
         Py_ssize_t size,
         double* cost,
-    )
+    ) except -1
     double fill_lane(
         const double* root_a,
         const double* root_b,
@@ -62,6 +64,7 @@ def add_squared_gaps(
     cdef double[::1] factors = np.empty(size)
     with nogil:
         for n in range(left.shape[0]):
+            interrupted()
             common = 0.0
             for k in range(n_features):
                 factors[k] = seen[index_a[n], k] * seen[index_b[n], k]
@@ -105,6 +108,7 @@ def vector_spreads(
     cdef double[::1] nuclear = np.empty(MATRICES)
     with nogil:
         for block in range((n_tasks + MATRICES - 1) // MATRICES):
+            interrupted()
             first = block * MATRICES
             n_lanes = <int>min(MATRICES, n_tasks - first)
             for lane in range(n_lanes):

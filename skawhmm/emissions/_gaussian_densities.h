@@ -1,7 +1,11 @@
+#include "_interruption.h"
 #include "_sums.h"
 
 /* Frames handled at a time: a few channels of a block stay in the first cache. */
 #define TIME_BLOCK 512
+
+/* A matrix of more channels takes long. */
+#define MANY_FEATURES 32
 
 #define LOG_TWO_PI 1.8378770664093453
 
@@ -57,7 +61,7 @@ static double diag_scales(
 /* Add the scaled squared gaps of all channels from the means of states. Frames have
  * rows `stride` apart, results rows of `n_frames`. */
 VECTOR
-static void add_diag_squares(
+static int add_diag_squares(
     const double *restrict frames,
     ptrdiff_t stride,
     ptrdiff_t n_features,
@@ -69,6 +73,8 @@ static void add_diag_squares(
 {
     for (ptrdiff_t first = 0; first < n_frames; first += TIME_BLOCK) {
         const ptrdiff_t size = block_size(first, n_frames);
+        if (first > 0 && interrupted())
+            return -1;
         ptrdiff_t c = 0;
         for (; c + 4 <= n_features; c += 4)
             for (ptrdiff_t k = 0; k < n_components; k++) {
@@ -101,6 +107,7 @@ static void add_diag_squares(
                 }
             }
     }
+    return 0;
 }
 
 /* Add the log densities of one channel under one state where it was observed (`seen` is
@@ -149,7 +156,7 @@ INTO_VECTOR void add_projection(
 /* Log density of every frame under every state with full covariance; see
  * `full_log_density`. Scratch has room for a block of all channels. */
 VECTOR
-static void fill_full_densities(
+static int fill_full_densities(
     const double *restrict frames,
     ptrdiff_t stride,
     ptrdiff_t n_features,
@@ -169,6 +176,8 @@ static void fill_full_densities(
                 block[c * TIME_BLOCK + t] = frames[c * stride + first + t];
         for (ptrdiff_t k = 0; k < n_components; k++) {
             double *restrict total = out + k * n_frames + first;
+            if ((first > 0 || n_features > MANY_FEATURES) && interrupted())
+                return -1;
             for (ptrdiff_t t = 0; t < size; t++)
                 total[t] = norms[k];
             for (ptrdiff_t r = 0; r < n_features; r++) {
@@ -189,6 +198,7 @@ static void fill_full_densities(
             }
         }
     }
+    return 0;
 }
 
 /* Sums and sums of squares of weighted gaps of a channel from a mean. */
@@ -240,7 +250,7 @@ INTO_VECTOR void add_two_moments(
 /* Add weighted counts, sums and sums of squares about the means of the states, of at
  * least LANES frames. */
 VECTOR
-static void add_all_moments(
+static int add_all_moments(
     const double *restrict frames,
     ptrdiff_t stride,
     ptrdiff_t n_features,
@@ -258,7 +268,9 @@ static void add_all_moments(
         for (ptrdiff_t c = 0; c < n_features; c++)
             counts[k * n_features + c] += count;
     }
-    for (ptrdiff_t first = 0; first < n_frames; first += TIME_BLOCK)
+    for (ptrdiff_t first = 0; first < n_frames; first += TIME_BLOCK) {
+        if (first > 0 && interrupted())
+            return -1;
         for (ptrdiff_t c = 0; c < n_features; c += 2) {
             /* With an odd number of channels the last is its own partner. */
             const ptrdiff_t e = c + 1 < n_features ? c + 1 : c;
@@ -275,6 +287,8 @@ static void add_all_moments(
                     seconds + cell);
             }
         }
+    }
+    return 0;
 }
 
 /* The same of one channel where it was observed, and the weighted count. `seen` is NULL
@@ -322,7 +336,7 @@ static void add_seen_moments(
 /* Add counts, sums and sums of products about the means, the latter below the diagonal
  * only. Scratch has room for a block of all channels. */
 VECTOR
-static void add_product_moments(
+static int add_product_moments(
     const double *restrict frames,
     ptrdiff_t stride,
     ptrdiff_t n_features,
@@ -342,6 +356,8 @@ static void add_product_moments(
         for (ptrdiff_t k = 0; k < n_components; k++) {
             const double *restrict weights = post + k * post_stride + first;
             const double count = row_sum(weights, size);
+            if ((first > 0 || n_features > MANY_FEATURES) && interrupted())
+                return -1;
             for (ptrdiff_t c = 0; c < n_features; c++) {
                 const ptrdiff_t cell = k * n_features + c;
                 const double *restrict row = frames + c * stride + first;
@@ -366,11 +382,13 @@ static void add_product_moments(
             }
         }
     }
+    return 0;
 }
 
 /* Fill the upper triangle of the transposed Cholesky factor of covar - shift * I;
- * returns whether there is one. Row by row, so that the rows that are left are changed
- * at once: scalar products would wait for numbers that were only just stored. */
+ * returns whether there is one, or -1 if it was interrupted. Row by row, so that the
+ * rows that are left are changed at once: scalar products would wait for numbers that
+ * were only just stored. */
 VECTOR
 static int fill_factor(
     const double *restrict covar, double shift, ptrdiff_t size, double *restrict upper)
@@ -382,6 +400,8 @@ static int fill_factor(
     }
     for (ptrdiff_t j = 0; j < size; j++) {
         double *restrict row = upper + j * size;
+        if (j > 0 && size > MANY_FEATURES && interrupted())
+            return -1;
         if (!(row[j] > 0))
             return 0;
         const double root = sqrt(row[j]);
@@ -400,11 +420,13 @@ static int fill_factor(
 
 /* Fill the inverse of a Cholesky factor, given its transpose. */
 VECTOR
-static void fill_inverse(
+static int fill_inverse(
     const double *restrict upper, ptrdiff_t size, double *restrict inverse)
 {
     for (ptrdiff_t i = 0; i < size; i++) {
         double *restrict row = inverse + i * size;
+        if (i > 0 && size > MANY_FEATURES && interrupted())
+            return -1;
         const double root = upper[i * size + i];
         for (ptrdiff_t j = 0; j < size; j++)
             row[j] = 0.0;
@@ -418,4 +440,5 @@ static void fill_inverse(
             row[j] /= root;
         row[i] = 1 / root;
     }
+    return 0;
 }

@@ -23,16 +23,16 @@ cdef double log_norm(double rank, double log_det) noexcept nogil
 
 cdef double frame_count(const double* post, Py_ssize_t n_frames) noexcept nogil
 
-cdef void diag_log_density(
+cdef int diag_log_density(
     const Frames* frames,
     const double* means,
     const double* covars,
     Py_ssize_t n_components,
     double* out,
     double* scratch,
-) noexcept nogil
+) except -1 nogil
 
-cdef void full_log_density(
+cdef int full_log_density(
     const Frames* frames,
     const double* means,
     const double* whiteners,
@@ -40,9 +40,9 @@ cdef void full_log_density(
     Py_ssize_t n_components,
     double* out,
     double* scratch,
-) noexcept nogil
+) except -1 nogil
 
-cdef void add_diag_moments(
+cdef int add_diag_moments(
     const Frames* frames,
     const double* post,
     Py_ssize_t post_stride,
@@ -51,9 +51,9 @@ cdef void add_diag_moments(
     double* counts,
     double* firsts,
     double* seconds,
-) noexcept nogil
+) except -1 nogil
 
-cdef void add_full_moments(
+cdef int add_full_moments(
     const Frames* frames,
     const double* post,
     Py_ssize_t post_stride,
@@ -63,12 +63,12 @@ cdef void add_full_moments(
     double* firsts,
     double* seconds,
     double* scratch,
-) noexcept nogil
+) except -1 nogil
 
-cdef bint cholesky(
+cdef int cholesky(
     const double* covar, double shift, Py_ssize_t size, double* upper
-) noexcept nogil
+) except -1 nogil
 
 cdef double cholesky_whitener(
     const double* covar, Py_ssize_t size, double* whitener, double* upper
-) noexcept nogil
+) except? -1.0 nogil

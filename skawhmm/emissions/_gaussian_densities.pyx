@@ -2,13 +2,15 @@
 
 from libc.math cimport NAN, log
 
+from skawhmm.utils._interruption cimport interrupted
+
 cdef extern from "emissions/_gaussian_densities.h" nogil:
     const int LANES
     const int TIME_BLOCK
     double log_constant(double rank, double log_det)
     double sum_of(const double* row, Py_ssize_t size)
     double diag_scales(const double* covars, Py_ssize_t n_features, double* scales)
-    void add_diag_squares(
+    int add_diag_squares(
         const double* frames,
         Py_ssize_t stride,
         Py_ssize_t n_features,
@@ -17,7 +19,7 @@ cdef extern from "emissions/_gaussian_densities.h" nogil:
         const double* scales,
         Py_ssize_t n_components,
         double* out,
-    )
+    ) except -1
     void add_seen_squares(
         const double* row,
         const double* seen,
@@ -27,7 +29,7 @@ cdef extern from "emissions/_gaussian_densities.h" nogil:
         double norm,
         double* total,
     )
-    void fill_full_densities(
+    int fill_full_densities(
         const double* frames,
         Py_ssize_t stride,
         Py_ssize_t n_features,
@@ -38,8 +40,8 @@ cdef extern from "emissions/_gaussian_densities.h" nogil:
         Py_ssize_t n_components,
         double* out,
         double* block,
-    )
-    void add_all_moments(
+    ) except -1
+    int add_all_moments(
         const double* frames,
         Py_ssize_t stride,
         Py_ssize_t n_features,
@@ -51,7 +53,7 @@ cdef extern from "emissions/_gaussian_densities.h" nogil:
         double* counts,
         double* firsts,
         double* seconds,
-    )
+    ) except -1
     void add_seen_moments(
         const double* row,
         const double* seen,
@@ -62,7 +64,7 @@ cdef extern from "emissions/_gaussian_densities.h" nogil:
         double* first,
         double* second,
     )
-    void add_product_moments(
+    int add_product_moments(
         const double* frames,
         Py_ssize_t stride,
         Py_ssize_t n_features,
@@ -75,11 +77,11 @@ cdef extern from "emissions/_gaussian_densities.h" nogil:
         double* firsts,
         double* seconds,
         double* gaps,
-    )
+    ) except -1
     int fill_factor(
         const double* covar, double shift, Py_ssize_t size, double* upper
-    )
-    void fill_inverse(const double* upper, Py_ssize_t size, double* inverse)
+    ) except -1
+    int fill_inverse(const double* upper, Py_ssize_t size, double* inverse) except -1
 
 
 cdef Py_ssize_t densities_size(
@@ -102,14 +104,14 @@ cdef double frame_count(const double* post, Py_ssize_t n_frames) noexcept nogil:
     return sum_of(post, n_frames)
 
 
-cdef void diag_log_density(
+cdef int diag_log_density(
     const Frames* frames,
     const double* means,
     const double* covars,
     Py_ssize_t n_components,
     double* out,
     double* scratch,
-) noexcept nogil:
+) except -1 nogil:
     """Fill the log density of every frame under states with diagonal covariance.
 
     A variance of 0 adds nothing, as on a flat support.
@@ -120,6 +122,8 @@ cdef void diag_log_density(
     cdef double norm
     cdef double* scales = scratch
     for k in range(n_components):
+        if n_frames > TIME_BLOCK:
+            interrupted()
         norm = diag_scales(covars + k * n_features, n_features, scales + k * n_features)
         for t in range(n_frames):
             out[k * n_frames + t] = norm if frames.seen == NULL else 0.0
@@ -128,8 +132,10 @@ cdef void diag_log_density(
             frames.values, frames.stride, n_features, n_frames, means, scales,
             n_components, out,
         )
-        return
+        return 0
     for c in range(n_features):
+        if n_frames > TIME_BLOCK:
+            interrupted()
         for k in range(n_components):
             covar = covars + k * n_features + c
             norm = log_constant(1, log(covar[0])) if covar[0] > 0 else 0.0
@@ -140,7 +146,7 @@ cdef void diag_log_density(
             )
 
 
-cdef void full_log_density(
+cdef int full_log_density(
     const Frames* frames,
     const double* means,
     const double* whiteners,
@@ -148,7 +154,7 @@ cdef void full_log_density(
     Py_ssize_t n_components,
     double* out,
     double* scratch,
-) noexcept nogil:
+) except -1 nogil:
     """Fill the log density of every frame under states with full covariance.
 
     Whiteners are matrices A with A covars A^T = I on the support and rows of 0 off it;
@@ -160,7 +166,7 @@ cdef void full_log_density(
     )
 
 
-cdef void add_diag_moments(
+cdef int add_diag_moments(
     const Frames* frames,
     const double* post,
     Py_ssize_t post_stride,
@@ -169,7 +175,7 @@ cdef void add_diag_moments(
     double* counts,
     double* firsts,
     double* seconds,
-) noexcept nogil:
+) except -1 nogil:
     """Add weighted counts, sums and sums of squares about the means.
 
     The weights of the frames for every state are `post`. The origins of the moments are
@@ -182,8 +188,10 @@ cdef void add_diag_moments(
             frames.values, frames.stride, frames.n_features, frames.n_frames, post,
             post_stride, means, n_components, counts, firsts, seconds,
         )
-        return
+        return 0
     for c in range(frames.n_features):
+        if frames.n_frames > TIME_BLOCK:
+            interrupted()
         for k in range(n_components):
             cell = k * frames.n_features + c
             if frames.seen != NULL:
@@ -195,7 +203,7 @@ cdef void add_diag_moments(
             )
 
 
-cdef void add_full_moments(
+cdef int add_full_moments(
     const Frames* frames,
     const double* post,
     Py_ssize_t post_stride,
@@ -205,7 +213,7 @@ cdef void add_full_moments(
     double* firsts,
     double* seconds,
     double* scratch,
-) noexcept nogil:
+) except -1 nogil:
     """Add counts, sums and sums of products about the means; see the diagonal case."""
     cdef Py_ssize_t size = frames.n_features, k, c, e
     cdef double* second
@@ -220,9 +228,9 @@ cdef void add_full_moments(
                 second[e * size + c] = second[c * size + e]
 
 
-cdef bint cholesky(
+cdef int cholesky(
     const double* covar, double shift, Py_ssize_t size, double* upper
-) noexcept nogil:
+) except -1 nogil:
     """Fill the transposed Cholesky factor of covar - shift * I, if there is one.
 
     Returns whether there is. What is below the diagonal is left as it was.
@@ -232,7 +240,7 @@ cdef bint cholesky(
 
 cdef double cholesky_whitener(
     const double* covar, Py_ssize_t size, double* whitener, double* upper
-) noexcept nogil:
+) except? -1.0 nogil:
     """Fill the inverse Cholesky factor; returns the log determinant.
 
     The log determinant is NaN if the matrix is not positive definite. `upper` is

@@ -4,6 +4,8 @@ import numpy as np
 
 from libc.math cimport INFINITY, log
 
+from skawhmm.utils._interruption cimport interrupted
+
 cdef extern from "emissions/_gaussian_divergences.h" nogil:
     """
     /* A direction with less than this share of the largest variance is flat. */
@@ -68,7 +70,10 @@ def gaussian_divergences(
         for n in range(index_a.shape[0]):
             for i in range(n_states):
                 a = state_of(centres, factors, variances, axes, index_a[n], i)
+                interrupted()
                 for j in range(n_states):
+                    if size > 16:
+                        interrupted()
                     b = state_of(centres, factors, variances, axes, index_b[n], j)
                     divergences[n, i, j] = divergence(&a, &b, size, &part[0])
     return np.asarray(divergences)

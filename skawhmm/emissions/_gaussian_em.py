@@ -9,6 +9,7 @@ from collections import namedtuple
 import numpy as np
 
 from skawhmm.emissions._gaussian_em_kernels import composed, fill_updates, is_below
+from skawhmm.numerics._lapack import in_batches
 
 # Floor of eigenvalues, relative to the data's: keeps factors finite at reg_covar=0.
 LEAST_FLOOR = 1e-12
@@ -70,5 +71,5 @@ def lifted(covars, floor):
 
 def recomposed(covars, floor):
     """Return matrices, made again of their eigenvectors and lifted eigenvalues."""
-    values, vectors = np.linalg.eigh(covars)
+    values, vectors = in_batches(np.linalg.eigh, covars)
     return composed(np.maximum(values, floor), vectors)

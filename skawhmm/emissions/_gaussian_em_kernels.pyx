@@ -17,6 +17,7 @@ from skawhmm.emissions._gaussian_densities cimport (
     log_norm,
 )
 from skawhmm.numerics._forward_backward cimport passes_each, passes_size
+from skawhmm.utils._interruption cimport interrupted
 
 cdef extern from "emissions/_gaussian_em_kernels.h" nogil:
     """
@@ -184,6 +185,7 @@ def fill_expectations(
     model.n_cells, model.is_full = n_cells, states[1].ndim == 4
     with nogil:
         for n in range(active.shape[0]):
+            interrupted()
             m = active[n]
             own = frames_of(
                 frames, seen, n_features, offsets[firsts[m]], offsets[firsts[m + 1]]
@@ -205,9 +207,9 @@ def fill_expectations(
                 sizes[n, k] = frame_count(scratch.post + k * own.n_frames, own.n_frames)
 
 
-cdef void fill_densities(
+cdef int fill_densities(
     const Frames* frames, const States* model, const Scratch* scratch
-) noexcept nogil:
+) except -1 nogil:
     """Fill log densities (n_components, n_frames) under the states of one model."""
     cdef Py_ssize_t size = model.n_features, n_cells = model.n_cells, k
     cdef double log_det
@@ -216,7 +218,7 @@ cdef void fill_densities(
             frames, model.means, model.covars, model.n_components, scratch.logs,
             scratch.densities,
         )
-        return
+        return 0
     for k in range(model.n_components):
         log_det = cholesky_whitener(
             model.covars + k * n_cells, size, scratch.whiteners + k * n_cells,
@@ -229,9 +231,9 @@ cdef void fill_densities(
     )
 
 
-cdef void add_moments(
+cdef int add_moments(
     const Frames* frames, const States* model, const Sums* sums, const Scratch* scratch
-) noexcept nogil:
+) except -1 nogil:
     """Add the moments of the frames about the means, weighted by `scratch.post`."""
     if not model.is_full:
         add_diag_moments(
@@ -302,6 +304,7 @@ def fill_given(
     model.means, model.n_components = &means[0, 0, 0], n_components
     with nogil:
         for m in range(n_models):
+            interrupted()
             own = frames_of(
                 frames, seen, n_features, offsets[firsts[m]], offsets[firsts[m + 1]]
             )
@@ -421,6 +424,7 @@ def fill_updates(
     other.n_cells, other.is_full = n_cells, is_full
     with nogil:
         for n in range(rows.shape[0]):
+            interrupted()
             m, row = active[n], min(active[n], prior_means.shape[0] - 1)
             sums.counts = &counts[rows[n], 0, 0]
             sums.firsts = &firsts[rows[n], 0, 0]
@@ -533,6 +537,7 @@ def is_below(const double[:, :, ::1] covars, double floor):
     cdef double[:, ::1] upper = np.empty((size, size))
     with nogil:
         for n in range(covars.shape[0]):
+            interrupted()
             is_low[n] = not cholesky(&covars[n, 0, 0], floor, size, &upper[0, 0])
     return low
 
@@ -547,6 +552,7 @@ def composed(const double[:, ::1] values, const double[:, :, ::1] vectors):
     with nogil:
         for n in range(values.shape[0]):
             for c in range(size):
+                interrupted()
                 for e in range(c + 1):
                     for r in range(size):
                         matrices[n, c, e] += (
@@ -586,6 +592,7 @@ def log_priors(states, prior, const Py_ssize_t[::1] active):
     cdef double[::1] values = np.empty(active.shape[0])
     with nogil:
         for n in range(active.shape[0]):
+            interrupted()
             m, row = active[n], min(active[n], prior_means.shape[0] - 1)
             value = 0.0
             for k in range(n_components):
@@ -631,12 +638,14 @@ cdef double full_gap(
     Py_ssize_t size,
     double* whitener,
     double* upper,
-) noexcept nogil:
+) except? -1.0 nogil:
     """Minus twice the log prior of a state with full covariance."""
     cdef double value = cholesky_whitener(covar, size, whitener, upper)
     cdef double whitened
     cdef Py_ssize_t r, c, e
     for r in range(size):
+        if r % 32 == 31:
+            interrupted()
         whitened = 0.0
         for c in range(r + 1):
             whitened += whitener[r * size + c] * (prior_mean[c] - mean[c])

@@ -6,6 +6,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import qr
 
+from skawhmm.numerics._lapack import in_batches
+
 LOG_TWO_PI = np.log(2 * np.pi)
 # Relative size below which an eigenvalue of a correlation matrix is rounding.
 RANK_TOLERANCE = 1e-13
@@ -54,7 +56,8 @@ def full_densities(family, observed):
     spread = np.sqrt(np.einsum("nkcc->nkc", covars))
     widest = spread.max(axis=2, keepdims=True)
     units = np.where(spread > 0, spread, np.where(widest > 0, widest, 1.0))
-    values, vectors = np.linalg.eigh(covars / (units[..., None] * units[..., None, :]))
+    scaled = covars / (units[..., None] * units[..., None, :])
+    values, vectors = in_batches(np.linalg.eigh, scaled)
     # A row of `directions` is an eigenvector, acting on raw gaps.
     directions = vectors.swapaxes(2, 3) / units[..., None, :]
     kept = values > RANK_TOLERANCE * n_features

@@ -43,4 +43,4 @@ cdef Py_ssize_t fill_chain_densities(
     const double* startprob,
     const double* transmat,
     const Room* room,
-) noexcept nogil
+) except -1 nogil

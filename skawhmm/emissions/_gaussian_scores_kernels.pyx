@@ -13,6 +13,7 @@ from skawhmm.emissions._gaussian_densities cimport (
 )
 from skawhmm.numerics._forward_backward cimport log_likelihood, passes_size
 from skawhmm.numerics._paths_kernels cimport keep_least_rank
+from skawhmm.utils._interruption cimport interrupted
 
 cdef extern from *:
     """
@@ -90,7 +91,7 @@ cdef Py_ssize_t fill_chain_densities(
     const double* startprob,
     const double* transmat,
     const Room* room,
-) noexcept nogil:
+) except -1 nogil:
     """Fill log densities under the first `size` states of model i.
 
     Only the flattest supports are kept. `room.logs` gets rows of `frames.n_frames`;
@@ -139,13 +140,13 @@ cdef inline bint is_any(const double* values, Py_ssize_t size) noexcept nogil:
     return False
 
 
-cdef void fill_model_densities(
+cdef int fill_model_densities(
     const Frames* frames,
     const Stack* stack,
     Py_ssize_t i,
     Py_ssize_t size,
     const Room* room,
-) noexcept nogil:
+) except -1 nogil:
     """Fill log densities of the frames under one model, on and off the supports."""
     cdef Py_ssize_t n_features = stack.n_features, n_cells = stack.n_cells, k, c
     cdef Py_ssize_t state = i * stack.n_components
@@ -199,15 +200,17 @@ cdef double centred_channel(
     return centre
 
 
-cdef void leave_diag_support(
+cdef int leave_diag_support(
     const Frames* frames, const Stack* stack, Py_ssize_t state, double* out
-) noexcept nogil:
+) except -1 nogil:
     """Set the log density of a state to minus infinity off its support."""
     cdef Py_ssize_t n_features = stack.n_features, c, t, cell
     cdef const double* means = stack.means + state * n_features
     cdef const double* nulls = stack.nulls + state * n_features
     cdef double gap, size, value
     for t in range(frames.n_frames):
+        if t % 64 == 63:
+            interrupted()
         gap = size = 0.0
         for c in range(n_features):
             cell = c * frames.stride + t
@@ -219,9 +222,9 @@ cdef void leave_diag_support(
             out[t] = -INFINITY
 
 
-cdef void leave_full_support(
+cdef int leave_full_support(
     const Frames* frames, const Stack* stack, Py_ssize_t state, double* out
-) noexcept nogil:
+) except -1 nogil:
     """Set the log density of a state to minus infinity off its support."""
     cdef Py_ssize_t n_features = stack.n_features, n_cells = stack.n_cells, r, c, t
     cdef const double* means = stack.means + state * n_features
@@ -230,6 +233,8 @@ cdef void leave_full_support(
     cdef double spread = is_any(stack.factors + state * n_cells, n_cells)
     cdef double gap, size, part, value
     for t in range(frames.n_frames):
+        if t % 64 == 63:
+            interrupted()
         gap = size = 0.0
         for r in range(n_features):
             value = frames.values[r * frames.stride + t] / scales[r]
@@ -309,7 +314,7 @@ cdef double score(
     const double* transmat,
     const Room* room,
     Py_ssize_t* rank,
-) noexcept nogil:
+) except? -1.0 nogil:
     """Log likelihood under model i, whose matrix is padded; writes the dimension."""
     cdef Py_ssize_t k
     for k in range(size):
@@ -359,6 +364,7 @@ def score_models(
     cdef Py_ssize_t n, i, rank
     with nogil:
         for n in range(models.shape[0]):
+            interrupted()
             i = models[n]
             out[n] = score(
                 &own, &stack, i, sizes[i], &startprobs[i, 0], &transmats[i, 0, 0],
@@ -414,6 +420,7 @@ def paired_log_likelihoods(
     own.n_features = stack.n_features
     with nogil:
         for n in range(sequence.shape[0]):
+            interrupted()
             k, m = sequence[n], model[n]
             own.values, own.seen = &frames[starts[k]], NULL
             if seen.shape[0] > 0:

@@ -1,3 +1,4 @@
+#include "_interruption.h"
 #include "_vector.h"
 
 /* Fill the kernel between the states of two models with diagonal covariances.
@@ -6,7 +7,7 @@
  * its square, so that the covariance of x - y, with the kernel's own, is their sum. It
  * is at least 1: a product that leaves the range is a kernel value of 0. */
 VECTOR
-static void fill_diagonal_kernel(
+static int fill_diagonal_kernel(
     const double *restrict means_a,
     const double *restrict spreads_a,
     ptrdiff_t n_a,
@@ -16,7 +17,9 @@ static void fill_diagonal_kernel(
     ptrdiff_t size,
     double *restrict kernel)
 {
-    for (ptrdiff_t i = 0; i < n_a; i++)
+    for (ptrdiff_t i = 0; i < n_a; i++) {
+        if (n_b * size > LITTLE_WORK && interrupted())
+            return -1;
         for (ptrdiff_t j = 0; j < n_b; j++) {
             const double *x = means_a + i * size, *s = spreads_a + i * size;
             const double *y = means_b + j * size, *t = spreads_b + j * size;
@@ -40,6 +43,8 @@ static void fill_diagonal_kernel(
                 volume *= volumes[lane];
             kernel[i * n_b + j] = exp(-0.5 * lane_sum(sums)) / sqrt(volume);
         }
+    }
+    return 0;
 }
 
 /* The same for full covariances: `spreads` holds half the identity plus the covariance
@@ -49,7 +54,7 @@ static void fill_diagonal_kernel(
  * its determinant on the diagonal. It is symmetric, with eigenvalues of at least 1:
  * the upper half is enough, and no pivots are needed. */
 VECTOR
-static void fill_full_kernel(
+static int fill_full_kernel(
     const double *restrict means_a,
     const double *restrict spreads_a,
     ptrdiff_t n_a,
@@ -66,6 +71,8 @@ static void fill_full_kernel(
             const double *s = spreads_a + i * size * size;
             const double *t = spreads_b + j * size * size;
             double total = 0.0, volume = 1.0;
+            if (size * size * size > LITTLE_WORK && interrupted())
+                return -1;
             for (ptrdiff_t k = 0; k < size * size; k++)
                 matrix[k] = s[k] + t[k];
             for (ptrdiff_t k = 0; k < size; k++)
@@ -86,6 +93,7 @@ static void fill_full_kernel(
             }
             kernel[i * n_b + j] = exp(-0.5 * total) / sqrt(volume);
         }
+    return 0;
 }
 
 /* Half the squared distance of two vectors. */

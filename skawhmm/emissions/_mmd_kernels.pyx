@@ -4,13 +4,15 @@ import numpy as np
 
 from libc.math cimport sqrt
 
+from skawhmm.utils._interruption cimport interrupted
+
 cdef extern from "emissions/_mmd_kernels.h" nogil:
     """
     /* The square of a distance below this share of its parts is their rounding. */
     #define SQUARE_ROUNDING 1e-14
     """
     const double SQUARE_ROUNDING
-    void fill_diagonal_kernel(
+    int fill_diagonal_kernel(
         const double* means_a,
         const double* spreads_a,
         Py_ssize_t n_a,
@@ -19,8 +21,8 @@ cdef extern from "emissions/_mmd_kernels.h" nogil:
         Py_ssize_t n_b,
         Py_ssize_t size,
         double* kernel,
-    )
-    void fill_full_kernel(
+    ) except -1
+    int fill_full_kernel(
         const double* means_a,
         const double* spreads_a,
         Py_ssize_t n_a,
@@ -31,7 +33,7 @@ cdef extern from "emissions/_mmd_kernels.h" nogil:
         double* matrix,
         double* gaps,
         double* kernel,
-    )
+    ) except -1
     double half_squared_gap(const double* x, const double* y, Py_ssize_t size)
 
 
@@ -94,6 +96,7 @@ def kernel_products(
     cdef PairDistribution one, two
     with nogil:
         for n in range(index_a.shape[0]):
+            interrupted()
             a, b = index_a[n], index_b[n]
             one = PairDistribution(&places[a, 0, 0], &widths[a, 0], &shares[a, 0], sizes[a])
             two = PairDistribution(&places[b, 0, 0], &widths[b, 0], &shares[b, 0], sizes[b])
@@ -141,6 +144,7 @@ def masked_mmd_gaps(
     cdef double factor
     with nogil:
         for n in range(index_a.shape[0]):
+            interrupted()
             a, b = index_a[n], index_b[n]
             lean = shape
             lean.size = 0
@@ -216,6 +220,7 @@ def symbol_mmd_gaps(
     cdef bint single = masses.ndim == 2
     with nogil:
         for n in range(models.shape[0]):
+            interrupted()
             if single:
                 add_rows(
                     &weights[models[n], 0], &shares[models[n], 0, 0], size, n_symbols,
@@ -228,6 +233,7 @@ def symbol_mmd_gaps(
                 )
             take_roots(&roots[n, 0], n_values)
         for n in range(index_a.shape[0]):
+            interrupted()
             gaps[n] = half_squared_gap(
                 &roots[index_a[n], 0], &roots[index_b[n], 0], n_values
             )
@@ -261,7 +267,7 @@ cdef inline double squared_distance(
 
 cdef double kernel_product(
     const PairDistribution* a, const PairDistribution* b, const Shape* shape, double* scratch
-) noexcept nogil:
+) except? -1.0 nogil:
     """Scalar product of two laws: masses of a and b, times the kernel of states."""
     cdef Py_ssize_t n_a = a.n_states, n_b = b.n_states, size = shape.size
     cdef Py_ssize_t n_cells = shape.stride * shape.stride, i, j, k, l
@@ -290,6 +296,8 @@ cdef double kernel_product(
     # kernel of the second frames: both have one row per state of a that is left, and
     # one column per state of b that is entered.
     for i in range(n_a):
+        if i % 32 == 31:
+            interrupted()
         for k in range(n_b):
             for l in range(n_b):
                 left[i * n_b + l] += (
@@ -349,17 +357,18 @@ cdef void add_rows(
                 total[s] += weights[i] * rows[i * size + s]
 
 
-cdef void add_pairs(
+cdef int add_pairs(
     const double* weights,
     const double* rows,
     Py_ssize_t n_rows,
     Py_ssize_t size,
     double* row,
     double* total,
-) noexcept nogil:
+) except -1 nogil:
     """Add outer products of rows times the weights of their pairs to `total`."""
     cdef Py_ssize_t i, s, t
     for i in range(n_rows):
+        interrupted()
         # What follows state i, then each symbol of it with that.
         for s in range(size):
             row[s] = 0.0

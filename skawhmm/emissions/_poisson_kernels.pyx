@@ -4,6 +4,8 @@ import numpy as np
 
 from libc.math cimport fabs, isnan, log
 
+from skawhmm.utils._interruption cimport interrupted
+
 
 def squared_rate_gaps(
     states, const Py_ssize_t[::1] index_a, const Py_ssize_t[::1] index_b
@@ -35,6 +37,8 @@ def squared_rate_gaps(
     with nogil:
         for n in range(index_a.shape[0]):
             for i in range(size):
+                if i % 8 == 0:
+                    interrupted()
                 for j in range(size):
                     total = 0.0
                     for c in range(rates.shape[2]):
@@ -62,6 +66,8 @@ def rate_divergences(
     with nogil:
         for n in range(index_a.shape[0]):
             for i in range(size):
+                if i % 8 == 0:
+                    interrupted()
                 for j in range(size):
                     total = 0.0
                     for c in range(rates.shape[2]):
@@ -97,6 +103,7 @@ def add_count_sums(
     cdef Py_ssize_t k, t, c
     with nogil:
         for k in range(sums.shape[0]):
+            interrupted()
             for t in range(frames.shape[0]):
                 for c in range(sums.shape[1]):
                     if not isnan(frames[t, c]):

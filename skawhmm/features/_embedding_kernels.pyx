@@ -12,6 +12,7 @@ from skawhmm.emissions._gaussian_densities cimport (
     frame_count,
 )
 from skawhmm.numerics._forward_backward cimport passes, passes_size
+from skawhmm.utils._interruption cimport interrupted
 
 
 def add_statistics(
@@ -68,6 +69,7 @@ def add_statistics(
             n_timesteps, post, &moves[0, 0], &scratch[0],
         )
         for part in range(n_parts):
+            interrupted()
             first = part * n_timesteps // n_parts
             last = ((part + 1) * n_timesteps + n_parts - 1) // n_parts
             own.n_frames = last - first
@@ -149,6 +151,7 @@ def weighted_shifts(stats, covars, double relevance, bint whole):
     )
     with nogil:
         for i in range(shifts.shape[0]):
+            interrupted()
             total = frames_of(occupancies, i)
             for part in range(n_parts):
                 for k in range(shifts.shape[2]):
@@ -188,6 +191,7 @@ def weighted_log_scales(stats, const double[:, ::1] covars, double relevance):
     )
     with nogil:
         for i in range(logs.shape[0]):
+            interrupted()
             total = frames_of(occupancies, i)
             for k in range(logs.shape[1]):
                 weight = 0.0
@@ -239,6 +243,7 @@ def normalize_rows(double[:, ::1] rows, bint rooted, double length):
     cdef double total
     with nogil:
         for i in range(rows.shape[0]):
+            interrupted()
             total = 0.0
             for j in range(rows.shape[1]):
                 total += rows[i, j] * rows[i, j] if rooted else fabs(rows[i, j])

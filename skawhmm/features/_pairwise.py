@@ -21,6 +21,7 @@ from skawhmm._estimator import (
     mixed_precomputed,
 )
 from skawhmm.distances._resolve import check_aggregated
+from skawhmm.numerics._lapack import in_batches
 from skawhmm.utils._checks import check_choice, check_real
 from skawhmm.utils._interruption import all_or_nothing
 
@@ -392,6 +393,6 @@ def _similarities(distances, gamma):
 
 def _positive_projection(kernel):
     """Return the projection onto the eigenvectors of positive eigenvalues."""
-    values, vectors = np.linalg.eigh(kernel)
+    values, vectors = in_batches(np.linalg.eigh, kernel)
     kept = vectors[:, values > 0]
     return kept @ kept.T

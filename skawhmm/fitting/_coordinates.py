@@ -18,6 +18,7 @@ from skawhmm.fitting._coordinates_kernels import (
     standardized_rows,
     whitened_rows,
 )
+from skawhmm.numerics._lapack import in_batches
 from skawhmm.utils._numbers import aligned
 
 # A channel whose range is below this share of its size is constant up to rounding.
@@ -205,7 +206,7 @@ def make_coordinates(channels, offsets, scales, covariance_type):
     if covariance_type in {"diag", "spherical"}:
         return plain
     z, _ = plain.standardized(channels, offsets)
-    values, vectors = np.linalg.eigh(second_moments(z, offsets))
+    values, vectors = in_batches(np.linalg.eigh, second_moments(z, offsets))
     top = np.maximum(values.max(axis=1, initial=0.0, keepdims=True), 1.0)
     values = np.maximum(values, COLLINEAR_SHARE * top)
     roots = np.sqrt(values)

@@ -1,3 +1,4 @@
+#include "_interruption.h"
 #include "_rows.h"
 
 /* Sum of squared gaps of the values that are not NaN.
@@ -66,7 +67,7 @@ static void fill_seen(double *restrict values, ptrdiff_t size, double *restrict 
 
 /* Frames of one sequence multiplied by a matrix. */
 VECTOR
-static void whiten(
+static int whiten(
     const double *restrict rows,
     ptrdiff_t stride,
     const double *restrict basis,
@@ -75,17 +76,20 @@ static void whiten(
     double *restrict out)
 {
     for (ptrdiff_t r = 0; r < n_features; r++) {
+        if (n_features * size > LITTLE_WORK && interrupted())
+            return -1;
         for (ptrdiff_t t = 0; t < size; t++)
             out[r * stride + t] = 0.0;
         add_weighted_rows(
             rows, stride, basis + r * n_features, n_features, size, out + r * stride);
     }
+    return 0;
 }
 
 /* Sums over frames of the products of channels, below the diagonal and on it. Scratch has
  * room for the rows, each with LANES more: zeros at their ends spare a loop for the rest. */
 VECTOR
-static void fill_cross_products(
+static int fill_cross_products(
     const double *restrict rows,
     ptrdiff_t stride,
     ptrdiff_t n_features,
@@ -100,7 +104,9 @@ static void fill_cross_products(
         for (ptrdiff_t t = size; t < width; t++)
             padded[c * width + t] = 0.0;
     }
-    for (ptrdiff_t c = 0; c < n_features; c++)
+    for (ptrdiff_t c = 0; c < n_features; c++) {
+        if (n_features * size > LITTLE_WORK && interrupted())
+            return -1;
         for (ptrdiff_t e = 0; e <= c; e++) {
             const double *restrict x = padded + c * width, *restrict y = padded + e * width;
             double sums[LANES] = {0};
@@ -109,4 +115,6 @@ static void fill_cross_products(
                     sums[lane] += x[t + lane] * y[t + lane];
             products[c * n_features + e] = lane_sum(sums);
         }
+    }
+    return 0;
 }

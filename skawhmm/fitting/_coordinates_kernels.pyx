@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from skawhmm.utils._interruption cimport interrupted
+
 cdef extern from "fitting/_coordinates_kernels.h" nogil:
     const Py_ssize_t LANES
     Py_ssize_t longest_range(const Py_ssize_t* bounds, Py_ssize_t n_ranges)
@@ -10,22 +12,22 @@ cdef extern from "fitting/_coordinates_kernels.h" nogil:
         const double* row, Py_ssize_t size, double centre, double scale, double* out
     )
     void fill_seen(double* values, Py_ssize_t size, double* seen)
-    void whiten(
+    int whiten(
         const double* rows,
         Py_ssize_t stride,
         const double* basis,
         Py_ssize_t n_features,
         Py_ssize_t size,
         double* out,
-    )
-    void fill_cross_products(
+    ) except -1
+    int fill_cross_products(
         const double* rows,
         Py_ssize_t stride,
         Py_ssize_t n_features,
         Py_ssize_t size,
         double* padded,
         double* products,
-    )
+    ) except -1
 
 
 def channel_summaries(const double[:, ::1] channels, const Py_ssize_t[::1] offsets):
@@ -50,6 +52,7 @@ def channel_summaries(const double[:, ::1] channels, const Py_ssize_t[::1] offse
     cdef double[:, :, ::1] summaries = np.empty((5, n_sequences, n_features))
     with nogil:
         for c in range(n_features):
+            interrupted()
             for s in range(n_sequences):
                 fill_summary(
                     &channels[c, offsets[s]], offsets[s + 1] - offsets[s], &summary[0]
@@ -92,6 +95,7 @@ def standardized_rows(
     cdef double[:, ::1] seen
     with nogil:
         for i in range(active.shape[0]):
+            interrupted()
             for s in range(offsets.shape[0] - 1):
                 r, first = min(s, centre.shape[0] - 1), offsets[s]
                 n_unknown += standardize(

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from skawhmm.utils._interruption cimport interrupted
+
 cdef extern from *:
     """
     /* A state with less than this many expected moves keeps its row. */
@@ -54,6 +56,7 @@ def update_chains(
     cdef double[::1] portions = np.empty(size)
     with nogil:
         for n in range(rows.shape[0]):
+            interrupted()
             m, row = active[n], rows[n]
             prior = min(m, prior_starts.shape[0] - 1)
             for j in range(size):

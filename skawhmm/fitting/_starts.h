@@ -1,5 +1,6 @@
 #include <stdint.h>
 
+#include "_interruption.h"
 #include "_rows.h"
 
 /* Constants of the splitmix64 generator. */
@@ -41,9 +42,10 @@ static void fill_squared_lengths(
 /* Squared lengths of the frames less their squared distances to each of the centers.
  *
  * Which of several centers is the nearest depends on nothing else, and it takes a third
- * of the operations. `doubled` is scratch of the size of a center. */
+ * of the operations. `doubled` is scratch of the size of a center. Returns -1 if it was
+ * interrupted. */
 VECTOR
-static void fill_closenesses(
+static int fill_closenesses(
     const double *restrict points,
     const double *restrict centers,
     ptrdiff_t n_centers,
@@ -55,6 +57,8 @@ static void fill_closenesses(
     for (ptrdiff_t k = 0; k < n_centers; k++) {
         const double *restrict center = centers + k * n_features;
         double *restrict row = out + k * n_frames, length = 0.0;
+        if (n_frames > LITTLE_WORK && interrupted())
+            return -1;
         for (ptrdiff_t c = 0; c < n_features; c++) {
             doubled[c] = 2.0 * center[c];
             length += center[c] * center[c];
@@ -63,6 +67,7 @@ static void fill_closenesses(
             row[t] = -length;
         add_weighted_rows(points, n_frames, doubled, n_features, n_frames, row);
     }
+    return 0;
 }
 
 /* Turn closenesses to one more center into squared distances to the nearest center;

@@ -9,6 +9,8 @@ from libc.math cimport INFINITY, isnan, log
 from libc.stdint cimport uint64_t
 from libc.string cimport memcpy
 
+from skawhmm.utils._interruption cimport LITTLE_WORK, interrupted
+
 cdef extern from "fitting/_starts.h" nogil:
     """
     /* Rounds of Lloyd's algorithm, and the share of frames that must change in one; EM
@@ -31,7 +33,7 @@ cdef extern from "fitting/_starts.h" nogil:
     void fill_squared_lengths(
         const double* points, Py_ssize_t n_features, Py_ssize_t n_frames, double* lengths
     )
-    void fill_closenesses(
+    int fill_closenesses(
         const double* points,
         const double* centers,
         Py_ssize_t n_centers,
@@ -39,7 +41,7 @@ cdef extern from "fitting/_starts.h" nogil:
         Py_ssize_t n_frames,
         double* doubled,
         double* out,
-    )
+    ) except -1
     double lower_nearest(
         const double* lengths, const double* nearest, Py_ssize_t n_frames, double* trial
     )
@@ -166,12 +168,14 @@ cdef Py_ssize_t n_distinct(
     Py_ssize_t n_frames,
     Py_ssize_t limit,
     Py_ssize_t* found,
-) noexcept nogil:
+) except -1 nogil:
     """Count distinct frames, whose channels are `stride` apart; `found` is scratch."""
     cdef Py_ssize_t n_found = 0, t, f
     for t in range(n_frames):
         if n_found == limit:
             break
+        if t % 256 == 255:
+            interrupted()
         for f in range(n_found):
             if equal_frames(points + t, points + found[f], n_features, stride):
                 break
@@ -268,9 +272,9 @@ cdef Py_ssize_t drawn_index(
     return index
 
 
-cdef void spread_centers(
+cdef int spread_centers(
     Py_ssize_t n_clusters, uint64_t* state, Work* work
-) noexcept nogil:
+) except -1 nogil:
     """Start centers by k-means++, the best of a few draws for each."""
     cdef Py_ssize_t n_features = work.n_features, n_frames = work.n_frames
     cdef Py_ssize_t n_draws = 2 + <Py_ssize_t>log(<double>n_clusters)
@@ -280,6 +284,8 @@ cdef void spread_centers(
         work.nearest[t] = INFINITY
     for k in range(n_clusters):
         for draw in range(n_draws if k > 0 else 1):
+            if n_frames > LITTLE_WORK:
+                interrupted()
             if k > 0:
                 candidate = drawn_index(work.nearest, n_frames, uniform(state))
             else:
@@ -303,7 +309,7 @@ cdef void spread_centers(
         work.nearest, work.best = work.best, work.nearest
 
 
-cdef void move_centers(Py_ssize_t n_clusters, Work* work) noexcept nogil:
+cdef int move_centers(Py_ssize_t n_clusters, Work* work) except -1 nogil:
     """Put centers on the means of their frames, empty ones on the worst served.
 
     The frame that an empty center is put on is taken off its cluster's scores.
@@ -312,6 +318,8 @@ cdef void move_centers(Py_ssize_t n_clusters, Work* work) noexcept nogil:
     cdef Py_ssize_t k, c, t, worst
     cdef double count, least, score
     for k in range(n_clusters):
+        if n_frames > LITTLE_WORK:
+            interrupted()
         count = fill_mean(
             work.points, work.labels, k, n_features, n_frames, work.trial,
             work.centers + k * n_features,
@@ -328,14 +336,14 @@ cdef void move_centers(Py_ssize_t n_clusters, Work* work) noexcept nogil:
         work.scores[work.labels[worst] * n_frames + worst] = INFINITY
 
 
-cdef void cluster(Py_ssize_t n_clusters, uint64_t* state, Work* work) noexcept nogil:
+cdef int cluster(Py_ssize_t n_clusters, uint64_t* state, Work* work) except -1 nogil:
     """Label the frames by k-means++ and Lloyd's algorithm."""
     cdef Py_ssize_t n_frames = work.n_frames, t, n_changed
     cdef int rounds
     for t in range(n_frames):
         work.labels[t] = -1 if n_clusters > 1 else 0
     if n_clusters <= 1 or n_frames == 0:
-        return
+        return 0
     fill_squared_lengths(work.points, work.n_features, n_frames, work.lengths)
     spread_centers(n_clusters, state, work)
     for rounds in range(MAX_ROUNDS):
@@ -383,6 +391,7 @@ def kmeans_starts(
     cdef Work work = work_of(frames, centers, found)
     with nogil:
         for i in range(n_ranges):
+            interrupted()
             take_range(points, bounds[i], bounds[i + 1], &work)
             for r in range(labels.shape[0]):
                 cluster(n_states, &states[i], &work)
@@ -423,6 +432,7 @@ def split_starts(
                 for k in range(bounds[i], bounds[i + 1]):
                     n_states = max(n_states, before[k] + 1)
                 for k in range(n_states):
+                    interrupted()
                     take_members(
                         points, bounds[i], bounds[i + 1], before, k, members, &work
                     )
@@ -451,9 +461,9 @@ cdef void take_members(
             work.points[c * n_members + m] = points[c, members[m]]
 
 
-cdef void split(
+cdef int split(
     Py_ssize_t n_mix, uint64_t* state, Py_ssize_t* distinct, Work* work
-) noexcept nogil:
+) except -1 nogil:
     """Cluster the frames of one state, into no more parts than it has distinct ones."""
     cdef Py_ssize_t n_parts = n_distinct(
         work.points, work.n_features, work.n_frames, work.n_frames, n_mix, distinct
@@ -500,6 +510,7 @@ def segment_starts(
             first = last
             while last < n_sequences and offsets[last] < bounds[i + 1]:
                 last += 1
+            interrupted()
             take_range(points, bounds[i], bounds[i + 1], &work)
             for r in range(labels.shape[0]):
                 first_cuts(offsets[first : last + 1], &states[i], r == 0, values, &work)
@@ -507,13 +518,13 @@ def segment_starts(
                 put_labels(&work, bounds[i], labels[r])
 
 
-cdef void first_cuts(
+cdef int first_cuts(
     const Py_ssize_t[::1] offsets,
     uint64_t* state,
     bint evenly,
     double[::1] cuts,
     Work* work,
-) noexcept nogil:
+) except -1 nogil:
     """Cut every sequence at the same places, evenly spaced or drawn at random."""
     cdef Py_ssize_t n_states = cuts.shape[0], s, t, k, first, size
     for k in range(n_states - 1):
@@ -521,23 +532,25 @@ cdef void first_cuts(
     for s in range(offsets.shape[0] - 1):
         first, size = offsets[s] - offsets[0], offsets[s + 1] - offsets[s]
         for t in range(size):
+            if t % 1024 == 1023:
+                interrupted()
             work.labels[first + t] = 0
             for k in range(n_states - 1):
                 work.labels[first + t] += (t + 0.5) / size > cuts[k]
 
 
-cdef void segment(
+cdef int segment(
     const Py_ssize_t[::1] offsets,
     double[::1] values,
     unsigned char[:, ::1] stepped,
     Work* work,
-) noexcept nogil:
+) except -1 nogil:
     """Move centers and cuts in turn until the cuts stay."""
     cdef Py_ssize_t n_states = values.shape[0], n_frames = work.n_frames
     cdef Py_ssize_t s, t, n_changed
     cdef int rounds
     if n_frames == 0:
-        return
+        return 0
     fill_squared_lengths(work.points, work.n_features, n_frames, work.lengths)
     for t in range(n_states * n_frames):
         work.scores[t] = 0.0
@@ -560,21 +573,23 @@ cdef void segment(
             break
 
 
-cdef void segment_path(
+cdef int segment_path(
     Py_ssize_t first,
     Py_ssize_t last,
     double[::1] values,
     unsigned char[:, ::1] stepped,
     Work* work,
-) noexcept nogil:
+) except -1 nogil:
     """Label one sequence by the best way to cut it into states 0, 1, 2, ..."""
     cdef Py_ssize_t n_states = values.shape[0], n_frames = last - first, k, t
     cdef const double* scores = work.scores + first
     if n_frames == 0:
-        return
+        return 0
     for k in range(n_states):
         values[k] = scores[0] if k == 0 else -INFINITY
     for t in range(1, n_frames):
+        if t % 1024 == 0:
+            interrupted()
         for k in range(n_states - 1, -1, -1):
             stepped[t, k] = k > 0 and values[k - 1] > values[k]
             if stepped[t, k]:

@@ -1,8 +1,9 @@
+#include "_interruption.h"
 #include "_vector.h"
 
 /* Distances between pairs of vectors. */
 VECTOR
-static void fill_distances(
+static int fill_distances(
     const double *restrict vectors_a,
     const double *restrict vectors_b,
     const ptrdiff_t *restrict index_a,
@@ -11,15 +12,19 @@ static void fill_distances(
     ptrdiff_t size,
     double *restrict distances)
 {
-    for (ptrdiff_t n = 0; n < n_pairs; n++)
+    for (ptrdiff_t n = 0; n < n_pairs; n++) {
+        if (n % 256 == 255 && interrupted())
+            return -1;
         distances[n] = sqrt(squared_gap(
             vectors_a + index_a[n] * size, vectors_b + index_b[n] * size, size));
+    }
+    return 0;
 }
 
 /* Squared distances of the states of each model to the nearest state of the other one;
  * states without weight do not count. */
 VECTOR
-static void fill_nearest(
+static int fill_nearest(
     const double *restrict vectors_a,
     const double *restrict weights_a,
     ptrdiff_t size_a,
@@ -34,6 +39,8 @@ static void fill_nearest(
         nearest_b[j] = INFINITY;
     for (ptrdiff_t i = 0; i < size_a; i++) {
         double nearest = INFINITY;
+        if (size_b * size > LITTLE_WORK && interrupted())
+            return -1;
         for (ptrdiff_t j = 0; weights_a[i] > 0 && j < size_b; j++)
             if (weights_b[j] > 0) {
                 const double gap =
@@ -43,6 +50,7 @@ static void fill_nearest(
             }
         nearest_a[i] = nearest;
     }
+    return 0;
 }
 
 /* Squared distance of the means of the state vectors under two rows of chains. */

@@ -5,9 +5,10 @@ import numpy as np
 from libc.math cimport pow, sqrt
 
 from skawhmm.distances._components cimport carry_chain, conditionals
+from skawhmm.utils._interruption cimport interrupted
 
 cdef extern from "neighbors/_bounds_kernels.h" nogil:
-    void fill_distances(
+    int fill_distances(
         const double* vectors_a,
         const double* vectors_b,
         const Py_ssize_t* index_a,
@@ -15,8 +16,8 @@ cdef extern from "neighbors/_bounds_kernels.h" nogil:
         Py_ssize_t n_pairs,
         Py_ssize_t size,
         double* distances,
-    )
-    void fill_nearest(
+    ) except -1
+    int fill_nearest(
         const double* vectors_a,
         const double* weights_a,
         Py_ssize_t size_a,
@@ -26,7 +27,7 @@ cdef extern from "neighbors/_bounds_kernels.h" nogil:
         Py_ssize_t size,
         double* nearest_a,
         double* nearest_b,
-    )
+    ) except -1
     double squared_row_gap(
         const double* row,
         const double* other,
@@ -107,6 +108,8 @@ def relaxed_bounds(
     cdef double[::1] bounds = np.empty(index_a.shape[0])
     with nogil:
         for n in range(index_a.shape[0]):
+            if n % 64 == 0:
+                interrupted()
             a, b = index_a[n], index_b[n]
             fill_nearest(
                 &points_a[a, 0, 0], &laws_a[a, 0], size_a, &points_b[b, 0, 0],
@@ -191,6 +194,7 @@ def transition_bounds(
     cdef double[::1] bounds = np.empty(index_a.shape[0])
     with nogil:
         for n in range(index_a.shape[0]):
+            interrupted()
             a, b = index_a[n], index_b[n]
             conditionals(&plans[n, 0, 0], size, forth, back)
             carry_chain(forth, &steps[b, 0, 0], back, size, joint, half, moved)
@@ -216,10 +220,12 @@ cdef double row_gaps(
     Py_ssize_t n_dimensions,
     double p,
     double* gap,
-) noexcept nogil:
+) except? -1.0 nogil:
     cdef double total = 0.0, squared
     cdef Py_ssize_t i
     for i in range(size):
+        if i % 32 == 31:
+            interrupted()
         if weights[i] > 0:
             squared = squared_row_gap(
                 chain + i * size, moved + i * size, vectors, size, n_dimensions, gap

@@ -16,6 +16,6 @@ cdef struct Matching:
 
 cdef Matching matching_of(double[:, ::1] numbers, Py_ssize_t[:, ::1] places) noexcept nogil
 
-cdef void assign(
+cdef int assign(
     const double* cost, Py_ssize_t size, Py_ssize_t* columns, const Matching* state
-) noexcept nogil
+) except -1 nogil

@@ -11,6 +11,8 @@ import numpy as np
 
 from libc.math cimport INFINITY
 
+from skawhmm.utils._interruption cimport interrupted
+
 cdef extern from "numerics/_assignment.h" nogil:
     """
     /* Rounds of row reduction visit at most this many rows for each free one: with
@@ -66,15 +68,16 @@ def solve_assignment(const double[:, ::1] cost, Py_ssize_t[::1] columns):
         assign(&cost[0, 0], cost.shape[0], &columns[0], &state)
 
 
-cdef void assign(
+cdef int assign(
     const double* cost, Py_ssize_t size, Py_ssize_t* columns, const Matching* state
-) noexcept nogil:
+) except -1 nogil:
     """Write a cheapest assignment into `columns`; see `solve_assignment`."""
     cdef Py_ssize_t n_free = reduce_columns(cost, size, columns, state)
     cdef Py_ssize_t k
     for k in range(2):
         n_free = reduce_rows(cost, size, columns, n_free, state)
     for k in range(n_free):
+        interrupted()
         augment(state.free[k], cost, size, columns, state)
 
 
@@ -127,7 +130,7 @@ cdef Py_ssize_t reduce_rows(
     Py_ssize_t* columns,
     Py_ssize_t n_free,
     const Matching* state,
-) noexcept nogil:
+) except -1 nogil:
     """Let free rows take their best column, at a price at which the next is as good."""
     cdef Py_ssize_t n_left = 0, k = 0, visits = 0, limit = MAX_VISITS * n_free
     cdef Py_ssize_t i, j, one, two, loser
@@ -139,6 +142,8 @@ cdef Py_ssize_t reduce_rows(
         i = state.free[k]
         k += 1
         visits += 1
+        if visits % 64 == 0:
+            interrupted()
         first, second, one, two = INFINITY, INFINITY, -1, -1
         row = cost + i * size
         for j in range(size):

@@ -1,3 +1,4 @@
+#include "_interruption.h"
 #include "_sums.h"
 
 #include <stdint.h>
@@ -69,7 +70,7 @@ static void fill_exps(const double *restrict gaps, ptrdiff_t size, double *restr
 
 /* Densities relative to the best state of each frame, and the logs of those. */
 VECTOR
-static void relative_densities(
+static int relative_densities(
     const double *restrict logs,
     ptrdiff_t stride,
     ptrdiff_t n_components,
@@ -78,6 +79,8 @@ static void relative_densities(
     double *restrict tops)
 {
     for (ptrdiff_t first = 0; first < n_timesteps; first += PASS_BLOCK) {
+        if (first > 0 && interrupted())
+            return -1;
         const ptrdiff_t rest = n_timesteps - first;
         const ptrdiff_t size = rest < PASS_BLOCK ? rest : PASS_BLOCK;
         double *restrict top = tops + first;
@@ -95,6 +98,7 @@ static void relative_densities(
                 out[t] = exp_of(row[t] - top[t]);
         }
     }
+    return 0;
 }
 
 /* What the passes read and write: relative densities, forward and backward weights, and
@@ -262,7 +266,8 @@ INTO_VECTOR void carry(
  * The passes know nothing of each other and share a loop, since each would spend most
  * of its time waiting for its own last step. Returns the logarithm of the likelihood,
  * relative as the densities; minus infinity if all weights of a frame fell out of
- * range. Scratch has room for 2 * n_components + 4 vectors of padded size. */
+ * range; -1 if they were interrupted. Scratch has room for 2 * n_components + 4 vectors
+ * of padded size. */
 VECTOR
 static double scaled_passes(
     const double *restrict startprob,
@@ -296,6 +301,8 @@ static double scaled_passes(
     shrink[last] = 1.0;
     for (ptrdiff_t t = 1; t < n_timesteps; t++) {
         const ptrdiff_t s = last - t;
+        if (t % 64 == 0 && interrupted())
+            return -1.0;
         double gone = 0.0, size = 0.0;
         carry(forward, forth, n_components, width, reach);
         carry(backward, back, n_components, width, left);
@@ -331,7 +338,8 @@ static double scaled_passes(
 
 /* State probabilities from the weights of both passes; the forward weights become those
  * that make products with weights ahead transition probabilities. Returns the number of
- * frames in which too little is left of the products of the weights. */
+ * frames in which too little is left of the products of the weights, or -1 if it was
+ * interrupted. */
 VECTOR
 static ptrdiff_t fill_posteriors(
     const Weights *weights,
@@ -343,6 +351,8 @@ static ptrdiff_t fill_posteriors(
     double sums[PASS_BLOCK], factors[PASS_BLOCK];
     int64_t n_lost = 0;
     for (ptrdiff_t first = 0; first < n_timesteps; first += PASS_BLOCK) {
+        if (first > 0 && interrupted())
+            return -1;
         const ptrdiff_t rest = n_timesteps - first;
         const ptrdiff_t size = rest < PASS_BLOCK ? rest : PASS_BLOCK;
         const double *restrict shrink = weights->shrink + first;
@@ -376,14 +386,16 @@ static ptrdiff_t fill_posteriors(
 
 /* Add expected transitions, given the forward weights that `fill_posteriors` left. */
 VECTOR
-static void add_moves(
+static int add_moves(
     const Weights *weights,
     const double *restrict transmat,
     ptrdiff_t n_components,
     ptrdiff_t n_timesteps,
     double *restrict moves)
 {
-    for (ptrdiff_t i = 0; i < n_components; i++)
+    for (ptrdiff_t i = 0; i < n_components; i++) {
+        if (n_timesteps > LITTLE_WORK && interrupted())
+            return -1;
         for (ptrdiff_t first = 0; first < n_components; first += ROWS) {
             const double *others[ROWS];
             double products[ROWS];
@@ -398,6 +410,8 @@ static void add_moves(
                 moves[cell] += transmat[cell] * products[r];
             }
         }
+    }
+    return 0;
 }
 
 INTO_VECTOR double known_forward(
@@ -415,6 +429,8 @@ INTO_VECTOR double known_forward(
         reach[j] = startprob[j];
     for (ptrdiff_t t = 0; t < n_timesteps; t++) {
         double total = 0.0;
+        if (size > SMALL_CHAIN && t % 64 == 63 && interrupted())
+            return -1.0;
         for (ptrdiff_t j = 0; j < size; j++) {
             alpha[j] = reach[j] * emit[j * n_timesteps + t];
             *lost |= alpha[j] < LOST_WEIGHT && reach[j] > 0;
@@ -442,7 +458,8 @@ INTO_VECTOR double known_forward(
 /* Forward pass, scaled up whenever the weights become small.
  *
  * Returns the logarithm of the likelihood, relative as the densities, and writes whether
- * a state that can be reached fell out of range. Scratch has room for two vectors. */
+ * a state that can be reached fell out of range; returns -1 if it was interrupted.
+ * Scratch has room for two vectors. */
 static double scaled_forward(
     const double *restrict emit,
     const double *restrict startprob,

@@ -13,7 +13,7 @@ cdef double log_likelihood(
     Py_ssize_t n_components,
     Py_ssize_t n_timesteps,
     double* scratch,
-) noexcept nogil
+) except? -1.0 nogil
 
 cdef double passes(
     const double* logs,
@@ -25,7 +25,7 @@ cdef double passes(
     double* post,
     double* moves,
     double* scratch,
-) noexcept nogil
+) except? -1.0 nogil
 
 cdef double passes_each(
     const double* logs,
@@ -39,4 +39,4 @@ cdef double passes_each(
     double* starts,
     double* moves,
     double* scratch,
-) noexcept nogil
+) except? -1.0 nogil

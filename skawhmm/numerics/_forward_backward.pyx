@@ -8,6 +8,8 @@ import numpy as np
 
 from libc.math cimport INFINITY, exp, isfinite, log
 
+from skawhmm.utils._interruption cimport interrupted
+
 cdef extern from "numerics/_forward_backward.h" nogil:
     const double SAFE_TRANSITION
     const double SMALL_LOG
@@ -22,14 +24,14 @@ cdef extern from "numerics/_forward_backward.h" nogil:
 
     Py_ssize_t padded_size(Py_ssize_t n_components)
     void fill_exps(const double* gaps, Py_ssize_t size, double* out)
-    void relative_densities(
+    int relative_densities(
         const double* logs,
         Py_ssize_t stride,
         Py_ssize_t n_components,
         Py_ssize_t n_timesteps,
         double* emit,
         double* tops,
-    )
+    ) except -1
     double scaled_forward(
         const double* emit,
         const double* startprob,
@@ -38,7 +40,7 @@ cdef extern from "numerics/_forward_backward.h" nogil:
         Py_ssize_t n_timesteps,
         double* scratch,
         int* lost,
-    )
+    ) except? -1.0
     double small_passes(
         const double* startprob,
         const double* transmat,
@@ -53,21 +55,21 @@ cdef extern from "numerics/_forward_backward.h" nogil:
         Py_ssize_t n_timesteps,
         const Weights* weights,
         double* scratch,
-    )
+    ) except? -1.0
     Py_ssize_t fill_posteriors(
         const Weights* weights,
         Py_ssize_t n_components,
         Py_ssize_t n_timesteps,
         double* post,
         Py_ssize_t stride,
-    )
-    void add_moves(
+    ) except -1
+    int add_moves(
         const Weights* weights,
         const double* transmat,
         Py_ssize_t n_components,
         Py_ssize_t n_timesteps,
         double* moves,
-    )
+    ) except -1
 
 
 def fill_exp(const double[::1] gaps, double[::1] out):
@@ -189,7 +191,7 @@ cdef double passes_each(
     double* starts,
     double* moves,
     double* scratch,
-) noexcept nogil:
+) except? -1.0 nogil:
     """`passes` of several sequences; the probabilities of first states are added.
 
     The first frame is that of the first sequence, wherever the offsets begin.
@@ -197,6 +199,7 @@ cdef double passes_each(
     cdef double total = 0.0
     cdef Py_ssize_t s, k, first
     for s in range(n_sequences):
+        interrupted()
         first = offsets[s] - offsets[0]
         total += passes(
             logs + first, stride, startprob, transmat, n_components,
@@ -217,7 +220,7 @@ cdef double passes(
     double* post,
     double* moves,
     double* scratch,
-) noexcept nogil:
+) except? -1.0 nogil:
     """Log likelihood of one sequence; see `forward_backward`."""
     cdef Py_ssize_t size = n_components * n_timesteps, t
     cdef double* small = scratch
@@ -259,7 +262,7 @@ cdef double log_likelihood(
     Py_ssize_t n_components,
     Py_ssize_t n_timesteps,
     double* scratch,
-) noexcept nogil:
+) except? -1.0 nogil:
     """Log likelihood of one sequence; see `log_likelihood_of`."""
     cdef Py_ssize_t size = n_components * n_timesteps, t, k
     cdef double* small = scratch
@@ -332,7 +335,7 @@ cdef double log_forward(
     double* alpha,
     double* terms,
     bint* possible,
-) noexcept nogil:
+) except? -1.0 nogil:
     """Forward pass in logarithms: nothing is lost, at several times the cost.
 
     Frames that no state can emit are passed over: their log densities become 0 in
@@ -345,6 +348,8 @@ cdef double log_forward(
     cdef double top
     possible[0] = True
     for t in range(n_timesteps):
+        if t % 64 == 0:
+            interrupted()
         now = alpha + t * n_components
         top = -INFINITY
         for j in range(n_components):
@@ -375,7 +380,7 @@ cdef double log_passes(
     double* small,
     double* logs,
     double* alpha,
-) noexcept nogil:
+) except? -1.0 nogil:
     """Both passes in logarithms; see `passes`. The last three are scratch."""
     cdef Py_ssize_t n_cells = n_components * n_components, i, j, t
     cdef double* log_transmat = small
@@ -393,6 +398,8 @@ cdef double log_passes(
     for j in range(n_components):
         beta[j] = 0.0
     for t in range(n_timesteps - 1, -1, -1):
+        if t % 64 == 0:
+            interrupted()
         if t < n_timesteps - 1:
             for j in range(n_components):
                 ahead[j] = logs[j * n_timesteps + t + 1] + beta[j]

@@ -1,6 +1,6 @@
 """Possible paths of states, for kernels that score sequences."""
 
-cdef void keep_least_rank(
+cdef int keep_least_rank(
     double* logs,
     const Py_ssize_t* ranks,
     const double* startprob,
@@ -8,4 +8,4 @@ cdef void keep_least_rank(
     Py_ssize_t n_components,
     Py_ssize_t n_timesteps,
     char* alive,
-) noexcept nogil
+) except -1 nogil

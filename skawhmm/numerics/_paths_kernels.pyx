@@ -4,8 +4,10 @@ import numpy as np
 
 from libc.math cimport INFINITY, log
 
+from skawhmm.utils._interruption cimport interrupted
 
-cdef void keep_least_rank(
+
+cdef int keep_least_rank(
     double* logs,
     const Py_ssize_t* ranks,
     const double* startprob,
@@ -13,7 +15,7 @@ cdef void keep_least_rank(
     Py_ssize_t n_components,
     Py_ssize_t n_timesteps,
     char* alive,
-) noexcept nogil:
+) except -1 nogil:
     """Drop, frame by frame, reachable states that a flatter one outweighs.
 
     Where the supports of states differ in dimension, a frame on the flattest of them
@@ -26,6 +28,8 @@ cdef void keep_least_rank(
         alive[j] = startprob[j] > 0
         most = max(most, ranks[j])
     for t in range(n_timesteps):
+        if t % 64 == 63:
+            interrupted()
         least = most
         for j in range(n_components):
             if alive[j] and logs[j * n_timesteps + t] > -INFINITY:
@@ -72,6 +76,8 @@ def best_path(logs, startprob, transmat, Py_ssize_t[::1] path):
             for j in range(n_components):
                 log_transmat[i, j] = log(chain[i, j])
         for t in range(1, n_timesteps):
+            if t % 64 == 0:
+                interrupted()
             for j in range(n_components):
                 best, origin = -INFINITY, 0
                 for i in range(n_components):
@@ -118,6 +124,8 @@ def random_path(
     cdef double level, total
     with nogil:
         for t in range(path.shape[0]):
+            if t % 1024 == 0:
+                interrupted()
             total, state = 0.0, 0
             for j in range(n_components):
                 total += row[j]

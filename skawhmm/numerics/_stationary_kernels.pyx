@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from skawhmm.utils._interruption cimport interrupted
+
 
 def stationary_distributions(
     const double[:, :, ::1] transmats, const double[:, ::1] startprobs
@@ -16,6 +18,7 @@ def stationary_distributions(
     cdef Py_ssize_t[:, ::1] states = np.empty((2, size), np.intp)
     with nogil:
         for n in range(startprobs.shape[0]):
+            interrupted()
             chain[:] = transmats[n]
             vectors[0] = startprobs[n]
             name_classes(chain, reach, states[0])
@@ -24,9 +27,9 @@ def stationary_distributions(
     return np.asarray(weights)
 
 
-cdef void name_classes(
+cdef int name_classes(
     const double[:, ::1] chain, char[:, ::1] reach, Py_ssize_t[::1] closed
-) noexcept nogil:
+) except -1 nogil:
     """Name each state by the first state of its closed class; -1 if transient."""
     cdef Py_ssize_t size = chain.shape[0], i, j, k, first
     cdef bint returns
@@ -34,6 +37,8 @@ cdef void name_classes(
         for j in range(size):
             reach[i, j] = chain[i, j] > 0 or i == j
     for k in range(size):
+        if k % 32 == 31:
+            interrupted()
         for i in range(size):
             if reach[i, k]:
                 for j in range(size):
@@ -47,15 +52,17 @@ cdef void name_classes(
         closed[i] = first if returns else -1
 
 
-cdef void eliminate_transient(
+cdef int eliminate_transient(
     double[:, ::1] chain, double[::1] mass, const Py_ssize_t[::1] closed
-) noexcept nogil:
+) except -1 nogil:
     """Move the start mass of transient states to the classes they end in."""
     cdef Py_ssize_t size = chain.shape[0], i, j, k
     cdef double leaving, share
     for k in range(size):
         if closed[k] >= 0:
             continue
+        if k % 32 == 31:
+            interrupted()
         leaving = 0.0
         for j in range(size):
             if j != k:
@@ -73,13 +80,13 @@ cdef void eliminate_transient(
             chain[i, k] = 0.0
 
 
-cdef void fill_distribution(
+cdef int fill_distribution(
     const double[:, ::1] chain,
     double[:, ::1] vectors,
     Py_ssize_t[:, ::1] states,
     double[:, ::1] block,
     double[::1] weights,
-) noexcept nogil:
+) except -1 nogil:
     """Write the law of a chain with closed classes into `weights`.
 
     The first row of `vectors` is the mass of each state at the start, the first row of
@@ -110,14 +117,16 @@ cdef void fill_distribution(
             weights[states[1, i]] = share * vectors[2, i]
 
 
-cdef void fill_class(
+cdef int fill_class(
     double[:, ::1] block, Py_ssize_t size, double[::1] leaving, double[::1] law
-) noexcept nogil:
+) except -1 nogil:
     """Write the law of one closed class into `law`."""
     cdef Py_ssize_t i, j, k
     cdef double share, entering, total = 0.0
     leaving[0] = law[0] = 1.0
     for k in range(size - 1, 0, -1):
+        if k % 32 == 31:
+            interrupted()
         leaving[k] = 0.0
         for j in range(k):
             leaving[k] += block[k, j]

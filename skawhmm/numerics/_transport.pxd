@@ -40,15 +40,15 @@ cdef double least_cost(
     int n_sinks,
     double* plan,
     const Tree* tree,
-) noexcept nogil
+) except? -1.0 nogil
 
 cdef void price_tree(
     const double* cost, int n_sources, int n_sinks, const Tree* tree
 ) noexcept nogil
 
-cdef bint improve(
+cdef int improve(
     const double* cost, int n_sources, int n_sinks, double* plan, const Tree* tree
-) noexcept nogil
+) except -1 nogil
 
 cdef void rank_cells(
     const double* cost,
@@ -59,7 +59,7 @@ cdef void rank_cells(
     const Tree* tree,
 ) noexcept nogil
 
-cdef void fill_ranked(
+cdef int fill_ranked(
     const double* supply,
     const double* demand,
     const double* cost,
@@ -68,14 +68,14 @@ cdef void fill_ranked(
     const Ranking* ranking,
     double* plan,
     const Tree* tree,
-) noexcept nogil
+) except -1 nogil
 
 cdef int keep_tree(
     int n_sources, int n_sinks, double* plan, int* cells, double* masses,
     const Tree* tree,
 ) noexcept nogil
 
-cdef bint resume_tree(
+cdef int resume_tree(
     const int* cells,
     const double* masses,
     int count,
@@ -84,7 +84,7 @@ cdef bint resume_tree(
     int n_sinks,
     double* plan,
     const Tree* tree,
-) noexcept nogil
+) except -1 nogil
 
 cdef double largest_cost(
     const double* cost, int n_sources, int n_sinks, const Tree* tree

@@ -20,6 +20,8 @@ import numpy as np
 
 from libc.math cimport INFINITY
 
+from skawhmm.utils._interruption cimport interrupted
+
 cdef extern from *:
     """
     /* Prices are sums of up to two costs per state, exact to about this share of the
@@ -28,9 +30,12 @@ cdef extern from *:
 
     /* Pivots per node; a few are seen. The bound only guards against rounding. */
     #define MAX_PIVOTS 10000
+
+    /* Rows looked at between two questions whether to go on; small problems ask none. */
+    #define TURNS 64
     """
     const double PRICE_ROUNDING
-    const int MAX_PIVOTS
+    const int MAX_PIVOTS, TURNS
 
 # Rows of the scratch array of numbers, and of nodes.
 PRICE = 1
@@ -187,7 +192,7 @@ cdef double least_cost(
     int n_sinks,
     double* plan,
     const Tree* tree,
-) noexcept nogil:
+) except? -1.0 nogil:
     """Cost of an optimal plan, which is written into `plan`; see `solve_transport`."""
     cdef double total = 0.0
     cdef int cell
@@ -313,7 +318,7 @@ cdef inline bint comes_after(const double* keys, int one, int other) noexcept no
     return keys[one] > keys[other] or (keys[one] == keys[other] and one > other)
 
 
-cdef void fill_ranked(
+cdef int fill_ranked(
     const double* supply,
     const double* demand,
     const double* cost,
@@ -322,7 +327,7 @@ cdef void fill_ranked(
     const Ranking* ranking,
     double* plan,
     const Tree* tree,
-) noexcept nogil:
+) except -1 nogil:
     """Write an optimal plan into `plan`, which is zero before; see `solve_ranked`."""
     cdef double* left = tree.open
     cdef double* open = tree.open + n_sources
@@ -377,7 +382,7 @@ cdef int keep_tree(
     return count
 
 
-cdef bint resume_tree(
+cdef int resume_tree(
     const int* cells,
     const double* masses,
     int count,
@@ -386,7 +391,7 @@ cdef bint resume_tree(
     int n_sinks,
     double* plan,
     const Tree* tree,
-) noexcept nogil:
+) except -1 nogil:
     """Improve a plan of `keep_tree`, by another cost; return whether that was possible.
 
     `plan` is zero before. The tree is feasible and stays strongly so if it hangs from
@@ -514,18 +519,22 @@ cdef void price_tree(
             hang(node, -1, cost, n_sources, n_sinks, tree)
 
 
-cdef bint improve(
+cdef int improve(
     const double* cost, int n_sources, int n_sinks, double* plan, const Tree* tree
-) noexcept nogil:
+) except -1 nogil:
     """Pivot until no cell can lower the cost of `plan`; see `improve_plan`.
 
     Return whether there was a pivot.
     """
     cdef double slack = PRICE_ROUNDING * largest_cost(cost, n_sources, n_sinks, tree)
     cdef double gap, least
-    cdef int unchanged = 0, i = 0, j, sink
+    cdef int unchanged = 0, turns = 0, i = 0, j, sink
     cdef Py_ssize_t most = <Py_ssize_t>MAX_PIVOTS * (n_sources + n_sinks), left = most
     while unchanged < n_sources and left > 0:
+        turns += 1
+        if turns == TURNS:
+            turns = 0
+            interrupted()
         least, sink = -slack, -1
         if tree.depth[i] >= 0:
             for j in range(n_sinks):

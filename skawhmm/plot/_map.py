@@ -13,6 +13,7 @@ from skawhmm.distances._resolve import resolve_metric
 from skawhmm.models._batch import HMMBatch
 from skawhmm.models._checks import check_models
 from skawhmm.neighbors._from_distances import nearest_others
+from skawhmm.numerics._lapack import in_batches
 from skawhmm.plot._explorer import explorer_page
 from skawhmm.plot._explorer_frame import ExplorerPage, in_notebook
 from skawhmm.plot._style import (
@@ -487,7 +488,7 @@ def _classical_positions(distances, _random_state):
     squared = (distances / unit / 2 + distances.T / unit / 2) ** 2
     rows = squared.mean(axis=0)
     gram = (rows[:, None] + rows - squared - rows.mean()) / 2
-    values, vectors = np.linalg.eigh(gram)
+    values, vectors = in_batches(np.linalg.eigh, gram)
     # Distances that are not Euclidean have negative eigenvalues too.
     sizes = np.sqrt(np.maximum(values[:-3:-1], 0))
     vectors = vectors[:, :-3:-1]

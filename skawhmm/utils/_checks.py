@@ -7,6 +7,8 @@ from numbers import Integral, Real
 import numpy as np
 from sklearn.utils import check_random_state
 
+from skawhmm.utils._numbers import row_blocks
+
 # Largest size of a frame, a mean, a rate or a cost. Squares of it, summed over states,
 # channels and frames and multiplied by each other once, stay in the range of float64.
 LARGEST_VALUE = 1e100
@@ -415,20 +417,29 @@ def check_distances(name, distances, largest=None, first=(0, 0)):
     distances : ndarray of the same shape
         The values.
     """
-    bad = np.isnan(distances)
+    for rows in row_blocks(distances):
+        _check_distance_block(
+            name, distances[rows], largest, np.add(first, (rows.start, 0))
+        )
+    return distances
+
+
+def _check_distance_block(name, block, largest, first):
+    """Raise for what is no distance in some rows, whose first place is `first`."""
+    bad = np.isnan(block)
     if bad.any():
         row, column = (int(k) for k in np.argwhere(bad)[0][:2] + first)
         raise ValueError(
             f"{name} must give one number per pair, got NaN in row {row}, column "
             f"{column}. (Infinite distances are allowed.)"
         )
-    if largest is not None:
-        bad = (np.abs(distances) > largest) & np.isfinite(distances)
-        if bad.any():
-            place = np.argwhere(bad)[0]
-            raise ValueError(
-                f"{name} must hold distances of size at most {largest:g}, or infinite "
-                f"ones, got {distances[tuple(place)]:g} in row {place[0]}, column "
-                f"{place[1]}."
-            )
-    return distances
+    if largest is None:
+        return
+    bad = (np.abs(block) > largest) & np.isfinite(block)
+    if bad.any():
+        place = np.argwhere(bad)[0]
+        row, column = (int(k) for k in place[:2] + first)
+        raise ValueError(
+            f"{name} must hold distances of size at most {largest:g}, or infinite "
+            f"ones, got {block[tuple(place)]:g} in row {row}, column {column}."
+        )

@@ -4,9 +4,13 @@ Results on disk are told apart by it. Two objects with equal content have the sa
 digest in every process; whatever cannot be told apart is refused, never guessed.
 """
 
+import dis
 import hashlib
 import sys
 from functools import cache, singledispatch
+from importlib import import_module
+from importlib.machinery import EXTENSION_SUFFIXES
+from importlib.util import find_spec
 from pathlib import Path
 from types import (
     BuiltinFunctionType,
@@ -16,9 +20,15 @@ from types import (
     ModuleType,
     NoneType,
 )
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+
+# How the names of compiled modules end.
+COMPILED = tuple(EXTENSION_SUFFIXES)
+
+# Code that mentions these may call anything.
+HIDDEN_CALLS = {"eval", "exec", "__import__", "import_module"}
 
 
 def content_digest(value):
@@ -28,14 +38,16 @@ def content_digest(value):
     ----------
     value : object
         Numbers, strings, arrays, containers, and objects that can be pickled. Functions
-        and classes of the user count with their code, and with the names of their
-        modules that the code mentions; those of installed packages count by name.
+        and classes of the user count with their code, and with everything that the code
+        mentions: in its own module and in others of the user, whether they are imported
+        there or in the code itself, and so on. A compiled module of the user counts by
+        its file, an installed package by name and version.
 
     Returns
     -------
     digest : str
         32 hexadecimal digits. A TypeError is raised for an object whose content cannot
-        be read, such as an open file.
+        be read, such as an open file, or code that calls `eval` or imports by a name.
     """
     state = _State()
     state.add(value)
@@ -85,7 +97,10 @@ def _parts(value):
             f"cannot be read ({error})"
         ) from error
     if isinstance(made, str):
-        return "name", f"{value.__module__}.{made}"
+        # A function with a cache is known by its name only, but wraps the function.
+        wrapped = getattr(value, "__wrapped__", None)
+        module = value.__module__
+        return "name", f"{module}.{made}", *_release(module), wrapped
     maker, arguments, *rest = made
     state, items, pairs = [*rest[:3], None, None, None][:3]
     return (
@@ -159,14 +174,42 @@ def _(value):
 
 @_parts.register(ModuleType)
 def _(value):
-    return "module", value.__name__, _version(value.__name__)
+    return "module", value.__name__, *_release(value.__name__)
+
+
+class _Mentioned(NamedTuple):
+    """A module of the user, of which code mentions some names."""
+
+    module: ModuleType
+    words: frozenset[str]
+    before: frozenset[str]
+
+
+@_parts.register(_Mentioned)
+def _(value):
+    name = value.module.__name__
+    before = value.before | {name}
+    found = {
+        word: _mentioned(vars(value.module)[word], value.words, before)
+        for word in value.words & vars(value.module).keys()
+    }
+    return "module", name, *_release(name), found
+
+
+def _mentioned(value, words, before=frozenset()):
+    """Return an object that code mentions; of a module what it mentions of it."""
+    if not isinstance(value, ModuleType) or value.__name__ in before:
+        return value
+    return value if _is_library(value.__name__) else _Mentioned(value, words, before)
 
 
 @_parts.register(BuiltinFunctionType)
 def _(value):
     owner = value.__self__
     named = owner is None or isinstance(owner, ModuleType | type)
-    return "builtin", value.__qualname__, value.__module__, None if named else owner
+    module = value.__module__
+    release = _release(module) if module else ()
+    return "builtin", value.__qualname__, module, *release, None if named else owner
 
 
 @_parts.register(MethodType)
@@ -178,15 +221,19 @@ def _(value):
 def _(value):
     name = f"{value.__module__}.{value.__qualname__}"
     if _is_library(value.__module__):
-        return "function", name, _version(value.__module__)
-    cells = [cell.cell_contents for cell in value.__closure__ or ()]
-    mentioned = {
-        word: value.__globals__[word]
-        for word in _words(value.__code__)
-        if word in value.__globals__
-    }
+        return "function", name, *_release(value.__module__)
+    words = _words(value.__code__)
+    if hidden := words & HIDDEN_CALLS:
+        raise TypeError(f"{name} calls {min(hidden)}, which may run any code")
+    cells = [_mentioned(cell.cell_contents, words) for cell in value.__closure__ or ()]
+    known = value.__globals__
+    mentioned = {w: _mentioned(known[w], words) for w in words & known.keys()}
+    imported = [
+        _mentioned(module, words)
+        for module in _imports(value.__code__, known.get("__package__"))
+    ]
     defaults = value.__defaults__, value.__kwdefaults__
-    return "function", name, value.__code__, *defaults, cells, mentioned
+    return "function", name, value.__code__, *defaults, cells, mentioned, imported
 
 
 @_parts.register(CodeType)
@@ -219,19 +266,46 @@ def _(value):
 def _(value):
     name = f"{value.__module__}.{value.__qualname__}"
     if _is_library(value.__module__):
-        return "class", name, _version(value.__module__)
+        return "class", name, *_release(value.__module__)
     members = {
         key: member
         for key, member in vars(value).items()
         if not key.startswith(("__", "_abc_")) or key in {"__call__", "__init__"}
     }
-    return "class", name, value.__bases__, members
+    release = _release(value.__module__)
+    return "class", name, *release, value.__bases__, members
 
 
 def _words(code):
     """Return the names that code mentions, and the code inside it."""
-    inner = (const for const in code.co_consts if isinstance(const, CodeType))
-    return {*code.co_names, *(word for part in inner for word in _words(part))}
+    parts = (_words(const) for const in code.co_consts if isinstance(const, CodeType))
+    return frozenset(code.co_names).union(*parts)
+
+
+def _imports(code, package):
+    """Yield modules of the user that code imports when it runs, and the code inside."""
+    names = [x.argval for x in dis.get_instructions(code) if x.opname == "IMPORT_NAME"]
+    for name in names:
+        # A relative name may be empty.
+        places = {name, name.partition(".")[0], f"{package}.{name}".strip(".")}
+        found = map(_imported, sorted(places - {""}))
+        yield from (module for module in found if module is not None)
+    for const in code.co_consts:
+        if isinstance(const, CodeType):
+            yield from _imports(const, package)
+
+
+def _imported(name):
+    """Return a module, None if it is not there or belongs to a package."""
+    if name in sys.modules:
+        return sys.modules[name]
+    try:
+        spec = find_spec(name)
+    except (ImportError, ValueError):
+        return None
+    if spec is None or spec.origin is None or _is_installed(spec.origin):
+        return None
+    return import_module(name)
 
 
 @cache
@@ -243,10 +317,23 @@ def _is_library(module):
     file = getattr(sys.modules.get(root), "__file__", None)
     if root == "__main__" or file is None:
         return False
+    return _is_installed(file)
+
+
+def _is_installed(file):
     # Those of the user, of the system and of an environment: all end in these names.
     return not {"site-packages", "dist-packages"}.isdisjoint(Path(file).parts)
 
 
-def _version(module):
-    root = sys.modules.get((module or "builtins").partition(".")[0])
-    return str(getattr(root, "__version__", ""))
+@cache
+def _release(module):
+    """Return what tells a module from an earlier one of its name.
+
+    That is the version of an installed package, or the file of a compiled module of the
+    user. The code of other modules is read.
+    """
+    if _is_library(module):
+        root = sys.modules.get((module or "builtins").partition(".")[0])
+        return (str(getattr(root, "__version__", "")),)
+    file = getattr(sys.modules.get(module), "__file__", None) or ""
+    return (Path(file).read_bytes(),) if file.endswith(COMPILED) else ()

@@ -28,6 +28,10 @@ WRONG_TYPES = (
 )
 # The largest power of 2 that is a float.
 FLOAT_BITS = 1023
+# Numbers that are looked at together where results of the size of a large matrix would
+# take too much memory.
+BLOCK_NUMBERS = 1 << 20
+
 # What NumPy takes for a single object, not for an array of numbers.
 NO_ARRAYS = (str, bytes, type, Mapping, Set, Iterator)
 
@@ -282,3 +286,21 @@ def distinct_labels(name: str, labels: Any, n_labels: int) -> tuple[Any, Any]:
         raise TypeError(
             f"{name} must hold labels that can be sorted, got the types {kinds}."
         ) from error
+
+
+def row_blocks(matrix: NDArray[Any]) -> Iterator[slice]:
+    """Yield slices of rows, so that few numbers are looked at together.
+
+    Parameters
+    ----------
+    matrix : ndarray of shape (n_rows, ...)
+        The matrix.
+
+    Yields
+    ------
+    rows : slice
+        At least one row; all of them cover the matrix.
+    """
+    size = max(BLOCK_NUMBERS // max(matrix[:1].size, 1), 1)
+    for first in range(0, len(matrix), size):
+        yield slice(first, first + size)

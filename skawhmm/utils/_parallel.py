@@ -18,6 +18,7 @@ from tqdm.auto import tqdm
 
 from skawhmm.utils._checks import check_memory_place, check_n_jobs, check_verbose
 from skawhmm.utils._digest import content_digest
+from skawhmm.utils._interruption import Call
 
 # If a worker dies, the shared data it held are lost. Tasks without a result are then
 # started again, at most this many times.
@@ -26,8 +27,8 @@ MAX_RETRIES = 3
 # The largest size of a number, in bytes.
 ALIGNMENT = 16
 
-# Tasks per dask worker that are begun before the first of them is waited for: workers
-# always have some, and their results do not pile up.
+# Tasks per worker that are begun before the first of them is waited for: workers always
+# have some, and their results do not pile up.
 TASKS_AHEAD = 4
 
 
@@ -109,8 +110,9 @@ def completed(
     shared : Shared
         First argument of the function.
 
-    tasks : list of tuple
-        Other arguments of the function, one tuple of small objects per task.
+    tasks : sequence of tuple
+        Other arguments of the function, one tuple of small objects per task, which may
+        be made when they are asked for.
 
     n_jobs : int or None
         Number of joblib workers; they are threads unless a `joblib.parallel_config`
@@ -134,14 +136,18 @@ def completed(
     n_jobs = check_n_jobs("n_jobs", n_jobs)
     check_verbose("verbose", verbose)
     n_done, retries = 0, MAX_RETRIES
-    amounts = [1] * len(tasks) if amounts is None else amounts
-    with progress_bar(sum(amounts), label, verbose) as bar:
+    total = len(tasks) if amounts is None else sum(amounts)
+    with progress_bar(total, label, verbose) as bar:
         while n_done < len(tasks):
-            results = _results(function, shared, tasks[n_done:], n_jobs)
+            left = islice(tasks, n_done, None)
+            if n_jobs is not None:
+                # joblib starts as many threads as it is told to, with or without work.
+                n_jobs = min(n_jobs, len(tasks) - n_done)
+            results = _results(function, shared, left, n_jobs)
             try:
                 for result in results:
                     yield result
-                    bar.update(amounts[n_done])
+                    bar.update(1 if amounts is None else amounts[n_done])
                     n_done += 1
             except CancelledError as error:
                 if retries == 0:
@@ -161,11 +167,28 @@ def _results(function, shared, tasks, n_jobs):
     backend, _ = get_active_backend(prefer="threads")
     if _runs_on_dask(backend):
         return _dask_results(backend, function, shared, tasks, n_jobs)
-    if n_jobs is not None:
-        # joblib starts as many threads as it is told to, with or without work.
-        n_jobs = min(n_jobs, len(tasks))
-    run = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
-    return run(delayed(function)(shared, *task) for task in tasks)
+    return _joblib_results(backend, function, shared, tasks, n_jobs)
+
+
+def _joblib_results(backend, function, shared, tasks, n_jobs):
+    """Yield the results of joblib's workers.
+
+    Threads that still work when nobody waits any more are told to stop.
+    """
+    streams = backend.supports_return_generator
+    kind = "generator" if streams else "list"
+    n_ahead = TASKS_AHEAD * effective_n_jobs(n_jobs)
+    run = Parallel(n_jobs=n_jobs, prefer="threads", return_as=kind)
+    with Call() as call:
+        calls = (delayed(call.run)(function, shared, *task) for task in tasks)
+        if streams:
+            # Not by `yield from`: if nobody waits, threads are told before joblib is.
+            for result in run(calls):  # noqa: UP028
+                yield result
+            return
+        with run:
+            while some := list(islice(calls, n_ahead)):
+                yield from run(some)
 
 
 def _runs_on_dask(backend):

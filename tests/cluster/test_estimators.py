@@ -1,3 +1,4 @@
+import tracemalloc
 from itertools import combinations
 
 import numpy as np
@@ -7,6 +8,7 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.pipeline import make_pipeline
 
 from skawhmm import (
+    KL,
     MAW,
     HMMBatch,
     HMMKMeans,
@@ -167,6 +169,42 @@ def test_medoids_are_as_good_as_brute_force(rng):
         assert found <= 1.05 * min(losses)
         start = greedy_medoids(np.ascontiguousarray(distances.T), 3)
         assert found <= distances[:, start].min(axis=1).sum() + 1e-12
+
+
+@pytest.mark.parametrize("metric", ["maw", KL(method="variational", symmetric=False)])
+def test_medoids_need_little_memory_beside_their_matrix(rng, metric):
+    size = 1200
+    models = HMMBatch(
+        np.ones((size, 1, 1)), rng.normal(size=(size, 1, 1)), [[[1.0]]] * size
+    )
+    clusterer = HMMKMedoids(3, metric=metric)
+    clusterer.fit(models[:20])
+    tracemalloc.start()
+    clusterer.fit(models)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 1.3 * 8 * size**2
+
+
+def test_medoids_of_a_given_matrix_need_no_copy_of_it(rng):
+    size = 1600
+    distances = np.abs(np.subtract.outer(*rng.normal(size=(2, size))))
+    clusterer = HMMKMedoids(3, metric="precomputed")
+    tracemalloc.start()
+    clusterer.fit(distances)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 0.7 * distances.nbytes
+
+
+@pytest.mark.parametrize("scale", [5e-324, 1e-310, 1.0, 1e150])
+def test_units_of_distances_do_not_change_medoids(rng, scale):
+    distances = rng.integers(1, 9, (30, 30)).astype(float)
+    np.fill_diagonal(distances, 0.0)
+    distances[3, 5] = np.inf
+    expected, _ = medoid_partition(distances, 4, 100)
+    found, _ = medoid_partition(scale * distances, 4, 100)
+    assert_array_equal(found, expected)
 
 
 def test_medoids_of_a_divergence_that_is_not_symmetric():

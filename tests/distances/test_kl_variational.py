@@ -1,3 +1,5 @@
+import tracemalloc
+
 import numpy as np
 import pytest
 from helpers import gaussian_kl
@@ -96,6 +98,18 @@ def test_bound_is_exact_where_states_are_seen(size, rng):
     assert_allclose(
         hmm_distance(models[0], models[1], BOUND), chain_kl(models), rtol=1e-7
     )
+
+
+def test_bound_of_many_states_needs_little_memory(rng):
+    size = 66
+    models = seen_states(rng.dirichlet(np.ones(size), (2, size)))
+    tracemalloc.start()
+    bound = hmm_distance(models[0], models[1], BOUND)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert_allclose(bound, chain_kl(models), rtol=1e-7)
+    # Couplings of all pairs of states would be 152 MB.
+    assert peak < 20e6
 
 
 def test_bound_is_exact_for_periodic_chains():

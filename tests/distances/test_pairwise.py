@@ -12,6 +12,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import skawhmm.distances._pairwise as pairwise
+import skawhmm.distances._tiles as tiles
 from skawhmm import (
     HMMBatch,
     hmm_distance,
@@ -72,7 +73,7 @@ def test_order_of_the_models_does_not_matter(models, rng):
 def test_tiles_do_not_matter(edge, models, monkeypatch):
     expected = both(models), both(models[:5], models)
     monkeypatch.setattr(pairwise, "MAX_TILE", edge)
-    monkeypatch.setattr(pairwise, "TILES_A_SIDE", 1)
+    monkeypatch.setattr(tiles, "TILES_A_SIDE", 1)
     assert_array_equal(both(models), expected[0])
     assert_array_equal(both(models[:5], models), expected[1])
 

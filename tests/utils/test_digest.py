@@ -1,6 +1,7 @@
 """Digests of content: equal for equal content, in every process, and only then."""
 
 import functools
+import importlib
 import os
 import subprocess
 import sys
@@ -146,3 +147,110 @@ def test_code_of_installed_packages_counts_by_name(tmp_path, folder, counts):
         ).stdout
 
     assert (digest("x + 1") != digest("x + 20")) == counts
+
+
+@pytest.fixture
+def user_modules(tmp_path, monkeypatch):
+    """Return a function that writes modules of a user, and imports one of them."""
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+
+    def imported(name, **sources):
+        for module, source in sources.items():
+            path = tmp_path.joinpath(*module.split("__")).with_suffix(".py")
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(source)
+        for module in [m for m in sys.modules if m.startswith("digest_case")]:
+            del sys.modules[module]
+        importlib.invalidate_caches()
+        return importlib.import_module(name)
+
+    yield imported
+    for module in [m for m in sys.modules if m.startswith("digest_case")]:
+        del sys.modules[module]
+
+
+METRIC = """
+{top}
+class Metric:
+    def distances(self, prepared, index_a, index_b):
+        {inside}
+        return {call}
+"""
+HELPER = """
+import functools
+import importlib
+SHARE = {share}
+def deep(x):
+    return {factor} * x
+def helped(x):
+    return deep(x)
+@functools.lru_cache
+def kept(x):
+    return deep(x)
+"""
+WAYS = {
+    "a function of a module": ("import digest_case_b as b", "pass", "b.helped(1)"),
+    "a name of a module": ("import digest_case_b", "pass", "digest_case_b.SHARE"),
+    "an imported function": ("from digest_case_b import helped", "pass", "helped(1)"),
+    "a function with a cache": ("from digest_case_b import kept", "pass", "kept(1)"),
+    "an import in the code": ("", "from digest_case_b import helped", "helped(1)"),
+    "a module imported in the code": ("", "import digest_case_b as b", "b.helped(1)"),
+    "code inside code": (
+        "import digest_case_b as b",
+        "pass",
+        "(lambda: b.helped(1))()",
+    ),
+    "a module of a package": (
+        "import digest_case_p.c",
+        "pass",
+        "digest_case_p.c.helped(1)",
+    ),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_functions_of_other_modules_of_the_user_count(user_modules, way):
+    top, inside, call = WAYS[way]
+    metric = METRIC.format(top=top, inside=inside, call=call)
+
+    def digest(**helper):
+        source = HELPER.format(**helper)
+        sources = {"digest_case_b": source, "digest_case_p__c": source}
+        found = user_modules(
+            "digest_case_a", digest_case_a=metric, digest_case_p____init__="", **sources
+        )
+        return content_digest(found.Metric())
+
+    same, again = digest(share=1, factor=2), digest(share=1, factor=2)
+    assert same == again
+    assert digest(share=3, factor=4) != same
+
+
+def test_what_other_modules_do_not_lend_does_not_count(user_modules):
+    metric = METRIC.format(
+        top="import digest_case_b as b", inside="pass", call="b.deep(1)"
+    )
+    helper = HELPER.format(share=1, factor=2)
+    one = user_modules("digest_case_a", digest_case_a=metric, digest_case_b=helper)
+    before = content_digest(one.Metric())
+    longer = f"{helper}\nOTHER = 1\n"
+    two = user_modules("digest_case_a", digest_case_a=metric, digest_case_b=longer)
+    assert content_digest(two.Metric()) == before
+
+
+def test_modules_that_import_each_other_end(user_modules):
+    metric = METRIC.format(
+        top="import digest_case_b", inside="pass", call="digest_case_b.digest_case_a"
+    )
+    helper = "import digest_case_a\n"
+    found = user_modules("digest_case_a", digest_case_a=metric, digest_case_b=helper)
+    assert len(content_digest(found.Metric())) == 32
+
+
+@pytest.mark.parametrize("call", ["eval('b.f')", "__import__('b')"])
+def test_code_that_may_run_anything_is_refused(user_modules, call):
+    metric = METRIC.format(top="", inside="pass", call=call)
+    found = user_modules("digest_case_a", digest_case_a=metric)
+    with pytest.raises(TypeError, match="which may run any code"):
+        content_digest(found.Metric())

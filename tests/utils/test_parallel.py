@@ -4,6 +4,8 @@ import os
 import pickle
 import signal
 import sys
+import threading
+import time
 from concurrent.futures import CancelledError
 from functools import partial
 
@@ -19,6 +21,7 @@ from skawhmm import (
     pairwise_hmm_distances,
 )
 from skawhmm.neighbors._search import SearchIndex
+from skawhmm.utils._interruption import check_wanted
 from skawhmm.utils._parallel import (
     MAX_RETRIES,
     Shared,
@@ -101,12 +104,60 @@ def test_aligned_data_are_not_copied(rng):
     assert np.shares_memory(received.value[0], values)
 
 
-@pytest.mark.parametrize("backend", ["loky", "threading"])
-def test_back_ends_agree(make_batch, backend):
+# Forked processes of a process with threads are what this back end is.
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+@pytest.mark.parametrize("backend", ["loky", "multiprocessing", "threading"])
+def test_back_ends_agree(make_batch, make_sequences, backend):
     models = make_batch(n_models=40, covariance_type="full")
-    expected = pairwise_hmm_distances(models)
-    with joblib.parallel_config(backend=backend):
-        assert_array_equal(pairwise_hmm_distances(models, n_jobs=2), expected)
+    sequences, _ = make_sequences(n_sequences=20)
+    hmm = HMMTransformer(2, prior="pooled", random_state=0)
+    expected = pairwise_hmm_distances(models), hmm.fit_transform(sequences)
+    with joblib.parallel_config(backend=backend, n_jobs=2):
+        assert_array_equal(pairwise_hmm_distances(models), expected[0])
+        assert hmm.fit_transform(sequences) == expected[1]
+
+
+# joblib warns of tasks that nobody waits for.
+ABANDONED = pytest.mark.filterwarnings(
+    "ignore::UserWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
+)
+
+
+@ABANDONED
+def test_tasks_are_made_when_they_are_needed():
+    class Tasks:
+        def __len__(self):
+            return 10**12
+
+        def __getitem__(self, k):
+            return (k,)
+
+    results = completed(lambda s, k: s.value + k, Shared(10, 8), Tasks(), n_jobs=2)
+    assert [next(results) for _ in range(3)] == [10, 11, 12]
+    results.close()
+
+
+@ABANDONED
+def test_threads_stop_when_nobody_waits():
+    began, ended = threading.Event(), threading.Event()
+
+    def endless(shared):
+        began.set()
+        try:
+            while True:
+                check_wanted()
+                time.sleep(0.01)
+        finally:
+            ended.set()
+
+    def quick(shared, k):
+        return endless(shared) if k else began.wait(60)
+
+    results = completed(quick, Shared(None, 0), [(0,), (1,)], n_jobs=2)
+    next(results)
+    assert not ended.is_set()
+    results.close()
+    assert ended.wait(60)
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,89 @@
+"""Tiles of a matrix of distances: the blocks of pairs that are computed at once."""
+
+from collections.abc import Sequence
+from math import isqrt
+
+# Largest memory of the costs and plans of one tile of pairs, in bytes.
+TILE_BYTES = 32_000_000
+
+# Largest number of models per side of a tile: tiles are short, so that progress shows
+# and little is lost by an interruption.
+MAX_TILE = 128
+
+# Small matrices are cut into about this many tiles per side to keep workers busy, but
+# not into tiles so small that handing them out takes longer than computing them.
+TILES_A_SIDE = 12
+MIN_TILE = 16
+
+
+def tile_edge(shape, n_components, limit):
+    """Return the number of models per side of a tile.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Number of rows and of columns of the matrix.
+
+    n_components : int
+        Largest number of states of a model.
+
+    limit : int
+        Largest number of models per side.
+
+    Returns
+    -------
+    edge : int
+        At least 1.
+    """
+    edge = int((TILE_BYTES / (5 * 8 * n_components**2)) ** 0.5)
+    return max(min(edge, limit, max(-(-max(shape) // TILES_A_SIDE), MIN_TILE)), 1)
+
+
+class Tiles(Sequence):
+    """Row and column slices that cover a matrix, made when they are asked for.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Number of rows and of columns of the matrix.
+
+    edge : int
+        Number of rows and columns of a tile.
+
+    mirrored : bool
+        Whether the matrix is symmetric: only half of it is then covered.
+
+    numbers : sequence of int, default=None
+        Which tiles, numbered row by row; by default all.
+    """
+
+    def __init__(self, shape, edge, mirrored, numbers=None):
+        self.shape = shape
+        self.edge = edge
+        self.mirrored = mirrored
+        self._n_rows, self._n_columns = (-(-size // edge) for size in shape)
+        n_tiles = self._n_rows * self._n_columns
+        if mirrored:
+            n_tiles = self._n_rows * (self._n_rows + 1) // 2
+        self.numbers = range(n_tiles) if numbers is None else numbers
+
+    def __len__(self):
+        return len(self.numbers)
+
+    def __getitem__(self, place):
+        row, column = self._cell(int(self.numbers[place]))
+        return tuple(
+            slice(first, min(first + self.edge, size))
+            for first, size in zip(
+                (row * self.edge, column * self.edge), self.shape, strict=True
+            )
+        )
+
+    def _cell(self, number):
+        if not self.mirrored:
+            return divmod(number, self._n_columns)
+        # Counted from the end, row n has n + 1 tiles, which end at the last column.
+        last = self._n_rows - 1
+        number = self._n_rows * (self._n_rows + 1) // 2 - 1 - number
+        row = (isqrt(8 * number + 1) - 1) // 2
+        return last - row, last - (number - row * (row + 1) // 2)
