@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import check_is_fitted
 
 from skawhmm._base import EstimatorMixin
 from skawhmm.sequences._checks import check_channels
@@ -72,6 +71,7 @@ class NGrams(EstimatorMixin, TransformerMixin, BaseEstimator):
         "max_features": partial(check_integer, low=1),
         "sparse_output": check_boolean,
     }
+    _read_later: ClassVar = frozenset({"sparse_output"})
 
     def __init__(
         self,
@@ -104,7 +104,7 @@ class NGrams(EstimatorMixin, TransformerMixin, BaseEstimator):
         self : NGrams
             The fitted transformer.
         """
-        self._check_parameters()
+        self._begin_fit()
         sequences = symbol_sequences(X)
         check_channels(self, 1, reset=True)
         self.symbols_ = learned_symbols(sequences)
@@ -162,7 +162,7 @@ class NGrams(EstimatorMixin, TransformerMixin, BaseEstimator):
             The symbols of each n-gram, joined by "|", and the lag if it is not 1: for
             example ``"a|b, 4 apart"``.
         """
-        check_is_fitted(self)
+        self._check_ready()
         apart = f", {self.lag} apart" if self.lag > 1 and self.order > 1 else ""
         digits = np.unravel_index(self._vocabulary, [len(self.symbols_)] * self.order)
         runs = self.symbols_[np.stack(digits, axis=1)]
