@@ -203,7 +203,7 @@ class ReferencesMixin(ModelsMixin):
 
     def _changeable(self):
         # Without models there is nothing that another distance could compare.
-        before, _ = self._fitted_params["metric"]
+        before = self._fitted_params["metric"]
         swapped = is_precomputed(before) != self._precomputed
         return super()._changeable() - ({"metric"} if swapped else set())
 

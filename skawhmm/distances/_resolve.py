@@ -232,7 +232,7 @@ def check_metric(metric):
     return metric
 
 
-def check_aggregated(metric, given):
+def check_aggregated(metric, given, purpose=""):
     """Raise unless a distance has a marginal and a transition component.
 
     Parameters
@@ -242,9 +242,12 @@ def check_aggregated(metric, given):
 
     given : str or object
         What the caller gave as `metric`.
+
+    purpose : str, default=""
+        What needs components, such as " with output='components'".
     """
     if not hasattr(metric, "components"):
         raise TypeError(
-            f"metric must have a marginal and a transition component, got {given!r}, "
-            "which has no components. 'maw', 'iaw' and 'jaw' have them."
+            f"metric must have a marginal and a transition component{purpose}, got "
+            f"{given!r}, which has no components. 'maw', 'iaw' and 'jaw' have them."
         )

@@ -286,14 +286,14 @@ class PairwiseHMMDistance(
         return kernel @ self.projection_ if self.output == "psd_kernel" else kernel
 
     def _changeable(self):
-        before, _ = self._fitted_params["output"]
+        before = self._fitted_params["output"]
         has_learned = before in KERNELS or self.output in KERNELS
         return frozenset() if has_learned else super()._changeable()
 
     def _check_parameters(self):
         metric = super()._check_parameters()
         if self.output == "components":
-            check_aggregated(metric, self.metric)
+            check_aggregated(metric, self.metric, " with output='components'")
         if self.output == "psd_kernel" and not metric.symmetric:
             raise ValueError(
                 'output must not be "psd_kernel" with a distance that is not '

@@ -1,14 +1,12 @@
 """Parameters of estimators: those without effect, and those changed after `fit`."""
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from inspect import signature
-from numbers import Number
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
-
-from skawhmm.utils._digest import content_digest
 
 # Parameters about how work is done, which never change a result.
 WORK = frozenset({"n_jobs", "verbose", "memory"})
@@ -70,9 +68,12 @@ def defaults_of(function):
 
 def is_same(one, two):
     """Whether two values of a parameter are equal; arrays are compared as a whole."""
-    if one is None or two is None:
+    if one is two or one is None or two is None:
         return one is two
-    return one is two or bool(np.array_equal(one, two))
+    if any(isinstance(value, list | tuple | np.ndarray) for value in (one, two)):
+        return bool(np.array_equal(one, two))
+    equal = one == two
+    return bool(equal) if np.ndim(equal) == 0 else bool(np.array_equal(one, two))
 
 
 class ParametersMixin:
@@ -101,7 +102,7 @@ class ParametersMixin:
         """Check the parameters and remember them: what `fit` learns belongs to them."""
         checked = self._check_parameters()
         self._fitted_params = {
-            name: (value, _content(value))
+            name: _snapshot(value)
             for name, value in self.get_params(deep=True).items()  # type: ignore[attr-defined]
         }
         return checked
@@ -112,14 +113,13 @@ class ParametersMixin:
         self._check_parameters()
         now = self.get_params(deep=True)  # type: ignore[attr-defined]
         allowed = self._changeable()
-        for name, (value, content) in self._fitted_params.items():
+        for name, before in self._fitted_params.items():
             if name in allowed or name.rpartition("__")[2] in WORK:
                 continue
-            if name in now and not _is_unchanged(now[name], value, content):
+            if name in now and not _is_unchanged(now[name], before):
                 raise ValueError(
-                    f"{name} must be as in fit ({value!r:.100}), got "
-                    f"{now[name]!r:.100}, and what fit learned belongs to the former. "
-                    "Call fit again to use the new value."
+                    f"{name} must be as it was in fit ({before!r:.100}), got "
+                    f"{now[name]!r:.100}. Call fit again to use another value."
                 )
 
     def _changeable(self):
@@ -127,24 +127,33 @@ class ParametersMixin:
         return self._read_later
 
 
-def _content(value):
-    """Return what tells the content of a parameter, None if only its identity does."""
+def _snapshot(value):
+    """Return a copy of a parameter that later changes of its content do not reach."""
     if isinstance(value, list | tuple):
-        return type(value), *map(_content, value)
-    if hasattr(value, "get_params") and not isinstance(value, type):
-        # Its own parameters are listed with those of the estimator.
-        return type(value)
-    # Random states change when they are used.
-    if callable(value) or isinstance(value, np.random.RandomState):
-        return None
-    try:
-        return content_digest(value)
-    except TypeError:
-        return None
+        return [*map(_snapshot, value)]
+    if isinstance(value, dict):
+        return {key: _snapshot(entry) for key, entry in value.items()}
+    # What has no equality of its own is known by its identity, such as functions and
+    # random states; the parameters of an estimator are listed with those around it.
+    by_content = getattr(type(value), "__eq__", None) is not object.__eq__
+    return copy(value) if by_content and not _is_estimator(value) else value
 
 
-def _is_unchanged(value, before, content):
-    if isinstance(value, Number | str) and isinstance(before, Number | str):
-        return value == before
-    found = _content(value)
-    return value is before if found is None else found == content
+def _is_unchanged(value, before):
+    """Whether a parameter is as it was when its snapshot was taken."""
+    if isinstance(value, list | tuple) and isinstance(before, list):
+        same = (_is_unchanged(*pair) for pair in zip(value, before, strict=False))
+        return len(value) == len(before) and all(same)
+    if isinstance(value, dict) and isinstance(before, dict):
+        return value.keys() == before.keys() and all(
+            _is_unchanged(value[key], before[key]) for key in value
+        )
+    if _is_estimator(value):
+        return type(value) is type(before)
+    # NaN differs from itself.
+    both_nan = all(isinstance(x, float) and np.isnan(x) for x in (value, before))
+    return both_nan or is_same(value, before)
+
+
+def _is_estimator(value):
+    return hasattr(value, "get_params") and not isinstance(value, type)
