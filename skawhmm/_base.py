@@ -17,7 +17,7 @@ from skawhmm.distances._pairwise import (
 )
 from skawhmm.distances._resolve import (
     METRIC_CHECKS,
-    components_alpha,
+    check_components_alpha,
     fitted_metric,
     resolve_metric,
 )
@@ -215,6 +215,9 @@ class ReferencesMixin(ModelsMixin):
             X = check_precomputed(self, X, reset=reset, square=reset)
             if reset and X.ndim == 2:
                 check_not_similarities(X)
+            params = self._params()
+            if "alpha" in params:
+                check_mixing(X, params["alpha"])
             return X
         return super()._checked(X, y, reset=reset)
 
@@ -526,6 +529,23 @@ def check_not_similarities(X):
         )
 
 
+def check_mixing(X, alpha):
+    """Raise unless components have an alpha, and distances have none.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_models, n_models_fit[, 2])
+        Distances or components.
+
+    alpha : float or None
+        What the caller gave.
+    """
+    if X.ndim == 3:
+        check_components_alpha(alpha)
+    else:
+        check_unused("alpha", alpha, None, "if X holds distances, not components")
+
+
 def mixed_precomputed(X, alpha):
     """Return distances: components are mixed, distances left as they are.
 
@@ -542,10 +562,10 @@ def mixed_precomputed(X, alpha):
     distances : ndarray of shape (n_models, n_models_fit)
         The distances.
     """
+    check_mixing(X, alpha)
     if X.ndim == 2:
-        check_unused("alpha", alpha, None, "if X holds distances, not components")
         return X
     with np.errstate(invalid="ignore"):
-        distances = mixed_components(X, components_alpha(alpha))
+        distances = mixed_components(X, alpha)
     # An infinite component makes an infinite distance, even if its share is 0.
     return np.where(np.isnan(distances), np.inf, distances)

@@ -103,18 +103,13 @@ def check_metric_params(name, value):
         raise TypeError(f"{name} must be a dict or None, got {type(value).__name__}.")
 
 
-def components_alpha(alpha):
-    """Return the weight at which given components are mixed, or raise if it is None.
+def check_components_alpha(alpha):
+    """Raise if nothing says at which weight given components are mixed.
 
     Parameters
     ----------
     alpha : float or None
         What the caller gave.
-
-    Returns
-    -------
-    alpha : float
-        The weight of the transition component.
     """
     if alpha is None:
         raise ValueError(
@@ -122,7 +117,6 @@ def components_alpha(alpha):
             f"record their distance, got None. MAW and IAW use alpha={MAW().alpha}, "
             f"JAW alpha={JAW().alpha}."
         )
-    return alpha
 
 
 # Checks of the parameters that estimators and functions take besides `metric`.

@@ -13,6 +13,7 @@ from skawhmm.sequences._checks import check_channels
 from skawhmm.sequences._symbols import learned_symbols, symbol_codes, symbol_sequences
 from skawhmm.utils._checks import check_boolean, check_integer
 from skawhmm.utils._interruption import all_or_nothing
+from skawhmm.utils._parameters import Unused
 
 # N-grams are numbered by 64-bit integers.
 LARGEST_NUMBER = 2**62
@@ -32,7 +33,7 @@ class NGrams(EstimatorMixin, TransformerMixin, BaseEstimator):
         Number of symbols of an n-gram: 1 for symbols, 2 for pairs, 3 for triples.
 
     lag : int, default=1
-        Number of steps from one symbol of an n-gram to the next.
+        Number of steps from one symbol of an n-gram to the next; 1 if `order` is 1.
 
     max_features : int, default=20000
         Largest number of n-grams. Those found in most training sequences are kept.
@@ -71,6 +72,7 @@ class NGrams(EstimatorMixin, TransformerMixin, BaseEstimator):
         "max_features": partial(check_integer, low=1),
         "sparse_output": check_boolean,
     }
+    _unused: ClassVar = (Unused(("lag",), "order", lambda order: order == 1),)
     _read_later: ClassVar = frozenset({"sparse_output"})
 
     def __init__(

@@ -48,6 +48,11 @@ def models(rng):
     return hmm.fit_transform(frames(rng))
 
 
+def few(rng):
+    """Draw three fitted models."""
+    return models(rng)[:3]
+
+
 def swapped(model):
     """Return a model of two states with the other one first."""
     states = model.means[:, ::-1], model.covars[:, ::-1]

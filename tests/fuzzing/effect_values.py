@@ -12,13 +12,13 @@ from skawhmm import HMMTransformer
 
 HALF = np.arange(12) // 6
 METRIC: dict[str, list[Any]] = {
-    "metric": ["jaw", "iaw", "coupling", sk.MAW(0.7)],
+    "metric": ["jaw", sk.IAW(n_samples=16), "coupling", sk.MAW(0.7)],
     "alpha": [0.8],
     "p": [2],
     "metric_params": [
         {"rows": "hellinger"},
         {"registration": "identity"},
-        {"n_samples": 16},
+        {"n_samples": 32},
         {"n_steps": 30},
         {"gamma": 0.3},
         {"order": 1},
@@ -152,7 +152,7 @@ OWN: dict[str, dict[str, list[Any]]] = {
     "JAW": MIXED,
     "IAW": {
         **MIXED,
-        "n_samples": [16],
+        "n_samples": [32],
         "sampling": ["iid"],
         "coupling": ["sinkhorn"],
         "project": [False],
@@ -163,7 +163,7 @@ OWN: dict[str, dict[str, list[Any]]] = {
         "method": ["variational", "data"],
         "n_steps": [40],
         "symmetric": [False],
-        "cap": [0.1],
+        "cap": [0.3],
         "random_state": [3],
     },
     "TransitionCoupling": {"gamma": [0.3]},
@@ -212,7 +212,7 @@ def silence(subject, name, context):
 
 
 # Arguments that an error may name instead: data that do not suit the value.
-INSTEAD = {"emission": "X", "hmm": "X", "metric": "IAW"}
+INSTEAD = {"emission": ("X",), "hmm": ("X",), "metric": ("IAW", "metric_params")}
 
 
 def values_of(subject, name):

@@ -23,6 +23,7 @@ from fuzzing.effect_data import (
     counts,
     distances,
     drawn,
+    few,
     frames,
     gaps,
     models,
@@ -34,7 +35,7 @@ from fuzzing.judge import BreachError, check_same
 from skawhmm import HMMBatch, HMMTransformer
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Context:
     """Data, and parameters that all calls in the context have."""
 
@@ -128,14 +129,24 @@ def called(name, *inputs):
 
 CHAIN = HMMTransformer("symbols", emission="categorical")
 OBJECTS = (sk.MAW(0.3), sk.KL(n_steps=30), sk.Law(order=1))
-NAMES = ("iaw", "jaw", "kl", "coupling", "law")
+NAMES: dict[str, dict[str, Any]] = {
+    "jaw": {},
+    "iaw": {"metric_params": {"n_samples": 16}},
+    "kl": {"metric_params": {"n_steps": 20}},
+    "coupling": {},
+    "law": {},
+}
 
 
 def metric_contexts(data=models, **params):
     """Return contexts with models and each distance."""
     return (
         Context(data, params),
-        *(Context(data, {**params, "metric": metric}) for metric in (*NAMES, *OBJECTS)),
+        *(
+            Context(data, {**params, "metric": name, **more})
+            for name, more in NAMES.items()
+        ),
+        *(Context(data, {**params, "metric": metric}) for metric in OBJECTS),
     )
 
 
@@ -257,7 +268,7 @@ AGGREGATED = (
         Context(_alone(models), params)
         for params in (
             {},
-            {"metric": "iaw"},
+            {"metric": "iaw", **NAMES["iaw"]},
             {"metric": "jaw"},
             {"metric": sk.JAW(p=2)},
         )
@@ -301,7 +312,8 @@ SUBJECTS = {
         Subject(
             "HMMKMeans",
             (
-                *metric_contexts(n_clusters=3, **SEED)[:3],
+                Context(models, {"n_clusters": 3, **SEED}),
+                Context(models, {"n_clusters": 3, "metric": "coupling", **SEED}),
                 Context(models, {"n_clusters": 3, "metric": sk.JAW(p=2), **SEED}),
                 Context(frames, {"n_clusters": 3, "hmm": HMM, **SEED}),
             ),
@@ -329,7 +341,9 @@ SUBJECTS = {
         Subject("HMMEmbedding", EMBEDDING, fitted("HMMEmbedding")),
         Subject("HMMViewClassifier", _view_contexts(), fitted("HMMViewClassifier")),
         Subject("HMMViewRegressor", _view_contexts(), fitted("HMMViewRegressor")),
-        Subject("NGrams", (Context(texts),), fitted("NGrams")),
+        Subject(
+            "NGrams", (Context(texts), Context(texts, {"order": 1})), fitted("NGrams")
+        ),
         Subject("Deltas", (Context(frames),), fitted("Deltas")),
         Subject("TimeChannel", (Context(frames),), fitted("TimeChannel")),
         Subject("Framewise", (Context(frames),), fitted("Framewise")),
@@ -339,8 +353,8 @@ SUBJECTS = {
                 "MAW": SAME,
                 "JAW": SAME,
                 "IAW": (
-                    Context(models),
-                    Context(models, {"coupling": "sinkhorn", "n_samples": 8}),
+                    Context(few, {"n_samples": 16}),
+                    Context(few, {"coupling": "sinkhorn", "n_samples": 8}),
                 ),
                 "KL": (
                     Context(models, {"n_steps": 30}),
@@ -430,15 +444,20 @@ def settings(subject):
                 yield context, name, [value for value in values if value is not usual]
 
 
+def is_named(name, error):
+    """Whether an error names a parameter, or what does not suit its value."""
+    words = "|".join([name, *INSTEAD.get(name, ())])
+    return re.search(rf"\b({words})(__\w+)?\b", str(error)) is not None
+
+
 def effect(subject, context, name, value, data, usual):
     """Return "effect", "error" or "ignored"; another error is raised."""
     try:
         found = subject.call(data, {**context.params, name: value})
     except (TypeError, ValueError) as error:
-        names = {name, INSTEAD.get(name, name)}
-        if any(re.search(rf"\b{word}\b", str(error)) for word in names):
-            return "error"
-        raise
+        if not is_named(name, error):
+            raise
+        return "error"
     return "ignored" if is_same_result(found, usual) else "effect"
 
 
@@ -449,3 +468,39 @@ def is_same_result(one, two):
     except BreachError:
         return False
     return True
+
+
+def refit(subject, context, name, value, data):
+    """Return "effect", "error" or what is wrong with a parameter set after `fit`."""
+    labels = np.arange(len(data)) % 2
+    estimator = getattr(sk, subject.name)(**context.params).fit(data, labels)
+    fresh = getattr(sk, subject.name)(**{**context.params, name: value})
+    try:
+        found = asked(estimator.set_params(**{name: value}), data)
+    except (TypeError, ValueError) as error:
+        if not is_named(name, error):
+            raise
+        return "error"
+    try:
+        wanted = asked(fresh.fit(data, labels), data)
+    except (TypeError, ValueError) as error:
+        return f"a new fit raises: {error}"
+    return "effect" if is_same_result(found, wanted) else "neither"
+
+
+ESTIMATORS = {
+    name: subject
+    for name, subject in SUBJECTS.items()
+    if hasattr(getattr(sk, name), "fit")
+}
+
+
+def refits(subject):
+    """Yield contexts, parameters and values to set after `fit`."""
+    # Distances in between are all read in the same way.
+    for context in dict.fromkeys(subject.contexts[:3] + subject.contexts[-3:]):
+        for name in subject.parameters:
+            usual = context.params.get(name, subject.default(name))
+            for value in values_of(subject.name, name):
+                if value is not usual:
+                    yield context, name, value

@@ -27,7 +27,7 @@ SHARED: dict[str, tuple[list[Any], list[Any]]] = {
         [None, 0, 0.1, 0.5, 1, np.float32(0.25), Fraction(1, 3)],
         [-0.1, 1.5, "much", NAN, INF, [0.5], True, 1e308, 1j, b""],
     ),
-    "p": ([1, 2, 0.5, 1.5, np.float32(1)], [0, -1, 2.5, "two", NAN, None, INF, True]),
+    "p": ([None, 1, 2, 0.5, 1.5, np.float32(1)], [0, -1, 2.5, "two", NAN, INF, True]),
     "metric_params": ([None, {}], [3, {"far": 1}, [1], "x", {3: 4}]),
     "hmm": (
         [sk.HMMTransformer(1), sk.HMMTransformer(2, random_state=0)],
