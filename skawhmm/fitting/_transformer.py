@@ -123,13 +123,16 @@ class HMMTransformer(ParametersMixin, TransformerMixin, BaseEstimator):
         possible in a visible chain, which `KL` needs.
 
     relevance : float, default=4.0
-        Weight of the pooled model as a prior, in frames per state.
+        Weight of the pooled model as a prior, in frames per state, with
+        ``prior="pooled"``.
 
     n_init : int, default=1
-        Number of fits from different start values; the most likely one is kept.
+        Number of fits from different start values; the most likely one is kept. With
+        a pooled model, it is that model which is fitted so many times.
 
     max_iter : int, default=100
-        Largest number of EM steps.
+        Largest number of EM steps. Visible chains, and estimators given as `engine`,
+        do not have this parameter, nor `tol`.
 
     tol : float, default=1e-5
         EM stops if a step gains at most this much log likelihood per frame.
@@ -139,7 +142,7 @@ class HMMTransformer(ParametersMixin, TransformerMixin, BaseEstimator):
         of the sequence. Channels that do not vary at all keep variance 0.
 
     max_components : int, default=8
-        Largest number of states that a criterion may choose.
+        Largest number of states that a criterion may choose, if `n_components` is one.
 
     weights : {"occupancy", "stationary", "uniform"}, default="occupancy"
         State probabilities of the models: the expected share of frames in each state,
@@ -151,7 +154,7 @@ class HMMTransformer(ParametersMixin, TransformerMixin, BaseEstimator):
         What becomes of a channel without any value in a sequence: it gets mean and
         variance 0, or it is left out when the model is compared with others. Single
         missing values (NaN) are accepted by diagonal and spherical models, which skip
-        them.
+        them. For Gaussian states only.
 
     engine : {"batched", "hmmlearn"} or hmmlearn estimator, default="batched"
         What fits Gaussian states: our own compiled EM, or that of hmmlearn from the
@@ -189,6 +192,12 @@ class HMMTransformer(ParametersMixin, TransformerMixin, BaseEstimator):
     --------
     HMMBatch : What `transform` returns.
     HMMEmbedding : One vector per sequence, without a model of its own.
+
+    Notes
+    -----
+    A parameter that has no effect must keep its default, such as `covariance_type` if
+    states emit symbols. Parameters other than `missing`, `keep_sequences`, `n_jobs` and
+    `verbose` need another `fit` if they are changed. An error names them otherwise.
 
     Examples
     --------

@@ -66,8 +66,9 @@ class KNeighborsHMMClassifierCV(
     Parameters
     ----------
     alphas : array-like of float in [0, 1], default=None
-        Shares of the transition component to choose from. By default 0, 0.01, ..., 1
-        and, for one neighbour, all numbers in [0, 1] (see `alpha_path_`).
+        Weights of the transition component to choose from. By default 0, 0.01, ..., 1
+        and, for one neighbour, all numbers in [0, 1] (see `alpha_path_`). Must be None
+        if the distance has no components.
 
     n_neighbors : int or sequence of int, default=(1, 3, 5, 7, 9)
         Numbers of neighbours to choose from; those larger than the number of other

@@ -32,13 +32,14 @@ class KNeighborsHMMClassifier(NeighborsMixin, ClassifierMixin, BaseEstimator):
     metric : str or object, default="maw"
         Distance between two models: "maw", "iaw", "jaw", "kl", "coupling", "law" or an
         object.
-        With "precomputed", `X` holds distances of shape (n_queries, n_models_fit) or,
-        for any `alpha`, components of shape (n_queries, n_models_fit, 2).
+        With "precomputed", `X` holds distances of shape (n_queries, n_models_fit), or
+        components of shape (n_queries, n_models_fit, 2), which are mixed at `alpha`.
 
     alpha : float in [0, 1], default=None
         Weight of the transition component in the distance. By default that of the
-        distance: 0.1 for "maw" and "iaw", 0.5 for "jaw". Must be None if the
-        distance has no components, or if `metric` is an object, which has its own.
+        distance: 0.1 for "maw" and "iaw", 0.5 for "jaw". Must be given with
+        components, and None if there are none, or if `metric` is an object, which has
+        its own.
 
     p : float in (0, 2], default=None
         Order of the distance, by default 1. Must be None if the distance has no
@@ -210,13 +211,14 @@ class KNeighborsHMMRegressor(NeighborsMixin, RegressorMixin, BaseEstimator):
     metric : str or object, default="maw"
         Distance between two models: "maw", "iaw", "jaw", "kl", "coupling", "law" or an
         object.
-        With "precomputed", `X` holds distances of shape (n_queries, n_models_fit) or,
-        for any `alpha`, components of shape (n_queries, n_models_fit, 2).
+        With "precomputed", `X` holds distances of shape (n_queries, n_models_fit), or
+        components of shape (n_queries, n_models_fit, 2), which are mixed at `alpha`.
 
     alpha : float in [0, 1], default=None
         Weight of the transition component in the distance. By default that of the
-        distance: 0.1 for "maw" and "iaw", 0.5 for "jaw". Must be None if the
-        distance has no components, or if `metric` is an object, which has its own.
+        distance: 0.1 for "maw" and "iaw", 0.5 for "jaw". Must be given with
+        components, and None if there are none, or if `metric` is an object, which has
+        its own.
 
     p : float in (0, 2], default=None
         Order of the distance, by default 1. Must be None if the distance has no

@@ -39,13 +39,14 @@ class HMMNoveltyDetector(OutlierMixin, NeighborsMixin, BaseEstimator):
     metric : {"maw", "iaw", "jaw", "kl", "coupling", "precomputed"} or object, \
             default="jaw"
         Distance between two models. With "precomputed", `X` holds distances of shape
-        (n_queries, n_models_fit) or, for any `alpha`, components of shape
-        (n_queries, n_models_fit, 2).
+        (n_queries, n_models_fit), or components of shape (n_queries, n_models_fit, 2),
+        which are mixed at `alpha`.
 
     alpha : float in [0, 1], default=None
         Weight of the transition component in the distance. By default that of the
-        distance: 0.1 for "maw" and "iaw", 0.5 for "jaw". Must be None if the
-        distance has no components, or if `metric` is an object, which has its own.
+        distance: 0.1 for "maw" and "iaw", 0.5 for "jaw". Must be given with
+        components, and None if there are none, or if `metric` is an object, which has
+        its own.
 
     p : float in (0, 2], default=None
         Order of the distance, by default 1. Must be None if the distance has no
