@@ -165,7 +165,7 @@ class NGrams(EstimatorMixin, TransformerMixin, BaseEstimator):
             example ``"a|b, 4 apart"``.
         """
         self._check_ready()
-        apart = f", {self.lag} apart" if self.lag > 1 and self.order > 1 else ""
+        apart = f", {self.lag} apart" if self.lag > 1 else ""
         digits = np.unravel_index(self._vocabulary, [len(self.symbols_)] * self.order)
         runs = self.symbols_[np.stack(digits, axis=1)]
         return np.array(["|".join(map(str, run)) + apart for run in runs], dtype=object)

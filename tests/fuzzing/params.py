@@ -1,5 +1,6 @@
 """Parameters of every estimator and distance: good values and wrong ones."""
 
+import inspect
 from fractions import Fraction
 from typing import Any
 
@@ -245,9 +246,23 @@ def drawn_metric(rng, names=tuple(METRICS)):
     params = drawn_params(rng, METRICS[name], wrong=False)[0]
     if name == "iaw":
         params.setdefault("n_samples", 8)
-    if name == "kl":
+        if params.get("coupling") != "sinkhorn":
+            params.pop("reg", None)
+    if name == "kl" and params.get("method", "monte_carlo") == "monte_carlo":
         params.setdefault("n_steps", 20)
+    elif name == "kl":
+        # Nothing is drawn.
+        params = {
+            key: params[key] for key in params.keys() - {"n_steps", "random_state"}
+        }
     return name, params
+
+
+def drawn_mixture(rng, metric):
+    """Return values of alpha and p, as far as a distance has them."""
+    known = inspect.signature(CLASSES[metric]).parameters
+    drawn = {"alpha": pick(rng, [None, 0, 0.5, 1]), "p": pick(rng, [None, 1, 2, 0.5])}
+    return {key: value for key, value in drawn.items() if key in known}
 
 
 def shown(params):

@@ -380,7 +380,7 @@ def test_infinite_and_one_sided_distances_are_refused():
 
 
 def test_components_need_alpha():
-    with pytest.raises(ValueError, match=r"alpha must be .* 0\.1, JAW alpha=0\.5"):
+    with pytest.raises(ValueError, match=r"alpha must be .*=0\.1, JAW alpha=0\.5"):
         hmm_group_test(np.zeros((6, 6, 2)), GROUPS)
 
 

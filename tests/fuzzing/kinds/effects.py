@@ -12,6 +12,8 @@ from fuzzing.effects import ESTIMATORS, SUBJECTS, effect, refit, refits, setting
 from fuzzing.judge import IGNORED, LAW, BreachError, Trial
 from fuzzing.names import FITTED, arguments_of
 
+# Stopping rules hide each other: the context stays as it is.
+STOPPING = {"tol", "max_iter"}
 # Data sets that are tried before a parameter counts as ignored: some have ties.
 DRAWS = 3
 
@@ -64,7 +66,7 @@ def _varied(rng, subject, context, name):
         for other in subject.parameters
         if other != name and values_of(subject.name, other)
     ]
-    if not others or rng.random() < 0.5:
+    if not others or name in STOPPING or rng.random() < 0.5:
         return context
     other = pick(rng, others)
     value = pick(rng, values_of(subject.name, other))
