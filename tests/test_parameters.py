@@ -357,7 +357,7 @@ def test_every_estimator_and_function_is_tried():
         or isfunction(getattr(skawhmm, name))
         or hasattr(getattr(skawhmm, name), "distances")
     }
-    assert names - SUBJECTS.keys() == {"as_sequences", "show_versions"}
+    assert names - SUBJECTS.keys() == {"show_versions"}
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")

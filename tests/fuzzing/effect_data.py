@@ -87,3 +87,24 @@ def drawn(rng):
     chains = rng.dirichlet(np.ones(6), size=(2, 6))
     both = HMMBatch(chains, rng.normal(size=(2, 6, 2)), rng.uniform(0.1, 2, (2, 6, 2)))
     return both[0], both[1]
+
+
+def table(rng):
+    """Draw a long table of four sequences, its rows in any order of time."""
+    return {
+        "id": np.arange(40) // 10,
+        "t": rng.permutation(40),
+        "x": rng.normal(size=40),
+        "z": rng.normal(size=40),
+        "label": np.arange(40) // 10 % 2,
+    }
+
+
+def recording(rng):
+    """Draw the frames of several sequences, one after the other."""
+    return rng.normal(size=(300, 2))
+
+
+def cube(rng):
+    """Draw sequences of equal length as one array."""
+    return rng.normal(size=(4, 9, 3))

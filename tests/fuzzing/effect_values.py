@@ -168,6 +168,14 @@ OWN: dict[str, dict[str, list[Any]]] = {
     },
     "TransitionCoupling": {"gamma": [0.3]},
     "Law": {"order": [1], "bandwidth": [0.5]},
+    "as_sequences": {
+        "id": ["id"],
+        "time": ["t"],
+        "channels": ["x", ["z", "x"]],
+        "labels": ["label"],
+        "lengths": [[100, 200]],
+        "layout": ["channels_first"],
+    },
     "mfcc": {
         "n_coefficients": [5],
         "window": [0.1],
@@ -206,6 +214,9 @@ def silence(subject, name, context):
         return "a prior is what the fits start from, too"
     if name == "missing" and context.data is not gaps and "emission" not in params:
         return "every channel has values"
+    by_number = {"registration": "identity"}
+    if subject == "register_states" and params.get("metric_params") == by_number:
+        return "states are registered by number, whatever the distance"
     if name == "max_rank" and "solver" not in params:
         return "the default solver reads it from 3001 sequences on"
     return SILENT.get(name)

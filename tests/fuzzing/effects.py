@@ -21,13 +21,16 @@ from fuzzing.effect_data import (
     chains,
     components,
     counts,
+    cube,
     distances,
     drawn,
     few,
     frames,
     gaps,
     models,
+    recording,
     signal,
+    table,
     texts,
 )
 from fuzzing.effect_values import INSTEAD, silence, values_of
@@ -71,7 +74,15 @@ class Subject:
 
 # What estimators are asked for once they are fitted.
 MEMBERS = ("transform", "predict_proba", "predict", "pvalues", "kneighbors", "align")
-LEARNED = ("labels_", "n_iter_", "scores_", "offset_", "view_weights_", "pooled_model_")
+LEARNED = (
+    "labels_",
+    "n_iter_",
+    "scores_",
+    "offset_",
+    "view_weights_",
+    "inner_score_",
+    "pooled_model_",
+)
 
 
 def said(estimator, X):
@@ -410,6 +421,15 @@ SUBJECTS = {
             "dynamics_gain",
             ("X", "y"),
             Context(_labelled(frames), {"n_permutations": 1, "cv": 2}),
+        ),
+        _function(
+            "as_sequences",
+            ("data",),
+            Context(_alone(table)),
+            Context(_alone(table), {"id": "id"}),
+            Context(_alone(frames)),
+            Context(_alone(recording)),
+            Context(_alone(cube)),
         ),
         _function("hmm_barycenter", ("models",), Context(_alone(models), SEED)),
         _function(
