@@ -56,7 +56,7 @@ class HMMViewClassifier(ClassifierMixin, ViewRidge):
 
     score_scale : float, default=0.02
         The difference :math:`\tau` of inner scores at which the weights of two views
-        differ by the factor e.
+        differ by the factor e. Must be the default if there is only one view.
 
     cv : int, splitter or iterable, default=5
         Inner folds. An integer is the number of folds, which have about equal shares of
@@ -68,11 +68,13 @@ class HMMViewClassifier(ClassifierMixin, ViewRidge):
 
     solver : {"auto", "dual", "primal"}, default="auto"
         "dual" works with all pairs of training sequences, "primal" with pairs of
-        features, and a linear kernel only. "auto" is "dual" up to 3000 sequences.
+        features, and a linear kernel only (`gammas` are the default, or 0). "auto" is
+        "dual" up to 3000 sequences.
 
     max_rank : int or None, default=512
         Of a view with more features, the primal solver takes so many principal
-        coordinates; None takes all features. The dual solver always does.
+        coordinates; None takes all features. The dual solver always does, and with
+        ``solver="dual"`` this must be the default.
 
     n_jobs : int, default=None
         Number of joblib workers for the ridges, and for the default views.
@@ -203,7 +205,7 @@ class HMMViewClassifier(ClassifierMixin, ViewRidge):
         self : HMMViewClassifier
             The fitted classifier.
         """
-        self._check_parameters()
+        self._begin_fit()
         labels = check_classes(y, type(self).__name__)
         sequences = check_frames_or_symbols(self, X, y, reset=True)
         check_one_each(sequences, labels)
@@ -295,18 +297,20 @@ class HMMViewRegressor(RegressorMixin, ViewRidge):
 
     score_scale : float, default=0.02
         The difference of inner scores at which the weights of two views differ by the
-        factor e.
+        factor e. Must be the default if there is only one view.
 
     cv : int, splitter or iterable, default=5
         Inner folds. An integer is the number of folds, which keep groups together.
 
     solver : {"auto", "dual", "primal"}, default="auto"
         "dual" works with all pairs of training sequences, "primal" with pairs of
-        features, and a linear kernel only. "auto" is "dual" up to 3000 sequences.
+        features, and a linear kernel only (`gammas` are the default, or 0). "auto" is
+        "dual" up to 3000 sequences.
 
     max_rank : int or None, default=512
         Of a view with more features, the primal solver takes so many principal
-        coordinates; None takes all features. The dual solver always does.
+        coordinates; None takes all features. The dual solver always does, and with
+        ``solver="dual"`` this must be the default.
 
     n_jobs : int, default=None
         Number of joblib workers for the ridges, and for the default views.
@@ -410,7 +414,7 @@ class HMMViewRegressor(RegressorMixin, ViewRidge):
         self : HMMViewRegressor
             The fitted regressor.
         """
-        self._check_parameters()
+        self._begin_fit()
         numbers = check_array(
             real_array("y", check_targets(y, type(self).__name__)),
             ensure_2d=False,

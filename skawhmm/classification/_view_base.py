@@ -24,8 +24,10 @@ from skawhmm.utils._checks import (
     check_choice,
     check_integer,
     check_numbers,
+    check_optional,
     check_real,
 )
+from skawhmm.utils._parameters import Unused
 
 ALPHAS = (1e-4, 1e-3, 1e-2, 3e-2, 1e-1, 3e-1, 1.0, 3.0, 10.0)
 GAMMAS = (0.0, 0.5, 2.0)
@@ -121,21 +123,6 @@ def check_penalties(name, value):
     check_numbers(name, value, positive)
 
 
-def check_rank(name, value):
-    """Raise unless `value` is a number of coordinates, or None.
-
-    Parameters
-    ----------
-    name : str
-        The argument as the caller knows it.
-
-    value : object
-        The value to check.
-    """
-    if value is not None:
-        check_integer(name, value, 1)
-
-
 class ViewRidge(EstimatorMixin, BaseEstimator):
     """Base of the estimators with one ridge over several views."""
 
@@ -159,8 +146,12 @@ class ViewRidge(EstimatorMixin, BaseEstimator):
         "cv": check_inner_cv,
         "class_weight": check_class_weight,
         "solver": partial(check_choice, choices=("auto", *SOLVERS)),
-        "max_rank": check_rank,
+        "max_rank": partial(check_optional, check=partial(check_integer, low=1)),
     }
+    _unused: ClassVar = (
+        Unused(("max_rank",), "solver", lambda solver: solver == "dual"),
+        Unused(("score_scale",), "views", lambda views: len(views or "default") == 1),
+    )
 
     def explain(
         self, X: Any, by: str | Sequence[str] = ("view", "block")
@@ -270,10 +261,10 @@ class ViewRidge(EstimatorMixin, BaseEstimator):
         if self.solver == "auto":
             self.solver_ = "dual" if few else "primal"
         gammas = _ascending(self.gammas)
-        if self.solver_ == "primal" and gammas[0] > 0:
+        if self.solver_ == "primal" and gammas not in ([0.0], _ascending(GAMMAS)):
             raise ValueError(
-                "gammas must hold 0, the linear kernel, with the primal solver, got "
-                f"{self.gammas!r}."
+                "gammas must be 0, the linear kernel, or the default with "
+                f"solver='primal', which has no other kernel, got {self.gammas!r}."
             )
         views = self.views
         if views is None:

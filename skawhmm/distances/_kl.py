@@ -1,6 +1,6 @@
 """Kullback-Leibler divergence rates."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from skawhmm.utils._checks import (
     check_real,
     check_seed,
 )
+from skawhmm.utils._parameters import Unused
 
 
 def divergence_rates(own, other, lengths):
@@ -85,7 +86,8 @@ class KL(Parametrized):
         (``HMMTransformer(keep_sequences=True)``).
 
     n_steps : int, default=2000
-        Length of a drawn sequence; the longer, the more exact and the slower.
+        Length of a drawn sequence; the longer, the more exact and the slower. Only for
+        ``method="monte_carlo"``.
 
     symmetric : bool, default=True
         Whether to take the mean of both directions.
@@ -95,7 +97,7 @@ class KL(Parametrized):
         one rules out what the other produces; kernels and maps need finite values.
 
     random_state : int, RandomState instance or None, default=0
-        Seed of the drawn sequences.
+        Seed of the drawn sequences. Only for ``method="monte_carlo"``.
 
     Notes
     -----
@@ -119,6 +121,10 @@ class KL(Parametrized):
     2.0
     """
 
+    _unused: ClassVar = (
+        Unused(("n_steps", "random_state"), "method", lambda m: m != "monte_carlo"),
+    )
+
     # Sequences are drawn anew for each tile, so that they need not all be kept.
     max_tile = 64
 
@@ -141,6 +147,7 @@ class KL(Parametrized):
             else check_real("cap", cap, 0, np.inf, allow_infinity=True)
         )
         self.random_state = random_state
+        self._check_effects()
 
     def prepare(self, models: HMMBatch) -> Any:
         """Return what the pairs of `models` share.

@@ -1,14 +1,13 @@
 """Steps before the models: sequences in, sequences out."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_consistent_length
-from sklearn.utils.validation import check_is_fitted
 
 from skawhmm.sequences._checks import (
     check_input,
@@ -18,10 +17,11 @@ from skawhmm.sequences._checks import (
 from skawhmm.sequences._forms import readable
 from skawhmm.utils._checks import check_counts, check_integer, check_real
 from skawhmm.utils._interruption import all_or_nothing
+from skawhmm.utils._parameters import ParametersMixin
 
 
 class SequenceTransformer(  # type: ignore[call-arg]
-    TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
+    ParametersMixin, TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
 ):
     """Base of the transformers from sequences to sequences."""
 
@@ -43,7 +43,7 @@ class SequenceTransformer(  # type: ignore[call-arg]
         self : estimator
             The fitted step.
         """
-        self._check_parameters()
+        self._begin_fit()
         sequences = check_input(self, X, y, reset=True)
         check_consistent_length(sequences, y)
         self._fit(sequences, y)
@@ -63,9 +63,7 @@ class SequenceTransformer(  # type: ignore[call-arg]
             The changed sequences, with unchanged lengths. If `X` is an array, an array
             of shape (n_sequences, n_timesteps, n_features_out), padded with NaN.
         """
-        check_is_fitted(self)
-        # Parameters may have been set after `fit`.
-        self._check_parameters()
+        self._check_ready()
         sequences = self._transform(check_input(self, X, reset=False))
         return sequences if is_list_of_sequences(readable(X)) else _padded(sequences)
 
@@ -82,7 +80,7 @@ class SequenceTransformer(  # type: ignore[call-arg]
         names : ndarray of str
             For example ``"x0"``, or ``"x0_lag2"`` for its derivative over 2 frames.
         """
-        check_is_fitted(self)
+        self._check_ready()
         names = self._names(input_names(self, input_features))
         return np.array(names, dtype=object)
 
@@ -212,6 +210,8 @@ class Deltas(SequenceTransformer):
            [4., 3.]])]
     """
 
+    _read_later: ClassVar = frozenset({"order", "lags"})
+
     def __init__(self, order: int = 1, lags: int | Sequence[int] = 1) -> None:
         self.order = order
         self.lags = lags
@@ -272,6 +272,8 @@ class TimeChannel(SequenceTransformer):
            [6., 1.],
            [7., 2.]])]
     """
+
+    _read_later: ClassVar = frozenset({"scale"})
 
     def __init__(self, scale: float = 1.0) -> None:
         self.scale = scale

@@ -20,8 +20,10 @@ from skawhmm import HMMBatch
 RIGHT, CLEAR = "right result", "clear error"
 UNCLEAR, CRASH, HANG = "unclear error", "crash", "hang"
 NOT_FINITE, CHANGED = "NaN or infinity", "input changed"
-MISREAD, LAW = "silent misreading", "law broken"
-OUTCOMES = (*(RIGHT, CLEAR, UNCLEAR, CRASH, HANG, NOT_FINITE, CHANGED, MISREAD, LAW),)
+MISREAD, IGNORED, LAW = "silent misreading", "ignored parameter", "law broken"
+OUTCOMES = (
+    *(RIGHT, CLEAR, UNCLEAR, CRASH, HANG, NOT_FINITE, CHANGED, MISREAD, IGNORED, LAW),
+)
 GOOD = {RIGHT, CLEAR}
 
 PACKAGE = str(Path(skawhmm.__file__).parent)

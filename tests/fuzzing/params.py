@@ -1,5 +1,6 @@
 """Parameters of every estimator and distance: good values and wrong ones."""
 
+import inspect
 from fractions import Fraction
 from typing import Any
 
@@ -36,7 +37,7 @@ SHARED: dict[str, tuple[list[Any], list[Any]]] = {
         [None, 0, 0.1, 0.5, 1, np.float32(0.25), Fraction(1, 3)],
         [-0.1, 1.5, "much", NAN, INF, [0.5], True, 1e308, 1j, b""],
     ),
-    "p": ([1, 2, 0.5, 1.5, np.float32(1)], [0, -1, 2.5, "two", NAN, None, INF, True]),
+    "p": ([None, 1, 2, 0.5, 1.5, np.float32(1)], [0, -1, 2.5, "two", NAN, INF, True]),
     "metric_params": ([None, {}], [3, {"far": 1}, [1], "x", {3: 4}]),
     "hmm": (
         [sk.HMMTransformer(1), sk.HMMTransformer(2, random_state=0)],
@@ -264,9 +265,23 @@ def drawn_metric(rng, names=tuple(METRICS)):
     params = drawn_params(rng, METRICS[name], wrong=False)[0]
     if name == "iaw":
         params.setdefault("n_samples", 8)
-    if name == "kl":
+        if params.get("coupling") != "sinkhorn":
+            params.pop("reg", None)
+    if name == "kl" and params.get("method", "monte_carlo") == "monte_carlo":
         params.setdefault("n_steps", 20)
+    elif name == "kl":
+        # Nothing is drawn.
+        params = {
+            key: params[key] for key in params.keys() - {"n_steps", "random_state"}
+        }
     return name, params
+
+
+def drawn_mixture(rng, metric):
+    """Return values of alpha and p, as far as a distance has them."""
+    known = inspect.signature(CLASSES[metric]).parameters
+    drawn = {"alpha": pick(rng, [None, 0, 0.5, 1]), "p": pick(rng, [None, 1, 2, 0.5])}
+    return {key: value for key, value in drawn.items() if key in known}
 
 
 def shown(params):

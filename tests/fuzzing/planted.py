@@ -11,6 +11,7 @@ from fuzzing.judge import (
     CLEAR,
     CRASH,
     HANG,
+    IGNORED,
     LAW,
     MISREAD,
     NOT_FINITE,
@@ -45,6 +46,10 @@ def _broken(result):
     raise BreachError(LAW, f"{result} is not what it should be")
 
 
+def _ignored(result):
+    raise BreachError(IGNORED, f"{result} is what it was without the parameter")
+
+
 def planted(seed, number):
     """Return the trial whose outcome has this number in `OUTCOMES`."""
     outcome = OUTCOMES[number % len(OUTCOMES)]
@@ -60,6 +65,7 @@ def planted(seed, number):
         NOT_FINITE: Trial("NaN", lambda: {"a": [np.nan]}, [], set()),
         CHANGED: Trial("changed", _changing(X), [X], set()),
         MISREAD: Trial("misread", lambda: 1.0, [], set(), wrong="dates"),
+        IGNORED: Trial("ignored", lambda: 1.0, [], set(), verify=_ignored),
         LAW: Trial("mmd", lambda: 1.0, [], set(), verify=_broken),
     }
     return outcome, trials[outcome]
