@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
 from skawhmm.distances._aggregated import mixed_components
 from skawhmm.distances._pairwise import (
@@ -18,7 +18,7 @@ from skawhmm.distances._pairwise import (
 )
 from skawhmm.distances._resolve import (
     METRIC_CHECKS,
-    components_alpha,
+    check_components_alpha,
     fitted_metric,
     resolve_metric,
 )
@@ -44,6 +44,10 @@ from skawhmm.utils._checks import (
 from skawhmm.utils._digest import content_digest
 from skawhmm.utils._numbers import check_one_type, real_array, row_blocks
 from skawhmm.utils._parallel import remembered
+from skawhmm.utils._parameters import ParametersMixin, Unused, check_unused
+
+# Parameters that stand for a distance.
+METRIC_NAMES = frozenset({"metric", *METRIC_CHECKS})
 
 
 def check_hmm(name, value):
@@ -66,7 +70,7 @@ def check_hmm(name, value):
         )
 
 
-class EstimatorMixin:
+class EstimatorMixin(ParametersMixin):
     """Checks of parameters, and tags, of every estimator.
 
     It comes first among the bases of a class: its tags have the last word.
@@ -88,17 +92,10 @@ class EstimatorMixin:
         """Whether `X` holds distances or components, not models or sequences."""
         return False
 
-    def _params(self):
-        return self.get_params(deep=False)  # type: ignore[attr-defined]
-
     def _check_parameters(self):
         """Check every parameter; `fit` does so before anything else."""
         check_parameters(self._params(), self._parameter_checks)
-
-    def _check_ready(self):
-        """Raise unless this is fitted; parameters may have been set after `fit`."""
-        check_is_fitted(self)
-        self._check_parameters()
+        self._check_effects()
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()  # type: ignore[misc]
@@ -123,8 +120,8 @@ class ModelsMixin(EstimatorMixin):
     n_jobs: int | None
     verbose: int
 
-    # Of `alpha`, `p` and `metric_params`, those that are no parameters of the subclass.
-    _fixed: ClassVar[Mapping[str, Any]] = {}
+    # Parameters of the distance that the subclass does not expose.
+    _implied: ClassVar[Mapping[str, Any]] = {}
 
     def _check_parameters(self):
         """Check every parameter; return the distance, or None if it is precomputed."""
@@ -133,10 +130,9 @@ class ModelsMixin(EstimatorMixin):
 
     def _resolved_metric(self, **changed):
         """Return the distance that the parameters stand for; some may be changed."""
-        names = ("metric", *METRIC_CHECKS)
         params = self._params()
-        given = {name: params[name] for name in names if name in params}
-        return resolve_metric(**{**given, **self._fixed, **changed})
+        given = {name: params[name] for name in METRIC_NAMES if name in params}
+        return resolve_metric(**{**given, **changed}, implied=self._implied)
 
     def _checked(self, X, y=None, *, reset):
         """Return `X` as a batch of models or a list of sequences; `y` goes with it."""
@@ -145,6 +141,8 @@ class ModelsMixin(EstimatorMixin):
         if not is_models(X):
             return self._checked_sequences(X, y, reset=reset)
         check_models("X", X)
+        if reset:
+            check_unused("hmm", self.hmm, None, "if X is an HMMBatch")
         check_channels(self, X.n_features, X.feature_names, reset=reset)
         return X
 
@@ -178,10 +176,17 @@ class ModelsMixin(EstimatorMixin):
 
     def _components_between(self, X, Y):
         """Return the components of the distances, of shape (n_X, n_Y, 2)."""
-        metric = self._resolved_metric(alpha=0)
+        # What is remembered serves every alpha.
+        changed = {"alpha": 0} if isinstance(self.metric, str) else {}
+        metric = self._resolved_metric(**changed)
         return reference_components(
             X, Y, metric, memory=self.memory, n_jobs=self.n_jobs, verbose=self.verbose
         )
+
+
+def is_precomputed(metric):
+    """Whether distances or components are given in the place of models."""
+    return isinstance(metric, str) and metric == "precomputed"
 
 
 class ReferencesMixin(ModelsMixin):
@@ -191,10 +196,19 @@ class ReferencesMixin(ModelsMixin):
     """
 
     _takes_distances = True
+    _unused: ClassVar = (
+        Unused(("p", "metric_params", "hmm"), "metric", is_precomputed),
+    )
 
     @property
     def _precomputed(self):
-        return isinstance(self.metric, str) and self.metric == "precomputed"
+        return is_precomputed(self.metric)
+
+    def _changeable(self):
+        # Without models there is nothing that another distance could compare.
+        before = self._fitted_params["metric"]
+        swapped = is_precomputed(before) != self._precomputed
+        return super()._changeable() - ({"metric"} if swapped else set())
 
     def _checked(self, X, y=None, *, reset):
         """Return `X` as models, as a list of sequences, or as given distances."""
@@ -204,6 +218,9 @@ class ReferencesMixin(ModelsMixin):
             X = check_precomputed(self, X, reset=reset, square=reset)
             if reset and X.ndim == 2:
                 check_not_similarities(X)
+            params = self._params()
+            if "alpha" in params:
+                check_mixing(X, params["alpha"])
             return X
         return super()._checked(X, y, reset=reset)
 
@@ -544,6 +561,23 @@ def check_not_similarities(X):
         )
 
 
+def check_mixing(X, alpha):
+    """Raise unless components have an alpha, and distances have none.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_models, n_models_fit[, 2])
+        Distances or components.
+
+    alpha : float or None
+        What the caller gave.
+    """
+    if X.ndim == 3:
+        check_components_alpha(alpha)
+    else:
+        check_unused("alpha", alpha, None, "if X holds distances, not components")
+
+
 def mixed_precomputed(X, alpha):
     """Return distances: components are mixed, distances left as they are.
 
@@ -553,16 +587,17 @@ def mixed_precomputed(X, alpha):
         Distances or components.
 
     alpha : float or None
-        Share of the transition component; None stands for that of MAW.
+        Weight of the transition component; None if `X` holds distances.
 
     Returns
     -------
     distances : ndarray of shape (n_models, n_models_fit)
         The distances.
     """
+    check_mixing(X, alpha)
     if X.ndim == 2:
         return X
     with np.errstate(invalid="ignore"):
-        distances = mixed_components(X, components_alpha(alpha))
+        distances = mixed_components(X, alpha)
     # An infinite component makes an infinite distance, even if its share is 0.
     return np.where(np.isnan(distances), np.inf, distances)

@@ -75,6 +75,10 @@ def neighbors(**params):
     return KNeighborsHMMClassifier(**{"n_neighbors": 1, "hmm": transformer(), **params})
 
 
+def given_distances(**params):
+    return KNeighborsHMMClassifier(1, metric="precomputed", **params)
+
+
 def changed(x, value):
     x = x.copy()
     x[3, 1] = value
@@ -255,7 +259,7 @@ MISTAKES = {
         "Turn it into distances first, for example with PairwiseHMMDistance",
     ),
     "sequences after models": Mistake(
-        lambda d: neighbors().fit(d.models, d.y).predict(d.X),
+        lambda d: KNeighborsHMMClassifier(1).fit(d.models, d.y).predict(d.X),
         TypeError,
         "X must be an HMMBatch, as it was in fit",
         "got sequences",
@@ -381,7 +385,7 @@ MISTAKES = {
         *(ValueError, "y_query must hold labels", "got <U1 and", "of the type of"),
     ),
     "too few labels": Mistake(
-        lambda d: neighbors().fit(d.models, d.y[:-1]),
+        lambda d: KNeighborsHMMClassifier(1).fit(d.models, d.y[:-1]),
         *(ValueError, "y must hold one value per entry of X", "got 7", "8 entries"),
     ),
     "no labels": Mistake(
@@ -389,7 +393,7 @@ MISTAKES = {
         *(ValueError, "requires y to be passed", "y is None", "HMMClassDistance"),
     ),
     "numbers as classes": Mistake(
-        lambda d: neighbors().fit(d.models, np.linspace(0, 1, 8)),
+        lambda d: KNeighborsHMMClassifier(1).fit(d.models, np.linspace(0, 1, 8)),
         ValueError,
         "expects discrete classes",
         "continuous values",
@@ -535,7 +539,7 @@ MISTAKES = {
         *(TypeError, "one kind of states", "got gaussian and cat", "X and Y"),
     ),
     "other channels than in fit": Mistake(
-        lambda d: neighbors().fit(d.models, d.y).predict(d.narrow),
+        lambda d: KNeighborsHMMClassifier(1).fit(d.models, d.y).predict(d.narrow),
         *(ValueError, "is expecting 3 features", "X has 2 features", "as input"),
     ),
     "one sequence to predict": Mistake(
@@ -543,37 +547,67 @@ MISTAKES = {
         *(ValueError, "is expecting 3 features", "X has 1 feature", "write [X]"),
     ),
     # Distances that are given.
+    "components of an unknown distance": Mistake(
+        lambda d: given_distances().fit(np.stack([d.distances] * 2, axis=2), d.y),
+        *(ValueError, "alpha must be a number", "got None", "JAW alpha=0.5"),
+    ),
+    "alpha beside distances": Mistake(
+        lambda d: given_distances(alpha=0.5).fit(d.distances, d.y),
+        *(ValueError, "alpha must be None", "got 0.5", "if X holds distances"),
+    ),
+    "alpha beside a distance of your own": Mistake(
+        lambda d: PairwiseHMMDistance(MAW(0.3), alpha=0.5).fit(d.models),
+        *(ValueError, "alpha must be None", "got 0.5", "metric=MAW(alpha=0.3)"),
+    ),
+    "alpha of a distance without components": Mistake(
+        lambda d: hmm_distance(d.models[0], d.models[1], "kl", alpha=0.5),
+        *(ValueError, "alpha must be None", "got 0.5", "with metric='kl'"),
+    ),
+    "a fit that is not needed": Mistake(
+        lambda d: neighbors().fit(d.models, d.y),
+        *(ValueError, "hmm must be None", "HMMTransformer", "if X is an HMMBatch"),
+    ),
+    "covariances of symbols": Mistake(
+        lambda d: transformer(covariance_type="full", emission="categorical").fit(
+            WORDS
+        ),
+        *(ValueError, "covariance_type must be 'diag'", "'full'", "emission='cat"),
+    ),
+    "a parameter changed after fit": Mistake(
+        lambda d: transformer().fit(d.X).set_params(prior="pooled").transform(d.X),
+        *(ValueError, "prior must be as it was in fit", "'pooled'", "Call fit again"),
+    ),
+    "a parameter of hmm changed after fit": Mistake(
+        lambda d: (
+            neighbors().fit(d.X, d.y).set_params(hmm__prior="pooled").predict(d.X)
+        ),
+        *(ValueError, "hmm__prior must be as it was", "'pooled'", "Call fit again"),
+    ),
     "distances that are not square": Mistake(
-        lambda d: neighbors(metric="precomputed").fit(d.distances[:, :5], d.y),
+        lambda d: given_distances().fit(d.distances[:, :5], d.y),
         ValueError,
         "X must be a square matrix of distances",
         "got shape (8, 5)",
         "between the training models",
     ),
     "sequences as distances": Mistake(
-        lambda d: neighbors(metric="precomputed").fit(d.X, d.y),
+        lambda d: given_distances().fit(d.X, d.y),
         *(TypeError, "matrix of distances", "list of sequences", "PairwiseHMMDistance"),
     ),
     "a kernel as distances": Mistake(
-        lambda d: neighbors(metric="precomputed").fit(np.exp(-d.distances), d.y),
+        lambda d: given_distances().fit(np.exp(-d.distances), d.y),
         *(ValueError, "X must hold distances", "largest on the diagonal", "SVC"),
     ),
     "negative distances": Mistake(
-        lambda d: neighbors(metric="precomputed").fit(-d.distances, d.y),
+        lambda d: given_distances().fit(-d.distances, d.y),
         *(ValueError, "X must hold distances", "largest on the diagonal", "kernel"),
     ),
     "a distance that is NaN": Mistake(
-        lambda d: neighbors(metric="precomputed").fit(
-            changed(d.distances, np.nan), d.y
-        ),
+        lambda d: given_distances().fit(changed(d.distances, np.nan), d.y),
         *(ValueError, "one number per pair", "got NaN in row 3, column 1", "Infinite"),
     ),
     "distances to other models": Mistake(
-        lambda d: (
-            neighbors(metric="precomputed")
-            .fit(d.distances, d.y)
-            .predict(d.distances[:, :3])
-        ),
+        lambda d: given_distances().fit(d.distances, d.y).predict(d.distances[:, :3]),
         *(ValueError, "is expecting 8 features", "X has 3 features", "as input"),
     ),
     "components with three parts": Mistake(

@@ -1,12 +1,21 @@
-"""Every parameter of every estimator: wrong ones stop `fit`, changed ones count."""
+"""Every parameter: wrong ones stop `fit`, others have an effect or raise."""
+
+import copy
+import pickle
+from inspect import isfunction
 
 import numpy as np
 import pytest
+from fuzzing.effect_values import SILENT
+from fuzzing.effects import ESTIMATORS, SUBJECTS, effect, refit, refits, settings
 from numpy.testing import assert_array_equal
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.decomposition import PCA
+from sklearn.model_selection import GridSearchCV
 
+import skawhmm
 from skawhmm import (
+    MAW,
     AlphaMixer,
     Framewise,
     HMMEmbedding,
@@ -19,7 +28,6 @@ from skawhmm import (
     KNeighborsHMMClassifierCV,
     KNeighborsHMMRegressor,
     PairwiseHMMDistance,
-    pairwise_hmm_distances,
 )
 from skawhmm.classification import HMMViewClassifier, HMMViewRegressor
 from skawhmm.features import HMMClassDistance, NGrams
@@ -269,22 +277,7 @@ def test_changed_distances_to_classes_count(change, make_sequences):
     assert np.abs(after - before).max() > 1e-6
 
 
-@pytest.mark.parametrize("kind", [HMMKMeans, HMMKMedoids])
-@pytest.mark.parametrize("change", [{"alpha": 0.9}, {"metric": "coupling"}], ids=str)
-def test_changed_distances_to_centers_count(kind, change, make_batch):
-    models = make_batch(n_models=12)
-    params = {"random_state": 0} if kind is HMMKMeans else {"p": 2}
-    clusterer = kind(3, **params).fit(models)
-    before, after = (
-        clusterer.transform(models),
-        clusterer.set_params(**change).transform(models),
-    )
-    centers = clusterer.cluster_centers_
-    assert_array_equal(after, pairwise_hmm_distances(models, centers, p=2, **change))
-    assert np.abs(after - before).max() > 1e-6
-
-
-OWN_ALPHAS = {"maw": 0.1, "iaw": 0.1, "jaw": 0.5, "precomputed": 0.1}
+OWN_ALPHAS = {"maw": 0.1, "iaw": 0.1, "jaw": 0.5}
 MIXED = [
     PairwiseHMMDistance(),
     HMMRetriever(2),
@@ -293,26 +286,140 @@ MIXED = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("estimator", "metric"),
-    [
-        (estimator, metric)
-        for estimator in MIXED
-        for metric in OWN_ALPHAS
-        if metric != "precomputed" or isinstance(estimator, PRECOMPUTED)
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize("estimator", MIXED, ids=str)
+@pytest.mark.parametrize("metric", OWN_ALPHAS)
 def test_alpha_is_by_default_that_of_the_distance(estimator, metric, make_batch):
     X, y, alpha = make_batch(n_models=12), np.arange(12) % 3, OWN_ALPHAS[metric]
-    if metric == "precomputed":
-        X = PairwiseHMMDistance(output="components").fit_transform(X)
     default, same, other = (
         outcome(clone(estimator).set_params(metric=metric, **params).fit(X, y), X)
         for params in ({}, {"alpha": alpha}, {"alpha": 0.9})
     )
     assert_array_equal(default, same)
     assert np.abs(default - other).max() > 1e-6
+
+
+@pytest.mark.parametrize("kind", PRECOMPUTED, ids=lambda kind: kind.__name__)
+def test_components_need_alpha_and_distances_have_none(kind, rng):
+    stack, y = rng.random((12, 12, 2)), np.arange(12) % 2
+    if kind is KNeighborsHMMClassifierCV:
+        kind(metric="precomputed", alphas=[0.5]).fit(stack, y)
+        with pytest.raises(ValueError, match=r"^alphas must be None with metric="):
+            kind(metric="precomputed", alphas=[0.5]).fit(stack[..., 0], y)
+        return
+    small = {"level": 0.5} if kind is HMMNoveltyDetector else {}
+    kind(2, metric="precomputed", alpha=0.5, **small).fit(stack, y)
+    with pytest.raises(ValueError, match=r"^alpha must be .* MAW and IAW use alpha=0"):
+        outcome(kind(2, metric="precomputed", **small).fit(stack, y), stack)
+    with pytest.raises(ValueError, match=r"^alpha must be None if X holds distances"):
+        kind(2, metric="precomputed", alpha=0.5, **small).fit(stack[..., 0], y)
+
+
+def test_a_grid_search_over_a_parameter_without_effect_raises(make_batch):
+    models, y = make_batch(n_models=12), np.arange(12) % 2
+    knn = KNeighborsHMMClassifier(1, metric="kl")
+    search = GridSearchCV(knn, {"alpha": [0.1, 0.5]}, cv=2, error_score="raise")
+    with pytest.raises(ValueError, match="alpha must be None with metric='kl'"):
+        search.fit(models, y)
+
+
+# Data of some contexts are short, and engines warn of that.
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("name", SUBJECTS)
+def test_every_parameter_has_an_effect_or_raises(name):
+    subject, known, showing, silent = SUBJECTS[name], {}, set(), []
+    for context, parameter, values in settings(subject):
+        key = str(context)
+        if key not in known:
+            data = context.data(np.random.default_rng(1))
+            known[key] = data, subject.call(data, dict(context.params))
+        found = {effect(subject, context, parameter, v, *known[key]) for v in values}
+        if "effect" in found or (found == {"error"} and parameter == "emission"):
+            showing.add(parameter)
+        elif "ignored" in found:
+            silent.append(f"{parameter} of {name}({key})")
+    assert not silent
+    # A parameter that raises in all contexts would be one too many.
+    assert showing == {*subject.parameters} - SILENT.keys()
+
+
+def test_every_estimator_and_function_is_tried():
+    names = {
+        name
+        for name in skawhmm.__all__
+        if hasattr(getattr(skawhmm, name), "fit")
+        or isfunction(getattr(skawhmm, name))
+        or hasattr(getattr(skawhmm, name), "distances")
+    }
+    assert names - SUBJECTS.keys() == {"show_versions"}
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_parameters_set_after_fit_are_those_of_a_new_fit_or_raise(name):
+    wrong = {}
+    for context, parameter, value in refits(ESTIMATORS[name]):
+        data = context.data(np.random.default_rng(1))
+        found = refit(ESTIMATORS[name], context, parameter, value, data)
+        if found not in {"effect", "error"}:
+            wrong[f"{name}({context}), then {parameter}={value!r:.30}"] = found
+    assert not wrong
+
+
+def test_parameters_of_inner_estimators_are_compared_too(make_sequences):
+    X, y = make_sequences()
+    knn = KNeighborsHMMClassifier(2, hmm=HMMTransformer(2, random_state=0)).fit(X, y)
+    wanted = knn.predict_proba(X)
+    knn.set_params(hmm__n_jobs=2, hmm__verbose=0)
+    assert_array_equal(knn.predict_proba(X), wanted)
+    knn.set_params(hmm__n_components=3)
+    with pytest.raises(ValueError, match="hmm__n_components must be as it was in fit"):
+        knn.predict(X)
+    knn.set_params(hmm__n_components=np.int64(2))
+    assert_array_equal(knn.predict_proba(X), wanted)
+    knn.set_params(hmm=HMMTransformer(2, random_state=1))
+    with pytest.raises(ValueError, match="hmm__random_state must be as it was in fit"):
+        knn.predict(X)
+
+
+@pytest.mark.parametrize(
+    "copied", [copy.copy, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))]
+)
+def test_copies_remember_the_parameters_of_fit(copied, make_sequences):
+    X, _ = make_sequences()
+    states = HMMTransformer(2, random_state=np.random.RandomState(0)).fit(X)
+    again = copied(states)
+    assert_array_equal(again.transform(X).means, states.transform(X).means)
+    again.set_params(covariance_type="full")
+    with pytest.raises(ValueError, match="covariance_type must be as it was in fit"):
+        again.transform(X)
+    states.transform(X)
+    assert clone(again).fit(X).transform(X).covariance_type == "full"
+
+
+def test_changes_in_place_are_changes():
+    costs = np.array([[0.0, 1.0], [1.0, 0.0]])
+    hmm = HMMTransformer(1, emission="categorical", symbols="ab", symbol_costs=costs)
+    hmm.fit(["abab"]).transform(["ab"])
+    costs[0, 1] = 2.0
+    with pytest.raises(ValueError, match="symbol_costs must be as it was in fit"):
+        hmm.transform(["ab"])
+    metric = MAW(0.3)
+    models = HMMTransformer(1).fit_transform([np.arange(9.0) + n for n in range(6)])
+    detector = HMMNoveltyDetector(2, level=0.5, metric=metric).fit(models)
+    metric.alpha = 0.9
+    with pytest.raises(ValueError, match="metric must be as it was in fit"):
+        detector.predict(models)
+
+
+def test_a_failed_fit_keeps_the_parameters_of_the_one_before(make_sequences):
+    X, _ = make_sequences()
+    hmm = HMMTransformer(2, random_state=0).fit(X)
+    wanted = hmm.transform(X)
+    with pytest.raises(ValueError, match="X"):
+        hmm.set_params(n_components=1).fit([])
+    with pytest.raises(ValueError, match="n_components must be as it was in fit"):
+        hmm.transform(X)
+    assert hmm.set_params(n_components=2).transform(X) == wanted
 
 
 STEPS: dict = {

@@ -28,9 +28,11 @@ from skawhmm.utils._checks import (
     check_choice,
     check_integer,
     check_numbers,
+    check_optional,
     check_real,
 )
 from skawhmm.utils._numbers import check_one_type
+from skawhmm.utils._parameters import Unused
 
 PENALTIES = (1e-4, 1e-3, 1e-2, 3e-2, 1e-1, 3e-1, 1.0, 3.0, 10.0)
 GAMMAS = (0.0, 0.5, 2.0)
@@ -58,12 +60,6 @@ def check_class_weight(name, value):
         check_positive(f"{name}[{label!r}]", weight)
 
 
-def check_rank(name, value):
-    """Raise unless `value` is a number of coordinates, or None."""
-    if value is not None:
-        check_integer(name, value, 1)
-
-
 class ViewRidge(EstimatorMixin, BaseEstimator):
     """Base of the estimators with one ridge over several views."""
 
@@ -85,8 +81,11 @@ class ViewRidge(EstimatorMixin, BaseEstimator):
         "cv": check_inner_cv,
         "class_weight": check_class_weight,
         "solver": partial(check_choice, choices=("auto", *SOLVERS)),
-        "max_rank": check_rank,
+        "max_rank": partial(check_optional, check=partial(check_integer, low=1)),
     }
+    _unused: ClassVar = (
+        Unused(("max_rank",), "solver", lambda solver: solver == "dual"),
+    )
 
     def explain(
         self, X: Any, by: str | Sequence[str] = ("view", "block")
@@ -192,10 +191,10 @@ class ViewRidge(EstimatorMixin, BaseEstimator):
         if self.solver == "auto":
             self.solver_ = "dual" if few else "primal"
         gammas = _ascending(self.gammas)
-        if self.solver_ == "primal" and gammas[0] > 0:
+        if self.solver_ == "primal" and gammas not in ([0.0], _ascending(GAMMAS)):
             raise ValueError(
-                "gammas must hold 0, the linear kernel, with the primal solver, got "
-                f"{self.gammas!r}."
+                "gammas must be 0, the linear kernel, or the default with "
+                f"solver='primal', which has no other kernel, got {self.gammas!r}."
             )
         views = self.views
         if views is None:

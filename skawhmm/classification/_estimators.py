@@ -68,11 +68,13 @@ class HMMViewClassifier(ClassifierMixin, ViewRidge):
 
     solver : {"auto", "dual", "primal"}, default="auto"
         "dual" works with all pairs of training sequences, "primal" with pairs of
-        features, and a linear kernel only. "auto" is "dual" up to 3000 sequences.
+        features, and a linear kernel only (`gammas` are the default, or 0). "auto" is
+        "dual" up to 3000 sequences.
 
     max_rank : int or None, default=512
         The primal solver replaces views with more features by this many principal
-        coordinates; None keeps all features, as the dual solver always does.
+        coordinates; None keeps all features, as the dual solver always does. With
+        ``solver="dual"`` it must be the default.
 
     n_jobs : int, default=None
         Number of joblib workers for the ridges, and for the default views.
@@ -201,7 +203,7 @@ class HMMViewClassifier(ClassifierMixin, ViewRidge):
         self : HMMViewClassifier
             The fitted classifier.
         """
-        self._check_parameters()
+        self._begin_fit()
         labels = check_classes(y, type(self).__name__)
         sequences = check_frames_or_symbols(self, X, y, reset=True)
         check_one_each(sequences, labels)
@@ -298,11 +300,13 @@ class HMMViewRegressor(RegressorMixin, ViewRidge):
 
     solver : {"auto", "dual", "primal"}, default="auto"
         "dual" works with all pairs of training sequences, "primal" with pairs of
-        features, and a linear kernel only. "auto" is "dual" up to 3000 sequences.
+        features, and a linear kernel only (`gammas` are the default, or 0). "auto" is
+        "dual" up to 3000 sequences.
 
     max_rank : int or None, default=512
         The primal solver replaces views with more features by this many principal
-        coordinates; None keeps all features, as the dual solver always does.
+        coordinates; None keeps all features, as the dual solver always does. With
+        ``solver="dual"`` it must be the default.
 
     n_jobs : int, default=None
         Number of joblib workers for the ridges, and for the default views.
@@ -404,7 +408,7 @@ class HMMViewRegressor(RegressorMixin, ViewRidge):
         self : HMMViewRegressor
             The fitted regressor.
         """
-        self._check_parameters()
+        self._begin_fit()
         numbers = check_array(
             real_array("y", check_targets(y, type(self).__name__)),
             ensure_2d=False,

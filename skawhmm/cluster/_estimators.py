@@ -13,7 +13,6 @@ from sklearn.base import (
     TransformerMixin,
 )
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
 from skawhmm._estimator import ModelsMixin, ReferencesMixin, mixed_precomputed
 from skawhmm.cluster._algorithms import (
@@ -57,7 +56,7 @@ class _HMMClusterer(
         distances : ndarray of shape (n_models, n_clusters)
             One row per model, one column per cluster.
         """
-        check_is_fitted(self)
+        self._check_ready()
         return self._to_centers(X)
 
     def fit_transform(self, X: Any, y: Any = None) -> NDArray[np.float64]:
@@ -117,7 +116,7 @@ class HMMKMeans(ModelsMixin, _HMMClusterer):
         are averages in the geometry of "maw" whatever it is.
 
     alpha : float in [0, 1], default=None
-        Share of the transition component in the distance. By default that of the
+        Weight of the transition component in the distance. By default that of the
         distance: 0.1 for "maw" and "iaw", 0.5 for "jaw". With 0 the centres minimise
         what the assignment does; otherwise the best of all rounds is kept.
 
@@ -136,7 +135,7 @@ class HMMKMeans(ModelsMixin, _HMMClusterer):
 
     hmm : transformer, default=None
         Turns sequences into models; it is cloned, and fitted on the training
-        sequences. By default ``HMMTransformer()``. Not used if `X` is an `HMMBatch`.
+        sequences. By default ``HMMTransformer()``; None if `X` is an `HMMBatch`.
 
     memory : str, path-like or joblib.Memory, default=None
         Where fitted models are kept, by content.
@@ -193,7 +192,7 @@ class HMMKMeans(ModelsMixin, _HMMClusterer):
     HMMBatch(n_models=2, n_components=2, n_features=2, covariance_type='diag')
     """
 
-    _fixed: ClassVar = {"p": 2}
+    _implied: ClassVar = {"p": 2}
     _parameter_checks: ClassVar = {
         **ModelsMixin._parameter_checks,
         **CLUSTERER_CHECKS,
@@ -249,7 +248,7 @@ class HMMKMeans(ModelsMixin, _HMMClusterer):
         self : HMMKMeans
             The fitted clusterer.
         """
-        self._check_parameters()
+        self._begin_fit()
         X = self._checked(X, y, reset=True)
         self._check_cluster_count(len(X))
         self._references = self._learned_models(X, y)
@@ -322,11 +321,14 @@ class HMMKMedoids(ReferencesMixin, _HMMClusterer):
         their components of shape (n_models, n_models_fit, 2), to be mixed at `alpha`.
 
     alpha : float in [0, 1], default=None
-        Share of the transition component in the distance. By default that of the
-        distance: 0.1 for "maw" and "iaw", 0.5 for "jaw".
+        Weight of the transition component in the distance. By default that of the
+        distance: 0.1 for "maw" and "iaw", 0.5 for "jaw". Must be given with
+        components, and None if there are none, or if `metric` is an object, which has
+        its own.
 
-    p : float in (0, 2], default=1
-        Order of the distance.
+    p : float in (0, 2], default=None
+        Order of the distance, by default 1. Must be None if the distance has no
+        order, or if `metric` is an object, which has its own.
 
     metric_params : dict, default=None
         Further parameters of the distance.
@@ -336,7 +338,7 @@ class HMMKMedoids(ReferencesMixin, _HMMClusterer):
 
     hmm : transformer, default=None
         Turns sequences into models; it is cloned, and fitted on the training
-        sequences. By default ``HMMTransformer()``. Not used if `X` is an `HMMBatch`.
+        sequences. By default ``HMMTransformer()``; None if `X` is an `HMMBatch`.
 
     memory : str, path-like or joblib.Memory, default=None
         Where fitted models and components are kept, by content.
@@ -409,7 +411,7 @@ class HMMKMedoids(ReferencesMixin, _HMMClusterer):
         *,
         metric: Any = "maw",
         alpha: float | None = None,
-        p: float = 1,
+        p: float | None = None,
         metric_params: Mapping[str, Any] | None = None,
         max_iter: int = 100,
         hmm: Any = None,
@@ -447,7 +449,7 @@ class HMMKMedoids(ReferencesMixin, _HMMClusterer):
         self : HMMKMedoids
             The fitted clusterer.
         """
-        self._check_parameters()
+        self._begin_fit()
         X = self._checked(X, y, reset=True)
         self._check_cluster_count(len(X))
         self._references = models = self._learned_models(X, y)

@@ -1,6 +1,6 @@
 """IAW: the aggregated distance whose registration comes from samples."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,7 @@ from skawhmm.utils._checks import (
     check_real,
     check_seed,
 )
+from skawhmm.utils._parameters import Unused
 
 
 class IAW(Aggregated):
@@ -74,7 +75,7 @@ class IAW(Aggregated):
         distance of a model to itself is then 0.
 
     reg : float, default=0.05
-        Strength of the entropy as a share of the mean cost, for
+        Strength of the entropy as a fraction of the mean cost. Only for
         ``coupling="sinkhorn"``.
 
     random_state : int, RandomState instance or None, default=0
@@ -100,6 +101,8 @@ class IAW(Aggregated):
     0.0
     """
 
+    _unused: ClassVar = (Unused(("reg",), "coupling", lambda c: c != "sinkhorn"),)
+
     def __init__(
         self,
         alpha: float = 0.1,
@@ -123,6 +126,7 @@ class IAW(Aggregated):
         self.debias = check_boolean("debias", debias)
         self.reg = check_real("reg", reg, 0, np.inf, include_low=False)
         self.random_state = random_state
+        self._check_effects()
 
     def prepare(self, models: HMMBatch) -> Any:
         """Return what the pairs of `models` share.

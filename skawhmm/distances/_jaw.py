@@ -23,7 +23,7 @@ class JAW(MAW):
 
     steps : {"independent", "joint"}, default="joint"
         Whether the two ends of a step are carried over together, or registered
-        independently, as in :class:`MAW`.
+        independently, as in :class:`MAW`. Only for ``registration="transport"``.
 
     rows : {"transport", "hellinger"}, default="transport"
         Whether the rows of two transition matrices are compared by optimal transport

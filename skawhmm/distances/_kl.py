@@ -1,6 +1,6 @@
 """Kullback-Leibler divergence rates."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from skawhmm.utils._checks import (
     check_real,
     check_seed,
 )
+from skawhmm.utils._parameters import Unused
 
 # Rarer steps, and states with less weight, count as none: a chain that returns to a
 # state less than once in a million steps has left it.
@@ -120,7 +121,8 @@ class KL(Parametrized):
 
     n_steps : int, default=2000
         Length of a drawn sequence, or of all sequences drawn from a model that comes to
-        an end; the longer, the more exact and the slower.
+        an end; the longer, the more exact and the slower. Only for
+        ``method="monte_carlo"``.
 
     symmetric : bool, default=True
         Whether to take the mean of both directions.
@@ -130,7 +132,7 @@ class KL(Parametrized):
         one rules out what the other produces; kernels and maps need finite values.
 
     random_state : int, RandomState instance or None, default=0
-        Seed of the drawn sequences.
+        Seed of the drawn sequences. Only for ``method="monte_carlo"``.
 
     Notes
     -----
@@ -166,6 +168,10 @@ class KL(Parametrized):
     2.0
     """
 
+    _unused: ClassVar = (
+        Unused(("n_steps", "random_state"), "method", lambda m: m != "monte_carlo"),
+    )
+
     # Sequences are drawn anew for each tile, so that they need not all be kept.
     max_tile = 64
 
@@ -188,6 +194,7 @@ class KL(Parametrized):
             else check_real("cap", cap, 0, np.inf, allow_infinity=True)
         )
         self.random_state = random_state
+        self._check_effects()
 
     def prepare(self, models: HMMBatch) -> Any:
         """Return what the pairs of `models` share.

@@ -1,6 +1,6 @@
 """MAW: the aggregated distance whose registration is optimal transport."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +10,7 @@ from skawhmm.distances._registration import optimal_registrations
 from skawhmm.models._batch import HMMBatch
 from skawhmm.models._checks import check_equal_sizes
 from skawhmm.utils._checks import check_choice
+from skawhmm.utils._parameters import Unused
 
 REGISTRATIONS = ("transport", "identity")
 
@@ -31,7 +32,7 @@ class MAW(Aggregated):
 
     steps : {"independent", "joint"}, default="independent"
         Whether the two ends of a step are registered independently, as in the paper,
-        or together, as in :class:`JAW`.
+        or together, as in :class:`JAW`. Only for ``registration="transport"``.
 
     rows : {"transport", "hellinger"}, default="transport"
         Whether the rows of two transition matrices are compared by optimal transport
@@ -80,6 +81,8 @@ class MAW(Aggregated):
            [1., 0.]])
     """
 
+    _unused: ClassVar = (Unused(("steps",), "registration", lambda r: r == "identity"),)
+
     def __init__(
         self,
         alpha: float = 0.1,
@@ -91,6 +94,7 @@ class MAW(Aggregated):
     ) -> None:
         super().__init__(alpha, p, steps=steps, rows=rows)
         self.registration = check_choice("registration", registration, REGISTRATIONS)
+        self._check_effects()
 
     def prepare(self, models: HMMBatch) -> Any:
         """Return what the pairs of `models` share.

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from skawhmm.distances._parameters import Parametrized
 from skawhmm.models._batch import HMMBatch
 from skawhmm.utils._checks import check_choice, check_integer, check_real
+from skawhmm.utils._parameters import check_unused
 
 
 def check_bandwidth(name, value):
@@ -69,7 +70,7 @@ class MMD(Parametrized):
     bandwidth : float or "median", default="median"
         Width :math:`h` of the kernel :math:`e^{-\lVert x - y \rVert^2 / 2 h^2}` between
         frames. "median" takes it from the reference models (see Notes). Symbols need
-        no kernel.
+        no kernel, and no other bandwidth is accepted for them.
 
     Notes
     -----
@@ -138,9 +139,9 @@ class MMD(Parametrized):
         Returns
         -------
         metric : MMD
-            Its `bandwidth` is a number.
+            Its `bandwidth` is a number, unless states emit symbols.
         """
-        if not isinstance(self.bandwidth, str):
+        if not isinstance(self.bandwidth, str) or not models.emission.has_kernel:
             return self
         # The order of the models does not matter.
         models = models[np.argsort(models.keys)]
@@ -162,6 +163,9 @@ class MMD(Parametrized):
         prepared : callable
             For the other method.
         """
+        if not models.emission.has_kernel:
+            reason = "for states without a kernel between frames, such as symbols"
+            check_unused("bandwidth", self.bandwidth, "median", reason)
         bandwidth = self.fitted_to(models).bandwidth
         masses = np.array(models.weights)
         if self.order == 2:

@@ -40,7 +40,7 @@ def pairwise_hmm_distances(
     metric: Any = "maw",
     *,
     alpha: float | None = None,
-    p: float = 1,
+    p: float | None = None,
     metric_params: Mapping[str, Any] | None = None,
     n_jobs: int | None = None,
     verbose: int = 0,
@@ -61,11 +61,13 @@ def pairwise_hmm_distances(
         Distance between two models.
 
     alpha : float in [0, 1], default=None
-        Share of the transition component in the distance. By default that of the
-        distance: 0.1 for "maw" and "iaw", 0.5 for "jaw".
+        Weight of the transition component in the distance. By default that of the
+        distance: 0.1 for "maw" and "iaw", 0.5 for "jaw". Must be None if the
+        distance has no components, or if `metric` is an object, which has its own.
 
-    p : float in (0, 2], default=1
-        Order of the distance.
+    p : float in (0, 2], default=None
+        Order of the distance, by default 1. Must be None if the distance has no
+        order, or if `metric` is an object, which has its own.
 
     metric_params : dict, default=None
         Further parameters of the distance.
@@ -115,7 +117,7 @@ def pairwise_hmm_distances_chunked(
     metric: Any = "maw",
     *,
     alpha: float | None = None,
-    p: float = 1,
+    p: float | None = None,
     metric_params: Mapping[str, Any] | None = None,
     n_jobs: int | None = None,
     verbose: int = 0,
@@ -135,11 +137,13 @@ def pairwise_hmm_distances_chunked(
         Distance between two models.
 
     alpha : float in [0, 1], default=None
-        Share of the transition component in the distance. By default that of the
-        distance: 0.1 for "maw" and "iaw", 0.5 for "jaw".
+        Weight of the transition component in the distance. By default that of the
+        distance: 0.1 for "maw" and "iaw", 0.5 for "jaw". Must be None if the
+        distance has no components, or if `metric` is an object, which has its own.
 
-    p : float in (0, 2], default=1
-        Order of the distance.
+    p : float in (0, 2], default=None
+        Order of the distance, by default 1. Must be None if the distance has no
+        order, or if `metric` is an object, which has its own.
 
     metric_params : dict, default=None
         Further parameters of the distance.
@@ -195,7 +199,7 @@ def pairwise_hmm_components(
     Y: HMMBatch | None = None,
     metric: Any = "maw",
     *,
-    p: float = 1,
+    p: float | None = None,
     metric_params: Mapping[str, Any] | None = None,
     n_jobs: int | None = None,
     verbose: int = 0,
@@ -215,8 +219,9 @@ def pairwise_hmm_components(
     metric : {"maw", "iaw", "jaw"} or object, default="maw"
         Distance between two models, which must have components.
 
-    p : float in (0, 2], default=1
-        Order of the distance.
+    p : float in (0, 2], default=None
+        Order of the distance, by default 1. Must be None if the distance has no
+        order, or if `metric` is an object, which has its own.
 
     metric_params : dict, default=None
         Further parameters of the distance.
@@ -247,7 +252,7 @@ def pairwise_hmm_components(
     >>> marginal[0, 1], transition[0, 1]
     (np.float64(1.0), np.float64(1.6))
     """
-    chosen = resolve_metric(metric, alpha=0, p=p, metric_params=metric_params)
+    chosen = resolve_metric(metric, p=p, metric_params=metric_params)
     check_aggregated(chosen, metric)
     both = _pairwise(X, Y, chosen, "components", (2,), n_jobs, verbose)
     return both[..., 0], both[..., 1]
@@ -259,7 +264,7 @@ def hmm_distance(
     metric: Any = "maw",
     *,
     alpha: float | None = None,
-    p: float = 1,
+    p: float | None = None,
     metric_params: Mapping[str, Any] | None = None,
 ) -> float:
     """Return the distance between two models.
@@ -273,11 +278,13 @@ def hmm_distance(
         Distance between two models.
 
     alpha : float in [0, 1], default=None
-        Share of the transition component in the distance. By default that of the
-        distance: 0.1 for "maw" and "iaw", 0.5 for "jaw".
+        Weight of the transition component in the distance. By default that of the
+        distance: 0.1 for "maw" and "iaw", 0.5 for "jaw". Must be None if the
+        distance has no components, or if `metric` is an object, which has its own.
 
-    p : float in (0, 2], default=1
-        Order of the distance.
+    p : float in (0, 2], default=None
+        Order of the distance, by default 1. Must be None if the distance has no
+        order, or if `metric` is an object, which has its own.
 
     metric_params : dict, default=None
         Further parameters of the distance.
@@ -312,7 +319,7 @@ def register_states(
     b: HMMBatch,
     metric: Any = "maw",
     *,
-    p: float = 1,
+    p: float | None = None,
     metric_params: Mapping[str, Any] | None = None,
 ) -> NDArray[np.float64]:
     """Return which state of one model corresponds to which state of another.
@@ -325,8 +332,9 @@ def register_states(
     metric : {"maw", "iaw", "jaw"} or object, default="maw"
         Distance that registers the states.
 
-    p : float in (0, 2], default=1
-        Order of the distance.
+    p : float in (0, 2], default=None
+        Order of the distance, by default 1. Must be None if the distance has no
+        order, or if `metric` is an object, which has its own.
 
     metric_params : dict, default=None
         Further parameters of the distance.
@@ -351,7 +359,7 @@ def register_states(
     """
     check_single_model("a", a)
     check_single_model("b", b)
-    chosen = resolve_metric(metric, alpha=0, p=p, metric_params=metric_params)
+    chosen = resolve_metric(metric, p=p, metric_params=metric_params)
     check_aggregated(chosen, metric)
     check_same_features(a, b, ("a", "b"))
     models = HMMBatch.concatenate([bare_models(a), bare_models(b)])
@@ -436,6 +444,10 @@ def _array_for(out, shape, dtype):
         return _empty_matrix(shape, dtype)
     if isinstance(out, np.ndarray):
         check_matrix("out", out, shape)
+        if dtype not in (np.float64, out.dtype):
+            raise ValueError(
+                f"dtype must be that of out ({out.dtype}), or the default, got {dtype}."
+            )
         return out
     if isinstance(out, str | PathLike):
         return None

@@ -1,10 +1,10 @@
 """What all distances share: how they are printed and when they are equal."""
 
+from collections.abc import Sequence
 from inspect import signature
-from numbers import Number
-from typing import Any
+from typing import Any, ClassVar
 
-import numpy as np
+from skawhmm.utils._parameters import Unused, check_effects, defaults_of, is_same
 
 
 class Parametrized:
@@ -13,13 +13,15 @@ class Parametrized:
     As in scikit-learn, only the parameters that differ from their defaults are printed.
     """
 
+    _unused: ClassVar[Sequence[Unused]] = ()
+
     def __repr__(self) -> str:
         arguments = signature(type(self)).parameters
         own = vars(self)
         shown = (
             f"{name}={own[name]!r}"
             for name, argument in arguments.items()
-            if name in own and not _is_default(own[name], argument.default)
+            if name in own and not is_same(own[name], argument.default)
         )
         return f"{type(self).__name__}({', '.join(shown)})"
 
@@ -28,19 +30,12 @@ class Parametrized:
             return NotImplemented
         mine, theirs = vars(self), vars(other)
         return mine.keys() == theirs.keys() and all(
-            _is_same(mine[name], theirs[name]) for name in mine
+            is_same(mine[name], theirs[name]) for name in mine
         )
 
     def __hash__(self) -> int:
         return hash(type(self))
 
-
-def _is_same(one, two):
-    # Parameters of a user's distance may be arrays, whose == has many answers.
-    return one is two or bool(np.array_equal(one, two))
-
-
-def _is_default(value, default):
-    if isinstance(value, Number | str) and isinstance(default, Number | str):
-        return value == default
-    return value is default
+    def _check_effects(self):
+        """Raise if a parameter was set that another one leaves without effect."""
+        check_effects(vars(self), defaults_of(type(self)), self._unused)

@@ -70,7 +70,13 @@ from skawhmm.distances._jaw import JAW
 from skawhmm.distances._kl import KL
 from skawhmm.distances._maw import MAW
 from skawhmm.distances._mmd import MMD
-from skawhmm.utils._checks import check_choice, check_parameters, check_real
+from skawhmm.utils._checks import (
+    check_choice,
+    check_optional,
+    check_parameters,
+    check_real,
+)
+from skawhmm.utils._parameters import check_unused
 
 METRICS = {
     "maw": MAW,
@@ -97,47 +103,33 @@ def check_metric_params(name, value):
         raise TypeError(f"{name} must be a dict or None, got {type(value).__name__}.")
 
 
-def check_alpha(name, value):
-    """Raise unless `value` is a share, or None for that of the distance.
-
-    Parameters
-    ----------
-    name : str
-        The argument as the caller knows it.
-
-    value : object
-        The value to check.
-    """
-    if value is not None:
-        check_real(name, value, 0, 1)
-
-
-def components_alpha(alpha):
-    """Return the share at which given components are mixed.
+def check_components_alpha(alpha):
+    """Raise if nothing says at which weight given components are mixed.
 
     Parameters
     ----------
     alpha : float or None
         What the caller gave.
-
-    Returns
-    -------
-    alpha : float
-        The share; by default that of MAW, since components do not tell what they are
-        of.
     """
-    return MAW().alpha if alpha is None else alpha
+    if alpha is None:
+        raise ValueError(
+            "alpha must be a number in [0, 1] if X holds components, which do not "
+            f"record their distance, got None. MAW and IAW use alpha={MAW().alpha}, "
+            f"JAW alpha={JAW().alpha}."
+        )
 
 
 # Checks of the parameters that estimators and functions take besides `metric`.
 METRIC_CHECKS: dict[str, Callable[[str, Any], Any]] = {
-    "alpha": check_alpha,
-    "p": partial(check_real, low=0, high=2, include_low=False),
+    "alpha": partial(check_optional, check=partial(check_real, low=0, high=1)),
+    "p": partial(
+        check_optional, check=partial(check_real, low=0, high=2, include_low=False)
+    ),
     "metric_params": check_metric_params,
 }
 
 
-def resolve_metric(metric, *, alpha, p, metric_params=None):
+def resolve_metric(metric, *, alpha=None, p=None, metric_params=None, implied=None):
     """Return the distance that a name and its parameters stand for.
 
     Parameters
@@ -145,35 +137,33 @@ def resolve_metric(metric, *, alpha, p, metric_params=None):
     metric : str or object
         A name, or a distance, which is returned unchanged.
 
-    alpha : float or None
-        Share of the transition component; None for the default of the distance.
-
-    p : float
-        Order of the distance. Both are always checked, and passed to the distances that
-        take them.
+    alpha, p : float, default=None
+        Weight of the transition component, and order; by default those of the distance.
 
     metric_params : dict, default=None
         Further parameters of the distance.
 
+    implied : dict, default=None
+        Values of `alpha` and `p` that the caller did not choose: they replace the
+        defaults of the distances that have these parameters.
+
     Returns
     -------
     metric : object
-        The distance.
+        The distance. Parameters that it does not have raise an error.
     """
     given = {"alpha": alpha, "p": p}
     check_parameters({**given, "metric_params": metric_params}, METRIC_CHECKS)
+    reason = f"with metric={metric!r:.200}"
     if not isinstance(metric, str):
-        if metric_params:
-            raise ValueError(
-                "metric_params must be None unless metric is a name, got them with "
-                f"{metric!r}, which has its own parameters."
-            )
-        return check_metric(metric)
+        check_metric(metric)
+        for name, value in {**given, "metric_params": metric_params or None}.items():
+            check_unused(name, value, None, reason)
+        return metric
     chosen = METRICS[check_choice("metric", metric, METRICS)]
     known = signature(chosen).parameters
-    params = {name: given[name] for name in given.keys() & known.keys()}
-    if alpha is None:
-        params.pop("alpha", None)
+    for name in given.keys() - known.keys():
+        check_unused(name, given[name], None, reason)
     extra = metric_params or {}
     unknown = extra.keys() - (known.keys() - given.keys())
     if unknown:
@@ -181,6 +171,12 @@ def resolve_metric(metric, *, alpha, p, metric_params=None):
         raise ValueError(
             f"metric_params of {metric!r} may be {allowed}, got {sorted(unknown)}."
         )
+    stated = {name: value for name, value in given.items() if value is not None}
+    params = {
+        name: value
+        for name, value in {**(implied or {}), **stated}.items()
+        if name in known
+    }
     return chosen(**params, **extra)
 
 
@@ -230,7 +226,7 @@ def check_metric(metric):
     return metric
 
 
-def check_aggregated(metric, given):
+def check_aggregated(metric, given, purpose=""):
     """Raise unless a distance has a marginal and a transition component.
 
     Parameters
@@ -240,9 +236,12 @@ def check_aggregated(metric, given):
 
     given : str or object
         What the caller gave as `metric`.
+
+    purpose : str, default=""
+        What needs components, such as " with output='components'".
     """
     if not hasattr(metric, "components"):
         raise TypeError(
-            f"metric must have a marginal and a transition component, got {given!r}, "
-            "which has no components. 'maw', 'iaw' and 'jaw' have them."
+            f"metric must have a marginal and a transition component{purpose}, got "
+            f"{given!r}, which has no components. 'maw', 'iaw' and 'jaw' have them."
         )

@@ -147,6 +147,9 @@ class Emission(ABC):
     # Parameters of `HMMTransformer` that this family supports and others may not.
     fit_options: ClassVar[frozenset[str]] = frozenset()
 
+    # Whether laws are compared by a kernel between frames, which has a bandwidth.
+    has_kernel: ClassVar[bool] = False
+
     # Which features each model observed; None if all of them.
     observed: np.ndarray | None = None
 
@@ -428,11 +431,8 @@ class Emission(ABC):
         raise self._lacking("a law")
 
     def median_gap(self, weights):
-        """Return the median squared distance between frames of two states.
-
-        It is 0 if the family compares laws without a kernel.
-        """
-        return 0.0
+        """Return the median squared distance between frames of two states."""
+        raise NotImplementedError
 
     def gaussian(self, purpose):
         """Return the family if its states are Gaussian, else raise.

@@ -57,7 +57,10 @@ class Gaussian(Emission):
     parameter_names = ("means", "covars")
     parameter_axes: ClassVar = {"covars": (2, 3)}
     keeps_sequences = True
-    fit_options = frozenset({"n_mix", "engine"})
+    has_kernel = True
+    fit_options = frozenset(
+        {"covariance_type", "reg_covar", "n_mix", "missing", "engine"}
+    )
     shared_names = ("floor", "pooled_covars")
     hmmlearn_class = "GaussianHMM"
     hmmlearn_attribute = "means_"

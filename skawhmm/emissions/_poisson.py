@@ -31,6 +31,7 @@ class Poisson(Discrete):
 
     name = "poisson"
     parameter_names = ("rates",)
+    has_kernel = True
     hmmlearn_class = "PoissonHMM"
     hmmlearn_attribute = "lambdas_"
 

@@ -6,11 +6,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin, clone
-from sklearn.utils.validation import check_is_fitted
 
-from skawhmm._estimator import ModelsMixin, check_classes
+from skawhmm._estimator import METRIC_NAMES, ModelsMixin, check_classes
 from skawhmm.distances._pairwise import pairwise_hmm_distances
-from skawhmm.fitting._transformer import HMMTransformer
+from skawhmm.fitting._transformer import HMMTransformer, is_visible
 from skawhmm.models._batch import HMMBatch
 from skawhmm.sequences._names import fitted_names
 from skawhmm.sequences._tables import shown
@@ -49,11 +48,12 @@ class HMMClassDistance(ModelsMixin, TransformerMixin, BaseEstimator):
 
     alpha : float in [0, 1], default=None
         Weight of the transition component in the distance. By default that of the
-        distance: 0.1 for "maw" and "iaw", 0.5 for "jaw". Distances that are a single
-        number ("kl", "coupling", "mmd"), and objects, do not use it.
+        distance: 0.1 for "maw" and "iaw", 0.5 for "jaw". Must be None if the
+        distance has no components, or if `metric` is an object, which has its own.
 
-    p : float in (0, 2], default=1
-        Order of the distance.
+    p : float in (0, 2], default=None
+        Order of the distance, by default 1. Must be None if the distance has no
+        order, or if `metric` is an object, which has its own.
 
     metric_params : dict, default=None
         Further parameters of the distance.
@@ -120,6 +120,7 @@ class HMMClassDistance(ModelsMixin, TransformerMixin, BaseEstimator):
         **ModelsMixin._parameter_checks,
         "hmm": check_pooling_hmm,
     }
+    _read_later: ClassVar = METRIC_NAMES
 
     def __init__(
         self,
@@ -127,7 +128,7 @@ class HMMClassDistance(ModelsMixin, TransformerMixin, BaseEstimator):
         *,
         metric: Any = "maw",
         alpha: float | None = None,
-        p: float = 1,
+        p: float | None = None,
         metric_params: Mapping[str, Any] | None = None,
         hmm: Any = None,
         n_jobs: int | None = None,
@@ -160,7 +161,7 @@ class HMMClassDistance(ModelsMixin, TransformerMixin, BaseEstimator):
         self : HMMClassDistance
             The fitted transformer.
         """
-        self._check_parameters()
+        self._begin_fit()
         y = check_classes(y, type(self).__name__)
         sequences = self._checked_sequences(X, y, reset=True)
         check_one_each(sequences, y)
@@ -222,7 +223,7 @@ class HMMClassDistance(ModelsMixin, TransformerMixin, BaseEstimator):
         names : ndarray of str
             Group and class of each feature.
         """
-        check_is_fitted(self)
+        self._check_ready()
         names = [
             f"{group}_{label}" for group in self.groups_ for label in self.classes_
         ]
@@ -236,10 +237,13 @@ class HMMClassDistance(ModelsMixin, TransformerMixin, BaseEstimator):
 
 def _class_models(hmm, sequences, codes):
     """Return one model per class, fitted to all sequences of the class."""
+    # Visible chains have no start values; their pooled chain is a prior.
+    is_chain = is_visible(hmm.get_params(deep=False).get("n_components"))
+    asked = {"prior" if is_chain else "init": "pooled"}
     models = []
     for code in range(codes.max() + 1):
         members = sequences.taken(np.flatnonzero(codes == code))
-        pooled = clone(hmm).set_params(init="pooled").fit(members)
+        pooled = clone(hmm).set_params(**asked).fit(members)
         models.append(pooled.pooled_model_)
     return HMMBatch.concatenate(models)
 

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
 from skawhmm._estimator import EstimatorMixin, check_symbol_input
 from skawhmm.emissions._categorical import make_categorical
@@ -46,14 +45,19 @@ from skawhmm.utils._checks import (
     check_counts,
     check_float_type,
     check_integer,
+    check_optional,
     check_real,
 )
 from skawhmm.utils._interruption import all_or_nothing
 from skawhmm.utils._parallel import Shared, completed, writable
+from skawhmm.utils._parameters import check_unused, defaults_of
 
 # Frames per task, and the largest number of sequences: enough work, little memory.
 TASK_FRAMES = 4096
 TASK_SEQUENCES = 64
+
+# Blocks made of adapted parameters.
+ADAPTED = frozenset({"means", "scales", "thirds", "rates"})
 
 
 class GaussianKind:
@@ -211,12 +215,6 @@ def check_blocks(name, value, kind):
     return [check_choice(name, block, known) for block in blocks]
 
 
-def check_max_iter(name, value):
-    """Raise unless `value` is a number of steps, or None."""
-    if value is not None:
-        check_integer(name, value, 1)
-
-
 class HMMEmbedding(EstimatorMixin, TransformerMixin, BaseEstimator):
     r"""Turn every sequence into a vector, by its statistics under shared models.
 
@@ -257,7 +255,8 @@ class HMMEmbedding(EstimatorMixin, TransformerMixin, BaseEstimator):
         are fewer distinct frames.
 
     relevance : float, default=2.0
-        Weight of the reference as a prior, in frames per state.
+        Weight of the reference as a prior, in frames per state, for the blocks "means",
+        "scales", "thirds" and "rates".
 
     blocks : str or sequence of str, default=None
         Blocks of the list above that the vectors hold. By default "means", "scales" and
@@ -349,9 +348,10 @@ class HMMEmbedding(EstimatorMixin, TransformerMixin, BaseEstimator):
         "emission": partial(check_choice, choices=tuple(KINDS)),
         "reference": partial(check_choice, choices=("hmm", "mixture")),
         "normalize": check_boolean,
-        "max_iter": check_max_iter,
+        "max_iter": partial(check_optional, check=partial(check_integer, low=1)),
         "dtype": partial(check_float_type, choices=("float32", "float64")),
     }
+    _read_later: ClassVar = frozenset({"relevance", "blocks", "normalize", "dtype"})
 
     def __init__(
         self,
@@ -398,7 +398,7 @@ class HMMEmbedding(EstimatorMixin, TransformerMixin, BaseEstimator):
         self : HMMEmbedding
             The fitted transformer.
         """
-        self._check_parameters()
+        self._begin_fit()
         kind = KINDS[self.emission]()
         sizes = check_counts("n_components", self.n_components)
         sequences = kind.checked(self, X, y, reset=True)
@@ -465,7 +465,7 @@ class HMMEmbedding(EstimatorMixin, TransformerMixin, BaseEstimator):
             For example ``"r0_means_s1_x2"``: reference 0, block "means", state 1,
             channel 2.
         """
-        check_is_fitted(self)
+        self._check_ready()
         channels = input_names(self, input_features)
         return np.array(self._feature_names(channels), dtype=object)
 
@@ -481,7 +481,11 @@ class HMMEmbedding(EstimatorMixin, TransformerMixin, BaseEstimator):
 
     def _check_parameters(self):
         super()._check_parameters()
-        check_blocks("blocks", self.blocks, KINDS[self.emission])
+        blocks = check_blocks("blocks", self.blocks, KINDS[self.emission])
+        if not ADAPTED.intersection(blocks):
+            reason = f"with emission={self.emission!r} and blocks={self.blocks!r}"
+            default = defaults_of(type(self))["relevance"]
+            check_unused("relevance", self.relevance, default, reason)
 
 
 def task_ranges(lengths):

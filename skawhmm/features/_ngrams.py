@@ -7,12 +7,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import check_is_fitted
 
 from skawhmm._estimator import EstimatorMixin, check_symbol_input
 from skawhmm.sequences._symbols import learned_symbols, symbol_codes
 from skawhmm.utils._checks import check_boolean, check_integer
 from skawhmm.utils._interruption import all_or_nothing
+from skawhmm.utils._parameters import Unused
 
 # N-grams are numbered by 64-bit integers.
 LARGEST_NUMBER = 2**62
@@ -32,7 +32,7 @@ class NGrams(EstimatorMixin, TransformerMixin, BaseEstimator):
         Number of symbols of an n-gram: 1 for symbols, 2 for pairs, 3 for triples.
 
     lag : int, default=1
-        Number of steps from one symbol of an n-gram to the next.
+        Number of steps from one symbol of an n-gram to the next; 1 if `order` is 1.
 
     max_features : int, default=20000
         Largest number of n-grams. Those found in most training sequences are kept.
@@ -76,6 +76,8 @@ class NGrams(EstimatorMixin, TransformerMixin, BaseEstimator):
         "max_features": partial(check_integer, low=1),
         "sparse_output": check_boolean,
     }
+    _unused: ClassVar = (Unused(("lag",), "order", lambda order: order == 1),)
+    _read_later: ClassVar = frozenset({"sparse_output"})
 
     def __init__(
         self,
@@ -108,7 +110,7 @@ class NGrams(EstimatorMixin, TransformerMixin, BaseEstimator):
         self : NGrams
             The fitted transformer.
         """
-        self._check_parameters()
+        self._begin_fit()
         sequences = check_symbol_input(self, X, y, reset=True)
         self.symbols_ = learned_symbols(sequences)
         # Powers of large orders would not fit into memory.
@@ -167,8 +169,8 @@ class NGrams(EstimatorMixin, TransformerMixin, BaseEstimator):
             The symbols of each n-gram, separated by "|", and the lag if it is not 1,
             for example ``"a|b, 4 apart"``.
         """
-        check_is_fitted(self)
-        apart = f", {self.lag} apart" if self.lag > 1 and self.order > 1 else ""
+        self._check_ready()
+        apart = f", {self.lag} apart" if self.lag > 1 else ""
         digits = np.unravel_index(self._vocabulary, [len(self.symbols_)] * self.order)
         runs = self.symbols_[np.stack(digits, axis=1)]
         return np.array(["|".join(map(str, run)) + apart for run in runs], dtype=object)

@@ -12,9 +12,9 @@ from sklearn.base import (
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
 )
-from sklearn.utils.validation import check_is_fitted
 
 from skawhmm._estimator import (
+    METRIC_NAMES,
     EstimatorMixin,
     ModelsMixin,
     check_precomputed,
@@ -24,8 +24,11 @@ from skawhmm.distances._resolve import check_aggregated
 from skawhmm.numerics._lapack import in_batches
 from skawhmm.utils._checks import check_choice, check_real
 from skawhmm.utils._interruption import all_or_nothing
+from skawhmm.utils._parameters import Unused, check_unused, defaults_of
 
 OUTPUTS = ("distance", "kernel", "psd_kernel", "components")
+# Outputs with a rate or a projection that `fit` learns from distances.
+KERNELS = ("kernel", "psd_kernel")
 
 
 def check_gamma(name, value):
@@ -52,11 +55,12 @@ class PairwiseHMMDistance(
 
     alpha : float in [0, 1], default=None
         Weight of the transition component in the distance. By default that of the
-        distance: 0.1 for "maw" and "iaw", 0.5 for "jaw". Distances that are a single
-        number ("kl", "coupling", "mmd"), and objects, do not use it.
+        distance: 0.1 for "maw" and "iaw", 0.5 for "jaw". Must be None if the
+        distance has no components, or if `metric` is an object, which has its own.
 
-    p : float in (0, 2], default=1
-        Order of the distance.
+    p : float in (0, 2], default=None
+        Order of the distance, by default 1. Must be None if the distance has no
+        order, or if `metric` is an object, which has its own.
 
     metric_params : dict, default=None
         Further parameters of the distance.
@@ -68,12 +72,12 @@ class PairwiseHMMDistance(
         distance for any `alpha`.
 
     gamma : float or "scale", default="scale"
-        Rate of the kernel. "scale" is 1 / median of the finite distances between
-        different training models.
+        Rate of the kernel, if `output` is one. "scale" is 1 / median of the finite
+        distances between different training models.
 
     hmm : transformer, default=None
         Turns sequences into models; it is cloned, and fitted on the training
-        sequences. By default ``HMMTransformer()``. Not used if `X` is an `HMMBatch`.
+        sequences. By default ``HMMTransformer()``; None if `X` is an `HMMBatch`.
 
     memory : str, path-like or joblib.Memory, default=None
         Where fitted models and components are kept, by content: a grid search over
@@ -162,13 +166,18 @@ class PairwiseHMMDistance(
         "output": partial(check_choice, choices=OUTPUTS),
         "gamma": check_gamma,
     }
+    _unused: ClassVar = (
+        Unused(("gamma",), "output", lambda output: output not in KERNELS),
+        Unused(("alpha",), "output", lambda output: output == "components"),
+    )
+    _read_later: ClassVar = METRIC_NAMES | {"output"}
 
     def __init__(
         self,
         metric: Any = "maw",
         *,
         alpha: float | None = None,
-        p: float = 1,
+        p: float | None = None,
         metric_params: Mapping[str, Any] | None = None,
         output: str = "distance",
         gamma: float | str = "scale",
@@ -244,17 +253,16 @@ class PairwiseHMMDistance(
             Distances or kernel values; with ``output="components"`` a stack of two
             matrices along the last axis.
         """
-        check_is_fitted(self)
         return self._between(self._models(X))
 
     def _fit(self, X, y):
         """Learn; return the distances between the references if they were needed."""
-        self._check_parameters()
+        self._begin_fit()
         self.models_ = self._learned_models(self._checked(X, y, reset=True), y)
         self._n_features_out = len(self.models_)
         for name in {"gamma_", "projection_"} & vars(self).keys():
             delattr(self, name)
-        if self.output not in {"kernel", "psd_kernel"}:
+        if self.output not in KERNELS:
             return None
         distances = self._distances_between(self.models_, self.models_)
         self.gamma_ = _scale(distances) if self.gamma == "scale" else float(self.gamma)
@@ -273,10 +281,15 @@ class PairwiseHMMDistance(
         kernel = _similarities(distances, self.gamma_)
         return kernel @ self.projection_ if self.output == "psd_kernel" else kernel
 
+    def _changeable(self):
+        before = self._fitted_params["output"]
+        has_learned = before in KERNELS or self.output in KERNELS
+        return frozenset() if has_learned else super()._changeable()
+
     def _check_parameters(self):
         metric = super()._check_parameters()
         if self.output == "components":
-            check_aggregated(metric, self.metric)
+            check_aggregated(metric, self.metric, " with output='components'")
         if self.output == "psd_kernel" and not metric.symmetric:
             raise ValueError(
                 'output must not be "psd_kernel" with a distance that is not '
@@ -327,6 +340,7 @@ class AlphaMixer(
     """
 
     _parameter_checks: ClassVar = {"alpha": partial(check_real, low=0, high=1)}
+    _read_later: ClassVar = frozenset({"alpha"})
 
     def __init__(self, alpha: float = 0.1) -> None:
         self.alpha = alpha
@@ -340,7 +354,7 @@ class AlphaMixer(
         X : array-like of shape (n_models, n_models, 2)
             Marginal and transition components between the reference models. A matrix of
             distances that are a single number, of shape (n_models, n_models), is also
-            accepted, and not changed by `transform`.
+            accepted, and not changed by `transform`; `alpha` must then be the default.
 
         y : Ignored
             Not used, present for API consistency.
@@ -350,8 +364,9 @@ class AlphaMixer(
         self : AlphaMixer
             The fitted transformer.
         """
-        self._check_parameters()
+        self._begin_fit()
         stack = check_precomputed(self, X, reset=True, square=True)
+        self._mixed(stack)
         self._n_features_out = stack.shape[1]
         return self
 
@@ -369,7 +384,14 @@ class AlphaMixer(
             Distances.
         """
         self._check_ready()
-        return mixed_precomputed(check_precomputed(self, X, reset=False), self.alpha)
+        return self._mixed(check_precomputed(self, X, reset=False))
+
+    def _mixed(self, X):
+        if X.ndim == 3:
+            return mixed_precomputed(X, self.alpha)
+        default = defaults_of(type(self))["alpha"]
+        check_unused("alpha", self.alpha, default, "if X holds distances")
+        return X
 
     @property
     def _precomputed(self):

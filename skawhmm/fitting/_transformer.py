@@ -1,13 +1,12 @@
 """Sequences in, models out."""
 
 import warnings
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
 from skawhmm.emissions._registry import FAMILIES
 from skawhmm.fitting._coordinates import OTHER_SCALE
@@ -29,6 +28,7 @@ from skawhmm.utils._checks import (
     check_verbose,
 )
 from skawhmm.utils._interruption import all_or_nothing
+from skawhmm.utils._parameters import ParametersMixin, Unused
 
 OPTIONS = {
     "emission": FAMILIES,
@@ -39,19 +39,29 @@ OPTIONS = {
     "missing": ("zero", "common"),
 }
 
-# Values that parameters must keep unless the family of states supports others.
-ONLY_SOME_FAMILIES: dict[str, Any] = {
-    "symbols": None,
-    "symbol_costs": None,
-    "n_mix": 1,
-    "engine": "batched",
-}
-
-# Values that parameters must have if states are symbols.
-VISIBLE = {"emission": "categorical", "topology": "ergodic"}
+# Parameters that only some families of states have, by family.
+FAMILY_OPTIONS = {name: family.fit_options for name, family in FAMILIES.items()}
 
 
-class HMMTransformer(TransformerMixin, BaseEstimator):
+def other_options(name):
+    """Return the parameters of other families of states than the named one."""
+    return tuple(
+        sorted(frozenset().union(*FAMILY_OPTIONS.values()) - FAMILY_OPTIONS[name])
+    )
+
+
+CRITERIA = ("aic", "bic")
+
+# Parameters that an estimator of hmmlearn has itself, or does not have.
+ESTIMATOR_OPTIONS = ("init", "topology", "max_iter", "tol")
+
+
+def is_visible(n_components):
+    """Whether states are the symbols themselves."""
+    return isinstance(n_components, str) and n_components == "symbols"
+
+
+class HMMTransformer(ParametersMixin, TransformerMixin, BaseEstimator):
     """Fit one hidden Markov model to every sequence.
 
     All models are fitted in one compiled batch by expectation maximisation (EM). The
@@ -119,13 +129,16 @@ class HMMTransformer(TransformerMixin, BaseEstimator):
         possible in a visible chain, which `KL` needs.
 
     relevance : float, default=4.0
-        Weight of the pooled model as a prior, in frames per state.
+        Weight of the pooled model as a prior, in frames per state, with
+        ``prior="pooled"``.
 
     n_init : int, default=1
-        Number of fits from different start values; the most likely one is kept.
+        Number of fits from different start values; the most likely one is kept. With
+        a pooled model, it is that model which is fitted so many times.
 
     max_iter : int, default=100
-        Largest number of EM steps.
+        Largest number of EM steps. Visible chains, and estimators given as `engine`,
+        do not have this parameter, nor `tol`.
 
     tol : float, default=1e-5
         EM stops if a step gains at most this much log likelihood per frame.
@@ -135,7 +148,7 @@ class HMMTransformer(TransformerMixin, BaseEstimator):
         of the sequence. Channels that do not vary at all keep variance 0.
 
     max_components : int, default=8
-        Largest number of states that a criterion may choose.
+        Largest number of states that a criterion may choose, if `n_components` is one.
 
     weights : {"occupancy", "stationary", "uniform"}, default="occupancy"
         State probabilities of the models: the expected share of frames in each state,
@@ -147,7 +160,7 @@ class HMMTransformer(TransformerMixin, BaseEstimator):
         What becomes of a channel without any value in a sequence: it gets mean and
         variance 0, or it is left out when the model is compared with others. Single
         missing values (NaN) are accepted by diagonal and spherical models, which skip
-        them.
+        them. For Gaussian states only.
 
     engine : {"batched", "hmmlearn"} or hmmlearn estimator, default="batched"
         What fits Gaussian states: our own compiled EM, or that of hmmlearn from the
@@ -190,6 +203,12 @@ class HMMTransformer(TransformerMixin, BaseEstimator):
     HMMBatch : What `transform` returns.
     HMMEmbedding : One vector per sequence, without a model of its own.
 
+    Notes
+    -----
+    A parameter that has no effect must keep its default, such as `covariance_type` if
+    states emit symbols. Parameters other than `missing`, `keep_sequences`, `n_jobs` and
+    `verbose` need another `fit` if they are changed. An error names them otherwise.
+
     Examples
     --------
     A sequence that jumps between two levels:
@@ -229,6 +248,23 @@ class HMMTransformer(TransformerMixin, BaseEstimator):
            [1., 0., 0.],
            [1., 0., 0.]])
     """
+
+    _unused: ClassVar = (
+        *(
+            Unused(other_options(name), "emission", name.__eq__)
+            for name in FAMILY_OPTIONS
+        ),
+        Unused(
+            ("topology", "init", "n_init", "max_iter", "tol"),
+            "n_components",
+            is_visible,
+        ),
+        Unused(("max_components",), "n_components", lambda n: n not in CRITERIA),
+        Unused(("relevance",), "prior", lambda prior: prior != "pooled"),
+        Unused(("prior", "n_mix"), "engine", lambda engine: engine != "batched"),
+        Unused(ESTIMATOR_OPTIONS, "engine", lambda engine: not isinstance(engine, str)),
+    )
+    _read_later: ClassVar = frozenset({"missing", "keep_sequences"})
 
     def __init__(
         self,
@@ -299,7 +335,7 @@ class HMMTransformer(TransformerMixin, BaseEstimator):
         self : object
             The fitted transformer.
         """
-        self._check_parameters()
+        self._begin_fit()
         check_not_lengths(X, y)
         check_not_distances(type(self).__name__, X)
         X, names = matched_columns(X)
@@ -337,9 +373,7 @@ class HMMTransformer(TransformerMixin, BaseEstimator):
             ``n_timesteps``, and its `counts` are the expected frames per state and
             transitions.
         """
-        check_is_fitted(self)
-        # They may have been set after `fit`.
-        self._check_parameters()
+        self._check_ready()
         check_not_distances(type(self).__name__, X)
         X, names = matched_columns(X)
         check_names(self, names, reset=False)
@@ -376,20 +410,15 @@ class HMMTransformer(TransformerMixin, BaseEstimator):
         """
         return self
 
-    @property
-    def _is_visible(self):
-        """Whether states are the symbols themselves."""
-        return isinstance(self.n_components, str) and self.n_components == "symbols"
-
     def _fit_pool(self, sequences):
         """Return what `_fits` takes as the pooled model, and its fit."""
-        if self._is_visible:
+        if is_visible(self.n_components):
             return pooled_chain(sequences, len(self.symbols_), self.relevance)
         return fit_pool(sequences, self._options(), self.n_jobs)
 
     def _fits(self, sequences):
         """Return one fit per sequence."""
-        if self._is_visible:
+        if is_visible(self.n_components):
             return visible_fits(sequences, len(self.symbols_), *self._chain_prior())
         return fit_models(
             sequences,
@@ -422,8 +451,8 @@ class HMMTransformer(TransformerMixin, BaseEstimator):
         check_boolean("keep_sequences", self.keep_sequences)
         check_n_jobs("n_jobs", self.n_jobs)
         check_verbose("verbose", self.verbose)
-        self._check_emission()
         self._check_engine()
+        self._check_effects()
 
     def _check_states(self):
         if not isinstance(self.n_components, str):
@@ -433,58 +462,30 @@ class HMMTransformer(TransformerMixin, BaseEstimator):
                 "n_components must be an integer of at least 1, 'aic', 'bic' or "
                 f"'symbols', got {self.n_components!r}."
             )
-        if self._is_visible:
-            for name, value in VISIBLE.items():
-                if getattr(self, name) != value:
-                    raise ValueError(
-                        f"{name} must be {value!r} with n_components='symbols', got "
-                        f"{getattr(self, name)!r}."
-                    )
+        if is_visible(self.n_components) and self.emission != "categorical":
+            raise ValueError(
+                "emission must be 'categorical' with n_components='symbols', got "
+                f"{self.emission!r}."
+            )
         if isinstance(self.prior, str):
             check_choice("prior", self.prior, ("pooled",))
         elif self.prior is not None:
             check_real("prior", self.prior, 0, np.inf, include_low=False)
-            if not self._is_visible:
+            if not is_visible(self.n_components):
                 raise ValueError(
                     "prior must be None or 'pooled' unless n_components='symbols', got "
                     f"{self.prior!r}."
                 )
 
-    def _check_emission(self):
-        usable = FAMILIES[self.emission].fit_options
-        for name, value in ONLY_SOME_FAMILIES.items():
-            given = getattr(self, name)
-            # An array has no truth value to compare with None.
-            other = given is not None if value is None else given != value
-            if name not in usable and other:
-                raise ValueError(
-                    f"{name} must be {value!r} with emission={self.emission!r}, got "
-                    f"{given!r}."
-                )
-
     def _check_engine(self):
+        able = hasattr(self.engine, "fit") and hasattr(self.engine, "set_params")
         if isinstance(self.engine, str):
-            if self.engine not in {"batched", "hmmlearn"}:
-                raise ValueError(
-                    "engine must be 'batched', 'hmmlearn' or an hmmlearn estimator, "
-                    f"got {self.engine!r}."
-                )
-            needs: dict[str, Any] = (
-                {"prior": None, "n_mix": 1} if self.engine == "hmmlearn" else {}
-            )
-        elif hasattr(self.engine, "fit") and hasattr(self.engine, "set_params"):
-            needs = {"prior": None, "init": "kmeans", "topology": "ergodic", "n_mix": 1}
-        else:
+            check_choice("engine", self.engine, ("batched", "hmmlearn"))
+        elif not able or isinstance(self.engine, type):
             raise TypeError(
                 "engine must be 'batched', 'hmmlearn' or an hmmlearn estimator, got "
                 f"{type(self.engine).__name__}."
             )
-        for name, value in needs.items():
-            if getattr(self, name) != value:
-                raise ValueError(
-                    f"{name} must be {value!r} with engine={self.engine!r}, got "
-                    f"{getattr(self, name)!r}."
-                )
 
     def _sizes(self):
         """Return the criterion or None, and the (largest) number of states."""

@@ -8,17 +8,23 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import check_is_fitted
 
 from skawhmm._estimator import ModelsMixin, reference_distances
 from skawhmm.cluster._averaging import trimmed
 from skawhmm.cluster._barycenter import hmm_barycenter
 from skawhmm.distances._components import carried_chains
+from skawhmm.distances._jaw import JAW
 from skawhmm.models._batch import HMMBatch
 from skawhmm.models._checks import check_same_features, check_single_model
 from skawhmm.sequences._forms import is_models
-from skawhmm.utils._checks import check_choice, check_integer, check_real
+from skawhmm.utils._checks import (
+    check_choice,
+    check_integer,
+    check_optional,
+    check_real,
+)
 from skawhmm.utils._interruption import all_or_nothing
+from skawhmm.utils._parameters import Unused
 
 REFERENCES = ("barycenter", "medoid")
 
@@ -49,24 +55,6 @@ def check_reference(name, value):
         )
     else:
         check_choice(name, value, REFERENCES)
-
-
-def check_optional(name, value, check):
-    """Raise unless `value` is None or passes a check.
-
-    Parameters
-    ----------
-    name : str
-        The argument as the caller knows it.
-
-    value : object
-        The value to check.
-
-    check : callable
-        Takes the name and the value, and raises if it is wrong.
-    """
-    if value is not None:
-        check(name, value)
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +109,8 @@ class HMMAligner(ModelsMixin, TransformerMixin, BaseEstimator):
 
     n_components : int, default=None
         Number of states of the average, or of the models among which the medoid is
-        sought. By default that of the largest model, and any.
+        sought. By default that of the largest model, and any. Must be None if the
+        reference is given.
 
     max_distance : float, default=None
         Distance from which on a state does not count as the state it is matched with.
@@ -129,7 +118,7 @@ class HMMAligner(ModelsMixin, TransformerMixin, BaseEstimator):
 
     hmm : transformer, default=None
         Turns sequences into models; it is cloned, and fitted on the training
-        sequences. By default ``HMMTransformer()``. Not used if `X` is an `HMMBatch`.
+        sequences. By default ``HMMTransformer()``; None if `X` is an `HMMBatch`.
 
     memory : str, path-like or joblib.Memory, default=None
         Where fitted models and distances are kept, by content.
@@ -217,7 +206,7 @@ class HMMAligner(ModelsMixin, TransformerMixin, BaseEstimator):
     array([0.  , 0.  , 0.33])
     """
 
-    _fixed: ClassVar = {"metric": "jaw", "alpha": None, "p": 1, "metric_params": None}
+    _unused: ClassVar = (Unused(("n_components",), "reference", is_models),)
     _parameter_checks: ClassVar = {
         **ModelsMixin._parameter_checks,
         "reference": check_reference,
@@ -317,7 +306,7 @@ class HMMAligner(ModelsMixin, TransformerMixin, BaseEstimator):
             The aligned models, plans, distances between matched states, and the mass
             without counterpart.
         """
-        check_is_fitted(self)
+        self._check_ready()
         return self._aligned(self._models(X))
 
     def set_output(self, *, transform: str | None = None) -> "HMMAligner":  # noqa: ARG002
@@ -339,7 +328,7 @@ class HMMAligner(ModelsMixin, TransformerMixin, BaseEstimator):
 
     def _fitted(self, X, y):
         """Learn the reference; return the alignment of the training models."""
-        self._check_parameters()
+        self._begin_fit()
         models = self._learned_models(self._checked(X, reset=True), y)
         self.reference_ = self._learned_reference(models)
         self.max_distance_ = self.max_distance
@@ -387,6 +376,9 @@ class HMMAligner(ModelsMixin, TransformerMixin, BaseEstimator):
         medoid = models[int(np.argmin(totals))]._bare()
         padded = medoid.n_components[0] < medoid.transmats.shape[1]
         return trimmed(medoid) if padded else medoid
+
+    def _resolved_metric(self, **_):
+        return JAW()
 
     def _aligned(self, models):
         check_same_features(self.reference_, models, ("reference", "X"))

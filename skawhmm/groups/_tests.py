@@ -21,9 +21,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skawhmm._estimator import reference_components, reference_distances
-from skawhmm.distances._aggregated import mixed_components
-from skawhmm.distances._resolve import resolve_metric
+from skawhmm._estimator import (
+    is_mixture,
+    mixed_precomputed,
+    reference_components,
+    reference_distances,
+)
+from skawhmm.distances._resolve import METRIC_CHECKS, resolve_metric
 from skawhmm.groups._amounts import compared_amounts, warn_of_amounts
 from skawhmm.groups._design import check_design
 from skawhmm.groups._permutations import (
@@ -42,10 +46,12 @@ from skawhmm.utils._checks import (
     check_distances,
     check_integer,
     check_n_jobs,
+    check_parameters,
     check_seed,
     check_verbose,
 )
 from skawhmm.utils._numbers import real_array
+from skawhmm.utils._parameters import check_unused, defaults_of
 
 # Given distances may be asymmetric, or off 0 on the diagonal, by this share of the
 # largest one.
@@ -64,7 +70,7 @@ def hmm_group_test(
     *,
     metric: Any = "jaw",
     alpha: float | None = None,
-    p: float = 1,
+    p: float | None = None,
     metric_params: Mapping[str, Any] | None = None,
     statistic: str = "pseudo_f",
     n_permutations: int = 9999,
@@ -86,6 +92,8 @@ def hmm_group_test(
     X : HMMBatch or array-like of shape (n_models, n_models[, 2])
         The models, or the distances between them, or their components as
         :func:`pairwise_hmm_components` gives them, stacked along a third axis.
+        Components need `alpha`; distances and components have no `metric`, `p` and
+        `metric_params` beside them.
 
     groups : str or array-like of shape (n_models,)
         The group of each model, or the name of a column of ``X.info``.
@@ -94,11 +102,13 @@ def hmm_group_test(
         Distance between two models, which must be symmetric.
 
     alpha : float in [0, 1], default=None
-        Share of the transition component in the distance. By default that of the
-        distance: 0.1 for "maw" and "iaw", 0.5 for "jaw".
+        Weight of the transition component in the distance. By default that of the
+        distance: 0.1 for "maw" and "iaw", 0.5 for "jaw". Must be None if the
+        distance has no components, or if `metric` is an object, which has its own.
 
-    p : float in (0, 2], default=1
-        Order of the distance.
+    p : float in (0, 2], default=None
+        Order of the distance, by default 1. Must be None if the distance has no
+        order, or if `metric` is an object, which has its own.
 
     metric_params : dict, default=None
         Further parameters of the distance.
@@ -193,14 +203,14 @@ def hmm_group_test(
     check_n_jobs("n_jobs", n_jobs)
     check_verbose("verbose", verbose)
     seed = check_seed(random_state)
-    chosen = resolve_metric(metric, alpha=alpha, p=p, metric_params=metric_params)
-    X = check_models("X", X) if is_models(X) else checked_matrices(X)
+    given = {"metric": metric, "p": p, "metric_params": metric_params}
+    X, chosen = _checked(X, alpha, given)
     design = check_design(X, groups, units, strata, covariates)
     _warn_of_few_permutations(design, n_permutations)
     amounts = compared_amounts(X, design, n_permutations, (seed, AMOUNTS))
     warn_of_amounts(amounts)
     workers = {"n_jobs": n_jobs, "verbose": verbose}
-    compared = _compared(X, chosen, metric, workers)
+    compared = _compared(X, chosen, metric, alpha, workers)
     powers = [matrix ** POWERS[statistic] for matrix in compared.values()]
     squares = compared["distance"] ** 2
     matrices, design = unit_matrices(np.stack([*powers, squares]), design)
@@ -219,6 +229,19 @@ def hmm_group_test(
         statistic,
         MappingProxyType(amounts),
     )
+
+
+def _checked(X, alpha, given):
+    """Return models and their distance, or given matrices and None."""
+    if is_models(X):
+        chosen = resolve_metric(**given, alpha=alpha)
+        return check_models("X", X), chosen
+    check_parameters({"alpha": alpha, **given}, METRIC_CHECKS)
+    X = checked_matrices(X)
+    for name, value in given.items():
+        default = defaults_of(hmm_group_test)[name]
+        check_unused(name, value, default, "if X holds distances or components")
+    return X, None
 
 
 def checked_matrices(X):
@@ -272,26 +295,22 @@ def _check_cells(wrong, X, wanted):
         )
 
 
-def _compared(X, metric, given, workers):
+def _compared(X, metric, given, alpha, workers):
     """Return the distances between models and, if they have any, their components."""
-    if not is_models(X) and X.ndim == 2:
-        return {"distance": X}
-    if is_models(X):
+    if metric is None and X.ndim == 2:
+        return {"distance": mixed_precomputed(X, alpha)}
+    if metric is not None:
         check_same_features(X, X)
-    mixed = hasattr(metric, "components") and hasattr(metric, "alpha")
-    if is_models(X) and not mixed:
+        alpha = getattr(metric, "alpha", None)
+    if metric is not None and not is_mixture(metric):
         distances = reference_distances(X, X, metric, **workers)
         if not metric.symmetric:
             raise ValueError(f"metric must be symmetric, got {given!r}, which is not.")
         return {"distance": _off_diagonal(distances)}
-    if not mixed:
-        raise TypeError(
-            f"metric must have an alpha that mixes components, got {given!r}."
-        )
-    both = reference_components(X, X, metric, **workers) if is_models(X) else X
+    both = X if metric is None else reference_components(X, X, metric, **workers)
     both = _off_diagonal(both)
     return {
-        "distance": mixed_components(both, metric.alpha),
+        "distance": mixed_precomputed(both, alpha),
         "marginal": both[..., 0],
         "transition": both[..., 1],
     }

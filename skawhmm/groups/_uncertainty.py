@@ -37,6 +37,7 @@ from skawhmm.utils._checks import (
     check_seed,
     check_verbose,
 )
+from skawhmm.utils._parameters import check_unused
 from skawhmm.utils._tables import data_frame, text_table
 
 METHODS = ("parametric", "block")
@@ -117,7 +118,7 @@ def distance_interval(
     hmm: Any = None,
     metric: Any = "jaw",
     alpha: float | None = None,
-    p: float = 1,
+    p: float | None = None,
     metric_params: Mapping[str, Any] | None = None,
     random_state: Any = None,
     verbose: int = 0,
@@ -134,7 +135,8 @@ def distance_interval(
 
     n_timesteps : int, default=None
         Length of the sequences that the models were fitted to. By default that in their
-        `info`, where :class:`HMMTransformer` notes it.
+        `info`, where :class:`HMMTransformer` notes it. Only for
+        ``method="parametric"``.
 
     method : {"parametric", "block"}, default="parametric"
         Where resampled sequences come from: drawn from the models; or put together from
@@ -143,6 +145,7 @@ def distance_interval(
 
     block_length : int, default=None
         Number of successive frames per block; by default the square root of the length.
+        Only for ``method="block"``.
 
     n_resamples : int, default=200
         Number of resampled sequences per model.
@@ -158,11 +161,13 @@ def distance_interval(
         Distance between two models.
 
     alpha : float in [0, 1], default=None
-        Share of the transition component in the distance. By default that of the
-        distance: 0.1 for "maw" and "iaw", 0.5 for "jaw".
+        Weight of the transition component in the distance. By default that of the
+        distance: 0.1 for "maw" and "iaw", 0.5 for "jaw". Must be None if the
+        distance has no components, or if `metric` is an object, which has its own.
 
-    p : float in (0, 2], default=1
-        Order of the distance.
+    p : float in (0, 2], default=None
+        Order of the distance, by default 1. Must be None if the distance has no
+        order, or if `metric` is an object, which has its own.
 
     metric_params : dict, default=None
         Further parameters of the distance.
@@ -212,6 +217,9 @@ def distance_interval(
     for name, length in (("n_timesteps", n_timesteps), ("block_length", block_length)):
         if length is not None:
             check_integer(name, length, 1)
+    unused = ("block_length", block_length), ("n_timesteps", n_timesteps)
+    name, length = unused[METHODS.index(method)]
+    check_unused(name, length, None, f"with method={method!r}")
     check_integer("n_resamples", n_resamples, 2)
     level = check_real("level", level, 0, 1, include_low=False, include_high=False)
     check_hmm("hmm", hmm)
@@ -431,7 +439,7 @@ def stability_curve(
     hmm: Any = None,
     metric: Any = "jaw",
     alpha: float | None = None,
-    p: float = 1,
+    p: float | None = None,
     metric_params: Mapping[str, Any] | None = None,
     random_state: Any = None,
     n_jobs: int | None = None,
@@ -459,11 +467,13 @@ def stability_curve(
         Distance between two models.
 
     alpha : float in [0, 1], default=None
-        Share of the transition component in the distance. By default that of the
-        distance: 0.1 for "maw" and "iaw", 0.5 for "jaw".
+        Weight of the transition component in the distance. By default that of the
+        distance: 0.1 for "maw" and "iaw", 0.5 for "jaw". Must be None if the
+        distance has no components, or if `metric` is an object, which has its own.
 
-    p : float in (0, 2], default=1
-        Order of the distance.
+    p : float in (0, 2], default=None
+        Order of the distance, by default 1. Must be None if the distance has no
+        order, or if `metric` is an object, which has its own.
 
     metric_params : dict, default=None
         Further parameters of the distance.

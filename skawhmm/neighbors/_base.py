@@ -8,7 +8,7 @@ import numpy as np
 from scipy.sparse import csr_matrix, identity
 from sklearn.utils.validation import check_is_fitted
 
-from skawhmm._estimator import ReferencesMixin, mixed_precomputed
+from skawhmm._estimator import METRIC_NAMES, ReferencesMixin, mixed_precomputed
 from skawhmm.neighbors._from_distances import nearest, nearest_others, neighbor_graph
 from skawhmm.neighbors._search import (
     SearchIndex,
@@ -72,6 +72,7 @@ class KNeighborsMixin:
     returns distances and indices, and `_n_references`, the number of models searched.
     """
 
+    _check_ready: Callable[[], None]
     _nearest: Callable[..., Any]
     _n_references: Any
 
@@ -104,7 +105,6 @@ class KNeighborsMixin:
             Indices of the neighbours in the training data. Neighbours at equal distance
             are in the order of the training data.
         """
-        check_is_fitted(self)
         found, indices = self._nearest(X, n_neighbors)
         return (found, indices) if return_distance else indices
 
@@ -130,7 +130,7 @@ class KNeighborsMixin:
         graph : csr_matrix of shape (n_queries, n_models_fit)
             The graph; rows are sorted by distance.
         """
-        check_is_fitted(self)
+        self._check_ready()
         check_choice("mode", mode, ("connectivity", "distance"))
         found, indices = self._nearest(X, n_neighbors)
         values = found if mode == "distance" else np.ones_like(found)
@@ -147,7 +147,7 @@ class NeighborsMixin(KNeighborsMixin, ReferencesMixin):
     n_neighbors: int
     weights: Any
     alpha: float | None
-    p: float
+    p: float | None
     metric_params: Any
     algorithm: str
     models_: Any
@@ -158,6 +158,7 @@ class NeighborsMixin(KNeighborsMixin, ReferencesMixin):
         "weights": check_weights,
         "algorithm": partial(check_choice, choices=ALGORITHMS),
     }
+    _read_later: ClassVar = METRIC_NAMES | {"n_neighbors", "weights", "algorithm"}
 
     @property
     def n_distance_evaluations_(self) -> int:
@@ -177,8 +178,8 @@ class NeighborsMixin(KNeighborsMixin, ReferencesMixin):
 
     def _check_parameters(self):
         metric = super()._check_parameters()
-        if self.algorithm == "pruned" and metric is not None:
-            check_prunable(has_bounds(metric), self.metric)
+        if self.algorithm == "pruned":
+            check_prunable(metric is not None and has_bounds(metric), self.metric)
         return metric
 
     def _fit_references(self, X, y=None, n_voters=1):

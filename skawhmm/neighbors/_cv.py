@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.validation import check_is_fitted
 
 from skawhmm._estimator import ReferencesMixin, check_classes, is_mixture
 from skawhmm.neighbors._base import WEIGHTS, KNeighborsMixin
@@ -29,6 +28,7 @@ from skawhmm.utils._checks import (
     check_real,
 )
 from skawhmm.utils._interruption import all_or_nothing
+from skawhmm.utils._parameters import check_unused
 
 # The values of alpha that are tried by default.
 DEFAULT_ALPHAS = np.linspace(0, 1, 101)
@@ -66,8 +66,9 @@ class KNeighborsHMMClassifierCV(
     Parameters
     ----------
     alphas : array-like of float in [0, 1], default=None
-        Shares of the transition component to choose from. By default 0, 0.01, ..., 1
-        and, for one neighbour, all numbers in [0, 1] (see `alpha_path_`).
+        Weights of the transition component to choose from. By default 0, 0.01, ..., 1
+        and, for one neighbour, all numbers in [0, 1] (see `alpha_path_`). Must be None
+        if the distance has no components.
 
     n_neighbors : int or sequence of int, default=(1, 3, 5, 7, 9)
         Numbers of neighbours to choose from; those larger than the number of other
@@ -86,15 +87,16 @@ class KNeighborsHMMClassifierCV(
         With "precomputed", `X` holds components of shape (n_queries, n_models_fit, 2).
         For distances that are a single number only the number of neighbours is chosen.
 
-    p : float in (0, 2], default=1
-        Order of the distance.
+    p : float in (0, 2], default=None
+        Order of the distance, by default 1. Must be None if the distance has no
+        order, or if `metric` is an object, which has its own.
 
     metric_params : dict, default=None
         Further parameters of the distance.
 
     hmm : transformer, default=None
         Turns sequences into models; it is cloned, and fitted on the training
-        sequences. By default ``HMMTransformer()``. Not used if `X` is an `HMMBatch`.
+        sequences. By default ``HMMTransformer()``; None if `X` is an `HMMBatch`.
 
     memory : str, path-like or joblib.Memory, default=None
         Where fitted models and components are kept, by content.
@@ -171,7 +173,6 @@ class KNeighborsHMMClassifierCV(
     1.0
     """
 
-    _fixed: ClassVar = {"alpha": 0}
     _parameter_checks: ClassVar = {
         **ReferencesMixin._parameter_checks,
         "alphas": check_alphas,
@@ -188,7 +189,7 @@ class KNeighborsHMMClassifierCV(
         weights: str = "uniform",
         scoring: str = "accuracy",
         metric: Any = "maw",
-        p: float = 1,
+        p: float | None = None,
         metric_params: Mapping[str, Any] | None = None,
         hmm: Any = None,
         memory: Any = None,
@@ -226,12 +227,15 @@ class KNeighborsHMMClassifierCV(
         self : KNeighborsHMMClassifierCV
             The fitted classifier.
         """
-        self._check_parameters()
+        self._begin_fit()
         y = check_classes(y, type(self).__name__)
         self.classes_, codes = np.unique(y, return_inverse=True)
         if self.scoring == "roc_auc" and len(self.classes_) < 2:
             raise ValueError("scoring='roc_auc' needs at least 2 classes in y, got 1.")
         X = self._checked(X, y, reset=True)
+        if not self._is_mixed(X):
+            reason = f"with metric={self.metric!r} and without components"
+            check_unused("alphas", self.alphas, None, reason)
         check_one_each(X, y)
         self.n_neighbors_tried_ = self._usable_numbers(len(X))
         models = self._learned_models(X, y)
@@ -239,11 +243,13 @@ class KNeighborsHMMClassifierCV(
         self.alphas_ = self._shares(components)
         self._score(components, codes)
         self._choose()
+        # Distances that are a single number have no alpha, objects their own.
+        is_named = isinstance(self.metric, str) and self._is_mixed(X)
         self.best_estimator_ = KNeighborsHMMClassifier(
             self.n_neighbors_,
             weights=self.weights,
             metric=self._metric_at(self.alpha_),
-            alpha=self.alpha_,
+            alpha=self.alpha_ if is_named else None,
             p=self.p,
             metric_params=self.metric_params,
             memory=self.memory,
@@ -266,7 +272,7 @@ class KNeighborsHMMClassifierCV(
         y : ndarray of shape (n_queries,)
             The class with the most votes; in a tie, that of the nearest neighbour.
         """
-        check_is_fitted(self)
+        self._check_ready()
         return self.best_estimator_.predict(self._queries(X))
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
@@ -283,7 +289,7 @@ class KNeighborsHMMClassifierCV(
         shares : ndarray of shape (n_queries, n_classes)
             Shares in the order of `classes_`.
         """
-        check_is_fitted(self)
+        self._check_ready()
         return self.best_estimator_.predict_proba(self._queries(X))
 
     def _usable_numbers(self, n_models):
@@ -297,11 +303,17 @@ class KNeighborsHMMClassifierCV(
             )
         return np.array(usable)
 
+    def _is_mixed(self, X):
+        """Whether distances are made of components, and `alpha` has an effect."""
+        if self._precomputed:
+            return X.ndim == 3
+        return is_mixture(self._resolved_metric())
+
     def _components(self, X, models):
         """Return the components between the references; a single number comes twice."""
         if models is None:
             distances = X
-        elif is_mixture(self._resolved_metric()):
+        elif self._is_mixed(X):
             distances = self._components_between(models, models)
         else:
             distances = self._distances_between(models, models)

@@ -8,7 +8,6 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.utils import check_array
-from sklearn.utils.validation import check_is_fitted
 
 from skawhmm._estimator import check_classes, check_targets
 from skawhmm.neighbors._base import NeighborsMixin
@@ -33,23 +32,25 @@ class KNeighborsHMMClassifier(NeighborsMixin, ClassifierMixin, BaseEstimator):
     metric : str or object, default="maw"
         Distance between two models: "maw", "iaw", "jaw", "kl", "coupling", "mmd" or an
         object.
-        With "precomputed", `X` holds distances of shape (n_queries, n_models_fit) or,
-        for any `alpha`, components of shape (n_queries, n_models_fit, 2).
+        With "precomputed", `X` holds distances of shape (n_queries, n_models_fit), or
+        components of shape (n_queries, n_models_fit, 2), which are mixed at `alpha`.
 
     alpha : float in [0, 1], default=None
-        Share of the transition component in the distance. By default that of the
-        distance: 0.1 for "maw" and "iaw", 0.5 for "jaw". Distances that are a single
-        number ("kl", "coupling", "mmd"), and objects, do not use it.
+        Weight of the transition component in the distance. By default that of the
+        distance: 0.1 for "maw" and "iaw", 0.5 for "jaw". Must be given with
+        components, and None if there are none, or if `metric` is an object, which has
+        its own.
 
-    p : float in (0, 2], default=1
-        Order of the distance.
+    p : float in (0, 2], default=None
+        Order of the distance, by default 1. Must be None if the distance has no
+        order, or if `metric` is an object, which has its own.
 
     metric_params : dict, default=None
         Further parameters of the distance.
 
     hmm : transformer, default=None
         Turns sequences into models; it is cloned, and fitted on the training
-        sequences. By default ``HMMTransformer()``. Not used if `X` is an `HMMBatch`.
+        sequences. By default ``HMMTransformer()``; None if `X` is an `HMMBatch`.
 
     algorithm : {"auto", "pruned", "brute"}, default="auto"
         Whether to compare a query with all models ("brute"), or to skip those that a
@@ -112,7 +113,7 @@ class KNeighborsHMMClassifier(NeighborsMixin, ClassifierMixin, BaseEstimator):
         weights: str | Callable[..., Any] = "uniform",
         metric: Any = "maw",
         alpha: float | None = None,
-        p: float = 1,
+        p: float | None = None,
         metric_params: Mapping[str, Any] | None = None,
         hmm: Any = None,
         algorithm: str = "auto",
@@ -151,7 +152,7 @@ class KNeighborsHMMClassifier(NeighborsMixin, ClassifierMixin, BaseEstimator):
         self : KNeighborsHMMClassifier
             The fitted classifier.
         """
-        self._check_parameters()
+        self._begin_fit()
         y = check_classes(y, type(self).__name__)
         self._fit_references(X, y, n_voters=self.n_neighbors)
         self.classes_, self._codes = np.unique(y, return_inverse=True)
@@ -172,8 +173,8 @@ class KNeighborsHMMClassifier(NeighborsMixin, ClassifierMixin, BaseEstimator):
             The class with the most votes; in a tie, that of the nearest neighbour
             among the tied classes.
         """
-        check_is_fitted(self)
-        return self.classes_[np.argmax(self.predict_proba(X), axis=1)]
+        shares = self.predict_proba(X)
+        return self.classes_[np.argmax(shares, axis=1)]
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the shares of the classes in the votes, one row per query.
@@ -191,7 +192,6 @@ class KNeighborsHMMClassifier(NeighborsMixin, ClassifierMixin, BaseEstimator):
             nearest neighbour among them is ahead by the last digit, so that `predict`
             always takes the largest.
         """
-        check_is_fitted(self)
         found, indices = self._nearest(X)
         voter, graph = self._vote(KNeighborsClassifier, self._codes, found, indices)
         return broken_ties(voter.predict_proba(graph), self._codes[indices])
@@ -212,23 +212,25 @@ class KNeighborsHMMRegressor(NeighborsMixin, RegressorMixin, BaseEstimator):
     metric : str or object, default="maw"
         Distance between two models: "maw", "iaw", "jaw", "kl", "coupling", "mmd" or an
         object.
-        With "precomputed", `X` holds distances of shape (n_queries, n_models_fit) or,
-        for any `alpha`, components of shape (n_queries, n_models_fit, 2).
+        With "precomputed", `X` holds distances of shape (n_queries, n_models_fit), or
+        components of shape (n_queries, n_models_fit, 2), which are mixed at `alpha`.
 
     alpha : float in [0, 1], default=None
-        Share of the transition component in the distance. By default that of the
-        distance: 0.1 for "maw" and "iaw", 0.5 for "jaw". Distances that are a single
-        number ("kl", "coupling", "mmd"), and objects, do not use it.
+        Weight of the transition component in the distance. By default that of the
+        distance: 0.1 for "maw" and "iaw", 0.5 for "jaw". Must be given with
+        components, and None if there are none, or if `metric` is an object, which has
+        its own.
 
-    p : float in (0, 2], default=1
-        Order of the distance.
+    p : float in (0, 2], default=None
+        Order of the distance, by default 1. Must be None if the distance has no
+        order, or if `metric` is an object, which has its own.
 
     metric_params : dict, default=None
         Further parameters of the distance.
 
     hmm : transformer, default=None
         Turns sequences into models; it is cloned, and fitted on the training
-        sequences. By default ``HMMTransformer()``. Not used if `X` is an `HMMBatch`.
+        sequences. By default ``HMMTransformer()``; None if `X` is an `HMMBatch`.
 
     algorithm : {"auto", "pruned", "brute"}, default="auto"
         Whether to compare a query with all models ("brute"), or to skip those that a
@@ -288,7 +290,7 @@ class KNeighborsHMMRegressor(NeighborsMixin, RegressorMixin, BaseEstimator):
         weights: str | Callable[..., Any] = "uniform",
         metric: Any = "maw",
         alpha: float | None = None,
-        p: float = 1,
+        p: float | None = None,
         metric_params: Mapping[str, Any] | None = None,
         hmm: Any = None,
         algorithm: str = "auto",
@@ -327,7 +329,7 @@ class KNeighborsHMMRegressor(NeighborsMixin, RegressorMixin, BaseEstimator):
         self : KNeighborsHMMRegressor
             The fitted regressor.
         """
-        self._check_parameters()
+        self._begin_fit()
         y = real_array("y", check_targets(y, type(self).__name__))
         self._targets = check_array(y, ensure_2d=False, dtype="numeric", input_name="y")
         self._fit_references(X, self._targets, n_voters=self.n_neighbors)
@@ -347,7 +349,6 @@ class KNeighborsHMMRegressor(NeighborsMixin, RegressorMixin, BaseEstimator):
         y : ndarray of shape (n_queries,) or (n_queries, n_outputs)
             The mean targets.
         """
-        check_is_fitted(self)
         found, indices = self._nearest(X)
         voter, graph = self._vote(KNeighborsRegressor, self._targets, found, indices)
         return voter.predict(graph)

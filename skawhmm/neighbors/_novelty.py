@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, OutlierMixin
-from sklearn.utils.validation import check_is_fitted
 
 from skawhmm._estimator import content_keys
 from skawhmm.distances._aggregated import mixed_components
@@ -44,23 +43,25 @@ class HMMNoveltyDetector(OutlierMixin, NeighborsMixin, BaseEstimator):
     metric : {"maw", "iaw", "jaw", "kl", "coupling", "precomputed"} or object, \
             default="jaw"
         Distance between two models. With "precomputed", `X` holds distances of shape
-        (n_queries, n_models_fit) or, for any `alpha`, components of shape
-        (n_queries, n_models_fit, 2).
+        (n_queries, n_models_fit), or components of shape (n_queries, n_models_fit, 2),
+        which are mixed at `alpha`.
 
     alpha : float in [0, 1], default=None
-        Share of the transition component in the distance. By default that of the
-        distance: 0.1 for "maw" and "iaw", 0.5 for "jaw". Distances that are a single
-        number ("kl", "coupling"), and objects, do not use it.
+        Weight of the transition component in the distance. By default that of the
+        distance: 0.1 for "maw" and "iaw", 0.5 for "jaw". Must be given with
+        components, and None if there are none, or if `metric` is an object, which has
+        its own.
 
-    p : float in (0, 2], default=1
-        Order of the distance.
+    p : float in (0, 2], default=None
+        Order of the distance, by default 1. Must be None if the distance has no
+        order, or if `metric` is an object, which has its own.
 
     metric_params : dict, default=None
         Further parameters of the distance.
 
     hmm : transformer, default=None
         Turns sequences into models; it is cloned, and fitted on the training
-        sequences. By default ``HMMTransformer()``. Not used if `X` is an `HMMBatch`.
+        sequences. By default ``HMMTransformer()``; None if `X` is an `HMMBatch`.
 
     algorithm : {"auto", "pruned", "brute"}, default="auto"
         Whether to compare a query with all models ("brute"), or to skip those that a
@@ -109,7 +110,7 @@ class HMMNoveltyDetector(OutlierMixin, NeighborsMixin, BaseEstimator):
     Notes
     -----
     Parameters that are changed after `fit` need another `fit`: they change the
-    calibration.
+    calibration. Without it, an error names them.
 
     Training models are recognised by their content: parameters and start probabilities
     that are equal to the last bit, and equal sequences if both models keep theirs. The
@@ -147,6 +148,8 @@ class HMMNoveltyDetector(OutlierMixin, NeighborsMixin, BaseEstimator):
             check_real, low=0, high=1, include_low=False, include_high=False
         ),
     }
+    # All others change the calibration.
+    _read_later: ClassVar = frozenset({"algorithm"})
 
     def __init__(
         self,
@@ -155,7 +158,7 @@ class HMMNoveltyDetector(OutlierMixin, NeighborsMixin, BaseEstimator):
         level: float = 0.05,
         metric: Any = "jaw",
         alpha: float | None = None,
-        p: float = 1,
+        p: float | None = None,
         metric_params: Mapping[str, Any] | None = None,
         hmm: Any = None,
         algorithm: str = "auto",
@@ -194,7 +197,7 @@ class HMMNoveltyDetector(OutlierMixin, NeighborsMixin, BaseEstimator):
         self : HMMNoveltyDetector
             The fitted detector.
         """
-        self._check_parameters()
+        self._begin_fit()
         # A training model needs as many neighbours beside itself.
         self._fit_references(X, n_voters=int(self.n_neighbors) + 1)
         self._calibration = self._nearest(None)
@@ -240,7 +243,7 @@ class HMMNoveltyDetector(OutlierMixin, NeighborsMixin, BaseEstimator):
         scores : ndarray of shape (n_queries,)
             The lower, the more unusual.
         """
-        check_is_fitted(self)
+        self._check_ready()
         return -self._judged(X)[0]
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
@@ -257,7 +260,7 @@ class HMMNoveltyDetector(OutlierMixin, NeighborsMixin, BaseEstimator):
             ``score_samples(X) - offset_``; 0 for a known model whose score ties with
             that of the last new training model.
         """
-        check_is_fitted(self)
+        self._check_ready()
         scores, pvalues = self._judged(X)
         with np.errstate(invalid="ignore"):
             decisions = -scores - self.offset_
@@ -293,7 +296,7 @@ class HMMNoveltyDetector(OutlierMixin, NeighborsMixin, BaseEstimator):
             ``(b + 1) / (n + 1)`` for b of n training models; for the training models,
             which are among the n, ``b / n``, also if they come as queries.
         """
-        check_is_fitted(self)
+        self._check_ready()
         if X is None:
             farther = _at_least(self.calibration_scores_, self.calibration_scores_)
             return farther / self.n_samples_fit_
@@ -317,7 +320,7 @@ class HMMNoveltyDetector(OutlierMixin, NeighborsMixin, BaseEstimator):
             Part that is due to the transitions. All parts of a query add up to minus
             its score.
         """
-        check_is_fitted(self)
+        self._check_ready()
         metric = None if self._precomputed else self._resolved_metric()
         needed = ("components", "registrations", "alpha", "p")
         if not all(hasattr(metric, name) for name in needed):

@@ -6,7 +6,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
 
 from skawhmm.neighbors._base import NeighborsMixin
 from skawhmm.sequences._forms import check_not_lengths
@@ -28,23 +27,25 @@ class HMMRetriever(NeighborsMixin, BaseEstimator):
     metric : str or object, default="maw"
         Distance between two models: "maw", "iaw", "jaw", "kl", "coupling", "mmd" or an
         object.
-        With "precomputed", `X` holds distances of shape (n_queries, n_models_fit) or,
-        for any `alpha`, components of shape (n_queries, n_models_fit, 2).
+        With "precomputed", `X` holds distances of shape (n_queries, n_models_fit), or
+        components of shape (n_queries, n_models_fit, 2), which are mixed at `alpha`.
 
     alpha : float in [0, 1], default=None
-        Share of the transition component in the distance. By default that of the
-        distance: 0.1 for "maw" and "iaw", 0.5 for "jaw". Distances that are a single
-        number ("kl", "coupling", "mmd"), and objects, do not use it.
+        Weight of the transition component in the distance. By default that of the
+        distance: 0.1 for "maw" and "iaw", 0.5 for "jaw". Must be given with
+        components, and None if there are none, or if `metric` is an object, which has
+        its own.
 
-    p : float in (0, 2], default=1
-        Order of the distance.
+    p : float in (0, 2], default=None
+        Order of the distance, by default 1. Must be None if the distance has no
+        order, or if `metric` is an object, which has its own.
 
     metric_params : dict, default=None
         Further parameters of the distance.
 
     hmm : transformer, default=None
         Turns sequences into models; it is cloned, and fitted on the training
-        sequences. By default ``HMMTransformer()``. Not used if `X` is an `HMMBatch`.
+        sequences. By default ``HMMTransformer()``; None if `X` is an `HMMBatch`.
 
     algorithm : {"auto", "pruned", "brute"}, default="auto"
         Whether to compare a query with all models ("brute"), or to skip those that a
@@ -101,6 +102,7 @@ class HMMRetriever(NeighborsMixin, BaseEstimator):
         **NeighborsMixin._parameter_checks,
         "radius": partial(check_real, low=0, high=np.inf, allow_infinity=True),
     }
+    _read_later: ClassVar = NeighborsMixin._read_later | {"radius"}
 
     def __init__(
         self,
@@ -109,7 +111,7 @@ class HMMRetriever(NeighborsMixin, BaseEstimator):
         radius: float = 1.0,
         metric: Any = "maw",
         alpha: float | None = None,
-        p: float = 1,
+        p: float | None = None,
         metric_params: Mapping[str, Any] | None = None,
         hmm: Any = None,
         algorithm: str = "auto",
@@ -148,7 +150,7 @@ class HMMRetriever(NeighborsMixin, BaseEstimator):
         self : HMMRetriever
             The fitted retriever.
         """
-        self._check_parameters()
+        self._begin_fit()
         check_not_lengths(X, y)
         # There may be fewer models than `n_neighbors`: queries can ask for another
         # number, and `radius_neighbors` for none.
@@ -180,7 +182,7 @@ class HMMRetriever(NeighborsMixin, BaseEstimator):
         indices : ndarray of shape (n_queries,) of ndarray
             Indices of the neighbours in the models of `fit`.
         """
-        check_is_fitted(self)
+        self._check_ready()
         chosen = self.radius if radius is None else radius
         radius = check_real("radius", chosen, 0, np.inf, allow_infinity=True)
         index = self._index()

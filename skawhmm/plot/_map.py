@@ -187,7 +187,7 @@ class HMMMapDisplay:
         metric: Any = "maw",
         *,
         alpha: float | None = None,
-        p: float = 1,
+        p: float | None = None,
         metric_params: Mapping[str, Any] | None = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -208,11 +208,13 @@ class HMMMapDisplay:
             Distance between two models.
 
         alpha : float in [0, 1], default=None
-            Share of the transition component in the distance. By default that of the
-            distance: 0.1 for "maw" and "iaw", 0.5 for "jaw".
+            Weight of the transition component in the distance. By default that of the
+            distance: 0.1 for "maw" and "iaw", 0.5 for "jaw". Must be None if the
+            distance has no components, or if `metric` is an object, which has its own.
 
-        p : float in (0, 2], default=1
-            Order of the distance.
+        p : float in (0, 2], default=None
+            Order of the distance, by default 1. Must be None if the distance has no
+            order, or if `metric` is an object, which has its own.
 
         metric_params : dict, default=None
             Further parameters of the distance.

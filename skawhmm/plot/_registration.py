@@ -113,7 +113,7 @@ class RegistrationDisplay:
         b: HMMBatch,
         metric: Any = "maw",
         *,
-        p: float = 1,
+        p: float | None = None,
         metric_params: Mapping[str, Any] | None = None,
         names: Sequence[str] = ("a", "b"),
         ax: Any = None,
@@ -130,8 +130,9 @@ class RegistrationDisplay:
         metric : {"maw", "iaw", "jaw"} or object, default="maw"
             Distance that registers the states.
 
-        p : float in (0, 2], default=1
-            Order of the distance.
+        p : float in (0, 2], default=None
+            Order of the distance, by default 1. Must be None if the distance has no
+            order, or if `metric` is an object, which has its own.
 
         metric_params : dict, default=None
             Further parameters of the distance.

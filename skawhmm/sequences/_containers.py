@@ -232,7 +232,13 @@ def _from_lengths(data, names, *, lengths, layout):
         frames = matrix(table, columns)
     else:
         _refuse(names, ("channels",), "an array")
-        given = np.asanyarray(data)
+        try:
+            given = np.asanyarray(data)
+        except ValueError as error:
+            raise ValueError(
+                "lengths must be None unless data holds frames one after the other, "
+                "got sequences of unequal shapes."
+            ) from error
         frames = given if given.dtype == np.float64 else numbers(given, "data")
     if frames.ndim == 1:
         frames = frames[:, None]
@@ -420,11 +426,12 @@ def _is_flat(x):
 
 def _turned(x, i):
     array = np.asanyarray(x)
-    if array.ndim not in {1, 2}:
+    if array.ndim != 2:
         raise ValueError(
-            f"data[{i}] must have shape (n_channels, n_timesteps), got {array.shape}."
+            f"data[{i}] must have shape (n_channels, n_timesteps) with "
+            f"layout='channels_first', got {array.shape}."
         )
-    return array.T if array.ndim == 2 else array
+    return array.T
 
 
 def _frames(member, names, i):

@@ -1,7 +1,7 @@
 """Steps before the models: sequences in, sequences out."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -9,7 +9,6 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_consistent_length
-from sklearn.utils.validation import check_is_fitted
 
 from skawhmm.sequences._checked import CheckedSequences
 from skawhmm.sequences._checks import (
@@ -27,10 +26,11 @@ from skawhmm.utils._checks import (
 )
 from skawhmm.utils._interruption import all_or_nothing
 from skawhmm.utils._numbers import real_array
+from skawhmm.utils._parameters import ParametersMixin
 
 
 class SequenceTransformer(  # type: ignore[call-arg]
-    TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
+    ParametersMixin, TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
 ):
     """Base of the transformers from sequences to sequences."""
 
@@ -52,7 +52,7 @@ class SequenceTransformer(  # type: ignore[call-arg]
         self : estimator
             The fitted step.
         """
-        self._check_parameters()
+        self._begin_fit()
         sequences = check_input(self, X, y, reset=True)
         check_consistent_length(sequences, y)
         self._fit(sequences, y)
@@ -74,9 +74,7 @@ class SequenceTransformer(  # type: ignore[call-arg]
             the channels have names, the result carries those of
             `get_feature_names_out`, for the steps that follow.
         """
-        check_is_fitted(self)
-        # Parameters may have been set after `fit`.
-        self._check_parameters()
+        self._check_ready()
         checked = check_input(self, X, reset=False)
         sequences = self._transform(checked)
         names = self._carried_names()
@@ -101,7 +99,7 @@ class SequenceTransformer(  # type: ignore[call-arg]
         names : ndarray of str
             For example ``"x0"``, or ``"x0_lag2"`` for its derivative over 2 frames.
         """
-        check_is_fitted(self)
+        self._check_ready()
         names = self._names(input_names(self, input_features))
         return np.array(names, dtype=object)
 
@@ -256,6 +254,8 @@ class Deltas(SequenceTransformer):
            [4., 3.]])]
     """
 
+    _read_later: ClassVar = frozenset({"order", "lags"})
+
     def __init__(self, order: int = 1, lags: int | Sequence[int] = 1) -> None:
         self.order = order
         self.lags = lags
@@ -323,6 +323,8 @@ class TimeChannel(SequenceTransformer):
            [6., 1.],
            [7., 2.]])]
     """
+
+    _read_later: ClassVar = frozenset({"scale"})
 
     def __init__(self, scale: float = 1.0) -> None:
         self.scale = scale

@@ -155,6 +155,24 @@ def check_choice(name, value, choices):
     return value
 
 
+def check_optional(name, value, check):
+    """Raise unless `value` is None or passes a check.
+
+    Parameters
+    ----------
+    name : str
+        The argument as the caller knows it.
+
+    value : object
+        The value to check.
+
+    check : callable
+        Takes the name and the value, and raises if it is wrong.
+    """
+    if value is not None:
+        check(name, value)
+
+
 def check_boolean(name, value):
     """Return `value` if it is True or False, else raise.
 

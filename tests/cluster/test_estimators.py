@@ -133,10 +133,10 @@ def test_seeds_are_different_and_spread(make_batch):
 
 def test_kmeans_takes_other_metrics(make_batch):
     models = make_batch(8)
-    for metric in ("coupling", "iaw", MAW(alpha=0.2, p=1)):
+    for metric, p in (("coupling", 2), ("iaw", 2), (MAW(alpha=0.2, p=1), None)):
         kmeans = HMMKMeans(2, metric=metric, random_state=0).fit(models)
         distances = pairwise_hmm_distances(
-            models, kmeans.cluster_centers_, metric=metric, alpha=0.1, p=2
+            models, kmeans.cluster_centers_, metric=metric, p=p
         )
         assert_array_equal(kmeans.labels_, np.argmin(distances, axis=1))
 

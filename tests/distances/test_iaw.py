@@ -8,6 +8,7 @@ from scipy.spatial.distance import cdist
 
 from skawhmm import (
     IAW,
+    MAW,
     HMMBatch,
     HMMTransformer,
     hmm_distance,
@@ -101,8 +102,8 @@ def test_agrees_with_maw_where_states_do_not_overlap(
     if "sampling" in options:
         # Independent samples miss the weights, so that a few points cross over.
         plans = [
-            register_states(models[0], models[1], metric, p=p)
-            for metric in ("maw", IAW(p=p, sampling="iid", n_samples=400))
+            register_states(models[0], models[1], metric)
+            for metric in (MAW(p=p), IAW(p=p, sampling="iid", n_samples=400))
         ]
         assert_allclose(*plans, atol=0.05)
         return
@@ -356,8 +357,16 @@ def test_bad_options(params, error, words, make_batch):
 
 
 def test_options_with_an_object_are_refused(make_batch):
-    with pytest.raises(ValueError, match="metric_params must be None unless metric is"):
+    with pytest.raises(
+        ValueError, match=r"metric_params must be None with metric=IAW\(\)"
+    ):
         pairwise_hmm_distances(make_batch(2), metric=IAW(), metric_params={"reg": 1})
+
+
+def test_strength_of_an_entropy_that_is_not_there_is_refused():
+    with pytest.raises(ValueError, match=r"reg must be 0\.05 with coupling='exact'"):
+        IAW(reg=1.0)
+    assert IAW(coupling="sinkhorn", reg=1.0).reg == 1.0
 
 
 def test_object_and_name_give_the_same(make_batch):

@@ -25,7 +25,6 @@ distances = st.builds(
     JAW,
     alpha=st.just(0.4),
     p=st.sampled_from([1, 1.5, 2]),
-    steps=st.sampled_from(["independent", "joint"]),
     rows=st.sampled_from(["transport", "hellinger"]),
     registration=st.just("identity"),
 )
@@ -64,10 +63,11 @@ def test_marginal_component_is_that_of_transport(seed, distance):
 
 
 @given(seeds, distances)
-def test_steps_do_not_matter_and_common_relabelling_neither(seed, distance):
+def test_common_relabelling_does_not_matter(seed, distance):
     models = random_batch(seed)
     expected = hmm_distance(models[0], models[1], distance)
     params = {"rows": distance.rows, "registration": "identity"}
+    # Their steps differ, which has no effect here.
     maw = MAW(distance.alpha, distance.p, **params)
     assert_allclose(hmm_distance(models[0], models[1], maw), expected, rtol=1e-12)
     assert hmm_distance(models[1], models[0], distance) == expected
@@ -78,6 +78,12 @@ def test_steps_do_not_matter_and_common_relabelling_neither(seed, distance):
         models.covars[:, order],
     )
     assert_allclose(hmm_distance(moved[0], moved[1], distance), expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize(("kind", "steps"), [(MAW, "joint"), (JAW, "independent")])
+def test_steps_without_effect_are_refused(kind, steps):
+    with pytest.raises(ValueError, match=r"steps must be .*registration='identity'"):
+        kind(steps=steps, registration="identity")
 
 
 def test_equal_rows_have_no_distance_whatever_their_weights():

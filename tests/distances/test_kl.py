@@ -19,6 +19,12 @@ from skawhmm.models._inference import chains, sample_sequences
 METHODS = ["monte_carlo", "variational", "data"]
 
 
+def steps_of(method, n_steps):
+    """Return the parameters of a method; only one of them draws sequences."""
+    drawn = {"n_steps": n_steps} if method == "monte_carlo" else {}
+    return {"method": method, **drawn}
+
+
 def scores(models, sequences, rows, columns):
     _, transmats, sizes = chains(models, None)
     return paired_log_likelihoods(
@@ -122,10 +128,10 @@ def test_rate_is_that_of_a_loop_over_hmmlearn(covariance_type, make_batch):
 def test_symmetric_rate_is_the_mean_of_both_directions(method, make_batch):
     models = with_sequences(make_batch(3), drawn(make_batch(3)))
     one_way = pairwise_hmm_distances(
-        models, metric=KL(method=method, symmetric=False, n_steps=100)
+        models, metric=KL(symmetric=False, **steps_of(method, 100))
     )
     both = pairwise_hmm_distances(
-        models, metric="kl", metric_params={"method": method, "n_steps": 100}
+        models, metric="kl", metric_params=steps_of(method, 100)
     )
     assert_array_equal(both, both.T)
     assert not np.allclose(one_way, one_way.T)
@@ -137,7 +143,7 @@ def test_symmetric_rate_is_the_mean_of_both_directions(method, make_batch):
 def test_divergence_from_itself_is_zero(method, covariance_type, make_batch):
     models = make_batch(4, [3, 1, 2, 3], 2, covariance_type)
     models = with_sequences(models, drawn(models))
-    params = {"method": method, "n_steps": 50}
+    params = steps_of(method, 50)
     distances = pairwise_hmm_distances(models, metric="kl", metric_params=params)
     assert_array_equal(np.diag(distances), np.zeros(4))
     again = pairwise_hmm_distances(models, models, metric="kl", metric_params=params)
@@ -242,7 +248,7 @@ def degenerate(full):
 def test_different_supports_are_infinitely_far_apart(method, full, symmetric):
     models = degenerate(full)
     models = with_sequences(models, drawn(models))
-    metric = KL(method=method, n_steps=60, symmetric=symmetric)
+    metric = KL(symmetric=symmetric, **steps_of(method, 60))
     distances = pairwise_hmm_distances(models, metric=metric)
     assert not np.isnan(distances).any()
     assert_array_equal(np.diag(distances), np.zeros(5))
@@ -277,7 +283,7 @@ def test_dead_channel_that_both_lack_does_not_count(make_batch):
 def test_cap_replaces_larger_values(cap, method):
     models = degenerate(False)
     models = with_sequences(models, drawn(models))
-    params = {"method": method, "n_steps": 60}
+    params = steps_of(method, 60)
     free = pairwise_hmm_distances(models, metric="kl", metric_params=params)
     params["cap"] = cap
     capped = pairwise_hmm_distances(models, metric="kl", metric_params=params)
@@ -344,7 +350,7 @@ def test_masked_models_are_compared_on_common_features(
         observed=observed,
         sequences=models.sequences,
     )
-    metric = KL(method=method, n_steps=100)
+    metric = KL(**steps_of(method, 100))
     actual = pairwise_hmm_distances(masked, metric=metric)
     for i, j in np.ndindex(3, 3):
         mask = observed[i] & observed[j]
@@ -394,12 +400,12 @@ def test_bad_options(params, error, words, make_batch):
         pairwise_hmm_distances(make_batch(2), metric="kl", metric_params=params)
 
 
-def test_alpha_and_p_do_not_matter(make_batch):
-    models = make_batch(2)
-    assert_array_equal(
-        pairwise_hmm_distances(models, metric="kl", alpha=0.7, p=2),
-        pairwise_hmm_distances(models, metric="kl"),
-    )
+@pytest.mark.parametrize("method", ["variational", "data"])
+@pytest.mark.parametrize("params", [{"n_steps": 50}, {"random_state": 3}], ids=str)
+def test_what_draws_nothing_has_no_length_and_no_seed(method, params):
+    (name,) = params
+    with pytest.raises(ValueError, match=f"{name} must be .* with method='{method}'"):
+        KL(method=method, **params)
 
 
 # Models with an end

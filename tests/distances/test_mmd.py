@@ -231,10 +231,22 @@ LAWS = st.builds(
 )
 
 
+def suited(law, kind):
+    """Return a distance without a bandwidth if states emit symbols."""
+    return MMD(order=law.order) if kind == "categorical" else law
+
+
+def test_symbols_have_no_bandwidth(rng):
+    models = random_batch(rng, 3, "categorical")
+    with pytest.raises(ValueError, match=r"bandwidth must be 'median' .*symbols"):
+        pairwise_hmm_distances(models, metric=MMD(bandwidth=2.0))
+    assert MMD().fitted_to(models).bandwidth == "median"
+
+
 @given(seed=st.integers(0, 10**6), kind=KINDS, law=LAWS)
 def test_distance_is_a_metric_of_laws(seed, kind, law):
     models = random_batch(np.random.default_rng(seed), 5, kind)
-    matrix = pairwise_hmm_distances(models, metric=law)
+    matrix = pairwise_hmm_distances(models, metric=suited(law, kind))
     assert_array_equal(matrix, matrix.T)
     assert_array_equal(np.diag(matrix), 0)
     assert (matrix >= 0).all()
@@ -245,7 +257,8 @@ def test_distance_is_a_metric_of_laws(seed, kind, law):
 @given(seed=st.integers(0, 10**6), kind=KINDS, law=LAWS)
 def test_kernel_is_positive_semidefinite(seed, kind, law):
     models = random_batch(np.random.default_rng(seed), 12, kind)
-    kernel = PairwiseHMMDistance(law, output="kernel").fit_transform(models)
+    kernel = PairwiseHMMDistance(suited(law, kind), output="kernel")
+    kernel = kernel.fit_transform(models)
     assert np.linalg.eigvalsh(kernel).min() > -1e-9
 
 
@@ -253,7 +266,7 @@ def test_kernel_is_positive_semidefinite(seed, kind, law):
 def test_labels_clones_and_empty_states_change_nothing(seed, kind, order):
     rng = np.random.default_rng(seed)
     models = random_batch(rng, 2, kind)
-    law = MMD(order=order, bandwidth=1.3)
+    law = suited(MMD(order=order, bandwidth=1.3), kind)
     expected = hmm_distance(models[0], models[1], law)
     weights, chain, *states = parts(models, 0)
     size = len(weights)

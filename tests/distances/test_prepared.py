@@ -207,7 +207,8 @@ def real(request):
 
 
 @pytest.mark.parametrize(
-    ("metric", "p"), [("maw", 1), ("maw", 2), ("jaw", 1), ("coupling", 1), ("mmd", 1)]
+    ("metric", "p"),
+    [("maw", 1), ("maw", 2), ("jaw", 1), ("coupling", 1), ("mmd", None)],
 )
 def test_laws_on_models_of_real_data(real, metric, p):
     distances = pairwise_hmm_distances(real, metric=metric, p=p)

@@ -41,7 +41,7 @@ def test_name_becomes_an_object():
 
 @pytest.mark.parametrize("name", sorted(METRICS))
 def test_every_metric_follows_the_protocol(name, make_batch):
-    metric = resolve_metric(name, alpha=0.3, p=1)
+    metric = resolve_metric(name)
     models = make_batch(3)
     prepared = metric.prepare(models)
     values = metric.distances(prepared, np.array([0, 1, 2]), np.array([1, 1, 0]))
@@ -49,9 +49,35 @@ def test_every_metric_follows_the_protocol(name, make_batch):
     assert metric.symmetric in {True, False}
 
 
-def test_object_is_taken_as_it_is():
+def test_an_object_stays_unchanged():
     metric = MeanGap()
-    assert resolve_metric(metric, alpha=0.1, p=1) is metric
+    assert resolve_metric(metric) is metric
+
+
+@pytest.mark.parametrize(
+    ("metric", "names"),
+    [
+        (MAW(0.3), ["alpha", "p", "metric_params"]),
+        (MeanGap(), ["alpha", "p", "metric_params"]),
+        ("kl", ["alpha", "p"]),
+        ("mmd", ["alpha", "p"]),
+        ("coupling", ["alpha"]),
+    ],
+    ids=["object", "user's", "kl", "mmd", "coupling"],
+)
+def test_parameters_that_a_distance_does_not_take_are_refused(metric, names):
+    values = {"alpha": 0.1, "p": 1, "metric_params": {"steps": "joint"}}
+    for name in names:
+        with pytest.raises(ValueError, match=f"^{name} must be None with metric="):
+            resolve_metric(metric, **{name: values[name]})
+
+
+def test_implied_values_replace_defaults_only():
+    implied = {"alpha": 0, "p": 2}
+    assert resolve_metric("maw", implied=implied) == MAW(0, 2)
+    assert resolve_metric("maw", p=1.5, implied=implied) == MAW(0, 1.5)
+    assert resolve_metric(MAW(), implied=implied) == MAW()
+    assert resolve_metric("kl", implied=implied) == resolve_metric("kl")
 
 
 def test_a_distance_of_the_user(make_batch):
@@ -168,8 +194,7 @@ def test_each_distance_has_its_own_alpha(name, alpha, make_batch):
 
 @pytest.mark.parametrize("name", ["kl", "coupling"])
 def test_distances_without_components_take_no_alpha(name):
-    for alpha in (None, 0.3):
-        assert not hasattr(resolve_metric(name, alpha=alpha, p=1), "alpha")
+    assert not hasattr(resolve_metric(name), "alpha")
 
 
 @pytest.mark.parametrize("name", ["maw", "iaw", "jaw"])

@@ -1,14 +1,17 @@
 import pickle
+from functools import partial
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from skawhmm import (
+    MAW,
     HMMBatch,
     HMMKMeans,
     HMMKMedoids,
     KNeighborsHMMClassifier,
+    TransitionCoupling,
     hmm_barycenter,
     pairwise_hmm_distances,
 )
@@ -44,18 +47,17 @@ def states_of(models):
     return [means[:size] for means, size in zip(models.means, SIZES, strict=True)]
 
 
-@pytest.mark.parametrize("metric", ["maw", "coupling"])
+@pytest.mark.parametrize("kind", [partial(MAW, 0.4), TransitionCoupling])
 @pytest.mark.parametrize("p", [1, 2])
-def test_distances_are_those_of_a_family_with_the_same_costs(
-    metric, p, gaussian, called
-):
-    expected = pairwise_hmm_distances(gaussian, metric=metric, p=p, alpha=0.4)
-    actual = pairwise_hmm_distances(called, metric=metric, p=p, alpha=0.4)
+def test_distances_are_those_of_a_family_with_the_same_costs(kind, p, gaussian, called):
+    metric = kind(p=p)
+    expected = pairwise_hmm_distances(gaussian, metric=metric)
+    actual = pairwise_hmm_distances(called, metric=metric)
     assert_allclose(actual, expected, atol=1e-12)
     points = np.concatenate(states_of(gaussian))
     table = np.linalg.norm(points[:, None] - points, axis=2)
     looked_up = HMMBatch.from_state_costs(chains_of(gaussian), table)
-    actual = pairwise_hmm_distances(looked_up, metric=metric, p=p, alpha=0.4)
+    actual = pairwise_hmm_distances(looked_up, metric=metric)
     assert_allclose(actual, expected, atol=1e-12)
 
 

@@ -27,6 +27,7 @@ def counted(text, order, lag):
     lag=st.integers(1, 3),
 )
 def test_entries_are_roots_of_frequencies(texts, order, lag):
+    lag = lag if order > 1 else 1
     grams = NGrams(order, lag)
     rows = grams.fit_transform(texts).toarray()
     names = [name.split(",")[0] for name in grams.get_feature_names_out()]
@@ -35,6 +36,11 @@ def test_entries_are_roots_of_frequencies(texts, order, lag):
         assert_allclose(row**2, [expected.get(name, 0) for name in names])
     found = {run for text in texts for run in counted(text, order, lag)}
     assert sorted(found) == names
+
+
+def test_single_symbols_have_no_lag():
+    with pytest.raises(ValueError, match="lag must be 1 with order=1"):
+        NGrams(1, 2).fit(["abab"])
 
 
 def test_pairs_two_steps_apart_match_a_count_by_hand():

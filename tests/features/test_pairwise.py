@@ -49,10 +49,18 @@ def models(make_batch):
     return make_batch(n_models=9)
 
 
-@pytest.mark.parametrize("metric", ["maw", "kl", "coupling", MAW(alpha=0.7)])
-def test_distances_are_those_of_the_function(models, metric):
-    step = PairwiseHMMDistance(metric, alpha=0.4, p=2).fit(models[:5])
-    wanted = pairwise_hmm_distances(models, models[:5], metric, alpha=0.4, p=2)
+@pytest.mark.parametrize(
+    ("metric", "params"),
+    [
+        ("maw", {"alpha": 0.4, "p": 2}),
+        ("kl", {}),
+        ("coupling", {"p": 2}),
+        (MAW(alpha=0.7), {}),
+    ],
+)
+def test_distances_are_those_of_the_function(models, metric, params):
+    step = PairwiseHMMDistance(metric, **params).fit(models[:5])
+    wanted = pairwise_hmm_distances(models, models[:5], metric, **params)
     assert_array_equal(step.transform(models), wanted)
     assert_array_equal(step.fit_transform(models[:5]), wanted[:5])
 
@@ -300,7 +308,9 @@ def test_memory_keeps_fitted_models(tmp_path, monkeypatch, make_sequences):
 
 def test_mixer_leaves_single_numbers_alone(models):
     distances = PairwiseHMMDistance("kl").fit_transform(models)
-    assert_array_equal(AlphaMixer(0.5).fit_transform(distances), distances)
+    assert_array_equal(AlphaMixer().fit_transform(distances), distances)
+    with pytest.raises(ValueError, match=r"alpha must be 0\.1 if X holds distances"):
+        AlphaMixer(0.5).fit(distances)
 
 
 @pytest.mark.parametrize(

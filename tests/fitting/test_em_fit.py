@@ -217,7 +217,7 @@ def test_unused_symbols_and_given_alphabets():
     ("params", "words"),
     [
         ({"emission": "beta"}, "emission must be one of 'gaussian', 'categorical'"),
-        ({"n_mix": 2}, "n_mix must be 1 with emission='categorical', got 2"),
+        ({"n_mix": 2}, "n_mix must be 1 with emission='categorical', where .*, got 2"),
         (
             {"engine": "hmmlearn"},
             "engine must be 'batched' with emission='categorical'",

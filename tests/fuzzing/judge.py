@@ -20,10 +20,11 @@ from skawhmm import HMMBatch
 RIGHT, CLEAR = "right result", "clear error"
 UNCLEAR, CRASH, HANG = "unclear error", "crash", "hang"
 NOT_FINITE, CHANGED = "NaN or infinity", "input changed"
-MISREAD, LAW = "silent misreading", "law broken"
+MISREAD, IGNORED, LAW = "silent misreading", "ignored parameter", "property broken"
 ORDER = "order of states"
 OUTCOMES = (
-    *(RIGHT, CLEAR, UNCLEAR, CRASH, HANG, NOT_FINITE, CHANGED, MISREAD, LAW, ORDER),
+    *(RIGHT, CLEAR, UNCLEAR, CRASH, HANG, NOT_FINITE, CHANGED, MISREAD, IGNORED, LAW),
+    ORDER,
 )
 GOOD = {RIGHT, CLEAR}
 

@@ -1,5 +1,6 @@
 """Parameters of every estimator and distance: good values and wrong ones."""
 
+import inspect
 from fractions import Fraction
 from typing import Any
 
@@ -42,8 +43,8 @@ SHARED: dict[str, tuple[list[Any], list[Any]]] = {
         [-0.1, 1.5, "much", NAN, INF, [0.5], True, 1e308, 1j, b"", *HUGE],
     ),
     "p": (
-        [1, 2, 0.5, 1.5, np.float32(1)],
-        [0, -1, 2.5, "two", NAN, None, INF, True, *HUGE],
+        [None, 1, 2, 0.5, 1.5, np.float32(1)],
+        [0, -1, 2.5, "two", NAN, INF, True, *HUGE],
     ),
     "metric_params": ([None, {}], [3, {"far": 1}, [1], "x", {3: 4}]),
     "hmm": (
@@ -290,9 +291,23 @@ def drawn_metric(rng, names=tuple(METRICS)):
     params = drawn_params(rng, METRICS[name], wrong=False)[0]
     if name == "iaw":
         params.setdefault("n_samples", 8)
-    if name == "kl":
+        if params.get("coupling") != "sinkhorn":
+            params.pop("reg", None)
+    if name == "kl" and params.get("method", "monte_carlo") == "monte_carlo":
         params.setdefault("n_steps", 20)
+    elif name == "kl":
+        # Nothing is drawn.
+        params = {
+            key: params[key] for key in params.keys() - {"n_steps", "random_state"}
+        }
     return name, params
+
+
+def drawn_mixture(rng, metric):
+    """Return values of alpha and p, as far as a distance has them."""
+    known = inspect.signature(CLASSES[metric]).parameters
+    drawn = {"alpha": pick(rng, [None, 0, 0.5, 1]), "p": pick(rng, [None, 1, 2, 0.5])}
+    return {key: value for key, value in drawn.items() if key in known}
 
 
 def shown(params):

@@ -11,6 +11,7 @@ from fuzzing.judge import (
     CLEAR,
     CRASH,
     HANG,
+    IGNORED,
     LAW,
     MISREAD,
     NOT_FINITE,
@@ -64,6 +65,7 @@ def planted(seed, number):
         NOT_FINITE: Trial("NaN", lambda: {"a": [np.nan]}, [], set()),
         CHANGED: Trial("changed", _changing(X), [X], set()),
         MISREAD: Trial("misread", lambda: 1.0, [], set(), wrong="dates"),
+        IGNORED: Trial("ignored", lambda: 1.0, [], set(), verify=_broken(IGNORED)),
         LAW: Trial("property", lambda: 1.0, [], set(), verify=_broken(LAW)),
         ORDER: Trial("order", lambda: 1.0, [], set(), verify=_broken(ORDER)),
     }

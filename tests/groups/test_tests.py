@@ -62,7 +62,7 @@ def test_pseudo_f_is_that_of_the_sums_over_pairs(n_groups, make_batch):
     for test, part in zip((made.marginal, made.transition), parts, strict=True):
         assert_allclose(test.statistic, pair_sums(part, groups))
     stack = hmm_group_test(
-        np.stack(parts, axis=2), groups, n_permutations=199, random_state=0
+        np.stack(parts, axis=2), groups, alpha=0.5, n_permutations=199, random_state=0
     )
     assert_array_equal(stack.null_distribution, made.null_distribution)
 
@@ -321,7 +321,11 @@ WRONG = [
     ),
     ({"statistic": "t"}, "statistic must be one of 'pseudo_f', 'energy', got 't'"),
     ({"n_permutations": 0}, "n_permutations must be an integer of at least 1"),
-    ({"metric": "far"}, "metric must be one of"),
+    ({"metric": "far"}, "metric must be 'jaw' if X holds distances or components"),
+    ({"metric": "maw"}, "metric must be 'jaw' if X holds distances or components"),
+    ({"p": 2}, "p must be None if X holds distances"),
+    ({"metric_params": {"steps": "joint"}}, "metric_params must be None if X holds"),
+    ({"alpha": 0.3}, "alpha must be None if X holds distances, not components"),
     ({"alpha": 2}, "alpha must be a number in"),
     ({"n_jobs": 0}, "n_jobs must be"),
     ({"random_state": "now"}, "now"),
@@ -371,8 +375,13 @@ def test_infinite_and_one_sided_distances_are_refused():
             metric="kl",
             metric_params={"symmetric": False},
         )
-    with pytest.raises(TypeError, match="metric must have an alpha"):
-        hmm_group_test(np.zeros((6, 6, 2)), GROUPS, metric="coupling")
+    with pytest.raises(ValueError, match="metric must be one of 'maw'"):
+        hmm_group_test(apart, GROUPS, metric="far")
+
+
+def test_components_need_alpha():
+    with pytest.raises(ValueError, match=r"alpha must be .*=0\.1, JAW alpha=0\.5"):
+        hmm_group_test(np.zeros((6, 6, 2)), GROUPS)
 
 
 def test_too_few_permutations_are_told():

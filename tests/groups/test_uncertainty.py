@@ -122,9 +122,11 @@ def test_symbols_counts_and_a_transformer_of_ones_own():
         ({"n_timesteps": 0}, "n_timesteps must be an integer"),
         ({"method": "jackknife"}, "method must be one of"),
         (
-            {"method": "block"},
+            {"method": "block", "n_timesteps": None},
             "method='block' needs models that carry .* got a without",
         ),
+        ({"method": "block"}, "n_timesteps must be None with method='block'"),
+        ({"block_length": 5}, "block_length must be None with method='parametric'"),
         ({"n_resamples": 1}, "n_resamples must be an integer of at least 2"),
         ({"level": 0}, "level must be a number"),
         ({"hmm": 3}, "hmm must be None or a transformer"),

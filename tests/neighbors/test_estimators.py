@@ -104,11 +104,16 @@ def test_infinite_distances_are_the_farthest(weights):
 
 @pytest.mark.parametrize("form", ["distances", "components"])
 def test_precomputed_is_the_same(models, y, form):
-    step = PairwiseHMMDistance(
-        alpha=0.6, output={"distances": "distance"}.get(form, form)
+    step, given = (
+        PairwiseHMMDistance(),
+        KNeighborsHMMClassifier(3, metric="precomputed"),
     )
+    if form == "components":
+        step.set_params(output="components")
+        given.set_params(alpha=0.6)
+    else:
+        step.set_params(alpha=0.6)
     train, test = step.fit_transform(models[:20]), step.transform(models[20:])
-    given = KNeighborsHMMClassifier(3, metric="precomputed", alpha=0.6)
     given.fit(train, y[:20])
     knn = KNeighborsHMMClassifier(3, alpha=0.6).fit(models[:20], y[:20])
     assert_array_equal(given.predict_proba(test), knn.predict_proba(models[20:]))

@@ -490,6 +490,18 @@ def test_errors_of_tables(change, arguments, message, sequences):
         (np.ones((4, 2)), {"lengths": [4, 0]}, ValueError, "positive integers"),
         (np.ones((4, 2)), {"id": "run"}, ValueError, "id must be None for an array"),
         (np.ones((4, 2)), {"layout": "channels_first"}, ValueError, r"got \(4, 2\)"),
+        (
+            [np.ones(4), np.ones(5)],
+            {"layout": "channels_first"},
+            ValueError,
+            r"data\[0\] must have shape \(n_channels, n_timesteps\) with layout=",
+        ),
+        (
+            [np.ones((4, 2)), np.ones((5, 2))],
+            {"lengths": [4, 5]},
+            ValueError,
+            "lengths must be None unless data holds frames one after the other",
+        ),
         (np.ones((4, 2)), {"layout": "first"}, ValueError, "layout must be one of"),
         ([np.ones((3, 2))], {"time": "t"}, ValueError, "time must be None"),
         ({"a": [1], "b": [1, 2]}, {"id": "a"}, ValueError, "one length"),

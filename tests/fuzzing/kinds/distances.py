@@ -8,7 +8,7 @@ import skawhmm as sk
 from fuzzing.draw import discrete_arguments, gaussian_arguments, pick
 from fuzzing.judge import LAW, NOT_FINITE, ORDER, BreachError, Trial, check_same
 from fuzzing.names import MODELS, arguments_of
-from fuzzing.params import METRICS, drawn_metric, shown
+from fuzzing.params import METRICS, drawn_metric, drawn_mixture, shown
 from fuzzing.uses import built
 
 # A distance of a model to itself may be this share of the size of its parameters: the
@@ -52,7 +52,7 @@ def trial(rng):
         maker, given, text = discrete_arguments(rng)
     metric, params = drawn_metric(rng)
     settings = {"metric": metric, "metric_params": params}
-    settings |= {"alpha": pick(rng, [None, 0, 0.5, 1]), "p": pick(rng, [1, 1, 2, 0.5])}
+    settings |= drawn_mixture(rng, metric)
     kept: dict = {}
 
     def call():

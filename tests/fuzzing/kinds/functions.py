@@ -279,7 +279,7 @@ def _pairs(rng):
         second: _values(rng, good, [b for b in bad if b is not None], 0.1),
         "metric": (metric, False),
         "metric_params": (params, fault is not None),
-        "p": _values(rng, [1, 2], [0, 3, "x", np.nan, None, True], 0.1),
+        "p": _values(rng, [None, 1, 2], [0, 3, "x", np.nan, True], 0.1),
     }
     if "alpha" in known:
         given["alpha"] = _values(rng, [None, 0.5], [-1, 2, "x", np.nan, True], 0.1)

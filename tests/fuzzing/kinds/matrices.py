@@ -143,7 +143,7 @@ def trial(rng):
         lambda: use(D, y),
         [D, y] if lasting else [y],
         {"X", "y", "distances", "groups", "y_query", "n_neighbors", "n_clusters"}
-        | {"level", "method"},
+        | {"level", "method", "alpha"},
         verify,
         finite=name not in OPEN_RESULTS,
         # In a picture, what is missing has no colour.

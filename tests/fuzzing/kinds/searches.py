@@ -7,7 +7,7 @@ import skawhmm as sk
 from fuzzing.draw import gaussian_arguments, pick
 from fuzzing.judge import Trial, check_same
 from fuzzing.names import MODELS, arguments_of
-from fuzzing.params import METRICS, drawn_metric, shown
+from fuzzing.params import METRICS, drawn_metric, drawn_mixture, shown
 from skawhmm import HMMBatch
 
 
@@ -29,7 +29,7 @@ def trial(rng):
     # It takes up to a tenth of a second per pair.
     params = {k: v for k, v in params.items() if v != "sinkhorn"}
     settings = {"metric": metric, "metric_params": params}
-    settings |= {"alpha": pick(rng, [None, 0, 0.5, 0.9]), "p": pick(rng, [1, 2])}
+    settings |= drawn_mixture(rng, metric)
     k = int(rng.integers(1, 6))
     radius = pick(rng, [0.0, 1.0, 5.0, 1e30])
     search = sk.HMMRetriever(k, **settings, algorithm=pick(rng, ["auto", "pruned"]))

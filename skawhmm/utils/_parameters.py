@@ -1,0 +1,159 @@
+"""Parameters of estimators: those without effect, and those changed after `fit`."""
+
+from collections.abc import Callable, Sequence
+from copy import copy
+from inspect import signature
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+# Parameters about how work is done, which never change a result.
+WORK = frozenset({"n_jobs", "verbose", "memory"})
+
+
+class Unused(NamedTuple):
+    """Parameters that have no effect for some values of another parameter."""
+
+    names: tuple[str, ...]
+    because: str
+    when: Callable[[Any], bool]
+
+
+def check_unused(name, value, default, reason):
+    """Raise if a parameter that has no effect was set.
+
+    Parameters
+    ----------
+    name : str
+        The argument as the caller knows it.
+
+    value, default : object
+        Its value, and the value that says it was not set.
+
+    reason : str
+        Why it has no effect, such as "with metric='kl'"; it names another argument.
+    """
+    if not is_same(value, default):
+        raise ValueError(
+            f"{name} must be {default!r} {reason}, where it has no effect, got "
+            f"{value!r:.200}."
+        )
+
+
+def check_effects(values, defaults, rules):
+    """Raise if a parameter was set that another one leaves without effect.
+
+    Parameters
+    ----------
+    values, defaults : dict
+        The parameters by name, and their defaults.
+
+    rules : sequence of Unused
+        Which parameters have no effect, and when.
+    """
+    for names, because, when in rules:
+        if because in values and when(values[because]):
+            reason = f"with {because}={values[because]!r:.200}"
+            # A subclass need not expose all of them.
+            for name in defaults.keys() & names:
+                check_unused(name, values[name], defaults[name], reason)
+
+
+def defaults_of(function):
+    """Return the default values of the parameters of a function or class."""
+    parameters = signature(function).parameters.values()
+    return {parameter.name: parameter.default for parameter in parameters}
+
+
+def is_same(one, two):
+    """Whether two values of a parameter are equal; arrays are compared as a whole."""
+    if one is two or one is None or two is None:
+        return one is two
+    if any(isinstance(value, list | tuple | np.ndarray) for value in (one, two)):
+        return bool(np.array_equal(one, two))
+    equal = one == two
+    return bool(equal) if np.ndim(equal) == 0 else bool(np.array_equal(one, two))
+
+
+class ParametersMixin:
+    """What all estimators do about their parameters.
+
+    A subclass has `_check_parameters`, which raises if a parameter is wrong. Its `fit`
+    begins with `_begin_fit`, its other methods with `_check_ready`.
+    """
+
+    _unused: ClassVar[Sequence[Unused]] = ()
+
+    # Parameters that are read when the estimator is used: they may change after `fit`.
+    _read_later: ClassVar[frozenset[str]] = frozenset()
+
+    def _params(self):
+        return self.get_params(deep=False)  # type: ignore[attr-defined]
+
+    def _check_parameters(self):
+        raise NotImplementedError
+
+    def _check_effects(self):
+        """Raise if a parameter was set that another one leaves without effect."""
+        check_effects(self._params(), defaults_of(type(self)), self._unused)
+
+    def _begin_fit(self):
+        """Check the parameters and remember them: what `fit` learns belongs to them."""
+        checked = self._check_parameters()
+        self._fitted_params = {
+            name: _snapshot(value)
+            for name, value in self.get_params(deep=True).items()  # type: ignore[attr-defined]
+        }
+        return checked
+
+    def _check_ready(self):
+        """Raise unless this is fitted, with parameters that suit what it learned."""
+        check_is_fitted(self)
+        self._check_parameters()
+        now = self.get_params(deep=True)  # type: ignore[attr-defined]
+        allowed = self._changeable()
+        for name, before in self._fitted_params.items():
+            if name in allowed or name.rpartition("__")[2] in WORK:
+                continue
+            if name in now and not _is_unchanged(now[name], before):
+                raise ValueError(
+                    f"{name} must be as it was in fit ({before!r:.100}), got "
+                    f"{now[name]!r:.100}. Call fit again to use another value."
+                )
+
+    def _changeable(self):
+        """Return the parameters that may differ from their values in `fit`."""
+        return self._read_later
+
+
+def _snapshot(value):
+    """Return a copy of a parameter that later changes of its content do not reach."""
+    if isinstance(value, list | tuple):
+        return [*map(_snapshot, value)]
+    if isinstance(value, dict):
+        return {key: _snapshot(entry) for key, entry in value.items()}
+    # What has no equality of its own is known by its identity, such as functions and
+    # random states; the parameters of an estimator are listed with those around it.
+    by_content = getattr(type(value), "__eq__", None) is not object.__eq__
+    return copy(value) if by_content and not _is_estimator(value) else value
+
+
+def _is_unchanged(value, before):
+    """Whether a parameter is as it was when its snapshot was taken."""
+    if isinstance(value, list | tuple) and isinstance(before, list):
+        same = (_is_unchanged(*pair) for pair in zip(value, before, strict=False))
+        return len(value) == len(before) and all(same)
+    if isinstance(value, dict) and isinstance(before, dict):
+        return value.keys() == before.keys() and all(
+            _is_unchanged(value[key], before[key]) for key in value
+        )
+    if _is_estimator(value):
+        return type(value) is type(before)
+    # NaN differs from itself.
+    both_nan = all(isinstance(x, float) and np.isnan(x) for x in (value, before))
+    return both_nan or is_same(value, before)
+
+
+def _is_estimator(value):
+    return hasattr(value, "get_params") and not isinstance(value, type)
