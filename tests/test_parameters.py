@@ -422,6 +422,19 @@ def test_a_failed_fit_keeps_the_parameters_of_the_one_before(make_sequences):
     assert hmm.set_params(n_components=2).transform(X) == wanted
 
 
+@pytest.mark.parametrize("kind", [PairwiseHMMDistance, HMMAligner])
+def test_a_failed_fit_transform_keeps_the_one_before(kind, make_batch):
+    models, narrow = make_batch(6), make_batch(6, n_features=1)
+    step = kind().fit(models)
+    before = dict(vars(step))
+    changed = {"p": 2} if kind is PairwiseHMMDistance else {"n_components": 99}
+    step.set_params(**changed)
+    with pytest.raises((TypeError, ValueError)):
+        step.fit_transform(narrow if kind is HMMAligner else [])
+    assert {**vars(step), **before}.keys() == before.keys()
+    assert all(vars(step)[name] is before[name] for name in before.keys() - changed)
+
+
 STEPS: dict = {
     Deltas: {"order": [0, 3, "two"], "lags": [0, (), 2.5]},
     TimeChannel: {"scale": [-1, np.nan, "long"]},

@@ -218,6 +218,7 @@ class PairwiseHMMDistance(
         self._fit(X, y)
         return self
 
+    @all_or_nothing
     def fit_transform(self, X: Any, y: ArrayLike | None = None) -> NDArray[np.float64]:
         """Keep the models of `X`, and return their distances to each other.
 

@@ -258,6 +258,7 @@ class HMMAligner(ModelsMixin, TransformerMixin, BaseEstimator):
         self._fitted(X, y)
         return self
 
+    @all_or_nothing
     def fit_transform(self, X: Any, y: Any = None) -> HMMBatch:
         """Learn the reference, and return the models on its states.
 

@@ -528,7 +528,7 @@ def test_value_of_a_pair_with_ends_does_not_depend_on_the_batch(
     linear = HMMTransformer(4, topology="linear", random_state=0).fit_transform(X)
     free = make_batch(3, 2, 2)
     models = HMMBatch.concatenate([linear._bare(), free])
-    metric = KL(method=method, n_steps=100)
+    metric = KL(n_steps=100) if method == "monte_carlo" else KL(method=method)
     whole = pairwise_hmm_distances(models, metric=metric)
     assert_array_equal(whole, whole.T)
     assert_array_equal(np.diag(whole), 0)

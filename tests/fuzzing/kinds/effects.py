@@ -26,7 +26,8 @@ def trial(rng):
 def _names(subject):
     kind = PUBLIC[subject.name]
     inner = [arguments_of(sk.HMMTransformer)] if hasattr(kind, "fit") else []
-    return arguments_of(kind).union(FITTED, *inner)
+    # Tables are spoken of by their columns.
+    return arguments_of(kind).union(FITTED, {"column"}, *inner)
 
 
 def _effect(rng):
@@ -70,6 +71,9 @@ def _varied(rng, subject, context, name):
         return context
     other = pick(rng, others)
     value = pick(rng, values_of(subject.name, other))
+    # One neighbour or state leaves others nothing to decide, and is where grids begin.
+    if repr(value) in {"1", "(1,)"}:
+        return context
     varied = replace(context, params={**context.params, other: value})
     if silence(subject.name, name, varied) is not None:
         return context
