@@ -84,7 +84,7 @@ def views():
 
 
 RETRIEVER = HMMRetriever(3, algorithm="pruned").fit(MODELS)
-CLASSIFIER = KNeighborsHMMClassifier(3, hmm=HMMTransformer(2)).fit(X, Y)
+CLASSIFIER = KNeighborsHMMClassifier(3).fit(X, Y)
 FOLDER = tempfile.TemporaryDirectory()
 MATRIX = Path(FOLDER.name) / "matrix.npy"
 

@@ -2,8 +2,8 @@ r"""Which state of one model corresponds to which state of another.
 
 A registration is a plan :math:`W` with margins :math:`\pi_a` and :math:`\pi_b`. Most
 pairs of models have one plan of the least cost. If there are several, further criteria
-choose among them: the costs one step ahead, and entropy. Neither depends on the order
-of the states, and the last one leaves a single plan. The proofs are in
+choose among them: the costs one step ahead, squared costs, and entropy. None depends on
+the order of the states, and the last one leaves a single plan. The proofs are in
 `docs/registration_proofs.md`.
 """
 
@@ -91,8 +91,9 @@ def optimal_registrations(
     Where several plans have the least cost, those are kept that make the *next* states
     closest too: the least :math:`\sum_{ij} w_{ij} \, OT(T_a[i], T_b[j])`. Two states
     with equal emissions and different rows are distinguished by this alone. Of those
-    that are still equally good, the plan of the greatest entropy is taken, which is
-    unique.
+    that are still equally good, the ones with the least squared costs are kept, which
+    prefer short moves to a long one, and of these the plan of the greatest entropy is
+    taken, which is unique.
 
     Parameters
     ----------
@@ -159,6 +160,10 @@ cdef int choose_plan(const Pair* pair, Stages* stages) except -1 nogil:
     improve_marked(pair, stages)
     if not mark_ties(stages.ahead, size, AHEAD_TOLERANCE * scale, stages):
         return 0
+    fill_squares(pair, scale, stages)
+    improve_marked(pair, stages)
+    if not mark_ties(stages.ahead, size, AHEAD_TOLERANCE, stages):
+        return 0
     if find_components(stages.marks, pair.plan, size, size, &stages.face):
         maximize_entropy(stages.marks, size, size, pair.plan, &stages.face)
 
@@ -206,3 +211,16 @@ cdef int look_ahead(const Pair* pair, const Stages* stages) except -1 nogil:
                     size, stages.rows_plan, &stages.rows_tree,
                 )
             cell += 1
+
+
+cdef void fill_squares(
+    const Pair* pair, double scale, const Stages* stages
+) noexcept nogil:
+    """Fill `ahead` with the squared costs of marked cells, in units of the largest."""
+    cdef int cell
+    cdef double ratio
+    for cell in range(pair.size * pair.size):
+        stages.ahead[cell] = INFINITY
+        if stages.marks[cell] == 0:
+            ratio = pair.cost[cell] / scale if scale > 0 else 0.0
+            stages.ahead[cell] = ratio * ratio
