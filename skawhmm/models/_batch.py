@@ -33,6 +33,7 @@ from skawhmm.models._inference import (
     sample_sequences,
 )
 from skawhmm.models._stacks import checked_stacks, padded_stack
+from skawhmm.sequences._checks import check_not_distances
 from skawhmm.sequences._names import (
     check_same_names,
     matched_columns,
@@ -971,6 +972,7 @@ class HMMBatch:
         return self.emission.described(self.feature_names or range(n_features))
 
     def _checked(self, X, *, paired=False, caller="HMMBatch"):
+        check_not_distances(caller, X)
         X, names = matched_columns(X)
         if names is not None and self.feature_names is not None:
             check_same_names(names, self.feature_names)

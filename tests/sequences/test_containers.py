@@ -788,6 +788,12 @@ def test_distances_are_no_data_for_as_sequences():
             as_sequences(X)
 
 
+@pytest.mark.parametrize("method", ["score", "decode", "predict_proba"])
+def test_models_do_not_score_distances(method, make_batch):
+    with pytest.raises(ValueError, match="HMMBatch does not take distances"):
+        getattr(make_batch(2, n_features=1), method)(distances())
+
+
 def test_what_is_near_to_distances_is_read(rng):
     D = distances()
     off = D.copy()
