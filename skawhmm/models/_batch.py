@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from os import PathLike, fspath
+from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
@@ -39,6 +40,7 @@ from skawhmm.sequences._names import (
     matched_columns,
     named_sequences,
 )
+from skawhmm.utils._archives import room_for
 from skawhmm.utils._checks import check_integer, check_seed, check_verbose
 from skawhmm.utils._numbers import aligned
 
@@ -532,7 +534,9 @@ class HMMBatch:
         """
         parts = stored_parts(path)
         try:
-            return cls._of(**parts)
+            # Checks need memory of their own.
+            with room_for(Path(path)):
+                return cls._of(**parts)
         except (TypeError, ValueError) as error:
             raise ValueError(
                 f"{fspath(path)!r} must hold valid models: {error}"

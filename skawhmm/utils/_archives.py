@@ -6,9 +6,11 @@ it declares is compared with what is there before memory is asked for it.
 
 import io
 import math
+import sys
 import tokenize
 import zipfile
 import zlib
+from contextlib import contextmanager
 from pathlib import PurePosixPath, PureWindowsPath
 
 import numpy as np
@@ -145,20 +147,24 @@ def archived_arrays(path):
     arrays : dict of ndarray
         The arrays by name. A ValueError says what is wrong with the file.
     """
-    with open_archive(path) as archive:
-        try:
-            return {
-                name.removesuffix(".npy"): stored_array(
-                    member_bytes(archive, name), name
-                )
-                for name in archive.namelist()
-            }
-        except MemoryError as error:
+    with open_archive(path) as archive, room_for(path):
+        return {
+            name.removesuffix(".npy"): stored_array(member_bytes(archive, name), name)
+            for name in archive.namelist()
+        }
+
+
+@contextmanager
+def room_for(path):
+    """Name the file if memory does not suffice for its content."""
+    try:
+        yield
+    except MemoryError as error:
+        with open_archive(path) as archive:
             size = sum(member.file_size for member in archive.infolist()) / 1e6
-            raise MemoryError(
-                f"{str(path)!r} holds {size:.0f} MB, for which there is no room in "
-                "memory."
-            ) from error
+        raise MemoryError(
+            f"{str(path)!r} holds {size:.0f} MB, for which there is no room in memory."
+        ) from error
 
 
 def stored_array(content, name):
@@ -201,5 +207,12 @@ def stored_array(content, name):
         if math.prod(n or 1 for n in shape) > MIN_UNPACKED:
             raise ValueError(f"{name!r} cannot have the shape {shape}")
         return np.zeros(shape, dtype)
+    if dtype.kind == "U":
+        # NumPy fails on codes that are not characters wherever it meets them.
+        codes = np.frombuffer(content, dtype.byteorder + "u4", offset=file.tell())
+        if codes.max() > sys.maxunicode:
+            raise ValueError(f"{name!r} holds text with characters that do not exist")
+                f"{name!r} holds text with a character that does not exist"
+            )
     flat = np.frombuffer(content, dtype, offset=file.tell())
     return flat.reshape(shape, order="F" if by_columns else "C").copy()

@@ -155,3 +155,11 @@ def test_lengths_that_overflow_are_refused(tmp_path):
     np.savez(tmp_path / "a.npz", X=np.ones((5, 1)), lengths=lengths)
     with pytest.raises(ValueError, match=f"got {2**64 + 5}"):
         load_npz(tmp_path / "a.npz")
+
+
+def test_text_with_characters_that_do_not_exist_is_refused():
+    file = io.BytesIO()
+    np.save(file, np.array(["ab"]))
+    content = file.getvalue()[:-4] + b"\xff\xff\xff\x7f"
+    with pytest.raises(ValueError, match="'y' holds text with characters"):
+        stored_array(content, "y")
