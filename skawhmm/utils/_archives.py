@@ -212,7 +212,5 @@ def stored_array(content, name):
         codes = np.frombuffer(content, dtype.byteorder + "u4", offset=file.tell())
         if codes.max() > sys.maxunicode:
             raise ValueError(f"{name!r} holds text with characters that do not exist")
-                f"{name!r} holds text with a character that does not exist"
-            )
     flat = np.frombuffer(content, dtype, offset=file.tell())
     return flat.reshape(shape, order="F" if by_columns else "C").copy()
