@@ -332,7 +332,7 @@ def kernel_rows(fold, budget):
 
 
 def embedding_rows(fold, budget):  # noqa: ARG001
-    """Vectors and ridge regression: of the channels as they are, and with slopes."""
+    """Vectors and ridge regression: of the unchanged channels, and with slopes."""
     scores = {}
     for label, steps in {"": [], ", deltas": [Deltas()]}.items():
         ridge = RidgeClassifierCV(alphas=RIDGE_ALPHAS)
@@ -604,7 +604,7 @@ def print_blocks(name, folds):
         line = "".join(f"{value:17.3f}" for value in values)
         print(f"{', '.join(selection):44}{line}", flush=True)
         cells = [f"{value:.3f}" for value in values]
-        found[f"{', '.join(selection)}; channels as they are"] = " / ".join(cells[:2])
+        found[f"{', '.join(selection)}; channels unchanged"] = " / ".join(cells[:2])
         found[f"{', '.join(selection)}; with deltas"] = " / ".join(cells[2:])
     return found
 
