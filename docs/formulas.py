@@ -11,20 +11,9 @@ NORM = "<mo>&#x02016;</mo>"
 
 
 def mathml(text, display):
-    """Return a formula as MathML, or raise if a part of it is not understood.
+    """Return a LaTeX formula as MathML, or raise if a part of it is not understood.
 
-    Parameters
-    ----------
-    text : str
-        The formula in LaTeX.
-
-    display : {"inline", "block"}
-        Whether it stands in a line or by itself.
-
-    Returns
-    -------
-    written : str
-        The element.
+    `display` is "inline" or "block".
     """
     text = CLOSING.sub(r"\\right", OPENING.sub(r"\\left", text))
     text = text.replace(r"\textstyle", "")
