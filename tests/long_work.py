@@ -9,7 +9,7 @@ import os
 import sys
 import time
 
-# One thread is enough for what BLAS does here.
+# BLAS needs only one thread here.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import joblib

@@ -1,4 +1,4 @@
-"""Mistakes that new users make, and what each message has to tell them.
+"""Common mistakes of new users, and what each message has to say.
 
 Every entry of the table names what was expected, what came instead, and what to do
 about it; where the expectation says what is allowed, it is what to do.
@@ -58,7 +58,7 @@ def table_of(name):
 
 
 class Mistake(NamedTuple):
-    """What somebody does, given some data, and the words of the answer."""
+    """A mistake, as a function of some data, and parts of the message."""
 
     do: Callable
     error: type[Exception]
@@ -546,7 +546,7 @@ MISTAKES = {
         lambda d: neighbors().fit(d.X, d.y).predict(d.X[0]),
         *(ValueError, "is expecting 3 features", "X has 1 feature", "write [X]"),
     ),
-    # Distances that are given.
+    # Precomputed distances.
     "components of an unknown distance": Mistake(
         lambda d: given_distances().fit(np.stack([d.distances] * 2, axis=2), d.y),
         *(ValueError, "alpha must be a number", "got None", "JAW alpha=0.5"),
@@ -720,7 +720,7 @@ def data():
 def says(message, *parts):
     for part in parts:
         assert part in message, f"{part!r} is not in: {message}"
-    # No address of an object, no name of an inner module.
+    # No address of an object, no name of a private module.
     assert not re.search(r"skawhmm\.\w+\._", re.sub(r"<class .*?>", "", message))
 
 
@@ -746,5 +746,5 @@ def test_missing_package_is_named(name, data, monkeypatch):
     says(str(caught.value), *parts)
 
 
-def test_there_are_many():
+def test_table_of_mistakes_is_long():
     assert len(MISTAKES) + len(MISSING) >= 55
