@@ -1,4 +1,4 @@
-"""Picture of a registration: states of two models, and the plan between them."""
+"""Display of a registration: states of two models, and the plan between them."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -17,13 +17,13 @@ from skawhmm.plot._style import (
 from skawhmm.utils._colors import COLORS
 from skawhmm.utils._numbers import shaped_array
 
-# Smaller shares of probability are rounding and are not drawn.
+# Smaller probabilities are rounding errors and are not drawn.
 LEAST_SHARE = 1e-9
 
-# Smaller shares would be written as 0.00.
+# Smaller probabilities would be printed as 0.00.
 LEAST_WRITTEN = 0.005
 
-# Width of a line that stands for all probability, in points.
+# Width of a line for probability 1, in points.
 FULL_WIDTH = 12.0
 
 # Height of the ellipses of models with one feature, whose rows are 1 apart.
@@ -60,14 +60,14 @@ class RegistrationDisplay:
         The states of each model.
 
     lines_ : list of matplotlib.lines.Line2D
-        The plan: one line per pair of states that share probability; its width shows
-        how much.
+        The plan: one line per pair of matched states; its width shows the
+        probability.
 
     im_ : matplotlib.image.AxesImage or None
         The matrix, if it is drawn.
 
     axes_ : list of matplotlib.axes.Axes
-        The axes of the states and those of the matrix.
+        The axes of the states and the axes of the matrix.
 
     figure_ : matplotlib.figure.Figure
         The figure.
@@ -146,7 +146,7 @@ class RegistrationDisplay:
         Returns
         -------
         display : RegistrationDisplay
-            The picture.
+            The display.
         """
         plan = register_states(a, b, metric, p=p, metric_params=metric_params)
         visited = [model.weights[0] > 0 for model in (a, b)]
@@ -177,7 +177,7 @@ class RegistrationDisplay:
         Returns
         -------
         display : RegistrationDisplay
-            The picture.
+            The display.
         """
         shaped_array("plan", self.plan, "n_components_a", "n_components_b")
         item_names("names", self.names, 2, "model")
@@ -205,7 +205,7 @@ class RegistrationDisplay:
             for k, centre in enumerate(means[side]):
                 ellipse = deviation_ellipse(centre, np.asarray(covars[side])[k])
                 ellipse.set(facecolor=(color, 0.2), edgecolor=color, linewidth=1.5)
-                # The outline tells the models apart where colour does not.
+                # The outline distinguishes the models where colour does not.
                 ellipse.set(linestyle="-" if side == 0 else "--", zorder=1)
                 ellipse.set_label(legend_label(self.names[side]) if k == 0 else None)
                 self.ellipses_[side].append(ax.add_patch(ellipse))
@@ -226,7 +226,7 @@ class RegistrationDisplay:
         ax.legend(**place, frameon=False)
 
     def _draw_matrix(self, ax):
-        """Draw the plan with its shares written in."""
+        """Draw the plan with its probabilities printed in the cells."""
         plan = np.asarray(self.plan)
         self.im_ = ax.imshow(plan, vmin=0, cmap="Blues")
         for (i, j), share in np.ndenumerate(plan):
@@ -264,21 +264,7 @@ def _in_the_plane(weights, means, covars, names):
 
 
 def deviation_ellipse(centre, covar):
-    """Return the ellipse of one standard deviation.
-
-    Parameters
-    ----------
-    centre : ndarray of shape (2,)
-        The mean.
-
-    covar : ndarray of shape (2, 2)
-        The covariance.
-
-    Returns
-    -------
-    ellipse : matplotlib.patches.Ellipse
-        The ellipse.
-    """
+    """Return the ellipse of one standard deviation of a Gaussian in the plane."""
     from matplotlib.patches import Ellipse
 
     values, vectors = np.linalg.eigh(covar)

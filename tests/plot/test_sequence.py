@@ -90,7 +90,7 @@ def test_invalid_arguments_are_named(plt, model):
         SequenceDisplay.from_model(model, x, state_names=["a", "b", "c"])
     with pytest.raises(ValueError, match="channel_names must name the 2 channels"):
         SequenceDisplay.from_model(model, x, channel_names=["a", "b", "c"])
-    with pytest.raises(ValueError, match="numbers of channels below 2"):
+    with pytest.raises(ValueError, match=r"channels .* below 2, got \[2\]"):
         SequenceDisplay.from_model(model, x, channels=[2])
     with pytest.raises(ValueError, match="features"):
         SequenceDisplay.from_model(model, np.zeros((3, 5)))
