@@ -133,15 +133,15 @@ def bures_of_few_channels():
     return pairs(gaussian(8, 150, 20, full=True), "maw")
 
 
-def laws():
+def mmd():
     return pairs(gaussian(3, 120, 60, full=True), MMD(bandwidth=1.0))
 
 
-def laws_of_steps():
+def mmd_of_steps():
     return pairs(gaussian(8, 700, 2), MMD(order=2, bandwidth=1.0))
 
 
-def laws_of_symbols():
+def mmd_of_symbols():
     return pairs(symbols(60, 80, 1500), MMD(order=2))
 
 
@@ -302,9 +302,9 @@ KINDS = [
     drawn_divergence,
     bures_of_many_channels,
     bures_of_few_channels,
-    laws,
-    laws_of_steps,
-    laws_of_symbols,
+    mmd,
+    mmd_of_steps,
+    mmd_of_symbols,
     symbol_transports,
     count_costs,
     long_fit,

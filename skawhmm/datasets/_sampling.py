@@ -49,14 +49,14 @@ def length_range(n_timesteps):
 def stationary_weights(transmats):
     """Stationary distribution of each chain; if not unique, the one of least norm."""
     n_components = transmats.shape[-1]
-    laws = np.empty(transmats.shape[:-1])
+    distributions = np.empty(transmats.shape[:-1])
     target = np.r_[np.zeros(n_components), 1.0]
-    for law, transmat in zip(laws, transmats, strict=True):
+    for distribution, transmat in zip(distributions, transmats, strict=True):
         balance = np.vstack([transmat.T - np.eye(n_components), np.ones(n_components)])
-        law[:] = np.linalg.lstsq(balance, target, rcond=None)[0]
+        distribution[:] = np.linalg.lstsq(balance, target, rcond=None)[0]
     # Rounding leaves states never visited slightly below zero.
-    laws = np.clip(laws, 0, None)
-    return laws / laws.sum(axis=-1, keepdims=True)
+    distributions = np.clip(distributions, 0, None)
+    return distributions / distributions.sum(axis=-1, keepdims=True)
 
 
 def root_matrices(covars, n_features):

@@ -262,16 +262,16 @@ class HMMDisplay:
             The display.
         """
         transmat = check_square("transmat", self.transmat, of="state")
-        laws = {
+        distributions = {
             name: shaped_array(name, getattr(self, name), len(transmat))
             for name in ("weights", "startprob")
         }
-        for name, shares in {"transmat": transmat, **laws}.items():
-            wrong = ~((shares >= 0) & (shares <= 1 + SUM_TOLERANCE))
+        for name, probabilities in {"transmat": transmat, **distributions}.items():
+            wrong = ~((probabilities >= 0) & (probabilities <= 1 + SUM_TOLERANCE))
             if wrong.any():
                 # Drawing arrows of such a width would not finish.
                 raise ValueError(
-                    f"{name} must hold probabilities, got {shares[wrong][0]:g}."
+                    f"{name} must hold probabilities, got {probabilities[wrong][0]:g}."
                 )
         names = item_names("state_names", self.state_names, len(transmat), "state")
         n_parts = 1 if self.means is None and self.bars is None else 2
@@ -482,10 +482,10 @@ def _plane(model, size, channels, names):
     basis = vectors[:, :-3:-1]
     # The direction of an axis is arbitrary: its largest entry points up.
     basis = basis * np.sign(basis[np.abs(basis).argmax(axis=0), [0, 1]])
-    shares = 100 * np.maximum(values[:-3:-1], 0) / (values.sum() or 1.0)
+    percentages = 100 * np.maximum(values[:-3:-1], 0) / (values.sum() or 1.0)
     axis_names = tuple(
-        f"principal axis {n} ({share:.0f} % of the variance)"
-        for n, share in enumerate(shares)
+        f"principal axis {n} ({percentage:.0f} % of the variance)"
+        for n, percentage in enumerate(percentages)
     )
     return {
         "means": means @ basis,
