@@ -47,9 +47,9 @@ def recipe(models, i, j, coupling, rng, n_samples=N_RECIPE):
         x = means[states] + noise * np.sqrt(covars[states])
         gaps = x[:, None] - means
         logs = np.log(weights) - 0.5 * np.sum(gaps**2 / covars + np.log(covars), axis=2)
-        shares = np.exp(logs - logs.max(axis=1, keepdims=True))
+        likelihoods = np.exp(logs - logs.max(axis=1, keepdims=True))
         points.append(x)
-        posteriors.append(shares / shares.sum(axis=1, keepdims=True))
+        posteriors.append(likelihoods / likelihoods.sum(axis=1, keepdims=True))
     cost = ot.dist(*points, metric="euclidean")
     even = np.full(n_samples, 1 / n_samples)
     if coupling == "exact":

@@ -4,7 +4,7 @@ import re
 
 from latex2mathml.converter import convert
 
-# Pairs of brackets with a size of their own: the browser fits them to what they hold.
+# Pairs of brackets with a fixed size: the browser fits them to their contents.
 OPENING = re.compile(r"\\[bB]igg?l(?![a-zA-Z])")
 CLOSING = re.compile(r"\\[bB]igg?r(?![a-zA-Z])")
 NORM = "<mo>&#x02016;</mo>"

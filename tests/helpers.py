@@ -61,12 +61,15 @@ def reordered(model, order):
     return transmat[np.ix_(order, order)], *(array[order] for array in arrays)
 
 
-def cloned(model, state, share):
+def cloned(model, state, fraction):
     """Split a state into two equal ones; the new, last one gets part of its weight."""
     order = [*range(len(model[0])), state]
     transmat, *arrays, weights = (np.array(array) for array in reordered(model, order))
     for masses in (*transmat, weights):
-        masses[-1], masses[state] = share * masses[state], (1 - share) * masses[state]
+        masses[-1], masses[state] = (
+            fraction * masses[state],
+            (1 - fraction) * masses[state],
+        )
     return transmat, *arrays, weights
 
 

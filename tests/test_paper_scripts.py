@@ -141,10 +141,10 @@ def test_fig7_lost_channels_leave_kl_at_chance(output):
 def test_fig8_confusions_count_every_test_item(output):
     rows = rows_of(output, "fig8_confusion", groups="6", method="MAW")
     hits = [row for row in rows if row["true"] == row["predicted"]]
-    share = numbers(hits, "count").sum() / numbers(rows, "count").sum()
+    fraction = numbers(hits, "count").sum() / numbers(rows, "count").sum()
     accuracy = rows_of(output, "fig8", groups="6", method="MAW")
     np.testing.assert_allclose(
-        share, numbers(accuracy, "accuracy, last iteration")[0], rtol=1e-4
+        fraction, numbers(accuracy, "accuracy, last iteration")[0], rtol=1e-4
     )
 
 

@@ -372,12 +372,12 @@ def test_changed_parameters_of_inner_estimators_are_noticed(make_sequences):
     knn.set_params(hmm__n_jobs=2, hmm__verbose=0)
     assert_array_equal(knn.predict_proba(X), wanted)
     knn.set_params(hmm__n_components=3)
-    with pytest.raises(ValueError, match="hmm__n_components must be as it was in fit"):
+    with pytest.raises(ValueError, match="hmm__n_components must"):
         knn.predict(X)
     knn.set_params(hmm__n_components=np.int64(2))
     assert_array_equal(knn.predict_proba(X), wanted)
     knn.set_params(hmm=HMMTransformer(2, random_state=1))
-    with pytest.raises(ValueError, match="hmm__random_state must be as it was in fit"):
+    with pytest.raises(ValueError, match="hmm__random_state must"):
         knn.predict(X)
 
 
@@ -390,7 +390,7 @@ def test_copies_remember_the_parameters_of_fit(copied, make_sequences):
     again = copied(states)
     assert_array_equal(again.transform(X).means, states.transform(X).means)
     again.set_params(covariance_type="full")
-    with pytest.raises(ValueError, match="covariance_type must be as it was in fit"):
+    with pytest.raises(ValueError, match="covariance_type must"):
         again.transform(X)
     states.transform(X)
     assert clone(again).fit(X).transform(X).covariance_type == "full"
@@ -401,13 +401,13 @@ def test_in_place_changes_of_parameters_are_noticed():
     hmm = HMMTransformer(1, emission="categorical", symbols="ab", symbol_costs=costs)
     hmm.fit(["abab"]).transform(["ab"])
     costs[0, 1] = 2.0
-    with pytest.raises(ValueError, match="symbol_costs must be as it was in fit"):
+    with pytest.raises(ValueError, match="symbol_costs must"):
         hmm.transform(["ab"])
     metric = MAW(0.3)
     models = HMMTransformer(1).fit_transform([np.arange(9.0) + n for n in range(6)])
     detector = HMMNoveltyDetector(2, level=0.5, metric=metric).fit(models)
     metric.alpha = 0.9
-    with pytest.raises(ValueError, match="metric must be as it was in fit"):
+    with pytest.raises(ValueError, match="metric must"):
         detector.predict(models)
 
 
@@ -417,7 +417,7 @@ def test_failed_fit_keeps_previous_parameters(make_sequences):
     wanted = hmm.transform(X)
     with pytest.raises(ValueError, match="X"):
         hmm.set_params(n_components=1).fit([])
-    with pytest.raises(ValueError, match="n_components must be as it was in fit"):
+    with pytest.raises(ValueError, match="n_components must"):
         hmm.transform(X)
     assert hmm.set_params(n_components=2).transform(X) == wanted
 

@@ -62,7 +62,7 @@ STYLES = {
     "DTW": {"color": "#999999", "linestyle": ":", "marker": "+"},
 }
 PAPER = ("KL", "MAW", "IAW")
-# Methods that need neither models nor a fit of their own.
+# Methods that need no models and no fit.
 PLAIN = ("mean/std", "DTW")
 MISSING = "not installed"
 NO_RANKING = "ranks nothing"

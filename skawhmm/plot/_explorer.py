@@ -171,11 +171,11 @@ def _column(name, values):
     values = values.astype(float)
     finite = values[np.isfinite(values)]
     limits = [float(finite.min()), float(finite.max())] if len(finite) else [0.0, 0.0]
-    shares = (values - limits[0]) / ((limits[1] - limits[0]) or 1.0)
+    fractions = (values - limits[0]) / ((limits[1] - limits[0]) or 1.0)
     return {
         "name": str(name),
         "limits": limits,
-        "values": _packed(np.where(np.isfinite(values), shares, np.nan), "f4"),
+        "values": _packed(np.where(np.isfinite(values), fractions, np.nan), "f4"),
     }
 
 
@@ -299,8 +299,8 @@ def _coded(x):
     high = np.where(there, x, -np.inf).max(axis=0)
     empty = ~there.any(axis=0)
     low[empty] = high[empty] = 0
-    shares = (np.where(there, x, low) - low) / np.where(high > low, high - low, 1)
-    codes = np.where(there, np.rint((MISSING - 1) * shares), MISSING)
+    fractions = (np.where(there, x, low) - low) / np.where(high > low, high - low, 1)
+    codes = np.where(there, np.rint((MISSING - 1) * fractions), MISSING)
     return codes, np.stack([low, high], axis=1)
 
 

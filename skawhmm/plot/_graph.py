@@ -15,8 +15,8 @@ def circle_places(n_states):
 
 def state_radii(occupancy, smallest=SMALLEST_STATE, largest=LARGEST_STATE):
     """Return radii of states with areas proportional to occupancy, within limits."""
-    shares = np.sqrt(np.asarray(occupancy, dtype=float))
-    return np.maximum(largest * shares / shares.max(), smallest)
+    roots = np.sqrt(np.asarray(occupancy, dtype=float))
+    return np.maximum(largest * roots / roots.max(), smallest)
 
 
 def outward_directions(places):

@@ -323,7 +323,7 @@ class HMMDisplay:
         ax.set(ylim=(0, None), yticks=[])
         ax.spines[["top", "right", "left"]].set_visible(False)
         ax.legend(frameon=False, fontsize="small")
-        ax.set_title("states: density times share of time", fontsize="medium")
+        ax.set_title("states: density times fraction of time", fontsize="medium")
 
     def _draw_bars(self, ax, names):
         bars = np.asarray(self.bars, dtype=float)
@@ -391,12 +391,12 @@ class HMMDisplay:
 
     def _write_times(self, ax, places, radii, k, staying):
         outward = outward_directions(places)[k]
-        share = f"{100 * np.asarray(self.weights)[k]:.0f} %"
-        length = f"{share}, never left"
+        occupancy = f"{100 * np.asarray(self.weights)[k]:.0f} %"
+        length = f"{occupancy}, never left"
         if staying < 1:
             steps = 1 / (1 - staying)
             digits = f"{steps:.3g}" if steps < 1000 else f"{steps:,.0f}"
-            length = f"{share}, {digits} steps"
+            length = f"{occupancy}, {digits} steps"
         place = places[k] + (2.05 * radii[k] + 0.06) * outward
         side = {"ha": "center", "va": "bottom" if outward[1] > 0 else "top"}
         if abs(outward[0]) > 0.5:
@@ -427,8 +427,8 @@ class HMMDisplay:
         turn = np.radians(55)
         rotation = [[np.cos(turn), np.sin(turn)], [-np.sin(turn), np.cos(turn)]]
         sides = outward_directions(places) @ np.array(rotation)
-        for k, share in enumerate(np.asarray(self.startprob, dtype=float)):
-            if share == 0 or share < self.threshold:
+        for k, probability in enumerate(np.asarray(self.startprob, dtype=float)):
+            if probability == 0 or probability < self.threshold:
                 continue
             tail = places[k] + (radii[k] + 0.24) * sides[k]
             tip = places[k] + radii[k] * sides[k]
@@ -437,7 +437,7 @@ class HMMDisplay:
                 tip,
                 arrowstyle="-|>",
                 mutation_scale=9,
-                linewidth=1.2 + 1.5 * share,
+                linewidth=1.2 + 1.5 * probability,
                 color="black",
                 zorder=2,
                 shrinkA=0,
@@ -445,7 +445,7 @@ class HMMDisplay:
             )
             self.starts_[k] = ax.add_patch(arrow)
             place = places[k] + (radii[k] + 0.27) * sides[k]
-            start = "start" if share > 0.995 else f"start {share:.2f}"
+            start = "start" if probability > 0.995 else f"start {probability:.2f}"
             left = "left" if sides[k, 0] > 0 else "right"
             ax.text(*place, start, fontsize=8, ha=left, va="center")
 

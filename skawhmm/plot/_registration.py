@@ -212,8 +212,8 @@ class RegistrationDisplay:
                 box = {"boxstyle": "circle,pad=0.25", "fc": color, "ec": "white"}
                 style = {"color": "white", "fontsize": 8, "ha": "center", "zorder": 3}
                 # Away from the state it is matched to, so that no number is hidden.
-                shares = plan[k] if side == 0 else plan[:, k]
-                partner = means[1 - side][np.argmax(shares)]
+                masses = plan[k] if side == 0 else plan[:, k]
+                partner = means[1 - side][np.argmax(masses)]
                 left = centre[0] < partner[0] or (centre[0] == partner[0] and side == 0)
                 shift = (-9 if left else 9, 0)
                 style |= {"va": "center", "bbox": box, "textcoords": "offset points"}
@@ -229,11 +229,11 @@ class RegistrationDisplay:
         """Draw the plan with its probabilities printed in the cells."""
         plan = np.asarray(self.plan)
         self.im_ = ax.imshow(plan, vmin=0, cmap="Blues")
-        for (i, j), share in np.ndenumerate(plan):
-            if share >= LEAST_WRITTEN:
-                color = "white" if share > plan.max() / 2 else "black"
+        for (i, j), mass in np.ndenumerate(plan):
+            if mass >= LEAST_WRITTEN:
+                color = "white" if mass > plan.max() / 2 else "black"
                 style = {"ha": "center", "va": "center", "color": color}
-                ax.text(j, i, f"{share:.2f}", **style)
+                ax.text(j, i, f"{mass:.2f}", **style)
         ax.set(
             xlabel=literal(f"state of {self.names[1]}"),
             ylabel=literal(f"state of {self.names[0]}"),
@@ -252,11 +252,11 @@ def _in_the_plane(weights, means, covars, names):
         return means, [c * np.diag([1, 0]) + flat for c in covars], (names[0], "")
     if n_features == 2:
         return means, covars, tuple(names)
-    shares = np.concatenate(weights) / 2
+    masses = np.concatenate(weights) / 2
     points = np.concatenate(means)
-    gaps = points - shares @ points
-    total = np.einsum("k,kij->ij", shares, np.concatenate(covars))
-    _, basis = np.linalg.eigh(total + gaps.T @ (shares[:, None] * gaps))
+    gaps = points - masses @ points
+    total = np.einsum("k,kij->ij", masses, np.concatenate(covars))
+    _, basis = np.linalg.eigh(total + gaps.T @ (masses[:, None] * gaps))
     basis = basis[:, :-3:-1]
     means = [m @ basis for m in means]
     covars = [basis.T @ c @ basis for c in covars]

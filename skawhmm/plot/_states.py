@@ -20,7 +20,7 @@ from skawhmm.utils._colors import COLORS
 from skawhmm.utils._numbers import label_array, shaped_array
 
 MEASURES = {
-    "occupancy": "share of time",
+    "occupancy": "fraction of time",
     "dwell_time": "mean length of a visit (steps)",
     "visits": "visits per 100 steps",
 }

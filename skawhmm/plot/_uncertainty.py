@@ -139,7 +139,7 @@ class DistanceIntervalDisplay:
         self.line_ = self.ax_.axvline(
             self.distance, color=COLORS[0], label="distance of the fitted models"
         )
-        share = "" if self.level is None else f"{self.level:.0%} "
+        confidence = "" if self.level is None else f"{self.level:.0%} "
         ends = [[self.estimate - self.low], [self.high - self.estimate]]
         self.interval_ = self.ax_.errorbar(
             [self.estimate],
@@ -149,7 +149,7 @@ class DistanceIntervalDisplay:
             color=COLORS[1],
             capsize=4,
             linewidth=2,
-            label=f"{share}interval of the true distance",
+            label=f"{confidence}interval of the true distance",
         )
         self.ax_.set(xlabel="distance", ylabel="number of resamples")
         self.ax_.set_xlim(left=0)

@@ -36,8 +36,10 @@ def trial(rng):
         both = components([given[0], other[0]])
         _check(both, np.zeros_like(both), "a renamed copy", settings, scale)
         if is_maw:
-            share = pick(rng, [0.5, 0.25, 0.1])
-            split = [cloned(model, int(rng.integers(size)), share) for model in given]
+            fraction = pick(rng, [0.5, 0.25, 0.1])
+            split = [
+                cloned(model, int(rng.integers(size)), fraction) for model in given
+            ]
             _check(found, components(split), "split states", settings, scale)
 
     return Trial(
