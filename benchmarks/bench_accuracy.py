@@ -3,20 +3,20 @@
 Run with ``python benchmarks/bench_accuracy.py [--quick] [--data NAMES] [--rows WORDS]``
 and the environment variable ``SKAWHMM_DATA`` set to the folder of the data. Files that
 are missing are skipped, and so are the rows of libraries that are not installed.
-``--quick`` keeps the two small sets. ``--rows ours`` prints the recommended classifier
+``--quick`` uses the two small sets. ``--rows ours`` prints the recommended classifier
 and the trivial baselines only, in less than 20 minutes.
 
 Protocols: JapaneseVowels and BasicMotions have their own split; spoken digits one fixed
 split, 70 to 30; the TIMIT sample (25 ms windows every 10 ms, 20 segments per sequence)
 three splits by speaker; motion capture (12 channels of the trunk) five random folds,
-and five folds by subject; Kinect actions five folds by subject. Symbols: who of five
+and five folds by subject; Kinect actions five folds by subject. Symbols: which of five
 experts scored a night of sleep (folds by night), chorales forward or reversed (by
 chorale), actions of students (by group), languages, and families of genes (200 of
-each), five folds each. Accuracy is the mean over the splits, of symbols the balanced
-accuracy. Every choice is made on the training part: what the recommended classifier
-uses, by inner folds that keep subjects together if they are known; penalties of other
-rows by cross-validation. The recommended classifier is shown for two seeds and as their
-mean.
+each), five folds each. Accuracy is the mean over the splits, for symbols the balanced
+accuracy. Every choice is made on the training part: the views of the recommended
+classifier by inner folds that keep subjects together if they are known, penalties of
+other rows by cross-validation. Rows of the recommended classifier are printed for two
+seeds and their mean.
 
 IAW uses 32 points per model and KL 200 steps, instead of 256 and 2000, to save time:
 the exact assignment of 256 points takes milliseconds per pair, which is minutes to
@@ -24,7 +24,7 @@ hours for these sets. 16, 32 and 64 points gave equal accuracy on JapaneseVowels
 default sizes were not run in full.
 
 Times are processor times of one thread, models included: seconds to fit and
-milliseconds per query. On a free machine they equal the times on a clock. Rows that
+milliseconds per query. On an idle machine they equal wall times. Rows that
 would take longer than ``--budget`` seconds per split are skipped with a message. The
 second table of a data set shows what each block of the vectors is worth, and what the
 chain of the reference adds to a mixture. The last tables, in Markdown, have all data
@@ -284,8 +284,8 @@ def neighbor_rows(label, metric, fold, budget, counts=(1, 5), **params):
     before = time.process_time()
     sample = test[:8], train[:50]
     pairwise_hmm_distances(*sample, metric)
-    share = len(sample[0]) * len(sample[1]) / (len(train) * len(test))
-    expected = (time.process_time() - before) / share
+    fraction = len(sample[0]) * len(sample[1]) / (len(train) * len(test))
+    expected = (time.process_time() - before) / fraction
     if expected > budget:
         return {}
     spent = time.process_time() - before
@@ -332,7 +332,7 @@ def kernel_rows(fold, budget):
 
 
 def embedding_rows(fold, budget):  # noqa: ARG001
-    """Vectors and ridge regression: of the channels as they are, and with slopes."""
+    """Vectors and ridge regression: of the unchanged channels, and with slopes."""
     scores = {}
     for label, steps in {"": [], ", deltas": [Deltas()]}.items():
         ridge = RidgeClassifierCV(alphas=RIDGE_ALPHAS)
@@ -354,7 +354,7 @@ def recommended_rows(fold, budget):  # noqa: ARG001
 
 
 def grid_rows(fold, budget):  # noqa: ARG001
-    """Channels by a grid search, as the recommended classifier did it before."""
+    """Channels chosen by a grid search, as the recommended classifier once did."""
     pipe = Pipeline(
         [
             ("deltas", Deltas()),
@@ -460,7 +460,7 @@ def dtw_rows(fold, budget):
 
 
 def rocket_rows(fold, budget):  # noqa: ARG001
-    """MiniRocket, which wants sequences of one length: the longest to train on."""
+    """MiniRocket, on sequences as long as the longest training sequence."""
     from aeon.classification.convolution_based import (
         MiniRocketClassifier,
     )
@@ -604,7 +604,7 @@ def print_blocks(name, folds):
         line = "".join(f"{value:17.3f}" for value in values)
         print(f"{', '.join(selection):44}{line}", flush=True)
         cells = [f"{value:.3f}" for value in values]
-        found[f"{', '.join(selection)}; channels as they are"] = " / ".join(cells[:2])
+        found[f"{', '.join(selection)}; channels unchanged"] = " / ".join(cells[:2])
         found[f"{', '.join(selection)}; with deltas"] = " / ".join(cells[2:])
     return found
 
@@ -634,7 +634,7 @@ def print_rows(name, folds, rows, budget):
 
 
 def markdown(title, by_data):
-    """Return a table of texts with a column a data set."""
+    """Return a table with one column per data set."""
     rows = list(dict.fromkeys(row for found in by_data.values() for row in found))
     lines = [[title, *by_data], ["---"] * (len(by_data) + 1)]
     lines += [
@@ -674,7 +674,7 @@ def document(path, tables):
 
 
 def print_ratios(scores):
-    """Print how long a fit takes beside the grid search that came before."""
+    """Print the time of a fit relative to the earlier grid search."""
     for name, found in scores.items():
         if {"make_classifier", "embedding, grid search"} <= found.keys():
             new, old = found["make_classifier"], found["embedding, grid search"]

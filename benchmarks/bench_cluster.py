@@ -2,7 +2,7 @@
 
 Models (M = 3, d = 12) are noisy copies of a few archetypes with their states in random
 order. In the second kind of data all archetypes have the same overall mean and
-variance, so that only their states and transitions tell them apart. Printed: seconds,
+variance, so that they differ only in states and transitions. Printed: seconds,
 and the adjusted Rand index of
 
 - averages: HMMKMeans, clusters around barycenters, best of three starts;

@@ -1,4 +1,4 @@
-"""Do models of symbols tell languages and genes apart better than frequencies do?
+"""Do models of symbols distinguish languages and genes better than frequencies do?
 
 The data are the paragraphs of the Universal Declaration of Human Rights in 12 languages
 (letters a-z and space), and genes of 7 families (the same number of each), as the amino
@@ -11,7 +11,7 @@ of as many clusters as there are classes, for
 - maw, coupling: hidden Markov models, adapted from a model of all sequences;
 - kl: the same models by their Kullback-Leibler rate.
 
-All clusters are those of medoids. The folds share the model of all sequences, which is
+Clusters are found by k-medoids. All folds use the same model of all sequences, which is
 fitted without the classes.
 
 Run: SKAWHMM_DATA=... python benchmarks/bench_discrete.py [--jobs N] [--genes N]

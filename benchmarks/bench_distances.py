@@ -1,10 +1,10 @@
 """How fast are IAW, KL and the transition coupling, and how exact is IAW?
 
 IAW is compared with the paper's recipe in POT: 500 independent points of each model,
-`ot.dist`, then `ot.emd` or 300 steps of `ot.sinkhorn`. The error is the largest one of
-the registration W against that of 2500 quasi-random points, averaged over pairs. KL is
-compared with a loop over hmmlearn that draws a sequence from one model and scores it
-under both, in both directions; the coupling with policy iteration whose transport
+`ot.dist`, then `ot.emd` or 300 steps of `ot.sinkhorn`. The error is the largest entry
+of the difference to the registration by 2500 quasi-random points, averaged over pairs.
+KL is compared with a loop over hmmlearn that draws a sequence from one model and scores
+it under both, in both directions; the coupling with policy iteration whose transport
 problems are solved by `ot.emd`. The difference is the largest one between the two
 results; for KL, whose sequences differ, the mean one in units of its standard error.
 Both sides of a ratio are measured in the same run.
@@ -47,9 +47,9 @@ def recipe(models, i, j, coupling, rng, n_samples=N_RECIPE):
         x = means[states] + noise * np.sqrt(covars[states])
         gaps = x[:, None] - means
         logs = np.log(weights) - 0.5 * np.sum(gaps**2 / covars + np.log(covars), axis=2)
-        shares = np.exp(logs - logs.max(axis=1, keepdims=True))
+        likelihoods = np.exp(logs - logs.max(axis=1, keepdims=True))
         points.append(x)
-        posteriors.append(shares / shares.sum(axis=1, keepdims=True))
+        posteriors.append(likelihoods / likelihoods.sum(axis=1, keepdims=True))
     cost = ot.dist(*points, metric="euclidean")
     even = np.full(n_samples, 1 / n_samples)
     if coupling == "exact":
@@ -68,7 +68,7 @@ def recipe(models, i, j, coupling, rng, n_samples=N_RECIPE):
 
 
 def reference_plans(models, pairs):
-    """Registrations of large samples, the best that can be had."""
+    """Registrations by large samples, as a reference."""
     metric = IAW(n_samples=N_REFERENCE, random_state=1000)
     return [register_states(models[i], models[j], metric) for i, j in pairs]
 
@@ -236,7 +236,7 @@ def bench_memory(n_jobs, n_models=2000, n_features=39, n_steps=2000):
     edge = KL.max_tile
     side = np.arange(edge)
     tiles = [(side, edge * (k + 1) + side) for k in range(2 * n_jobs)]
-    # All tiles are alike, so the peak does not depend on how many follow each other.
+    # All tiles have the same size, so the peak does not depend on their number.
     Parallel(n_jobs=n_jobs, prefer="threads")(
         delayed(metric.distances)(prepared, np.repeat(a, edge), np.tile(b, edge))
         for a, b in tiles

@@ -5,10 +5,10 @@ compares defaults with defaults. In the second, both sides start from our start 
 and take as many steps as our stopping rule asks for. hmmlearn has no floor on variances
 and gives short sequences singular states: its variances are raised to our floor before
 the likelihoods of the second table are compared. "1 thread" is the ratio of processor
-times, "2 threads" that of wall times when our batch runs on two threads (a loop over
-hmmlearn runs on one); the loop runs once, ours three times for the median. "as good" is
-the share of sequences whose log likelihood is at least that of hmmlearn, up to 1e-6 of
-its size; "gap" is the median relative difference.
+times, "2 threads" the ratio of wall times when our batch runs on two threads (a loop
+over hmmlearn runs on one); the loop runs once, ours three times for the median. "as
+good" is the fraction of sequences whose log likelihood is at least hmmlearn's, up to a
+relative error of 1e-6; "gap" is the median relative difference.
 """
 
 import argparse
@@ -69,7 +69,7 @@ def seconds(function, *arguments, n_runs=1):
 
 
 def score(model, x, floor=0.0):
-    """hmmlearn's log likelihood, its rows of 0 made loops, its variances lifted."""
+    """hmmlearn's log likelihood, with rows of 0 replaced and variances floored."""
     empty = model.transmat_.sum(axis=1) == 0
     model.transmat_[empty] = np.eye(len(empty))[empty]
     if model.covariance_type == "diag" and floor > 0:

@@ -1,12 +1,12 @@
-"""Tests of groups: seconds beside scikit-bio, level and power.
+"""Tests of groups: seconds compared with scikit-bio, level and power.
 
     python benchmarks/bench_groups.py [--models 500] [--draws 200]
 
 The first table has the seconds of permutation tests on the same distances. scikit-bio
 tests the distance alone; ours also tests the spread of the groups. The second has the
-shares of draws in which groups are found to differ at p <= 0.05, where they do not
-(level) and where they do (power), with and without what the test is told. The last
-tables have groups of one process that differ in the lengths of their sequences.
+fraction of draws in which groups are found to differ at p <= 0.05, where they do not
+(level) and where they do (power), with and without passing the design to the test. The
+last tables have groups of one process that differ in the lengths of their sequences.
 """
 
 import argparse
@@ -75,7 +75,7 @@ def pairs(rng, effect):
 
 
 def sites(rng, effect):
-    """Two sites that differ, with unequal shares of the groups."""
+    """Two sites that differ, with unequal proportions of the groups."""
     site = np.repeat([0, 1], 12)
     group = np.r_[np.repeat([0, 1], [9, 3]), np.repeat([0, 1], [3, 9])]
     values = 2 * site[:, None] + rng.normal(size=(24, 3))
@@ -100,7 +100,7 @@ DESIGNS = {
 
 
 def found(draw, effect, told, n_draws):
-    """Share of draws in which groups are found to differ."""
+    """Fraction of draws in which groups are found to differ."""
     hits = 0
     for seed in range(n_draws):
         rng = np.random.default_rng(seed)
@@ -117,7 +117,7 @@ def found(draw, effect, told, n_draws):
 
 
 def level_and_power(n_draws):
-    print(f"\nshare of {n_draws} draws with p <= 0.05")
+    print(f"\nfraction of {n_draws} draws with p <= 0.05")
     print(f"  {'design':34}{'level, not told':>16}{'level':>8}{'power':>8}")
     for name, draw in DESIGNS.items():
         naive = found(draw, 0, False, n_draws)
@@ -128,7 +128,7 @@ def level_and_power(n_draws):
 
 def components(n_draws):
     """Which component finds a difference between fitted models, and which effects."""
-    print(f"\nfitted models, 24 sequences of 200 frames, share of {n_draws} draws")
+    print(f"\nfitted models, 24 sequences of 200 frames, fraction of {n_draws} draws")
     print(
         f"  {'groups differ in':18}{'distance':>9}{'marginal':>9}{'transition':>11}",
         end="",
@@ -154,10 +154,13 @@ def components(n_draws):
                 [tests[name].pvalue <= 0.05 for name in tests]
                 + [(sure & ~is_step).any(), (sure & is_step).any()]
             )
-        shares = np.mean(rows, axis=0)
+        fractions = np.mean(rows, axis=0)
         name = differ_in if separation else "nothing"
-        print(f"  {name:18}{shares[0]:9.2f}{shares[1]:9.2f}{shares[2]:11.2f}", end="")
-        print(f"{shares[3]:9.2f}{shares[4]:8.2f}")
+        print(
+            f"  {name:18}{fractions[0]:9.2f}{fractions[1]:9.2f}{fractions[2]:11.2f}",
+            end="",
+        )
+        print(f"{fractions[3]:9.2f}{fractions[4]:8.2f}")
 
 
 def amounts(n_draws):
@@ -168,7 +171,7 @@ def amounts(n_draws):
         np.ones((1, 3, 2)),
     )
     group = np.repeat([0, 1], 15)
-    print(f"\none process, 15 + 15 recordings, share of {n_draws} draws with p <= 0.05")
+    print(f"\none process, 15 + 15 recordings: fraction of {n_draws} draws, p <= 0.05")
     print(f"  {'frames':18}{'distance':>9}{'marginal':>9}{'transition':>11}", end="")
     print(f"{'warned':>8}")
     for name, lengths in (
@@ -187,9 +190,12 @@ def amounts(n_draws):
             )
             found = [test.pvalue <= 0.05 for test in result.tests.values()]
             rows.append([*found, result.amounts["n_timesteps"].differs])
-        shares = np.mean(rows, axis=0)
-        print(f"  {name:18}{shares[0]:9.2f}{shares[1]:9.2f}{shares[2]:11.2f}", end="")
-        print(f"{shares[3]:8.2f}")
+        fractions = np.mean(rows, axis=0)
+        print(
+            f"  {name:18}{fractions[0]:9.2f}{fractions[1]:9.2f}{fractions[2]:11.2f}",
+            end="",
+        )
+        print(f"{fractions[3]:8.2f}")
 
 
 def priors(n_draws):
@@ -197,13 +203,13 @@ def priors(n_draws):
     chain = np.array([[0.6, 0.4, 0.0], [0.3, 0.4, 0.3], [0.0, 0.5, 0.5]])
     truth = HMMBatch.from_emissionprobs([chain], [np.eye(3)], symbols="abc")
     group = np.repeat([0, 1], 15)
-    print(f"\none chain, 15 + 15 texts, share of {n_draws} draws with any effect")
+    print(f"\none chain, 15 + 15 texts, fraction of {n_draws} draws with any effect")
     print(f"  {'prior':18}{'15 and 60 symbols':>18}{'15 symbols':>12}")
     for prior in (None, "pooled", 0.5):
         hmm = HMMTransformer(
             "symbols", emission="categorical", symbols="abc", prior=prior
         )
-        shares = []
+        fractions = []
         for lengths in ((15, 60), (15, 15)):
             hits = 0
             for seed in range(n_draws):
@@ -215,8 +221,8 @@ def priors(n_draws):
                 options = {"n_permutations": 199, "random_state": seed}
                 effects = state_effects(models, group, reference=None, **options)
                 hits += effects.columns["pvalue"].min() <= 0.05
-            shares.append(hits / n_draws)
-        print(f"  {prior!s:18}{shares[0]:18.2f}{shares[1]:12.2f}")
+            fractions.append(hits / n_draws)
+        print(f"  {prior!s:18}{fractions[0]:18.2f}{fractions[1]:12.2f}")
 
 
 def main():

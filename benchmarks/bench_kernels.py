@@ -1,10 +1,10 @@
 """How fast is each kernel, and how fast was it when numba compiled it at first use?
 
-Each row measures one kernel and a yardstick that computes the same, in turns in one run
-on one thread; the least processor time of each counts. "ratio" is the yardstick's time
-over ours. "numba" is that ratio in the last version whose kernels numba compiled, and
-"new/old" the quotient of both: above 1 today's kernel is faster. Ratios travel between
-machines better than times, though not perfectly.
+Each row measures one kernel and a reference that computes the same, alternately in one
+run on one thread; the least processor time of each counts. "ratio" is the reference's
+time over ours. "numba" is that ratio in the last version whose kernels numba compiled,
+and "new/old" the quotient of both: above 1, today's kernel is faster. Ratios transfer
+between machines better than times, though not perfectly.
 
 Transport, MAW, IAW and coupling are compared with loops over POT, which are given the
 ground costs; EM steps, fits and scores with loops over hmmlearn; the rest with NumPy,
@@ -79,7 +79,7 @@ NUMBA = {
     "assignment, n = 256": 3.68,
 }
 
-# A side repeats its work until it took this long; the quickest of the rounds counts.
+# Each side repeats its work for at least this long; the fastest round counts.
 SECONDS = 0.2
 STEPS = 10
 
@@ -146,7 +146,7 @@ def coupling(n_components):
 
 
 def iaw(n_features):
-    """Registrations by 256 points a model, drawn beforehand, and POT's recipe."""
+    """Registrations by 256 points per model, drawn beforehand, and POT's recipe."""
     models = make_models(12, 3, n_features, "diag")
     a, b = random_pairs(12, 20)
     metric = IAW(n_samples=256)
@@ -188,7 +188,7 @@ def assignment(size):
 
 
 def em_step(n_components, n_features, n_timesteps, covariance_type="diag"):
-    """Steps of EM from our start values, both sides as many."""
+    """EM steps from our start values, the same number on both sides."""
     options = FitOptions(
         n_components=n_components,
         covariance_type=covariance_type,
@@ -217,7 +217,7 @@ def whole_fit(n_components, n_features, n_timesteps, covariance_type):
 
 
 def starts(n_components, n_features, n_timesteps):
-    """Two labellings a sequence by k-means, as many rounds."""
+    """Two labellings per sequence by k-means, with the same number of iterations."""
     options = FitOptions(n_components=n_components)
     X = make_data(40, n_timesteps, n_features, n_components)
     group, _ = prepared(X, options)
@@ -283,7 +283,7 @@ ROWS = {
 
 
 def processor_seconds(function, seconds):
-    """Processor time of a call, on average over as many as take some seconds."""
+    """Mean processor time of a call, over enough calls to take a few seconds."""
     n_calls, start = 0, time.process_time()
     while True:
         function()
@@ -294,7 +294,7 @@ def processor_seconds(function, seconds):
 
 
 def measured(row, rounds, seconds):
-    """Least seconds a unit of our kernel and of its yardstick, taken in turns."""
+    """Fewest seconds per unit of our kernel and of its reference, run alternately."""
     make, *arguments = row
     ours, n_ours, theirs, n_theirs = make(*arguments)
     for side in (ours, theirs):

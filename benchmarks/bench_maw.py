@@ -9,9 +9,9 @@ definition, with `scipy.linalg.sqrtm`. "all, kept": the loop keeps the roots of
 covariances and the costs within a model from pair to pair, as skawhmm does. The
 difference is the largest one between the two results.
 
-The last table has what JAW, and MAW with Hellinger rows, cost per pair as multiples of
-MAW. All are computed in turns on one thread, and the fastest turn of each counts, in
-processor time, which other work on the machine hardly changes.
+The last table has the time per pair of JAW, and of MAW with Hellinger rows, as
+multiples of MAW. All are computed alternately on one thread, and the fastest run of
+each counts, in processor time, which other work on the machine hardly changes.
 
 Run: python benchmarks/bench_maw.py [--jobs N]
 """

@@ -1,28 +1,27 @@
-"""Do transitions pay? Distances between models where the order of frames matters.
+"""Do transitions help? Distances between models where the order of frames matters.
 
 Run with ``python benchmarks/bench_order.py [--data NAMES] [--rows WORDS]`` and the
 environment variable ``SKAWHMM_DATA`` set to the folder of the data. Sets whose file is
-missing are skipped; so are files ``uea_*.npz`` (Libras, NATOPS, ...) that a user has
-not put there.
+missing are skipped, including the optional files ``uea_*.npz`` (Libras, NATOPS, ...).
 
-Four sets in which the order carries the classes: actions seen by a Kinect (frames; one
+Four sets whose classes differ in order: actions seen by a Kinect (frames; one
 fold per subject), sleep scorers, chorales forwards and backwards, and the regulation of
 groups (symbols; five folds by night, chorale and group). Then sets of the accuracy
 benchmark, in which it does not. Printed: balanced accuracy of
 
-- what ignores order: mean and standard deviation, or frequencies of symbols;
-- frequencies of pairs of symbols, the plain way to see order;
+- features that ignore order: mean and standard deviation, or frequencies of symbols;
+- frequencies of pairs of symbols, the simplest features that depend on order;
 - one and five nearest neighbours, and support vectors, by distances between models:
-  "R" is the marginal component alone, "MAW" and "JAW" carry the two ends of a step
-  independently and together, "hellinger" compares the rows of JAW by Hellinger's
+  "R" is the marginal component alone, "MAW" and "JAW" transfer the two ends of a step
+  independently and together, "hellinger" compares the rows of JAW by the Hellinger
   distance, "identity" registers each symbol with itself.
 
 Frames have one hidden Markov model of three states per sequence, symbols one visible
 chain per sequence, smoothed towards the pooled one. Alphas, bandwidths and penalties
 are chosen on the training part of each fold, where a sequence is never compared with
 its own group: of alphas, the smallest within one standard error of the best, since
-alpha = 0 is the simplest distance. ``dynamics_gain`` is what is left of the score of
-JAW after that on sequences whose frames are in random order is taken off.
+alpha = 0 is the simplest distance. ``dynamics_gain`` is the score of JAW minus its
+score on sequences with shuffled frames.
 
 A distance that would take more than ``--budget`` seconds for a set is skipped with a
 message. The last tables, in Markdown, have all sets side by side; with ``--docs FILE``
@@ -130,7 +129,7 @@ DATA = {
 
 
 def users_sets():
-    """Sets of the UEA archive that a user has put beside the others."""
+    """Sets of the UEA archive that the user added to the data folder."""
     known = {"uea_JapaneseVowels", "uea_BasicMotions"}
     files = sorted(path.stem for path in data_home().glob("uea_*.npz"))
     return {
@@ -160,7 +159,7 @@ def strangers(distances, groups):
 
 
 def voted(distances, labels, count):
-    """Classes by the votes of the nearest; of equal votes, those of nearer ones."""
+    """Classes by majority vote of the nearest; ties go to the class of the nearer."""
     near = np.argsort(distances, axis=1, kind="stable")[:, :count]
     classes, codes = np.unique(labels, return_inverse=True)
     votes = np.zeros((len(distances), len(classes)))
@@ -302,7 +301,7 @@ ROWS = {
 
 
 def expected_seconds(matrices, models):
-    """Time that all pairs will take, from that of some."""
+    """Time that all pairs will take, estimated from some of them."""
     few = models[:: max(1, len(models) // 40)]
     start = time.process_time()
     matrices(few)
@@ -344,12 +343,12 @@ def distance_rows(data, words, budget):
 
 
 def gain(data):
-    """What order is worth to the nearest neighbour by JAW.
+    """Contribution of order to the nearest neighbour by JAW.
 
     A set with a single split gets five folds of all its sequences.
     """
     hmm = transformer(data)
-    # Symbols stand for themselves: without a registration, which would be slow.
+    # Each symbol is registered with itself: an optimal registration would be slow.
     params = None if data.symbols is None else {"registration": "identity"}
     estimator = KNeighborsHMMClassifier(
         n_neighbors=1, metric="jaw", metric_params=params, hmm=hmm

@@ -96,8 +96,8 @@ def all_neighbors(sizes):
         )
         taken, _ = timed(retriever.kneighbors)
         seconds.append(taken)
-        share = retriever.n_distance_evaluations_ / size**2
-        print(f"{size:7d}  {taken:7.2f} s  {100 * share:.3f} % of all distances")
+        fraction = retriever.n_distance_evaluations_ / size**2
+        print(f"{size:7d}  {taken:7.2f} s  {100 * fraction:.3f} % of all distances")
     print(f"exponent of N: {exponent(sizes, seconds):.2f} (2 for all pairs)")
 
 

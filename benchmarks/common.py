@@ -1,4 +1,4 @@
-"""What several benchmarks share: random models, and a clock."""
+"""Common code of the benchmarks: random models and a timer."""
 
 import time
 

@@ -1,12 +1,12 @@
-"""Random calls of everything public: what comes of them, counted.
+"""Random calls of all public names, and counts of their outcomes.
 
 Run with ``python benchmarks/fuzz.py --inputs 20000 [--seed S] [--jobs N]``. Every case
 is drawn from the seed and its number: sequences in all kinds of containers, degenerate
 data, values from 1e-300 to 1e300, models given by parameters, matrices of distances,
-and right and wrong parameters of all estimators and functions. It is run in a process
-of its own, which is ended after a time, so that crashes and hangs are counted. Of a
-result it is asked whether it is the right reading of the input, finite, and obeys the
-laws of what was called; of an error, whether it names the argument.
+and right and wrong parameters of all estimators and functions. Each case runs in its
+own process with a time limit, so that crashes and hangs are counted. A result must
+interpret the input correctly, be finite, and have the properties of the function that
+was called; an error must name the argument.
 
 ``--case N`` runs one case again and prints its inputs and the traceback; ``--kinds``
 runs only some kinds of cases. Ctrl-C prints the table of what has been run so far. With
@@ -93,7 +93,7 @@ def run(seed, n_inputs, kinds, n_jobs, limit):
 
 
 def _text(seed, number):
-    """Return the text of a case that ended its process."""
+    """Return the text of a case that killed its process."""
     try:
         return trial_of(seed, number)[1].text
     except Exception as error:

@@ -34,17 +34,17 @@ templates_path = ["_templates"]
 exclude_patterns = ["_build", "auto_examples/**/*.py", "auto_examples/*.ipynb"]
 if not (HERE.parent / "CHANGELOG.md").exists():
     exclude_patterns.append("changelog.md")
-# Pages that need not be there yet: the changelog and the reproduction of the paper.
+# Pages that may be missing: the changelog and the reproduction of the paper.
 suppress_warnings = ["toc.empty_glob"]
 
 myst_enable_extensions = ["dollarmath", "amsmath", "deflist"]
 myst_heading_anchors = 3
-# What is copied from a block is its code: no prompts, no output.
+# The copy button copies code only: no prompts, no output.
 copybutton_prompt_text = r">>> |\.\.\. "
 copybutton_prompt_is_regexp = True
 copybutton_exclude = ".linenos, .gp, .go"
-# Formulas are written as MathML, which browsers draw by themselves, in a font that is a
-# part of these pages.
+# Formulas are written as MathML, which browsers render without scripts, in a font that
+# these pages include.
 html_math_renderer = "mathml"
 
 intersphinx_mapping = written_inventories(HERE / "_build" / "inventories")
@@ -121,7 +121,7 @@ linkcheck_ignore = [r"^auto_examples"]
 
 
 def skip_generated(_app, _what, name, obj, skip, _options):
-    """Leave out what scikit-learn inherits or writes, and describes itself."""
+    """Leave out members that scikit-learn generates and documents."""
     if re.fullmatch(r"set_\w+_request", name):
         return True
     origin = getattr(obj, "__module__", None) or ""
@@ -135,20 +135,20 @@ def quote_attributes(_app, _what, _name, _obj, _options, lines):
 
 
 def write_inline(translator, node):
-    """Write a formula in a line."""
+    """Write an inline formula."""
     translator.body.append(mathml(node.astext(), "inline"))
     raise nodes.SkipNode
 
 
 def write_block(translator, node):
-    """Write a formula of its own."""
+    """Write a displayed formula."""
     written = mathml(node.astext(), "block")
     translator.body.append(f'<div class="formula">{written}</div>')
     raise nodes.SkipNode
 
 
 def resolve_bare_name(app, env, node, contnode):
-    """Link a public name without its package, as docstrings write it."""
+    """Link a public name that a docstring writes without its package."""
     home = HOMES.get(node.get("reftarget"))
     if node.get("refdomain") != "py" or home is None:
         return None
@@ -158,7 +158,7 @@ def resolve_bare_name(app, env, node, contnode):
 
 
 def setup(app):
-    """Connect what has no setting."""
+    """Connect the handlers above."""
     app.connect("missing-reference", resolve_bare_name)
     # Before numpydoc, which makes reST of the lines.
     app.connect("autodoc-process-docstring", quote_attributes, priority=400)

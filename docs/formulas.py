@@ -4,27 +4,16 @@ import re
 
 from latex2mathml.converter import convert
 
-# Pairs of brackets with a size of their own: the browser fits them to what they hold.
+# Pairs of brackets with a fixed size: the browser fits them to their contents.
 OPENING = re.compile(r"\\[bB]igg?l(?![a-zA-Z])")
 CLOSING = re.compile(r"\\[bB]igg?r(?![a-zA-Z])")
 NORM = "<mo>&#x02016;</mo>"
 
 
 def mathml(text, display):
-    """Return a formula as MathML, or raise if a part of it is not understood.
+    """Return a LaTeX formula as MathML, or raise if a part of it is not understood.
 
-    Parameters
-    ----------
-    text : str
-        The formula in LaTeX.
-
-    display : {"inline", "block"}
-        Whether it stands in a line or by itself.
-
-    Returns
-    -------
-    written : str
-        The element.
+    `display` is "inline" or "block".
     """
     text = CLOSING.sub(r"\\right", OPENING.sub(r"\\left", text))
     text = text.replace(r"\textstyle", "")

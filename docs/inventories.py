@@ -1,7 +1,7 @@
-"""Where other projects describe what these pages name.
+"""Links to the documentation of other projects.
 
-Sphinx would ask their sites for lists of all names. These lists hold what is used here,
-so that the pages are built without a network.
+Sphinx would download lists of all names from their sites. These lists hold the names
+used here, so that the pages can be built without a network.
 """
 
 import zlib
@@ -63,18 +63,7 @@ HEADER += "# The remainder of this file is compressed using zlib.\n"
 
 
 def written_inventories(folder):
-    """Write one inventory per project; return Sphinx's mapping to them.
-
-    Parameters
-    ----------
-    folder : Path
-        Where to write them.
-
-    Returns
-    -------
-    mapping : dict
-        Address and inventory by project.
-    """
+    """Write one inventory per project to a folder; return Sphinx's mapping to them."""
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     mapping = {}

@@ -32,7 +32,7 @@ def draw_course(ax, x, path, colors, name):
 
 
 def pair(models):
-    """Return a model that is at home in all its states, and the nearest other one."""
+    """Return a model that uses all its states, and its nearest neighbour."""
     distances = pairwise_hmm_distances(models)
     np.fill_diagonal(distances, np.inf)
     nearest = distances.argmin(axis=1)

@@ -1,8 +1,7 @@
-"""Pictures that the code of the pages and of the docstrings draws.
+"""Figures drawn by the code of the pages and of the docstrings.
 
 `draw_all` runs the examples of every display, and the code blocks of the pages that
-show pictures, and keeps each figure they make. So a picture is what the code beside it
-draws.
+show figures, and saves each figure they make. So a figure always matches its code.
 """
 
 import doctest
@@ -40,7 +39,7 @@ def figures_of(blocks):
 
 
 def saved(figure, name):
-    """Write a figure; its white ground stays readable on dark pages."""
+    """Write a figure; its white background stays readable on dark pages."""
     figure.savefig(FOLDER / f"{name}.png", dpi=110, bbox_inches="tight")
 
 

@@ -57,7 +57,7 @@ COLORS = {"maw": "#D55E00", "jaw": "#0072B2"}
 
 
 def phonemes():
-    """Classify phonemes of speakers that were not heard in training."""
+    """Classify phonemes of speakers that are not in the training data."""
     X, y, speakers, source = load_phonemes()
     print(f"\n1. Phonemes: {source}")
     print(
@@ -71,7 +71,7 @@ def phonemes():
     )
     accuracy("means and deviations: 1-NN", summary, X, y, cv)
     # A phoneme begins, lasts and ends: three states in a fixed order, and the time.
-    # It is short, so its model leans on one that is fitted to all phonemes.
+    # It is short, so its model is adapted from one that is fitted to all phonemes.
     states = HMMTransformer(
         3,
         topology="left-to-right",

@@ -2,8 +2,9 @@
 What does alpha do?
 ===================
 
-The distance mixes two components: ``alpha`` is the share of the dynamics, ``1 - alpha``
-that of the states. Which share is best depends on what tells the classes apart.
+The distance mixes two components: ``alpha`` is the weight of the dynamics, ``1 -
+alpha`` the weight of the states. The best weight depends on what distinguishes the
+classes.
 """
 
 import matplotlib.pyplot as plt

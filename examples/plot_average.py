@@ -3,7 +3,7 @@ What is the average of several models?
 ======================================
 
 States are matched before they are averaged. So the average of models is again a model,
-and its states are as distinct as those of the models.
+and its states are as distinct as in the original models.
 """
 
 import matplotlib.pyplot as plt

@@ -34,9 +34,9 @@ embedding = HMMEmbedding(
 between_vectors = pdist(embedding.transform(X))
 
 # %%
-# 200 frames are too few to know exactly how probable each state is, so these
-# probabilities differ a little from model to model. For comparison, the same models
-# with equally probable states.
+# 200 frames are too few to estimate the state probabilities exactly, so they differ a
+# little from model to model. For comparison, we also use the same models with equally
+# probable states.
 models = HMMTransformer(3, random_state=0).fit_transform(X)
 equal = HMMBatch(
     models.transmats, models.means, models.covars, weights=np.full((n_models, 3), 1 / 3)

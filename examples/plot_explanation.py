@@ -1,10 +1,10 @@
 """
-What does a decision rest on?
-=============================
+What drives a decision?
+=======================
 
-The recommended classifier looks at a sequence in several ways and says which of them it
-used. Here one class holds each level for longer than the other one. All of it happens
-in one of three channels, which the classifier is not told.
+The recommended classifier looks at a sequence in several ways and reports which of them
+it used. Here one class holds each level longer than the other. Only one of three
+channels is informative, which the classifier has to find out.
 """
 
 import matplotlib.pyplot as plt
@@ -31,8 +31,8 @@ for view, weight in classifier.view_weights_.items():
     print(f"{view:10} weight {weight:.2f}, alone {classifier.view_scores_[view]:.2f}")
 
 # %%
-# The level itself says nothing. What counts are slopes ("deltas" and "lags"), and among
-# the channels those made of ``x1``.
+# The level itself is not informative. What counts are slopes ("deltas" and "lags"), and
+# the channels derived from ``x1``.
 test = [x for x, label in zip(X[50:], y[50:], strict=True) if label == "fast"]
 fig, axes = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
 ExplanationDisplay.from_estimator(classifier, test, label="fast", ax=axes[0])

@@ -2,7 +2,7 @@
 How do I explore a collection?
 ==============================
 
-A map shows which sequences are alike, but not why. ``to_html`` writes the map as one
+A map shows which sequences are similar, but not why. ``to_html`` writes the map as one
 page for any browser; it needs no network. Hover over a point to read its label. Click
 it to see its nearest neighbours, its sequence, its transitions, and which of its states
 correspond to which states of a neighbour.
@@ -27,7 +27,7 @@ hmm = HMMTransformer(3, topology="left-to-right", keep_sequences=True, random_st
 models = make_pipeline(Framewise(), hmm).fit_transform(X)
 
 # %%
-# The map on paper.
+# The map as a static figure.
 fig, ax = plt.subplots(figsize=(7, 5.5), layout="constrained")
 display = HMMMapDisplay.from_models(models, y, ax=ax)
 ax.legend(loc="center left", bbox_to_anchor=(1, 0.5), title="phoneme")
@@ -43,10 +43,10 @@ page = display.to_html(
 print(f"{page.stat().st_size / 1000:.0f} kB")
 
 # %%
-# ``explore`` opens the page at once, or shows it in a notebook, as here. Click a point,
-# then other neighbours in the list, or any other point while you hold Shift. States
-# that correspond to each other have the same colour. Choose what points are coloured
-# by, and save the map as SVG or PNG.
+# ``explore`` opens the page in a browser, or shows it in a notebook, as here. Click a
+# point, then other neighbours in the list, or any other point while you hold Shift.
+# States that correspond to each other have the same colour. Choose the colouring, and
+# save the map as SVG or PNG.
 display.explore(
     names=[f"speaker {speaker}" for speaker in speakers],
     title="Phonemes",

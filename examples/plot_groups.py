@@ -4,8 +4,7 @@ Do two groups differ, and in which state?
 
 Twenty controls and twenty patients, one model per subject, some with three and some
 with four states. The models have no common order of states, so they are compared by
-distances first. Then they are brought to common states to see where the difference
-lies.
+distances first. Then their states are aligned to see where the difference lies.
 """
 
 import matplotlib.pyplot as plt
@@ -37,7 +36,7 @@ recordings, _ = truth.sample(400, random_state=0)
 
 # %%
 # Every other subject gets a model with four states. Any fitted models would do;
-# ``HMMBatch.from_hmmlearn(models, info=...)`` takes those of hmmlearn.
+# ``HMMBatch.from_hmmlearn(models, info=...)`` takes hmmlearn's.
 order = np.r_[0:40:2, 1:40:2]
 models = HMMBatch.concatenate(
     [

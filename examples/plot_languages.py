@@ -1,8 +1,8 @@
 """
-Which languages are alike?
-==========================
+Which languages are similar?
+============================
 
-A text is a sequence of letters. Without being told, its model learns that there are
+A text is a sequence of letters. Without any labels, its model learns that there are
 vowels, consonants and ends of words, and how they follow each other. The distances
 between the models of twelve languages are drawn as a map.
 """
@@ -124,8 +124,8 @@ low, high = display.positions[:, 1].min(), display.positions[:, 1].max()
 left.set_ylim(low - 0.1 * (high - low), high + 0.1 * (high - low))
 left.set_title("languages")
 order = np.argsort(hmm.pooled_model_.emissionprobs[0].argmax(axis=0), kind="stable")
-shares = hmm.pooled_model_.emissionprobs[0][:, order].T
-right.imshow(shares, aspect="auto", cmap="Blues", vmin=0, vmax=0.4)
+probabilities = hmm.pooled_model_.emissionprobs[0][:, order].T
+right.imshow(probabilities, aspect="auto", cmap="Blues", vmin=0, vmax=0.4)
 labels = ["space" if symbol == " " else symbol for symbol in hmm.symbols_[order]]
 right.set_yticks(range(len(labels)), labels, fontsize=8)
 right.set_xticks(range(4))

@@ -2,9 +2,9 @@
 How do I search a large collection?
 ===================================
 
-Each distance between models means solving a few small transport problems. In a large
-collection an index of vectors proposes candidates, and the distance is computed only to
-these.
+Computing a distance between models means solving a few small transport problems. In a
+large collection, an index of vectors proposes candidates, and the distance is computed
+only to these.
 """
 
 import time
@@ -17,7 +17,7 @@ from skawhmm import HMMEmbedding, HMMTransformer, pairwise_hmm_distances
 from skawhmm.datasets import make_hmm_sequences
 
 # %%
-# Sequences of a hundred kinds; thirty sequences are the queries.
+# Sequences of a hundred classes; thirty sequences are the queries.
 X, y = make_hmm_sequences(
     n_sequences=4030, n_classes=100, n_features=4, separation=2.0, random_state=0
 )
@@ -62,7 +62,7 @@ def searched(n_candidates):
 
 
 def precision(neighbors):
-    """Share of the neighbours that are of the query's kind."""
+    """Fraction of the neighbours that have the query's class."""
     return np.mean(y[neighbors] == y_queries[:, None])
 
 
@@ -83,5 +83,5 @@ print(f"{'all, exact':>12}{1:8.3f}{precision(exact):11.3f}{exact_ms:10.2f}")
 # %%
 fig, ax = plt.subplots()
 ax.semilogx(np.array(sizes) / len(X), recalls, marker="o")
-ax.set(xlabel="share of the collection compared", ylabel="recall of 10 neighbours")
+ax.set(xlabel="fraction of the collection compared", ylabel="recall of 10 neighbours")
 plt.show()

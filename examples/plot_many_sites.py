@@ -24,7 +24,7 @@ offsets, gains = rng.normal(scale=8, size=(4, 3)), rng.uniform(0.5, 3, (4, 3))
 X = [x * gains[site] + offsets[site] for x, site in zip(X, sites, strict=True)]
 
 # %%
-# ``Framewise`` applies any transformer of scikit-learn to the frames of sequences, by
+# ``Framewise`` applies any scikit-learn transformer to the frames of sequences, by
 # default :class:`sklearn.preprocessing.StandardScaler`.
 scaled = [None] * len(X)
 for site in range(4):

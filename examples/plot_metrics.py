@@ -25,7 +25,7 @@ X, y = make_hmm_sequences(60, n_classes=4, separation=2, random_state=0)
 models = HMMTransformer(n_components=3, random_state=0).fit_transform(X)
 
 # %%
-# In a short sequence it is partly chance how often each state is visited. This affects
+# In a short sequence, how often each state is visited is partly chance. This affects
 # MAW and IAW, which pay for moving probability between states, but hardly affects KL.
 # In the long run these chains visit all states equally often, so the models are also
 # compared with equal weights.
@@ -37,8 +37,8 @@ equal = HMMBatch(
 )
 
 # %%
-# The same call serves every distance. KL uses random sequences of 500 steps; IAW
-# registers states by samples, MAW exactly.
+# The same call works for every distance. KL uses random sequences of 500 steps; IAW
+# registers states by sampling, MAW exactly.
 options = {
     "maw": {},
     "iaw": {"n_samples": 128},

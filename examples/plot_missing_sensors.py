@@ -3,7 +3,7 @@ What if sensors fail?
 =====================
 
 In some recordings a whole channel is missing. If it is filled with zeros, as is often
-done, recordings look alike because they have lost the same sensor. This does not happen
+done, recordings look similar because they lack the same sensor. This does not happen
 if two models are compared on the channels that both observed.
 """
 
@@ -20,31 +20,38 @@ X, y = make_hmm_sequences(80, n_features=6, separation=1.5, random_state=0)
 X = [x + 3 for x in X]
 
 
-def broken(share, rng):
-    """Sequences without a random share of their channels; the first never fails."""
+def broken(fraction, rng):
+    """Sequences without a random fraction of their channels; the first never fails."""
     parts = []
     for x in X:
-        lost = rng.random(x.shape[1]) < share
+        lost = rng.random(x.shape[1]) < fraction
         lost[0] = False
         parts.append(np.where(lost, np.nan, x))
     return parts
 
 
 # %%
-shares = [0, 0.15, 0.3, 0.45, 0.6]
+fractions = [0, 0.15, 0.3, 0.45, 0.6]
 fig, ax = plt.subplots(layout="constrained")
 for missing, marker, style in (("zero", "s", "--"), ("common", "o", "-")):
     hmm = HMMTransformer(n_components=3, missing=missing, random_state=0)
     pipe = make_pipeline(hmm, KNeighborsHMMClassifier(n_neighbors=5))
     scores = [
-        cross_val_score(pipe, broken(share, np.random.default_rng(0)), y, cv=5).mean()
-        for share in shares
+        cross_val_score(
+            pipe, broken(fraction, np.random.default_rng(0)), y, cv=5
+        ).mean()
+        for fraction in fractions
     ]
     color = "#0072B2" if missing == "common" else "#D55E00"
     ax.plot(
-        shares, scores, style, color=color, marker=marker, label=f'missing="{missing}"'
+        fractions,
+        scores,
+        style,
+        color=color,
+        marker=marker,
+        label=f'missing="{missing}"',
     )
 ax.axhline(0.5, color="0.6", linewidth=1, label="chance")
-ax.set(xlabel="share of channels missing", ylabel="accuracy", ylim=(0.2, 1.02))
+ax.set(xlabel="fraction of channels missing", ylabel="accuracy", ylim=(0.2, 1.02))
 ax.legend(loc="lower left")
 plt.show()

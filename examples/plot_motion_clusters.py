@@ -84,8 +84,8 @@ for cluster, ax in enumerate(axes.flat):
             arrow |= {"color": "#D55E00", "linewidth": 2 * leaving[i, j]}
             ax.annotate("", means[j], means[i], arrowprops=arrow, zorder=3)
     kinds, counts = np.unique(y[members], return_counts=True)
-    share = counts.max() / counts.sum()
-    ax.set_title(f"{kinds[counts.argmax()]}: {share:.0%} of {len(members)}", size=9)
+    fraction = counts.max() / counts.sum()
+    ax.set_title(f"{kinds[counts.argmax()]}: {fraction:.0%} of {len(members)}", size=9)
 fig.supxlabel("hip angle (degrees)")
 fig.supylabel("knee angle (degrees)")
 plt.show()

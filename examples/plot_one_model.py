@@ -14,8 +14,8 @@ from skawhmm.datasets import load_basic_motions
 from skawhmm.plot import HMMDisplay, SequenceDisplay
 
 # %%
-# The models keep their sequences. In a notebook, a batch is shown as a table with a
-# small picture per model.
+# The models keep their sequences. A notebook shows a batch as a table with a small
+# picture per model.
 X, y = load_basic_motions(split="train", return_X_y=True)
 X = [x for x, label in zip(X, y, strict=True) if label == "Running"]
 hmm = HMMTransformer(n_components=4, keep_sequences=True, random_state=0)

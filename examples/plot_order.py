@@ -25,14 +25,14 @@ from skawhmm.datasets import make_hmm_sequences
 
 # %%
 # Three classes share their states and differ in how they move between them. Sequences
-# are short, so each spends its time in the states a little differently.
+# are short, so the time spent in each state varies a little.
 X, y = make_hmm_sequences(
     150, differ_in="transitions", separation=0.6, n_timesteps=60, random_state=0
 )
 hmm = HMMTransformer(n_components=3, random_state=0)
 
 # %%
-# The first question: what is left of the score if the frames are put in random order?
+# The first question: how much does the score drop if the frames are shuffled?
 knn = KNeighborsHMMClassifier(n_neighbors=1, metric="jaw", hmm=hmm)
 gain = dynamics_gain(X, y, estimator=knn, random_state=0)
 print(gain)
@@ -61,9 +61,9 @@ plt.show()
 # The reason is a blur. Here are two chains with the same three states. Both stay where
 # they are with probability 0.9; the second is more often in its first state. MAW
 # registers the two ends of a step independently. As the weights differ, it splits
-# states, and a step from a state to itself arrives as a jump between two of them. The
-# transition component then measures the weights. JAW carries both ends of a step
-# together: a state that stays, stays.
+# states, and a self-transition becomes a jump between two of them. The transition
+# component then measures the weights. JAW transfers both ends of a step together:
+# self-transitions stay self-transitions.
 models = HMMBatch(
     transmats=[
         [[0.9, 0.05, 0.05], [0.05, 0.9, 0.05], [0.05, 0.05, 0.9]],

@@ -13,7 +13,7 @@ from skawhmm import HMMTransformer, as_sequences
 
 # %%
 # A table: one column names the run, one holds the time, the others are measurements. It
-# may be a table of pandas, polars or pyarrow, or, as here, a dict of columns.
+# may be a pandas, polars or pyarrow table, or, as here, a dict of columns.
 rng = np.random.default_rng(0)
 run = np.repeat(["pump", "fan", "mill"], [160, 120, 200])
 level = {"pump": (0.0, 4.0), "fan": (2.0, 3.0), "mill": (1.0, 6.0)}
@@ -29,7 +29,7 @@ table = {
 
 # %%
 # The rows of each run, sorted by time, become a sequence of shape (n_timesteps,
-# n_features). Gaps in time would be a warning, repeated times an error.
+# n_features). Gaps in time would raise a warning, repeated times an error.
 X, names = as_sequences(table, id="run", time="second")
 print({str(name): x.shape for name, x in zip(names, X, strict=True)})
 

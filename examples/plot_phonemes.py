@@ -21,7 +21,8 @@ X, y, speakers = make_phonemes(
 print(len(X), "utterances of", min(map(len, X)), "to", max(map(len, X)), "frames")
 
 # %%
-# The sequences are short, so one model of all frames is adapted to each of them.
+# The sequences are short, so one model is fitted to all frames and adapted to each
+# sequence.
 hmm = HMMTransformer(n_components=3, prior="pooled", random_state=0)
 models = hmm.fit_transform(X)
 fig, ax = plt.subplots(figsize=(7, 5.5), layout="constrained")

@@ -22,8 +22,8 @@ X, y = X[::6], y[::6]
 print(len(X), X[0].shape, X[1].shape)
 
 # %%
-# Channels get one scale, each sequence becomes a hidden Markov model, and the label is
-# that of the nearest model.
+# Channels are standardised, each sequence becomes a hidden Markov model, and the
+# nearest model determines the label.
 pipe = Pipeline(
     [
         ("scale", Framewise()),

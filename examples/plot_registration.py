@@ -26,6 +26,6 @@ shifted = [x + np.array([0.3, 0.7]) for x in X]
 two = HMMTransformer(n_components=2, random_state=0).fit_transform(shifted)
 
 # %%
-# The width of a line shows how much probability it moves.
+# The width of a line is proportional to the probability that it moves.
 RegistrationDisplay.from_models(three, two, names=("model a", "model b"))
 plt.show()

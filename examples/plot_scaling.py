@@ -30,7 +30,7 @@ def make_models(n_models, seed):
 
 # %%
 # Milliseconds and full distances per query. ``benchmarks/bench_scale.py`` measures the
-# same with up to 100 000 models.
+# same for up to 100 000 models.
 queries = make_models(20, seed=1)
 sizes = [500, 1000, 2000, 4000, 8000]
 rows = {"brute": [], "pruned": []}

@@ -4,8 +4,8 @@ Does sleep apnoea change how people move between sleep stages?
 
 Eighty nights of healthy people and of patients with apnoea. Five experts scored every
 night, one stage per 30 seconds. The five scorings of a night are not five nights: they
-are averaged and move together in the permutations (``units``). The experts, in turn,
-are compared within nights (``strata``).
+are averaged and permuted together (``units``). The experts are compared within nights
+(``strata``).
 
 The nights are read from ``order_dreem_hypnograms.npz`` in the data folder (hypnograms
 of the Dreem open data sets, MIT licence). If it is not there, nights are drawn from
@@ -56,8 +56,8 @@ else:
     sequences, nights, scorers, cohorts = drawn_nights()
 
 # %%
-# Stages are seen, so a model is a plain Markov chain with one state per stage, and its
-# transitions are counted. A stage that does not occur in a night has no weight.
+# Stages are observed, so a model is a plain Markov chain with one state per stage, and
+# its transitions are counted. A stage that does not occur in a night has weight 0.
 counts = np.zeros((len(sequences), 5, 5))
 for count, stages in zip(counts, sequences, strict=True):
     np.add.at(count, (stages[:-1], stages[1:]), 1)
@@ -72,11 +72,11 @@ models = HMMBatch.from_emissionprobs(
 )
 
 # %%
-# Cohorts differ between nights. A warning tells if they differ in spread, too.
+# Cohorts differ between nights. A warning says if they also differ in spread.
 hmm_group_test(models, "cohort", units="night", random_state=0)
 
 # %%
-# Experts differ within nights. The table has all pairs of them, too; these are its
+# Experts differ within nights. The table also has all pairs of experts; these are its
 # first rows.
 by_scorer = hmm_group_test(
     models, "scorer", strata="night", n_permutations=999, random_state=0

@@ -3,8 +3,8 @@ How do I get from sound files to a classifier?
 ==============================================
 
 A folder with one subfolder of wav files per class becomes sequences of cepstral
-coefficients, the sequences become models, and the nearest models name the class of a
-new sound. The fitted classifier is saved and loaded again.
+coefficients, the sequences become models, and the nearest models determine the class of
+a new sound. The fitted classifier is saved and loaded again.
 """
 
 import tempfile
@@ -52,8 +52,8 @@ sounds = load_wav_folder(folder, deltas=0)
 print(len(sounds.data), "sounds,", sounds.data[0].shape, sounds.target_names)
 
 # %%
-# The classifier compares models of three states. It is saved with joblib; a file of
-# someone you do not know is better read with skops.
+# The classifier compares models with three states. It is saved with joblib; use skops
+# for untrusted files.
 train, test = train_test_split(
     np.arange(60), stratify=sounds.target, test_size=0.5, random_state=0
 )
@@ -71,7 +71,7 @@ queries = [sounds.data[n] for n in test]
 print("accuracy on new sounds:", again.score(queries, sounds.target[test]))
 
 # %%
-# What a model has learned of one sound per bird: the frames, and the state of each.
+# What the models have learned, for one sound per bird: the frames and their states.
 fig, axes = plt.subplots(3, 1, figsize=(7, 5.6), sharex=True, layout="constrained")
 colours = np.array(["#0072B2", "#E69F00", "#009E73"])
 for ax, bird in zip(axes, BIRDS, strict=True):

@@ -18,7 +18,7 @@ from skawhmm.datasets import make_hmm_sequences
 X, y = make_hmm_sequences(150, n_classes=3, separation=1.5, random_state=0)
 
 # %%
-# Each model depends on its own sequence only, so all models are fitted once, before the
+# Each model depends only on its own sequence, so all models are fitted once, before
 # cross-validation.
 models = HMMTransformer(n_components=3, random_state=0).fit_transform(X)
 classifiers = {

@@ -8,7 +8,7 @@ from hypothesis import settings
 
 from skawhmm import HMMBatch
 
-# Scripts that tests run as processes of their own.
+# Scripts that tests run in separate processes.
 collect_ignore = [
     "first_run.py",
     "interruptions.py",
@@ -57,7 +57,7 @@ def make_batch():
 def make_sequences():
     """Return a function that draws sequences of two-state chains, and their labels.
 
-    Sequences of one class move slowly between the states, those of the other fast.
+    Sequences of one class switch slowly between the states, the others fast.
     """
 
     def make(n_sequences=6, n_timesteps=(20, 40), n_features=2, *, seed=0):

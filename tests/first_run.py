@@ -1,7 +1,7 @@
 """Use the library for the first time: ``python tests/first_run.py threading``.
 
 The argument is the back end of joblib for parallel work. It prints what is the same on
-every machine, or an error. It is a process of its own, where no folder can be written.
+every machine, or an error. It runs in a separate process without a writable folder.
 """
 
 import sys

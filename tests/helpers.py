@@ -33,7 +33,7 @@ def random_model(rng, n_components, n_features, covariance_type):
 
 
 def tied_model(rng, n_components):
-    """Draw a model of states and rows from small grids: many of them are equal."""
+    """Draw a model with states and rows from small grids, so that many are equal."""
     size, kind = n_components, rng.choice(["cycle", "grid", "map", "twins"])
     stay = rng.choice([0, 0.25, 0.5, 0.9])
     if kind == "cycle":
@@ -61,12 +61,15 @@ def reordered(model, order):
     return transmat[np.ix_(order, order)], *(array[order] for array in arrays)
 
 
-def cloned(model, state, share):
-    """Split a state into two equal ones: the new, last one has a part of its weight."""
+def cloned(model, state, fraction):
+    """Split a state into two equal ones; the new, last one gets part of its weight."""
     order = [*range(len(model[0])), state]
     transmat, *arrays, weights = (np.array(array) for array in reordered(model, order))
     for masses in (*transmat, weights):
-        masses[-1], masses[state] = share * masses[state], (1 - share) * masses[state]
+        masses[-1], masses[state] = (
+            fraction * masses[state],
+            (1 - fraction) * masses[state],
+        )
     return transmat, *arrays, weights
 
 
@@ -77,7 +80,7 @@ def tied_batch(*models):
 
 
 def jointly_carried(forth, transmat, back):
-    """Carry a chain to other states by one map of states, read off the formula."""
+    """Transfer a chain to other states by one map of states, as in the formula."""
     moved = np.zeros((len(forth), len(forth)))
     for i, k, j, after in np.ndindex(*moved.shape, *transmat.shape):
         if after != j:
@@ -88,7 +91,7 @@ def jointly_carried(forth, transmat, back):
 
 
 def squared_hellinger(row, other, _=None):
-    """Return half the squared distance between the roots of two laws."""
+    """Return half the squared distance between the roots of two distributions."""
     return np.sum((np.sqrt(row) - np.sqrt(other)) ** 2) / 2
 
 
@@ -102,7 +105,7 @@ def gaussian_kl(mean_a, covar_a, mean_b, covar_b):
 
 
 def case_models(case, **arguments):
-    """Return the two models of a frozen case."""
+    """Return the two models of a stored case."""
     return HMMBatch(
         [case["T1"], case["T2"]],
         [case["mu1"], case["mu2"]],
@@ -112,5 +115,5 @@ def case_models(case, **arguments):
 
 
 def case_weights(case):
-    """Return the state probabilities of the two models of a frozen case."""
+    """Return the state probabilities of the two models of a stored case."""
     return [case["pi1"], case["pi2"]]

@@ -1,7 +1,7 @@
 """Interrupt work at random moments: ``python tests/interruptions.py 100 0 fit pairs``.
 
 The arguments are the number of trials, a seed and the names of the work. It prints how
-each kind of work ended. It is a process of its own, because Ctrl-C would end pytest.
+each kind of work ended. It runs in a separate process: Ctrl-C would end pytest.
 """
 
 import pickle
@@ -57,7 +57,7 @@ def divergences():
 
 
 def grid_search():
-    # By default an error in a fold is a score of NaN; Ctrl-C must not be one.
+    # By default an error in a fold gives a score of NaN; Ctrl-C must not.
     metrics = [SHORT_KL, KL(method="variational"), KL(method="data")]
     search = GridSearchCV(KNeighborsHMMClassifier(), {"metric": metrics}, cv=2)
     return search.fit(MODELS[:20], Y[:20]).cv_results_["mean_test_score"]
@@ -94,7 +94,7 @@ def file():
 
 
 def interrupted(work, seconds, expected):
-    """Return how the work ended that is interrupted after some time."""
+    """Interrupt the work after some time and return how it ended."""
     try:
         try:
             signal.setitimer(signal.ITIMER_REAL, seconds)
@@ -129,7 +129,7 @@ def main(n_trials, seed, *names):
             outcomes[interrupted(work, moment, expected)] += 1
             if time.perf_counter() - start > usual + PATIENCE:
                 outcomes["late"] += 1
-        # What was interrupted can be done all the same.
+        # The same work can be done after the interruption.
         same = pickle.dumps(work()) == expected
         print(work.__name__, "usable" if same else "spoilt", dict(outcomes), flush=True)  # noqa: T201
 

@@ -9,7 +9,7 @@ import os
 import sys
 import time
 
-# One thread is enough for what BLAS does here.
+# BLAS needs only one thread here.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import joblib
@@ -133,15 +133,15 @@ def bures_of_few_channels():
     return pairs(gaussian(8, 150, 20, full=True), "maw")
 
 
-def discrepancies():
+def mmd():
     return pairs(gaussian(4, 250, 80, full=True), MMD(bandwidth=1.0))
 
 
-def discrepancies_of_pairs():
+def mmd_of_steps():
     return pairs(gaussian(8, 700, 2), MMD(order=2, bandwidth=1.0))
 
 
-def hellinger_of_symbols():
+def mmd_of_symbols():
     return pairs(symbols(60, 80, 1500), MMD(order=2))
 
 
@@ -302,9 +302,9 @@ KINDS = [
     drawn_divergence,
     bures_of_many_channels,
     bures_of_few_channels,
-    discrepancies,
-    discrepancies_of_pairs,
-    hellinger_of_symbols,
+    mmd,
+    mmd_of_steps,
+    mmd_of_symbols,
     symbol_transports,
     count_costs,
     long_fit,

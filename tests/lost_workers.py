@@ -1,7 +1,7 @@
 """Kill workers while they compute: ``python tests/lost_workers.py dask fit file``.
 
 The arguments are the back end of joblib and the names of the work. It prints how each
-kind of work ended. It is a process of its own, which is ended from outside if it hangs.
+kind of work ended. It runs in a separate process, which can be killed if it hangs.
 """
 
 import os
@@ -33,7 +33,7 @@ FOLDER = tempfile.TemporaryDirectory()
 MATRIX = Path(FOLDER.name) / "matrix.npy"
 
 
-# Only the process that needs these makes them: workers import this module too.
+# Created only in the main process: workers import this module too.
 @cache
 def sequences():
     return make_hmm_sequences(n_sequences=200, n_timesteps=100, random_state=0)
@@ -77,7 +77,7 @@ def grid_search(n_jobs):
 
 
 class Deadly(MAW):
-    """MAW that ends the process of every worker, as one without memory ends."""
+    """MAW that kills the process of every worker, as if it ran out of memory."""
 
     def distances(self, prepared, index_a, index_b):
         if index_a.min() > 0 and os.getpid() != int(os.environ["OWN_PROCESS"]):
@@ -151,7 +151,7 @@ def ended(work, workers, expected):
         try:
             found = work(2)
         except Exception as error:
-            # How a lost worker is told differs: the tests say which errors are right.
+            # The error for a lost worker varies: the tests say which ones are right.
             text = " ".join(str(error).split())
             return f"{type(error).__name__}: {text}", len(deaths)
     same = np.array_equal(found, expected)
@@ -170,7 +170,7 @@ def main(backend, *names):
             ready()
             busy = list if work is deadly else workers
             outcome, deaths = ended(work, busy, expected)
-            # What failed can be done all the same, also where it stopped.
+            # The same work can be done after the failure, also resumed.
             n_jobs = None if work is deadly else 2
             with joblib.parallel_config(backend="threading"):
                 same = np.array_equal(work(n_jobs), expected)

@@ -1,7 +1,7 @@
 """Ask for more memory than there is: ``python tests/memory_limits.py``.
 
-It prints how each kind of work ended, and whether all is as it was before. It is a
-process of its own, because its memory is limited.
+It prints how each kind of work ended, and whether anything was changed. It runs in a
+separate process, because its memory is limited.
 """
 
 import resource
@@ -31,7 +31,7 @@ mpl.use("agg")
 
 # References learn from all frames.
 _embedding_statistics.MAX_FRAMES = 10**7
-# What the work may take on top of what the process has, in bytes.
+# Memory that the work may take in addition to the process, in bytes.
 MEMORY = 60_000_000
 
 
@@ -67,7 +67,7 @@ def predicted(models):
     return knn.fit(models, labels(models)).predict(models)
 
 
-# What is called with much, and with little.
+# Functions called with much data, and with little.
 CALLS = {
     "matrix": (pairwise_hmm_distances, MANY, FEW),
     "components": (pairwise_hmm_components, MANY, FEW),
@@ -77,7 +77,7 @@ CALLS = {
     "classifier": (predicted, MANY, FEW),
     "load": (HMMBatch.load, LARGE, SAVED),
 }
-# What is fitted to much after a fit to little, and how it is used.
+# Estimators fitted to much data after a fit to little, and how they are used.
 POOLED = HMMTransformer(2, prior="pooled", random_state=0)
 FITS = {
     "classifier_cv": (KNeighborsHMMClassifierCV(), "predict", MANY, FEW),

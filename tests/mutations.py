@@ -1,7 +1,7 @@
 """Read damaged files: ``python tests/mutations.py 500 0``.
 
 The arguments are the number of files of each kind and a seed. It prints how reading
-ended for each kind. It is a process of its own, since a crash would end pytest and
+ended for each kind. It runs in a separate process, since a crash would end pytest and
 since its memory is limited.
 """
 
@@ -30,7 +30,7 @@ from skawhmm.datasets import (
     load_wav_folder,
 )
 
-# What reading a file of a few kilobytes may take on top of the process, in bytes.
+# Memory that reading a file of a few kilobytes may take, in bytes.
 MEMORY = 400_000_000
 
 RNG = np.random.default_rng(0)
@@ -114,7 +114,7 @@ BATCH = HMMBatch(np.ones((3, 1, 1)), np.arange(3.0)[:, None, None], np.ones((3, 
 
 
 def matrix():
-    """The files of a matrix that was written to the end."""
+    """The files of a complete matrix."""
     with tempfile.TemporaryDirectory() as folder:
         pairwise_hmm_distances(BATCH, out=f"{folder}/a.npy")
         return {path.name: path.read_bytes() for path in Path(folder).iterdir()}
@@ -184,7 +184,7 @@ def with_huge_field(rng, content):
 
 
 def with_huge_number(rng, content):
-    """A number in the text becomes large, negative or no number at all."""
+    """A number in the text becomes large, negative or something else."""
     digits = [n for n, byte in enumerate(content) if 48 <= byte <= 57]
     if not digits:
         return content
@@ -193,7 +193,7 @@ def with_huge_number(rng, content):
     return content[:place] + words[rng.integers(len(words))] + content[place + 1 :]
 
 
-# What a header must not say, wherever it says something.
+# Invalid values for any field of a header.
 HOSTILE = [
     *(
         b"-1",
@@ -215,7 +215,7 @@ HOSTILE = [
 
 
 def with_hostile_word(rng, content):
-    """A word of the first lines becomes something that no header may say."""
+    """A word of the first lines becomes an invalid value."""
     head = content[:2000]
     places = [n for n, byte in enumerate(head) if chr(byte).isalnum()]
     if not places:
@@ -228,7 +228,7 @@ def with_hostile_word(rng, content):
     return content[:first] + HOSTILE[rng.integers(len(HOSTILE))] + content[last:]
 
 
-# Types and shapes of arrays that do not fit their numbers, or none at all.
+# Types and shapes that do not match the data, or are not valid.
 TYPES = [
     *("'<f8'", "'<f4'", "'>f8'", "'|O'", "'<U0'", "'<U1000000000'", "'|V2000000000'"),
     *("[('a', '<f8')]", "[('a', '|O')]", "'<M8[s]'", "'<c16'", "'|b1'", "'<u8'", "''"),
@@ -250,7 +250,7 @@ SHAPES = [
 
 
 def with_hostile_array(rng, content):
-    """The header of an array tells of another type or shape."""
+    """The header of an array declares another type or shape."""
     if not content.startswith(b"\x93NUMPY\x01"):
         return with_hostile_word(rng, content)
     kind, shape = TYPES[rng.integers(len(TYPES))], SHAPES[rng.integers(len(SHAPES))]
@@ -285,7 +285,7 @@ def repeated_line(rng, content):
 
 
 def with_member(rng, content):
-    """A member of an archive is mutated, with a checksum that says it is whole."""
+    """A member of an archive is mutated, with a valid checksum."""
     if not content.startswith(b"PK"):
         return stretched(rng, content)
     with zipfile.ZipFile(io.BytesIO(content)) as source:
@@ -334,7 +334,7 @@ def outcome(read, path):
     try:
         read(path)
     except (ValueError, OSError) as error:
-        # It says which file is wrong, among many.
+        # The message names the damaged file.
         named = path.parent.name in str(error)
         return "refused" if named else f"unnamed: {type(error).__name__}: {error}"
     except BaseException:

@@ -62,7 +62,7 @@ USES = {
 
 @pytest.fixture(scope="module")
 def fitted():
-    """Return pickles of fitted estimators: each loads one that nobody has used yet."""
+    """Return pickles of fitted estimators, to load fresh unused copies."""
     kept = {}
 
     def pickled(name):
@@ -88,7 +88,7 @@ PARTS = [slice(n, n + 6) for n in range(N_THREADS)]
 
 
 @pytest.mark.parametrize("name", USES)
-def test_threads_share_an_estimator(fitted, name):
+def test_threads_can_share_an_estimator(fitted, name):
     expected = answers(name, fitted(name), PARTS)
     for _ in range(2):
         estimator, use = pickle.loads(fitted(name)), USES[name][1]
@@ -104,7 +104,7 @@ def test_threads_share_an_estimator(fitted, name):
 
 
 @pytest.mark.parametrize("name", ["classifier", "pruned", "embedding"])
-def test_workers_share_an_estimator(fitted, name):
+def test_workers_can_share_an_estimator(fitted, name):
     content = fitted(name)
     expected = answers(name, content, PARTS)
     estimator, use = pickle.loads(content), USES[name][1]
@@ -120,7 +120,7 @@ def fitted_models(seed):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no fork")
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
-def test_processes_that_were_forked_agree(fitted):
+def test_forked_processes_agree(fitted):
     expected = fitted_models(0), answers("pruned", fitted("pruned"), PARTS[:2])
     context = multiprocessing.get_context("fork")
     with ProcessPoolExecutor(2, context) as pool:
@@ -131,7 +131,7 @@ def test_processes_that_were_forked_agree(fitted):
     assert all(map(same, found, expected[1]))
 
 
-def test_batches_are_shared_by_threads():
+def test_threads_can_share_a_batch():
     arrays = fitted_models(0)
     expected = arrays.keys, arrays.n_components, arrays.score(X)
     for _ in range(5):
@@ -149,7 +149,7 @@ def test_batches_are_shared_by_threads():
 
 
 @pytest.mark.parametrize("name", USES)
-def test_an_interrupted_fit_leaves_the_estimator_as_it_was(fitted, name, monkeypatch):
+def test_interrupted_fit_leaves_estimator_unchanged(fitted, name, monkeypatch):
     estimator, use = pickle.loads(fitted(name)), USES[name][1]
     before, expected = dict(vars(estimator)), use(estimator, X)
     monkeypatch.setattr("skawhmm.utils._parallel.tqdm", interrupted)
@@ -167,7 +167,7 @@ def interrupted(*_, **__):
     raise KeyboardInterrupt
 
 
-def test_an_interrupted_index_is_made_again(fitted, monkeypatch):
+def test_interrupted_index_is_rebuilt(fitted, monkeypatch):
     retriever = pickle.loads(fitted("pruned"))
     first = retrieved(retriever, X)
     retriever.set_params(alpha=1 / 2)

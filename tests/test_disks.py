@@ -1,4 +1,4 @@
-"""Disks that are full or read-only: errors in words, and no file is lost or left."""
+"""Disks that are full or read-only: readable errors, no lost or leftover files."""
 
 import re
 import shutil
@@ -12,14 +12,14 @@ FOLDER = Path(__file__).parent
 
 pytestmark = pytest.mark.faults
 
-# A disk of 1 MB, a folder that nobody may write to, and one without a place for a file.
+# A disk of 1 MB, a read-only folder, and a disk without space for another file.
 SMALL = 'mount -t tmpfs -o size=1m none "$1"'
 READ_ONLY = 'mount --bind "$1" "$1" && mount -o remount,bind,ro "$1"'
 NO_ROOM = 'mount -t tmpfs -o nr_inodes=1 none "$1"'
 
 
 def run(mounts, *command):
-    """Run a command that alone sees some folders changed, or skip the test."""
+    """Run a command with its own view of some folders, or skip the test."""
     for place, mount in reversed(mounts.items()):
         script = f'{mount} || exit 77; shift; exec "$@"'
         command = ("sh", "-c", script, "sh", place, *command)
@@ -35,7 +35,7 @@ def run(mounts, *command):
 
 def ends(fault, mount, folder):
     done = run({folder: mount}, sys.executable, FOLDER / "writers.py", fault, folder)
-    # Nothing that was half written complains later.
+    # No half-written file causes an error later.
     assert not done.stderr
     found = [line.split("\t") for line in done.stdout.splitlines()]
     assert {state for _, state, *_ in found} == {"kept"}
@@ -50,22 +50,22 @@ NAMES = {
 }
 
 
-def test_a_full_disk_is_an_error_in_words(tmp_path):
+def test_full_disk_raises_readable_error(tmp_path):
     found = ends("full", SMALL, tmp_path)
     for work, name in NAMES.items():
         assert re.fullmatch(rf"OSError: .*No space left .*{name}'", found[work][0])
     matrix = r"OSError: .*needs 720128 bytes, for which there is no room.*matrix\.npy"
     assert re.match(matrix, found["matrix"][0])
-    # A matrix that has its room is finished when its journal has some, too.
+    # A matrix with reserved space is finished once there is space for its journal.
     assert re.fullmatch(r"OSError: .*No space.*\.npy\.journal'", found["journal"][0])
-    # A matrix that is there is read, and results that cannot be kept are computed.
+    # An existing matrix is read, and results that cannot be stored are computed.
     assert found["old_matrix"] == ("finished", "")
     end, words = found["memory"]
     assert end == "finished"
     assert "Unable to cache to disk" in words
 
 
-def test_a_read_only_folder_is_an_error_in_words(tmp_path):
+def test_read_only_folder_raises_readable_error(tmp_path):
     command = [sys.executable, FOLDER / "writers.py", "not_yet", tmp_path]
     subprocess.run(command, check=True)
     found = ends("read_only", READ_ONLY, tmp_path)
@@ -78,10 +78,10 @@ def test_a_read_only_folder_is_an_error_in_words(tmp_path):
 @pytest.mark.parametrize(
     "shared", [None, READ_ONLY, NO_ROOM], ids=["usual", "read_only", "full"]
 )
-def test_no_folder_is_needed_to_run(tmp_path, backend, shared):
+def test_runs_without_a_writable_folder(tmp_path, backend, shared):
     mounts = {tmp_path: READ_ONLY}
     if shared is not None:
-        # Where processes keep what they share.
+        # Where processes keep shared data.
         mounts["/dev/shm"] = shared
     places = ("HOME", "TMPDIR", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "MPLCONFIGDIR")
     named = [f"{place}={tmp_path}" for place in (*places, "JOBLIB_TEMP_FOLDER")]

@@ -40,7 +40,7 @@ def test_code_blocks_run(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names, parser = {}, doctest.DocTestParser()
     runner = doctest.DocTestRunner(optionflags=OPTIONS, verbose=False)
-    # Families of states that a page registers are forgotten after it.
+    # Families of states that a page registers are removed after it.
     with mock.patch.dict(FAMILIES):
         for line, code in blocks(page):
             if ">>>" not in code:
@@ -52,7 +52,7 @@ def test_code_blocks_run(page, tmp_path, monkeypatch):
     assert runner.summarize(verbose=False).failed == 0
 
 
-def test_the_readme_prints_what_it_says(capsys):
+def test_readme_code_prints_its_comments(capsys):
     pytest.importorskip("pandas")
     for line, code in blocks(HOME / "README.md"):
         exec(compile("\n" * line + code, "README.md", "exec"), {})
@@ -62,7 +62,7 @@ def test_the_readme_prints_what_it_says(capsys):
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_pages_name_public_things(page):
+def test_pages_mention_only_public_names(page):
     import skawhmm
 
     for name in re.findall(r"`~?skawhmm\.([\w.]+)`", page.read_text(encoding="utf-8")):
@@ -70,15 +70,15 @@ def test_pages_name_public_things(page):
 
 
 def anchors(page):
-    """Names that a link can lead to within a page."""
+    """Targets of links within a page."""
     for heading in HEADING.findall(page.read_text(encoding="utf-8")):
         yield re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 
 
 @pytest.mark.parametrize("page", TEXTS, ids=lambda page: page.stem)
-def test_links_lead_somewhere(page):
+def test_links_have_targets(page):
     text = FENCED.sub("", page.read_text(encoding="utf-8"))
-    # MyST's own marks are known on every page.
+    # Explicit targets of MyST can be used on every page.
     marks = [m for p in PAGES for m in MARK.findall(p.read_text(encoding="utf-8"))]
     for link in LINK.findall(text):
         parts = urlsplit(link)
@@ -97,11 +97,11 @@ def test_links_lead_somewhere(page):
             assert parts.fragment in anchors(target), f"{link} leads to no heading"
 
 
-def test_picture_of_the_readme_is_small():
+def test_readme_figure_is_small():
     assert (DOCS / "_static" / "overview.png").stat().st_size < 150_000
 
 
-def test_style_needs_no_network():
+def test_theme_needs_no_network():
     style = DOCS / "_static" / "skawhmm.css"
     text = style.read_text(encoding="utf-8")
     places = re.findall(r"url\(\"?([^\")]+)\"?\)", text)
@@ -111,7 +111,7 @@ def test_style_needs_no_network():
         assert (style.parent / place).exists(), f"{place} is not there"
 
 
-def test_formulas_can_be_written(monkeypatch):
+def test_formulas_convert_to_mathml(monkeypatch):
     pytest.importorskip("latex2mathml")
     monkeypatch.syspath_prepend(DOCS)
     from formulas import mathml

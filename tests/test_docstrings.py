@@ -42,7 +42,7 @@ def checks():
 
 
 @pytest.mark.parametrize("name", list(documented_names()))
-def test_docstring(name, checks):
+def test_docstring_follows_numpydoc(name, checks):
     errors = [
         f"{code}: {text}" for code, text in validate(name)["errors"] if code in checks
     ]
@@ -50,7 +50,7 @@ def test_docstring(name, checks):
 
 
 def function_behind(name):
-    """Return the function of a public name, or that makes an object of it."""
+    """Return the function of a public name, or the constructor of a class."""
     thing = skawhmm
     for part in name.split(".")[1:]:
         thing = inspect.getattr_static(thing, part)

@@ -1,4 +1,4 @@
-"""Damaged files of every kind are read or refused: no crash, no code, little memory."""
+"""Damaged files are read or rejected: no crash, no code execution, little memory."""
 
 import subprocess
 import sys
@@ -25,11 +25,11 @@ def check_mutations(n_files, seed):
         assert sum(outcomes.values()) == n_files
 
 
-def test_damaged_files_are_read_or_refused():
+def test_damaged_files_are_read_or_rejected():
     check_mutations(60, 0)
 
 
 @pytest.mark.faults
 @pytest.mark.parametrize("seed", range(1, 4))
-def test_many_damaged_files_are_read_or_refused(seed):
+def test_many_damaged_files_are_read_or_rejected(seed):
     check_mutations(500, seed)

@@ -1,4 +1,4 @@
-"""Random calls of everything public: see `benchmarks/fuzz.py` for many of them."""
+"""Random calls of all public names; `benchmarks/fuzz.py` runs many more."""
 
 import re
 from collections import Counter
@@ -16,14 +16,14 @@ import skawhmm
 from skawhmm import HMMTransformer
 
 N_CASES = 300
-# Results that other names return, and what takes no argument.
+# Result classes, and names without arguments.
 RESULTS = {
     *("Alignment", "DistanceInterval", "Explanation", "GroupTestResult"),
     *("StabilityCurve", "StateEffects", "show_versions"),
 }
 
 
-def test_random_cases_end_well():
+def test_random_cases_have_good_outcomes():
     found = [*findings(0, range(N_CASES))]
     bad = [
         f"case {f.number}: {f.outcome}: {f.text}: {f.message}"
@@ -37,7 +37,7 @@ def test_random_cases_end_well():
     assert min(counts[outcome] for outcome in GOOD) > N_CASES / 5
 
 
-def test_every_outcome_is_told_apart():
+def test_every_outcome_is_distinguished():
     found = {
         f.number: f for f in findings(0, range(len(OUTCOMES)), draw=planted, limit=1)
     }
@@ -46,7 +46,7 @@ def test_every_outcome_is_told_apart():
 
 # Some cases fit an estimator while they are drawn, and warn of few sequences.
 @pytest.mark.filterwarnings("ignore::UserWarning")
-def test_a_case_is_the_same_each_time():
+def test_cases_are_reproducible():
     for number in range(60):
         (kind, one), (_, two) = trial_of(3, number), trial_of(3, number)
         assert one.text == two.text
@@ -67,19 +67,19 @@ def test_every_public_name_is_called():
 @pytest.mark.parametrize(
     ("X", "clear"), [("text", True), ([[1, "a"]], True), (np.zeros((2, 3, 4, 5)), True)]
 )
-def test_errors_of_the_package_are_clear(X, clear):
+def test_errors_of_the_package_count_as_clear(X, clear):
     with pytest.raises((TypeError, ValueError)) as caught:
         HMMTransformer().fit(X)
     assert is_clear(caught.value, {"X"}) is clear
     assert not is_clear(caught.value, {"metric"})
 
 
-def test_words_of_numpy_are_not_clear():
+def test_errors_of_numpy_count_as_unclear():
     with pytest.raises(ValueError, match="could not convert") as caught:
         np.asarray("X", dtype=float)
     assert not is_clear(caught.value, {"X"})
 
 
-def test_articles_are_no_arguments():
+def test_articles_do_not_count_as_arguments():
     assert not names_argument("X must be a number", {"a"})
     assert names_argument("a must be an HMMBatch", {"a"})

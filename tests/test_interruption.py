@@ -1,4 +1,4 @@
-"""Ctrl-C at random moments ends work, and spoils nothing."""
+"""Ctrl-C at random moments stops the work and does no damage."""
 
 import random
 import signal
@@ -12,7 +12,7 @@ import pytest
 
 SCRIPT = Path(__file__).with_name("interruptions.py")
 LONG_WORK = Path(__file__).with_name("long_work.py")
-# What is promised, in seconds; work that asks for signals takes a tenth.
+# The promised time, in seconds; work that checks for signals takes a tenth.
 PROMISED = 2.0
 QUICK = ("divergences", "grid_search", "search", "refit", "file")
 WORK = (*QUICK, "fit", "pooled_fit", "pairs", "clustering", "medoids", "views")
@@ -41,7 +41,7 @@ def test_work_can_be_interrupted():
 
 
 @pytest.mark.faults
-def test_work_can_be_interrupted_often():
+def test_work_can_be_interrupted_many_times():
     check_interruptions(60, WORK)
 
 
@@ -61,14 +61,14 @@ def interrupted_work(*names):
     assert process.returncode == 0
 
 
-def test_a_kernel_can_be_interrupted():
+def test_kernel_can_be_interrupted():
     [(_, once), (_, again)] = interrupted_work("divergence_bound")
     # Without an interruption it takes minutes.
     assert max(once, again) < 20
 
 
 @pytest.mark.faults
-def test_every_kernel_can_be_interrupted_within_the_time_that_is_promised():
+def test_every_kernel_stops_within_the_promised_time():
     random.seed(0)
     delays = list(interrupted_work())
     assert [(name, delay) for name, delay in delays if delay > PROMISED] == []

@@ -1,4 +1,4 @@
-"""More memory than there is: an error in words, and all is as it was before."""
+"""Too little memory: a readable error, and nothing is changed."""
 
 import re
 import subprocess
@@ -20,7 +20,7 @@ MATRICES = {
     "classifier_cv",
     "medoids",
 }
-# What the error says.
+# The text of the error.
 WORDS = {
     **dict.fromkeys(MATRICES, r"20000 models need [36]\.[24] GB .*out='matrix\.npy'"),
     "load": r"large\.npz' holds 64 MB, for which there is no room",
@@ -28,14 +28,14 @@ WORDS = {
 }
 
 
-def test_a_matrix_without_room_says_what_to_do():
+def test_too_large_matrix_error_says_what_to_do():
     with pytest.raises(MemoryError, match=r"800000\.0 GB .*dtype='float32'.*_chunked"):
         _empty_matrix((10**7, 10**7), float)
 
 
 @pytest.mark.faults
 @pytest.mark.skipif(sys.platform != "linux", reason="the limit is that of Linux")
-def test_too_little_memory_is_an_error_and_spoils_nothing():
+def test_too_little_memory_raises_and_changes_nothing():
     command = [sys.executable, "-W", "error", SCRIPT]
     done = subprocess.run(command, capture_output=True, check=True, text=True)
     found = [line.split("\t") for line in done.stdout.splitlines()]

@@ -1,4 +1,4 @@
-"""Mistakes that new users make, and what each message has to tell them.
+"""Common mistakes of new users, and what each message has to say.
 
 Every entry of the table names what was expected, what came instead, and what to do
 about it; where the expectation says what is allowed, it is what to do.
@@ -58,7 +58,7 @@ def table_of(name):
 
 
 class Mistake(NamedTuple):
-    """What somebody does, given some data, and the words of the answer."""
+    """A mistake, as a function of some data, and parts of the message."""
 
     do: Callable
     error: type[Exception]
@@ -179,7 +179,7 @@ MISTAKES = {
         "got a table (pandas DataFrame of 3 rows and 3 columns)",
         "as_sequences(X, id='id', time='t')",
     ),
-    "a column that is not there": Mistake(
+    "a missing column": Mistake(
         lambda d: as_sequences(frame(who=[1, 1, 2], x=[0.5, 1, 2]), id="subject"),
         *(ValueError, "id must name a column", "got 'subject'", "one of ['who', 'x']"),
     ),
@@ -221,18 +221,18 @@ MISTAKES = {
         lambda d: transformer().fit(d.models),
         *(TypeError, "X must hold sequences", "got an HMMBatch", "HMMRetriever"),
     ),
-    "models of hmmlearn as sequences": Mistake(
+    "hmmlearn models as sequences": Mistake(
         lambda d: neighbors().fit([fitted_hmm(d), fitted_hmm(d)], [0, 1]),
         TypeError,
         "X[0] must be an array of numbers",
         "got a GaussianHMM",
         "HMMBatch.from_hmmlearn(X)",
     ),
-    "models of hmmlearn as models": Mistake(
+    "hmmlearn models as models": Mistake(
         lambda d: pairwise_hmm_distances([fitted_hmm(d), fitted_hmm(d)]),
         *(TypeError, "X must be an HMMBatch", "got list", "HMMBatch.from_hmmlearn(X)"),
     ),
-    "a model of hmmlearn that is not fitted": Mistake(
+    "an unfitted hmmlearn model": Mistake(
         lambda d: HMMBatch.from_hmmlearn([gaussian_hmm()]),
         TypeError,
         "models must be fitted Gaussian models of hmmlearn",
@@ -247,7 +247,7 @@ MISTAKES = {
         lambda d: hmm_barycenter(d.X),
         *(TypeError, "models must be an HMMBatch", "got list", "HMMTransformer makes"),
     ),
-    "a batch where one model is compared": Mistake(
+    "a batch instead of one model": Mistake(
         lambda d: hmm_distance(d.models, d.models),
         *(ValueError, "a must hold one model", "got 8", "models[i] takes one out"),
     ),
@@ -261,7 +261,7 @@ MISTAKES = {
     "sequences after models": Mistake(
         lambda d: KNeighborsHMMClassifier(1).fit(d.models, d.y).predict(d.X),
         TypeError,
-        "X must be an HMMBatch, as it was in fit",
+        "X must be an HMMBatch",
         "got sequences",
         "pass sequences to fit",
     ),
@@ -291,7 +291,7 @@ MISTAKES = {
         lambda d: transformer(n_components=0).fit(d.X),
         *(ValueError, "n_components must be an integer", "got 0", "of at least 1"),
     ),
-    "states chosen by themselves": Mistake(
+    "automatic number of states": Mistake(
         lambda d: transformer(n_components="auto").fit(d.X),
         *(ValueError, "n_components must be an integer", "got 'auto'", "'bic'"),
     ),
@@ -325,7 +325,7 @@ MISTAKES = {
         lambda d: pairwise_hmm_distances(d.models, metric_params={"gamma": 0.5}),
         *(ValueError, "metric_params of 'maw' may be", "got ['gamma']", "'steps'"),
     ),
-    "components of a distance without": Mistake(
+    "components of a distance without components": Mistake(
         lambda d: pairwise_hmm_components(d.models, metric="kl"),
         *(TypeError, "a marginal and a transition component", "got 'kl'", "'jaw'"),
     ),
@@ -375,7 +375,7 @@ MISTAKES = {
         lambda d: NGrams().fit([[2**60, 2**60 + 1]]),
         *(ValueError, "integers of size below 2**53", "got 1.15", "as strings"),
     ),
-    "a count without end": Mistake(
+    "a huge count": Mistake(
         lambda d: transformer(n_init=10**400).fit(d.X),
         *(ValueError, "n_init must be an integer", "got 1000", "below 2**63"),
     ),
@@ -517,7 +517,7 @@ MISTAKES = {
             'write KNeighborsHMMClassifier(metric="precomputed")',
         ),
     ),
-    "distances for what makes distances": Mistake(
+    "distances for a step that computes distances": Mistake(
         lambda d: PairwiseHMMDistance().fit(d.distances),
         *(
             ValueError,
@@ -546,16 +546,16 @@ MISTAKES = {
         lambda d: neighbors().fit(d.X, d.y).predict(d.X[0]),
         *(ValueError, "is expecting 3 features", "X has 1 feature", "write [X]"),
     ),
-    # Distances that are given.
+    # Precomputed distances.
     "components of an unknown distance": Mistake(
         lambda d: given_distances().fit(np.stack([d.distances] * 2, axis=2), d.y),
         *(ValueError, "alpha must be a number", "got None", "JAW alpha=0.5"),
     ),
-    "alpha beside distances": Mistake(
+    "alpha with distances": Mistake(
         lambda d: given_distances(alpha=0.5).fit(d.distances, d.y),
         *(ValueError, "alpha must be None", "got 0.5", "if X holds distances"),
     ),
-    "alpha beside a distance of your own": Mistake(
+    "alpha with a distance object": Mistake(
         lambda d: PairwiseHMMDistance(MAW(0.3), alpha=0.5).fit(d.models),
         *(ValueError, "alpha must be None", "got 0.5", "metric=MAW(alpha=0.3)"),
     ),
@@ -563,7 +563,7 @@ MISTAKES = {
         lambda d: hmm_distance(d.models[0], d.models[1], "kl", alpha=0.5),
         *(ValueError, "alpha must be None", "got 0.5", "with metric='kl'"),
     ),
-    "a fit that is not needed": Mistake(
+    "hmm with fitted models": Mistake(
         lambda d: neighbors().fit(d.models, d.y),
         *(ValueError, "hmm must be None", "HMMTransformer", "if X is an HMMBatch"),
     ),
@@ -575,13 +575,13 @@ MISTAKES = {
     ),
     "a parameter changed after fit": Mistake(
         lambda d: transformer().fit(d.X).set_params(prior="pooled").transform(d.X),
-        *(ValueError, "prior must be as it was in fit", "'pooled'", "Call fit again"),
+        *(ValueError, "prior must", "'pooled'", "Call fit again"),
     ),
     "a parameter of hmm changed after fit": Mistake(
         lambda d: (
             neighbors().fit(d.X, d.y).set_params(hmm__prior="pooled").predict(d.X)
         ),
-        *(ValueError, "hmm__prior must be as it was", "'pooled'", "Call fit again"),
+        *(ValueError, "hmm__prior must", "'pooled'", "Call fit again"),
     ),
     "distances that are not square": Mistake(
         lambda d: given_distances().fit(d.distances[:, :5], d.y),
@@ -636,7 +636,7 @@ MISTAKES = {
         lambda d: HMMBatch([HALF], [[[0], [1], [2]]], [[[1], [1]]]),
         *(ValueError, "must have shape (2, 1)", "got (3, 1)", "2 states, 1 features"),
     ),
-    "a model that is not there": Mistake(
+    "an index beyond the models": Mistake(
         lambda d: d.models[8],
         *(IndexError, "within the 8 models", "got 8", "An index must lie"),
     ),
@@ -662,7 +662,7 @@ MISTAKES = {
         lambda d: wrongly_read(d.folder / "models.csv", b"time,x\n0,1\n"),
         *(ValueError, "must be a complete", "something else", "HMMBatch.save writes"),
     ),
-    "a file that was cut short": Mistake(
+    "a truncated file": Mistake(
         lambda d: wrongly_read(d.folder / "cut.npz", b"PK\x03\x04" + bytes(40)),
         *(ValueError, "must be a complete", "cut short", "HMMBatch.save writes"),
     ),
@@ -720,7 +720,7 @@ def data():
 def says(message, *parts):
     for part in parts:
         assert part in message, f"{part!r} is not in: {message}"
-    # No address of an object, no name of an inner module.
+    # No address of an object, no name of a private module.
     assert not re.search(r"skawhmm\.\w+\._", re.sub(r"<class .*?>", "", message))
 
 
@@ -746,5 +746,5 @@ def test_missing_package_is_named(name, data, monkeypatch):
     says(str(caught.value), *parts)
 
 
-def test_there_are_many():
+def test_table_of_mistakes_is_long():
     assert len(MISTAKES) + len(MISSING) >= 55

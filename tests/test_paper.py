@@ -1,4 +1,4 @@
-"""What the paper's section 5.1 reports, in small, and where we differ from it.
+"""The experiment of the paper's section 5.1 at a small size, and where we differ.
 
 Five two-state models that differ in one parameter make ten sequences of length 100
 each; every fitted model is a query for the others of its class. The scores are mean
@@ -14,7 +14,7 @@ The paper reports, from best to worst:
 Held here: IAW is above MAW for means and covariances, KL is above both for covariances,
 and MAW and IAW are above KL for transitions. Not held: KL is above IAW for means too.
 A sequence of 100 frames says little about how often a state occurs, and a wrong weight
-moves mass from one state to the other, over a distance that dwarfs the step between
+moves mass from one state to the other, which costs far more than the step between
 classes. R pays for that, whether states are registered by transport or by samples,
 while the likelihood hardly changes. With equal weights, the true ones, both rise to
 where KL is (0.83 to 0.99 for MAW).
@@ -66,7 +66,7 @@ def scores(request):
     }
 
 
-def test_orderings(scores):
+def test_orderings_of_the_distances(scores):
     maw, iaw, kl = scores["maw"].max(), scores["iaw"].max(), scores["kl"]
     if scores["family"] == "transitions":
         assert min(maw, iaw) > kl + 0.02
@@ -74,7 +74,7 @@ def test_orderings(scores):
         assert kl > iaw > maw + 0.005
 
 
-def test_alpha_follows_what_differs(scores):
+def test_best_alpha_depends_on_what_differs(scores):
     for name in ("maw", "iaw"):
         best = ALPHAS[np.argmax(scores[name])]
         if scores["family"] == "transitions":
@@ -84,7 +84,7 @@ def test_alpha_follows_what_differs(scores):
 
 
 @pytest.mark.parametrize("metric", [MAW(0), IAW(0, n_samples=64)])
-def test_means_are_told_apart_better_with_the_true_weights(metric):
+def test_true_weights_improve_retrieval_by_means(metric):
     fitted, true = [], []
     for seed in SEEDS:
         models, y = fitted_models("means", seed)

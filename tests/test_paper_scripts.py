@@ -1,4 +1,4 @@
-"""The scripts of examples/paper in their smallest form: do their tables make sense?"""
+"""The scripts of examples/paper at their smallest size: are their tables plausible?"""
 
 import csv
 import subprocess
@@ -19,7 +19,7 @@ RANKING = ["KL", "MAW", "IAW", "coupling", "IAW debiased", "MAW pooled prior"]
 
 @pytest.fixture(scope="module")
 def output(tmp_path_factory):
-    """Run the report in its smallest form; return its folder."""
+    """Run the report at its smallest size; return its folder."""
     out = tmp_path_factory.mktemp("paper")
     sys.path.insert(0, str(FOLDER))
     try:
@@ -48,7 +48,7 @@ def is_number(text):
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
-def test_script_saves_a_picture_and_a_full_table(output, name):
+def test_script_saves_figure_and_full_table(output, name):
     pictures = list(output.glob(f"{name}*.png"))
     assert pictures
     assert all(p.read_bytes().startswith(b"\x89PNG") for p in pictures)
@@ -65,7 +65,7 @@ def test_every_competitor_has_a_row(output, name):
 
 
 @pytest.mark.parametrize("name", ["fig3", "fig4", "fig6", "fig7", "fig8", "table3"])
-def test_scores_are_shares(output, name):
+def test_scores_are_between_0_and_1(output, name):
     skipped = {"groups", "k", "lost", "n_timesteps", "step"}
     cells = [
         float(cell)
@@ -77,7 +77,7 @@ def test_scores_are_shares(output, name):
     assert max(cells) <= 1
 
 
-def test_fig1_means_of_the_distances(output):
+def test_fig1_mean_distances_match_formulas(output):
     rows = rows_of(output, "fig1_curves", differ_in="means", distance="W2")
     steps = numbers(rows, "step")
     np.testing.assert_allclose(
@@ -100,7 +100,7 @@ def test_fig3_finds_the_classes(output):
     assert precision[0] > precision[-1] > 0
 
 
-def test_table2_times_are_positive_and_beside_the_papers(output):
+def test_table2_has_positive_times_and_the_papers_times(output):
     rows = [r for r in rows_of(output, "table2") if r["method"] != "DTW"]
     assert np.all(numbers(rows, "ms per pair") > 0)
     published = rows_of(output, "table2", setting="synthetic", method="IAW")
@@ -121,7 +121,7 @@ def test_fig6_curves_have_every_group(output):
     assert np.mean(numbers(rows_of(output, "fig6", method="MAW"), "AUC")) > 0.5
 
 
-def test_alpha_is_the_best_of_its_curve(output):
+def test_chosen_alpha_has_the_best_score_of_its_curve(output):
     rows = rows_of(output, "supplement_alpha")
     best = numbers(rows, "at the choice")
     assert np.all(best >= numbers(rows, "accuracy at alpha = 0"))
@@ -141,21 +141,21 @@ def test_fig7_lost_channels_leave_kl_at_chance(output):
 def test_fig8_confusions_count_every_test_item(output):
     rows = rows_of(output, "fig8_confusion", groups="6", method="MAW")
     hits = [row for row in rows if row["true"] == row["predicted"]]
-    share = numbers(hits, "count").sum() / numbers(rows, "count").sum()
+    fraction = numbers(hits, "count").sum() / numbers(rows, "count").sum()
     accuracy = rows_of(output, "fig8", groups="6", method="MAW")
     np.testing.assert_allclose(
-        share, numbers(accuracy, "accuracy, last iteration")[0], rtol=1e-4
+        fraction, numbers(accuracy, "accuracy, last iteration")[0], rtol=1e-4
     )
 
 
-def test_table3_has_twelve_rows_beside_the_papers(output):
+def test_table3_has_twelve_rows_and_the_papers_columns(output):
     rows = rows_of(output, "table3")
     assert [row["k"] for row in rows] == [str(k) for k in range(1, 13)]
     assert rows[4]["paper: IAW"] == "0.584"
     assert numbers(rows, "MAW")[0] > 0.25
 
 
-def test_fig9_places_every_phoneme(output):
+def test_fig9_draws_every_phoneme(output):
     points = rows_of(output, "fig9_points", method="MAW")
     assert len(points) == 24
     assert len({row["phoneme"] for row in points}) == 4
@@ -167,11 +167,11 @@ def test_report_has_every_result_and_judges_every_ordering(output):
         assert f"![{name}" in text
     assert "|  |" not in text
     judged = text.count("| reproduced |") + text.count("| not reproduced |")
-    # Each stands in the summary and with its script.
+    # Each appears in the summary and in the section of its script.
     assert judged == 2 * 41
 
 
-def test_scripts_share_their_options():
+def test_scripts_have_the_same_options():
     for name in ("fig1", "report"):
         command = [sys.executable, str(FOLDER / f"{name}.py"), "--help"]
         done = subprocess.run(command, capture_output=True, text=True, check=True)

@@ -36,7 +36,7 @@ from skawhmm.sequences import Deltas, TimeChannel
 
 
 class Untouchable(TransformerMixin, BaseEstimator):
-    """Stands for an expensive `hmm`: nothing may be fitted before all is checked."""
+    """An `hmm` that must not be fitted: all parameters are checked first."""
 
     def __init__(self, init="kmeans"):
         self.init = init
@@ -188,7 +188,7 @@ def test_wrong_parameters_stop_fit_on_distances(kind):
     distances, y = np.ones((6, 6)), np.arange(6) % 2
     for name, value in wrong_values(kind):
         if value == {"far": 1}:
-            # Without the name of a distance nothing tells which ones it has.
+            # Without the name of a distance, its parameters are unknown.
             continue
         params = {"metric": "precomputed", name: value}
         with pytest.raises((TypeError, ValueError), match=rf"^{name}\b"):
@@ -204,7 +204,7 @@ def test_wrong_parameters_stop_fit_on_distances(kind):
         (KNeighborsHMMClassifierCV(scoring="roc_auc"), "^scoring='roc_auc' needs"),
     ],
 )
-def test_parameters_that_do_not_go_together(estimator, message, make_sequences):
+def test_incompatible_parameters_are_named(estimator, message, make_sequences):
     X, _ = make_sequences()
     estimator.set_params(hmm=Untouchable())
     with pytest.raises((TypeError, ValueError), match=message):
@@ -212,13 +212,13 @@ def test_parameters_that_do_not_go_together(estimator, message, make_sequences):
 
 
 @pytest.mark.parametrize("kind", [KNeighborsHMMClassifier, KNeighborsHMMRegressor])
-def test_fewer_models_than_neighbors_are_named_in_fit(kind, make_sequences):
+def test_fit_rejects_fewer_models_than_neighbors(kind, make_sequences):
     X, y = make_sequences()
     with pytest.raises(ValueError, match="n_neighbors = 7, n_samples = 6"):
         kind(7, hmm=Untouchable()).fit(X, y)
 
 
-def test_a_retriever_may_hold_fewer_models_than_it_finds(make_batch):
+def test_retriever_may_hold_fewer_models_than_n_neighbors(make_batch):
     models = make_batch(3)
     retriever = HMMRetriever(5).fit(models)
     assert retriever.kneighbors(models, 2)[1].shape == (3, 2)
@@ -228,7 +228,7 @@ def test_a_retriever_may_hold_fewer_models_than_it_finds(make_batch):
 
 
 def outcome(estimator, X):
-    """Return what an estimator says about new input."""
+    """Return the output of an estimator for new input."""
     for name in ("predict_proba", "transform", "predict"):
         if hasattr(estimator, name):
             return getattr(estimator, name)(X)
@@ -258,7 +258,7 @@ CHANGES = [
     [(estimator, change) for estimator, changes in CHANGES for change in changes],
     ids=str,
 )
-def test_changed_parameters_count_without_another_fit(estimator, change, make_batch):
+def test_changed_parameters_take_effect_without_refit(estimator, change, make_batch):
     models, y = make_batch(n_models=24), np.arange(24) % 3
     fitted = clone(estimator).fit(models[:16], y[:16])
     before = outcome(fitted, models[16:])
@@ -269,7 +269,7 @@ def test_changed_parameters_count_without_another_fit(estimator, change, make_ba
 
 
 @pytest.mark.parametrize("change", SETTINGS, ids=str)
-def test_changed_distances_to_classes_count(change, make_sequences):
+def test_changed_class_distances_take_effect(change, make_sequences):
     X, y = make_sequences(n_sequences=8)
     step = HMMClassDistance(hmm=HMMTransformer(2, random_state=0)).fit(X, y)
     before, after = step.transform(X), step.set_params(**change).transform(X)
@@ -288,7 +288,7 @@ MIXED = [
 
 @pytest.mark.parametrize("estimator", MIXED, ids=str)
 @pytest.mark.parametrize("metric", OWN_ALPHAS)
-def test_alpha_is_by_default_that_of_the_distance(estimator, metric, make_batch):
+def test_default_alpha_comes_from_the_distance(estimator, metric, make_batch):
     X, y, alpha = make_batch(n_models=12), np.arange(12) % 3, OWN_ALPHAS[metric]
     default, same, other = (
         outcome(clone(estimator).set_params(metric=metric, **params).fit(X, y), X)
@@ -299,7 +299,7 @@ def test_alpha_is_by_default_that_of_the_distance(estimator, metric, make_batch)
 
 
 @pytest.mark.parametrize("kind", PRECOMPUTED, ids=lambda kind: kind.__name__)
-def test_components_need_alpha_and_distances_have_none(kind, rng):
+def test_components_need_alpha_and_distances_reject_it(kind, rng):
     stack, y = rng.random((12, 12, 2)), np.arange(12) % 2
     if kind is KNeighborsHMMClassifierCV:
         kind(metric="precomputed", alphas=[0.5]).fit(stack, y)
@@ -314,7 +314,7 @@ def test_components_need_alpha_and_distances_have_none(kind, rng):
         kind(2, metric="precomputed", alpha=0.5, **small).fit(stack[..., 0], y)
 
 
-def test_a_grid_search_over_a_parameter_without_effect_raises(make_batch):
+def test_grid_search_over_parameter_without_effect_raises(make_batch):
     models, y = make_batch(n_models=12), np.arange(12) % 2
     knn = KNeighborsHMMClassifier(1, metric="kl")
     search = GridSearchCV(knn, {"alpha": [0.1, 0.5]}, cv=2, error_score="raise")
@@ -322,7 +322,7 @@ def test_a_grid_search_over_a_parameter_without_effect_raises(make_batch):
         search.fit(models, y)
 
 
-# Data of some contexts are short, and engines warn of that.
+# Some contexts have short data, about which engines warn.
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("name", SUBJECTS)
 def test_every_parameter_has_an_effect_or_raises(name):
@@ -338,11 +338,11 @@ def test_every_parameter_has_an_effect_or_raises(name):
         elif "ignored" in found:
             silent.append(f"{parameter} of {name}({key})")
     assert not silent
-    # A parameter that raises in all contexts would be one too many.
+    # A parameter that raises in all contexts would be useless.
     assert showing == {*subject.parameters} - SILENT.keys()
 
 
-def test_every_estimator_and_function_is_tried():
+def test_every_estimator_and_function_is_tested():
     names = {
         name
         for name in skawhmm.__all__
@@ -355,7 +355,7 @@ def test_every_estimator_and_function_is_tried():
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("name", ESTIMATORS)
-def test_parameters_set_after_fit_are_those_of_a_new_fit_or_raise(name):
+def test_parameters_set_after_fit_match_a_new_fit_or_raise(name):
     wrong = {}
     for context, parameter, value in refits(ESTIMATORS[name]):
         data = context.data(np.random.default_rng(1))
@@ -365,19 +365,19 @@ def test_parameters_set_after_fit_are_those_of_a_new_fit_or_raise(name):
     assert not wrong
 
 
-def test_parameters_of_inner_estimators_are_compared_too(make_sequences):
+def test_changed_parameters_of_inner_estimators_are_noticed(make_sequences):
     X, y = make_sequences()
     knn = KNeighborsHMMClassifier(2, hmm=HMMTransformer(2, random_state=0)).fit(X, y)
     wanted = knn.predict_proba(X)
     knn.set_params(hmm__n_jobs=2, hmm__verbose=0)
     assert_array_equal(knn.predict_proba(X), wanted)
     knn.set_params(hmm__n_components=3)
-    with pytest.raises(ValueError, match="hmm__n_components must be as it was in fit"):
+    with pytest.raises(ValueError, match="hmm__n_components must"):
         knn.predict(X)
     knn.set_params(hmm__n_components=np.int64(2))
     assert_array_equal(knn.predict_proba(X), wanted)
     knn.set_params(hmm=HMMTransformer(2, random_state=1))
-    with pytest.raises(ValueError, match="hmm__random_state must be as it was in fit"):
+    with pytest.raises(ValueError, match="hmm__random_state must"):
         knn.predict(X)
 
 
@@ -390,40 +390,40 @@ def test_copies_remember_the_parameters_of_fit(copied, make_sequences):
     again = copied(states)
     assert_array_equal(again.transform(X).means, states.transform(X).means)
     again.set_params(covariance_type="full")
-    with pytest.raises(ValueError, match="covariance_type must be as it was in fit"):
+    with pytest.raises(ValueError, match="covariance_type must"):
         again.transform(X)
     states.transform(X)
     assert clone(again).fit(X).transform(X).covariance_type == "full"
 
 
-def test_changes_in_place_are_changes():
+def test_in_place_changes_of_parameters_are_noticed():
     costs = np.array([[0.0, 1.0], [1.0, 0.0]])
     hmm = HMMTransformer(1, emission="categorical", symbols="ab", symbol_costs=costs)
     hmm.fit(["abab"]).transform(["ab"])
     costs[0, 1] = 2.0
-    with pytest.raises(ValueError, match="symbol_costs must be as it was in fit"):
+    with pytest.raises(ValueError, match="symbol_costs must"):
         hmm.transform(["ab"])
     metric = MAW(0.3)
     models = HMMTransformer(1).fit_transform([np.arange(9.0) + n for n in range(6)])
     detector = HMMNoveltyDetector(2, level=0.5, metric=metric).fit(models)
     metric.alpha = 0.9
-    with pytest.raises(ValueError, match="metric must be as it was in fit"):
+    with pytest.raises(ValueError, match="metric must"):
         detector.predict(models)
 
 
-def test_a_failed_fit_keeps_the_parameters_of_the_one_before(make_sequences):
+def test_failed_fit_keeps_previous_parameters(make_sequences):
     X, _ = make_sequences()
     hmm = HMMTransformer(2, random_state=0).fit(X)
     wanted = hmm.transform(X)
     with pytest.raises(ValueError, match="X"):
         hmm.set_params(n_components=1).fit([])
-    with pytest.raises(ValueError, match="n_components must be as it was in fit"):
+    with pytest.raises(ValueError, match="n_components must"):
         hmm.transform(X)
     assert hmm.set_params(n_components=2).transform(X) == wanted
 
 
 @pytest.mark.parametrize("kind", [PairwiseHMMDistance, HMMAligner])
-def test_a_failed_fit_transform_keeps_the_one_before(kind, make_batch):
+def test_failed_fit_transform_keeps_previous_fit(kind, make_batch):
     models, narrow = make_batch(6), make_batch(6, n_features=1)
     step = kind().fit(models)
     before = dict(vars(step))
@@ -458,7 +458,7 @@ LATER = [
 
 
 def wrong_by_itself(name, value):
-    """Whether a value is wrong whatever the training data are."""
+    """Whether a value is wrong for any training data."""
     numbers = np.ravel(value).tolist() if name in {"n_neighbors", "n_clusters"} else []
     return name != "groups" and not {6, 7} & set(numbers)
 
@@ -514,7 +514,7 @@ def test_wrong_parameters_set_after_fit_are_named(kind, name, value, fitted_once
         estimator.set_params(**{name: before})
 
 
-def test_a_changed_radius_counts(make_batch):
+def test_changed_radius_takes_effect(make_batch):
     models = make_batch(n_models=12)
     retriever = HMMRetriever(radius=0).fit(models)
     assert not any(map(len, retriever.radius_neighbors()[1]))
@@ -527,7 +527,7 @@ def test_a_changed_radius_counts(make_batch):
     [{"relevance": 9.0}, {"blocks": "scales"}, {"normalize": False}, {"dtype": "f4"}],
     ids=str,
 )
-def test_changed_vectors_count(change, make_sequences):
+def test_changed_embedding_takes_effect(change, make_sequences):
     X, _ = make_sequences()
     embedding = HMMEmbedding((1, 2), random_state=0).fit(X)
     before, after = embedding.transform(X), embedding.set_params(**change).transform(X)
@@ -535,7 +535,7 @@ def test_changed_vectors_count(change, make_sequences):
     assert before.dtype != after.dtype or not np.array_equal(before, after)
 
 
-def test_a_changed_alpha_counts_on_given_components(rng):
+def test_changed_alpha_takes_effect_on_precomputed_components(rng):
     stack, y = rng.random((12, 12, 2)), np.arange(12) % 2
     mixer = AlphaMixer(0.2).fit(stack).set_params(alpha=0.7)
     assert_array_equal(mixer.transform(stack), AlphaMixer(0.7).fit_transform(stack))
@@ -549,7 +549,7 @@ def test_a_changed_alpha_counts_on_given_components(rng):
     assert np.abs(given.kneighbors()[0] - before).max() > 1e-6
 
 
-def test_speed_changes_nothing(make_batch):
+def test_parameters_for_speed_do_not_change_results(make_batch):
     models, y = make_batch(n_models=24), np.arange(24) % 3
     knn = KNeighborsHMMClassifier(3).fit(models[:16], y[:16])
     wanted = knn.predict_proba(models[16:])

@@ -160,7 +160,7 @@ def test_top_level_exports_the_core_and_nothing_else():
     assert len(CORE) <= 32
 
 
-def test_a_name_has_one_home():
+def test_every_name_has_one_package():
     names = [name for names in HOMES.values() for name in names]
     assert len(names) == len({*names})
     for home, names in HOMES.items():
@@ -178,7 +178,7 @@ def test_packages_can_be_reached_without_importing_them_first():
         skawhmm.nowhere  # noqa: B018
 
 
-def test_every_name_is_listed_under_its_home():
+def test_every_name_is_listed_under_its_package():
     home, listed = "", {name: [] for name in HOMES}
     for line in API.read_text(encoding="utf-8").splitlines():
         if line.startswith(".. currentmodule::"):

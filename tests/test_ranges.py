@@ -1,4 +1,4 @@
-"""Inputs of extreme size give finite results or an error, never NaN or a crash."""
+"""Extreme values give finite results or an error, never NaN or a crash."""
 
 import numpy as np
 import pytest
@@ -29,7 +29,7 @@ METRICS = {
 
 
 def scaled_models(scale, covariance_type="diag"):
-    """Models of which some share states, and some have flat ones."""
+    """Models, some with common states, some with states of zero variance."""
     rng = np.random.default_rng(0)
     means = rng.normal(size=(5, 3, 2))
     means[1] = means[0]
@@ -44,7 +44,7 @@ def scaled_models(scale, covariance_type="diag"):
 
 
 def scaled_sequences(scale):
-    """Sequences of which some are shorter than models have parameters."""
+    """Sequences, some of them with fewer frames than a model has parameters."""
     rng = np.random.default_rng(1)
     lengths = rng.integers(3, 25, 8)
     return [scale * (rng.normal(size=(n, 3)) + rng.normal(size=3)) for n in lengths]
@@ -60,13 +60,13 @@ def scaled_sequences(scale):
         for p in ((0.5, 1, 2) if metric != "mmd" else (None,))
     ],
 )
-def test_distances_have_no_unit(scale, covariance_type, metric, p):
+def test_distances_scale_with_the_data(scale, covariance_type, metric, p):
     name, given = metric.partition(",")[0], METRICS[metric]
     distances = pairwise_hmm_distances(
         scaled_models(scale, covariance_type), metric=name, p=p, **given
     )
     assert np.isfinite(distances).all()
-    # The sample of IAW is another one at another scale.
+    # IAW draws another sample at another scale.
     if scale > 1e-140 and name != "iaw":
         expected = pairwise_hmm_distances(
             scaled_models(1.0, covariance_type), metric=name, p=p, **given
@@ -110,7 +110,7 @@ def test_tiny_variances_count_as_zero():
     assert_array_equal(batch.covars[0, 0], np.diag([0, 1e-280]))
 
 
-def test_parameters_out_of_range_are_refused(rng):
+def test_out_of_range_parameters_are_rejected(rng):
     chains, ones = np.full((2, 4, 4), 0.25), np.ones((2, 4, 1))
     huge = rng.normal(size=(2, 4, 1)) * 1e160
     with pytest.raises(ValueError, match=r"means must be of size at most 1e\+100, got"):
@@ -126,7 +126,7 @@ def test_parameters_out_of_range_are_refused(rng):
 
 @pytest.mark.parametrize("value", [1e101, np.inf, np.nan])
 @pytest.mark.parametrize("p", [1, 2])
-def test_costs_out_of_range_are_refused(value, p):
+def test_out_of_range_costs_are_rejected(value, p):
     models = HMMBatch.from_state_costs(
         np.full((2, 2, 2), 0.5),
         lambda x, y: np.where(x == y, 0.0, value),
@@ -136,7 +136,7 @@ def test_costs_out_of_range_are_refused(value, p):
         pairwise_hmm_distances(models, p=p)
 
 
-def test_files_out_of_range_are_refused(tmp_path):
+def test_out_of_range_files_are_rejected(tmp_path):
     path = tmp_path / "models.npz"
     scaled_models(1.0).save(path)
     with np.load(path) as file:
@@ -148,19 +148,19 @@ def test_files_out_of_range_are_refused(tmp_path):
         HMMBatch.load(path)
 
 
-def test_frames_out_of_range_are_refused():
+def test_out_of_range_frames_are_rejected():
     with pytest.raises(ValueError, match=r"X\[0\] must hold values .* 1e\+100, got 2e"):
         HMMTransformer().fit([np.array([0.0, 2e100])])
 
 
-def test_precomputed_distances_out_of_range_are_refused(rng):
+def test_out_of_range_precomputed_distances_are_rejected(rng):
     X = rng.random((6, 6)) * 1e308
     with pytest.raises(ValueError, match=r"X must hold distances .* 1e\+150, or inf"):
         HMMKMedoids(2, metric="precomputed").fit(X)
 
 
 @pytest.mark.parametrize("scale", [1e-310, 1e-150, 1.0, 1e150, 1e308])
-def test_medoids_have_no_unit(scale):
+def test_medoids_do_not_depend_on_scale(scale):
     distances = np.abs(np.subtract.outer(*2 * [np.array([0, 0.1, 0.2, 0.8, 0.9, 1])]))
     medoids, _ = medoid_partition(scale * distances, 2, 10)
     assert sorted(medoids) == [1, 4]

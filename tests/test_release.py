@@ -1,4 +1,4 @@
-"""What a release promises: its version, its links, and what an import costs."""
+"""Properties of a release: its version, its links, and the cost of an import."""
 
 import importlib.util
 import re
@@ -25,8 +25,8 @@ def run_python(code):
     return done.stdout.split()
 
 
-def test_import_leaves_other_packages_alone():
-    # scikit-learn imports pandas, and with it pyarrow, by itself.
+def test_import_does_not_import_optional_packages():
+    # scikit-learn itself imports pandas, and with it pyarrow.
     code = (
         "import sys, ot, sklearn.neighbors; before = set(sys.modules); "
         "import skawhmm, skawhmm.datasets; print(*set(sys.modules) - before)"
@@ -36,7 +36,7 @@ def test_import_leaves_other_packages_alone():
     assert added.isdisjoint({*LATE, "pandas"})
 
 
-def test_import_works_without_them():
+def test_import_works_without_optional_packages():
     blocked = (*LATE, "pandas")
     code = (
         f"import sys; sys.modules.update(dict.fromkeys({blocked})); "
@@ -64,7 +64,7 @@ def release_tool(monkeypatch):
         ({"links": ["https://github.com/OWNER/x"]}, ["placeholder OWNER"]),
     ],
 )
-def test_a_release_that_is_not_ready_is_refused(given, words, monkeypatch):
+def test_unready_release_is_rejected(given, words, monkeypatch):
     ready = {
         "tag": "v0.2.0",
         "version": "0.2.0",
@@ -76,7 +76,7 @@ def test_a_release_that_is_not_ready_is_refused(given, words, monkeypatch):
     assert all(word in text for word, text in zip(words, found, strict=True))
 
 
-def test_version_has_one_home(monkeypatch):
+def test_version_is_defined_once(monkeypatch):
     monkeypatch.syspath_prepend(HOME / "tools")
     from version import stated_version
 
@@ -84,7 +84,7 @@ def test_version_has_one_home(monkeypatch):
     assert SETTINGS["project"]["dynamic"] == ["version"]
 
 
-def test_placeholders_of_the_owner_are_in_one_place():
+def test_owner_placeholders_are_in_one_place():
     texts = [
         *HOME.glob("*.md"),
         *HOME.glob("*.cff"),
@@ -110,7 +110,7 @@ def test_every_supported_python_is_tested_and_built():
     assert f"python: [{quoted}]" in workflow
 
 
-def test_oldest_scikit_learn_is_the_one_tested():
+def test_oldest_supported_scikit_learn_is_tested():
     needed = SETTINGS["project"]["dependencies"]
     oldest = next(text for text in needed if text.startswith("scikit-learn>="))
     oldest = oldest.partition(">=")[2]

@@ -1,4 +1,4 @@
-"""Workers that die: the same result or an error in words, and never a hang."""
+"""Workers that die: the same result or a readable error, never a hang."""
 
 import subprocess
 import sys
@@ -8,7 +8,7 @@ import pytest
 
 SCRIPT = Path(__file__).with_name("lost_workers.py")
 
-# Far more than is needed, in seconds: what takes longer hangs.
+# In seconds, far more than needed: anything that takes longer hangs.
 PATIENCE = 240
 
 pytestmark = [
@@ -32,17 +32,17 @@ def outcomes(backend, *names):
     return {name: (int(n_killed), end) for name, _, n_killed, end in found}
 
 
-def test_a_killed_dask_worker_costs_nothing_but_time():
+def test_killed_dask_worker_does_not_change_results():
     pytest.importorskip("distributed", reason="dask is not installed")
     found = outcomes("dask", "fit", "embedding", "file")
     assert found == dict.fromkeys(("fit", "embedding", "file"), (1, "the same"))
 
 
-def test_a_task_that_kills_dask_workers_is_an_error():
-    # joblib's loop for dask waited for ever.
+def test_task_that_kills_dask_workers_raises():
+    # Joblib's loop for dask used to wait forever.
     pytest.importorskip("distributed", reason="dask is not installed")
     _, end = outcomes("dask", "deadly")["deadly"]
-    # Which one it is depends on what died first, and on how soon there are new workers.
+    # The error depends on what died first, and on how soon new workers start.
     words = (
         "KilledWorker: Attempted to run task",
         "CancelledError: Workers died",
@@ -51,7 +51,7 @@ def test_a_task_that_kills_dask_workers_is_an_error():
     assert end.startswith(words)
 
 
-def test_a_search_that_loses_a_dask_worker_ends():
+def test_search_that_loses_a_dask_worker_terminates():
     # scikit-learn's own loop does not start lost tasks again.
     pytest.importorskip("distributed", reason="dask is not installed")
     n_killed, end = outcomes("dask", "grid_search")["grid_search"]
@@ -59,6 +59,6 @@ def test_a_search_that_loses_a_dask_worker_ends():
     assert end == "the same" or "cancelled" in end
 
 
-def test_a_killed_process_of_joblib_is_an_error():
+def test_killed_joblib_process_raises():
     _, end = outcomes("loky", "deadly")["deadly"]
     assert end.startswith("TerminatedWorkerError: A worker process managed by")

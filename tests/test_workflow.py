@@ -1,4 +1,4 @@
-"""Whole ways through the library, as users write them."""
+"""Complete workflows, as users write them."""
 
 import io
 import pickle
@@ -102,7 +102,7 @@ def test_pipeline_of_sequences(data):
 
 
 @pytest.mark.parametrize("n_jobs", [None, 2])
-def test_everything_at_once_in_a_grid(data, n_jobs):
+def test_grid_over_all_steps(data, n_jobs):
     X, y = data
     pipe = Pipeline([("hmm", HMM), ("knn", KNeighborsHMMClassifier())])
     grid = {
@@ -116,7 +116,7 @@ def test_everything_at_once_in_a_grid(data, n_jobs):
     assert search.predict(X[:3]).shape == (3,)
 
 
-def test_parameters_of_the_models_are_searched_in_one_estimator(data):
+def test_grid_over_parameters_of_inner_models(data):
     X, y = data
     knn = KNeighborsHMMClassifier(3, hmm=make_pipeline(Framewise(), clone(HMM)))
     grid = {"hmm__hmmtransformer__n_components": [1, 2], "alpha": [0, 0.5]}
@@ -190,7 +190,7 @@ def test_basic_motions():
     assert pipe.score(X_test, y_test) == 1
 
 
-def test_phonemes_of_unheard_speakers():
+def test_phonemes_of_new_speakers():
     names = ["iy", "aa", "s", "m", "t"]
     X, y, speakers = make_phonemes(4, 2, phonemes=names, random_state=0)
     hmm = HMMTransformer(prior="pooled", random_state=0)
@@ -213,11 +213,11 @@ def test_halving_search(data):
     assert search.n_candidates_[0] == 4
 
 
-def test_predictions_of_folds(data):
+def test_cross_val_predict_and_learning_curve(data):
     X, y = data
     pipe = make_pipeline(HMM, KNeighborsHMMClassifier(3))
-    shares = cross_val_predict(pipe, X, y, cv=3, method="predict_proba")
-    assert shares.shape == (30, 2)
+    probabilities = cross_val_predict(pipe, X, y, cv=3, method="predict_proba")
+    assert probabilities.shape == (30, 2)
     sizes, _, scores = learning_curve(pipe, X, y, cv=3, train_sizes=[0.5, 1.0])
     assert scores.shape == (2, 3)
     assert sizes[1] == 20
@@ -244,8 +244,8 @@ def test_backends_agree(data, backend):
     pipe = make_pipeline(HMM, KNeighborsHMMClassifier(3))
     wanted = cross_val_predict(pipe, X, y, cv=3, method="predict_proba")
     with joblib.parallel_config(backend, n_jobs=2):
-        shares = cross_val_predict(pipe, X, y, cv=3, method="predict_proba")
-    assert_array_equal(shares, wanted)
+        probabilities = cross_val_predict(pipe, X, y, cv=3, method="predict_proba")
+    assert_array_equal(probabilities, wanted)
 
 
 def test_boosting_on_distances_to_classes(data):
@@ -323,7 +323,7 @@ def test_copies_predict_the_same(data, estimator, copy):
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda e: type(e).__name__)
-def test_estimators_show_themselves(data, estimator):
+def test_estimators_have_html_repr(data, estimator):
     X, y = data
     name = type(estimator[-1] if isinstance(estimator, Pipeline) else estimator)
     assert name.__name__ in estimator._repr_html_()

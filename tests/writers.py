@@ -1,8 +1,8 @@
-"""Write files where it cannot be done: ``python tests/writers.py full FOLDER``.
+"""Write files to full or read-only disks: ``python tests/writers.py full FOLDER``.
 
 The arguments are what is wrong with the disk ("full", "read_only", or "not_yet" to
 write what is there before) and a folder on it. It prints how each writer ended and
-whether the folder is as it was before. It is a process of its own, since the disk is
+whether the folder is unchanged. It runs in a separate process, since the disk is
 made for it alone, and a crash would end pytest.
 """
 
@@ -65,7 +65,7 @@ class Fine(MAW):
 
 
 def journal(folder):
-    """Write a matrix that has its room, but not that of its whole journal."""
+    """Write a matrix with space for the matrix, but not for its whole journal."""
     wanted = pairwise_hmm_distances(MANY[:100], metric=Fine())
     out = folder / "large.npy"
     fill(folder, 1 + -(-(wanted.nbytes + 128) // os.statvfs(folder).f_frsize))
@@ -80,7 +80,7 @@ def journal(folder):
 
 
 def written_before(folder):
-    """Write small files with the names of those to come."""
+    """Write small files with the names of the files to come."""
     FEW.save(folder / "models.npz")
     (folder / "map.html").write_text("an earlier page", encoding="utf-8")
     pairwise_hmm_distances(FEW, out=folder / "old.npy")
@@ -100,7 +100,7 @@ def ended(work, folder):
 
 
 def fill(folder, n_free):
-    """Write a file beside which no more than some pages fit."""
+    """Write a file that leaves space for a few pages only."""
     (folder / "filler").unlink(missing_ok=True)
     with open(folder / "filler", "wb") as file:
         room = os.statvfs(folder)
@@ -123,7 +123,7 @@ def main(fault, folder):
             warnings.simplefilter("always")
             end = ended(work, folder)
         after = contents(folder)
-        # The journal tells the next call what the matrix is to be.
+        # The journal tells the next call how to resume the matrix.
         after.pop("matrix.npy.journal", None)
         state = "kept" if after == before else f"changed {sorted(after)}"
         words = " ".join(str(one.message) for one in told)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Refuse a release whose tag, changelog or links are not what they have to be.
+"""Reject a release with a wrong tag, changelog or link.
 
 Usage: release_ready.py v0.1.0
 """
@@ -28,7 +28,7 @@ def problems(tag, version, changelog, links):
 
 
 def main():
-    """Print the problems; the exit status tells whether there are any."""
+    """Print the problems; the exit status says whether there are any."""
     settings = tomllib.loads((HOME / "pyproject.toml").read_text(encoding="utf-8"))
     found = list(
         problems(

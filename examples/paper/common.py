@@ -1,7 +1,7 @@
-"""What the scripts of this folder share: arguments, competitors, scores and files.
+"""Common code of the scripts in this folder: arguments, competitors, scores and files.
 
 Every script has the same options. ``--quick`` (the default) takes about a minute on
-two cores, ``--full`` takes the paper's sizes. Each writes a picture and tables to the
+two cores, ``--full`` uses the paper's sizes. Each writes a figure and tables to the
 folder given by ``--out`` and prints its table and, for every ordering that the paper
 states, whether it was reproduced. An ordering counts as reproduced if the mean
 difference is more than two standard errors above 0.
@@ -45,7 +45,7 @@ from skawhmm.neighbors import average_precision, precision_at_k, retrieval_auc
 mpl.use("Agg")
 import matplotlib.pyplot as plt
 
-# The colour-blind safe colours of Okabe and Ito; line styles tell them apart in print.
+# The colour-blind safe colours of Okabe and Ito; line styles distinguish them in print.
 STYLES = {
     "KL": {"color": "#0072B2", "linestyle": "-", "marker": "o"},
     "MAW": {"color": "#D55E00", "linestyle": "-", "marker": "s"},
@@ -62,25 +62,24 @@ STYLES = {
     "DTW": {"color": "#999999", "linestyle": ":", "marker": "+"},
 }
 PAPER = ("KL", "MAW", "IAW")
-# Methods that need neither models nor a fit of their own.
+# Methods that need no models and no fit.
 PLAIN = ("mean/std", "DTW")
 MISSING = "not installed"
 NO_RANKING = "ranks nothing"
 
-# Most frames of a sequence that DTW sees in quick scripts; its cost grows with the
-# square of them.
+# Maximal number of frames per sequence for DTW in quick scripts; its cost is quadratic.
 DTW_FRAMES = 60
 
-# Differences up to this are called similar where the paper says so.
+# Where the paper calls two methods similar, differences up to this count as similar.
 SIMILAR = 0.02
 
-# Smaller differences are not called much better.
+# Where the paper says "much better", the difference must be at least this.
 MUCH = 0.05
 
 
 @dataclass
 class Result:
-    """What a script found: a table, what it says about the paper, and remarks."""
+    """Results of a script: a table, the paper's orderings, and remarks."""
 
     name: str
     title: str
@@ -125,7 +124,7 @@ def parse(description, argv=None):
 
 
 def main(run, description, argv=None):
-    """Run one script from the command line and print what it found."""
+    """Run one script from the command line and print its results."""
     result = timed(run, parse(description, argv))
     print(markdown(result))
     return result
@@ -155,7 +154,7 @@ def save_csv(args, name, header, rows):
 
 
 def save_figure(args, name, figure):
-    """Write a picture to the output folder and return its name."""
+    """Write a figure to the output folder and return its name."""
     figure.savefig(args.out / f"{name}.png", dpi=130)
     plt.close(figure)
     return f"{name}.png"
@@ -168,8 +167,8 @@ def _plain(cell):
 def method_rows(start, found, width):
     """Rows of a table, one per method in the order of the styles, each `start` first.
 
-    `found` has the numbers of each method; one number alone is an accuracy, and stands
-    in the last column. DTW has a row even where it cannot be computed.
+    `found` has the numbers of each method; a single number is an accuracy, and goes
+    into the last column. DTW has a row even where it cannot be computed.
     """
     rows = []
     for name in STYLES:
@@ -182,7 +181,7 @@ def method_rows(start, found, width):
     return rows
 
 
-def shown(cell):
+def formatted(cell):
     """Return a cell of a table as text."""
     if isinstance(cell, (float, np.floating)):
         return f"{cell:.3f}" if abs(cell) < 1000 else f"{cell:.4g}"
@@ -192,11 +191,11 @@ def shown(cell):
 def table(header, rows):
     """Return a table in Markdown."""
     lines = [header, ["---"] * len(header), *rows]
-    return "\n".join("| " + " | ".join(map(shown, line)) + " |" for line in lines)
+    return "\n".join("| " + " | ".join(map(formatted, line)) + " |" for line in lines)
 
 
 def markdown(result):
-    """Return what a script found in Markdown."""
+    """Return the results of a script in Markdown."""
     parts = [f"## {result.title}", table(result.header, result.rows)]
     if result.orderings:
         head = ["stated in the paper", "here", "numbers"]
@@ -248,7 +247,7 @@ def everywhere(statement, names, first, second):
 
 
 def judged(statement, holds, numbers):
-    """Return an ordering that the script itself has judged."""
+    """Return an ordering judged by the script itself."""
     return [statement, _verdict(holds), numbers]
 
 
@@ -279,7 +278,7 @@ def mixtures(distances):
 
 
 def fitted(sequences, hmm, train=None, *, pooled=True):
-    """Models of the sequences: each by itself, and adapted from a pooled one."""
+    """Models of the sequences: fitted separately, and adapted from a pooled model."""
     own = clone(hmm).fit_transform(sequences)
     if not pooled:
         return {"own": own}
@@ -289,12 +288,12 @@ def fitted(sequences, hmm, train=None, *, pooled=True):
 
 
 def models_for(method, models):
-    """Return those models that a method compares."""
+    """Return the models that a method compares."""
     return models["pooled" if method == "MAW pooled prior" else "own"]
 
 
 def compared(models, metric, jobs, others=None):
-    """Components (n, m, 2) of all pairs, or their distances if there are none."""
+    """Components (n, m, 2) of all pairs, or distances without components."""
     if not hasattr(metric, "components"):
         return pairwise_hmm_distances(models, others, metric, n_jobs=jobs)
     both = pairwise_hmm_components(models, others, metric, n_jobs=jobs)
@@ -302,7 +301,7 @@ def compared(models, metric, jobs, others=None):
 
 
 def mixed(values, alpha):
-    """Return distances at `alpha`; what is a distance already stays."""
+    """Return distances at `alpha`; distances are returned unchanged."""
     if values.ndim == 2:
         return values
     return (1 - alpha) * values[..., 0] + alpha * values[..., 1]
@@ -345,7 +344,7 @@ def dtw(sequences, jobs, others=None):
 
 
 def warped(sequences, args, others=None):
-    """Like `dtw`, for scripts: quick ones thin long sequences out."""
+    """Like `dtw`, with long sequences subsampled in quick scripts."""
     if not wanted(args, ["DTW"]):
         return None
     thin = [
@@ -384,7 +383,7 @@ def all_values(sequences, hmm, distances, args, *, train=None, bar=None):
 
 
 def kernel_svm(distances, train):
-    """Kernel of a distance matrix, and a search for the SVM that takes it.
+    """Kernel of a distance matrix, and a search for the SVM that uses it.
 
     The width of the kernel is the median distance of the training part.
     """
@@ -395,7 +394,7 @@ def kernel_svm(distances, train):
 
 
 def svm_hits(distances, y, train, test):
-    """Whether the SVM on the kernel of a distance matrix is right, on the test part."""
+    """Whether the SVM on the kernel classifies each item of the test part correctly."""
     kernel, search = kernel_svm(distances, train)
     search.fit(kernel[np.ix_(train, train)], y[train])
     return search.predict(kernel[np.ix_(test, train)]) == y[test]
@@ -452,8 +451,8 @@ def across_groups(distances, y, groups):
 
 
 @lru_cache(maxsize=8)
-def mocap(size, groups, seed, share=1.0):
-    """Motions, or generated sequences of the same shape; and a remark on which."""
+def mocap(size, groups, seed, fraction=1.0):
+    """Motions, or generated sequences of the same shape, and a remark saying which."""
     if size == "smoke":
         return _generated_motions(size, groups, seed)
     try:
@@ -464,7 +463,9 @@ def mocap(size, groups, seed, share=1.0):
         np.random.default_rng(seed).permutation(np.flatnonzero(data.target == label))
         for label in np.unique(data.target)
     ]
-    kept = np.sort(np.concatenate([k[: max(4, round(share * len(k)))] for k in kept]))
+    kept = np.sort(
+        np.concatenate([k[: max(4, round(fraction * len(k)))] for k in kept])
+    )
     part = [data.data[i] for i in kept]
     note = (
         f"Data: {len(kept)} of the {len(data.data)} CMU motions at hand (the paper has "
@@ -495,7 +496,7 @@ def _generated_motions(size, groups, seed):
 
 @lru_cache(maxsize=4)
 def phonemes(size, seed, window=0.004, hop=0.002):
-    """Joined phonemes of TIMIT, or synthetic ones; and a remark on which."""
+    """Concatenated phonemes of TIMIT, or synthetic ones, and a remark saying which."""
     if size == "smoke":
         return _generated_phonemes(size, seed)
     try:
@@ -510,7 +511,7 @@ def phonemes(size, seed, window=0.004, hop=0.002):
     n_utterances = len(np.unique(data.segments.utterance))
     note = (
         f"Data: TIMIT, {n_utterances} utterances of {n_speakers} speakers (the paper "
-        f"has 6300), joined by 20 to {len(train)} training and {len(test)} test "
+        f"has 6300), concatenated by 20 to {len(train)} training and {len(test)} test "
         f"segments (the paper: 2218 and 795), window {1e3 * window:g} ms, step "
         f"{1e3 * hop:g} ms; no speaker is in both parts."
     )

@@ -1,8 +1,9 @@
-"""Fig. 1: how steady are W2 and KL between Gaussians estimated from little data?
+"""Fig. 1: how stable are W2 and KL between Gaussians estimated from little data?
 
 A standard Gaussian in the plane is estimated from 50 points, 100 times, and compared
 with Gaussians whose means, or whose variances, move away from it step by step. A
-distance tells step i from step i + 1 if its mean grows by more than its own scatter.
+distance distinguishes step i from step i + 1 if its mean grows by more than its
+scatter.
 
 Readings. The paper writes KL in both directions; its conclusion ("stable if phi_i is
 under the umbrella of phi_0") is about KL(phi_i, estimate), which is drawn here. The
@@ -107,8 +108,9 @@ def run(args):
         _orderings(apart),
         [
             "Growth / sd: difference of the means of two neighbouring steps over the "
-            "pooled standard deviation; the larger its size, the better they are told "
-            "apart. KL is KL(phi_i, estimate), KL reversed is KL(estimate, phi_i)."
+            "pooled standard deviation; the larger it is, the better the steps are "
+            "distinguished. KL is KL(phi_i, estimate), KL reversed is KL(estimate, "
+            "phi_i)."
         ],
         [save_figure(args, "fig1", figure)],
     )
@@ -122,7 +124,7 @@ def _orderings(apart):
 
     w2, kl, text = compare("means", lambda i: i > 0)
     first = judged(
-        "means: W2 has the smaller scatter and tells the steps apart better",
+        "means: W2 has the smaller scatter and distinguishes the steps better",
         bool(np.all(w2 > kl)),
         f"{text}; better in {np.sum(w2 > kl)} of {len(w2)} steps",
     )

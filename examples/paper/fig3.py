@@ -3,8 +3,8 @@
 Five models with two states differ in one parameter (Table 1 of the paper). Ten
 sequences are drawn from each, a model with full covariances is fitted to every
 sequence, and every model retrieves the others of its class. The paper says that
-sequences have length 100; the code that its authors published draws 1000 frames. Both
-are shown, and which orderings depend on it.
+sequences have length 100; the code that its authors published draws 1000 frames. We
+show both, and which orderings depend on the length.
 
 Readings of Table 1. Transitions are (1 - step) S + step T_i: the table prints the
 weights the other way round, against the text, by which a smaller step is harder. exp is
@@ -14,9 +14,10 @@ gives KL and IAW moving means and MAW fixed ones). The query is left out of its 
 ranking. alpha, which the paper does not print for this experiment, is chosen by 1-NN
 accuracy on a second, independent draw from the same models.
 
-"MAW equal weights" is a diagnosis: the same models, but with both states given their
-true probability of one half instead of the share of their frames. It shows how much of
-the gap between MAW and KL is the error of these shares, which KL does not use.
+"MAW equal weights" is a diagnostic: the same models, but both states have their true
+probability of one half instead of their fraction of the frames. It shows how much of
+the gap between MAW and KL is due to the error of these fractions, which KL does not
+use.
 """
 
 from itertools import product

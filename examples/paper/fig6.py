@@ -2,14 +2,14 @@
 
 A model with three states and full covariances is fitted to every motion and joint
 group; each model retrieves the others. alpha is chosen by 1-NN accuracy on a fifth of
-the motions, which then takes no part.
+the motions, which is then set aside.
 
-Readings. The query is left out of its own ranking. Covariances are full: the paper says
-only of speech that they are diagonal. Channels have their own units, as recorded (root
-positions in inches beside angles in degrees), which MAW and IAW see and KL does not;
+Readings. The query is left out of its own ranking. Covariances are full: the paper
+mentions diagonal ones only for speech. Channels have their recorded units (root
+positions in inches, angles in degrees), on which MAW and IAW depend and KL does not;
 "MAW scaled channels" divides each by its standard deviation over all motions. Class and
-actor are confounded in these motions, so scores among the motions of *other* actors
-stand beside; classes with a single actor are left out of those.
+actor are confounded in these motions, so we also give scores among the motions of
+*other* actors; these leave out classes with a single actor.
 
 The paper's whole retrieval by MAW and KL:  fig6.py --full --methods MAW KL
 """
@@ -43,21 +43,21 @@ from skawhmm import MAW, HMMTransformer
 from skawhmm.neighbors import retrieval_curve
 
 SIZES = {
-    "smoke": {"n_steps": 50, "n_samples": 16, "share": 1.0},
-    "quick": {"n_steps": 300, "n_samples": 32, "share": 0.5},
-    "full": {"n_steps": 1000, "n_samples": 256, "share": 1.0},
+    "smoke": {"n_steps": 50, "n_samples": 16, "fraction": 1.0},
+    "quick": {"n_steps": 300, "n_samples": 32, "fraction": 0.5},
+    "full": {"n_steps": 1000, "n_samples": 256, "fraction": 1.0},
 }
 SCALED = "MAW scaled channels"
 _CACHE: dict = {}
 
 
 def estimator(args):
-    """Return what fits the models."""
+    """Return the transformer that fits the models."""
     return HMMTransformer(3, "full", random_state=args.seed, n_jobs=args.jobs)
 
 
 def set_aside(y, seed):
-    """Return the fifth of the items that chooses alpha, and the others."""
+    """Return the fifth of the items on which alpha is chosen, and the others."""
     rng = np.random.default_rng(seed)
     part = [rng.permutation(np.flatnonzero(y == c)) for c in np.unique(y)]
     part = np.concatenate([items[: max(2, len(items) // 5)] for items in part])
@@ -67,13 +67,13 @@ def set_aside(y, seed):
 def motion_values(args):
     """Components or distances of all pairs, by joint group and method.
 
-    Fig. 6, Fig. 7 and the supplement ask for the same; it is computed once per process.
+    Fig. 6, Fig. 7 and the supplement use the same; it is computed once per process.
     """
     key = args.size, args.seed, tuple(args.methods or ())
     if key in _CACHE:
         return _CACHE[key]
     size = SIZES[args.size]
-    data = mocap(args.size, 6, args.seed, size["share"])
+    data = mocap(args.size, 6, args.seed, size["fraction"])
     sequences, _, _, groups, _ = data
     distances = metrics(size["n_steps"], size["n_samples"], args.seed)
     bar = progress(len(groups) * len(wanted(args, distances)), "motions")

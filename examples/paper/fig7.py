@@ -1,14 +1,14 @@
 """Fig. 7 and Fig. 2 of the supplement: retrieval when channels of the query are lost.
 
 Every motion is a query once, with 1, 2 or 3 randomly chosen channels set to 0; the
-motions it is to find are complete. Models with a dead channel have variance 0 there, so
-KL is infinite and ranks next to nothing, while MAW and IAW still do.
+motions to be retrieved are complete. Models with a dead channel have variance 0 there,
+so KL is infinite and useless for ranking, while MAW and IAW remain finite.
 
-Readings. The lost channels are drawn anew for each query, joint group and number; alpha
-is that of Fig. 6; the query is left out of its own ranking. KL on complete queries, to
-which the paper compares, is that of Fig. 6. "MAW common" is ours: the query's model
-knows that the channel is missing, and models are compared on the channels both have.
-``--quick`` takes every other one of the motions that Fig. 6 scores.
+Readings. The lost channels are drawn again for each query, joint group and number;
+alpha is taken from Fig. 6; the query is left out of its own ranking. KL on complete
+queries, which the paper compares with, is taken from Fig. 6. "MAW common" is ours: the
+query's model knows that the channel is missing, and models are compared on common
+channels. ``--quick`` takes every other one of the motions that Fig. 6 scores.
 """
 
 import numpy as np
@@ -43,12 +43,12 @@ COMMON = "MAW common"
 COUNTS = (1, 2, 3)
 SHADES = ("#000000", "#0072B2", "#E69F00", "#CC79A7")
 LINES = ("-", "--", "-.", ":")
-# Of the motions that Fig. 6 scores, every how many take part.
+# Every n-th of the motions that Fig. 6 scores is used.
 STEP = {"smoke": 1, "quick": 2, "full": 1}
 
 
 def damaged(sequences, n_lost, seed):
-    """Return the sequences with some channels at 0, and which those are."""
+    """Return the sequences with some channels set to 0, and the lost channels."""
     rng = np.random.default_rng([seed, n_lost])
     n_channels = sequences[0].shape[1]
     lost = [rng.permutation(n_channels)[:n_lost] for _ in sequences]
@@ -61,7 +61,7 @@ def damaged(sequences, n_lost, seed):
 
 
 def complete_models(sequences, args):
-    """Return models of complete motions, and what adapts the pooled one."""
+    """Return models of complete motions, and the transformer with a pooled prior."""
     pooled = estimator(args).set_params(prior="pooled").fit(sequences)
     own = estimator(args).fit_transform(sequences)
     return {"own": own, "pooled": pooled.transform(sequences)}, pooled
@@ -95,7 +95,7 @@ def run(args):
     size = SIZES[args.size]
     whole, (sequences, y, _, groups, note) = motion_values(args)
     aside, rest = set_aside(y, args.seed)
-    # One class after the other, so that each keeps its share.
+    # Sorted by class, so that each class is thinned by the same factor.
     rest = rest[np.argsort(y[rest], kind="stable")][:: STEP[args.size]]
     distances = metrics(size["n_steps"], size["n_samples"], args.seed)
     # Between a query without variance and a complete motion it is infinite at any

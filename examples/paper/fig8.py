@@ -1,16 +1,15 @@
 """Fig. 8: classification of motions by boosted trees on distances to class models.
 
 For every kind of motion and joint group one model is fitted to all training motions
-together, and one model to every motion. Distances of a motion's models to those of the
-classes are its features, and AdaBoost with trees of depth two classifies them, with 6
-and with 27 joint groups. The confusion matrices are those of the last iteration.
+together, and one model to every motion. Distances of a motion's models to the class
+models are its features, and AdaBoost with trees of depth two classifies them, with 6
+and with 27 joint groups. The confusion matrices belong to the last iteration.
 
 Readings. The paper has one random split in halves; here there are several, stratified,
-and the mean is shown. alpha is not printed for this experiment and is .1 here. Class
-and actor are confounded, so a cross-validation in which all motions of an actor are
-tested together stands beside; only classes that other actors also show are counted.
-Class models are fitted to a limited number of frames per class, evenly taken from its
-motions.
+and we show the mean. alpha is not printed for this experiment and is .1 here. Class and
+actor are confounded, so we add a cross-validation in which all motions of an actor are
+tested together; only classes that other actors also perform are counted. Class models
+are fitted to a limited number of frames per class, evenly taken from its motions.
 """
 
 import warnings
@@ -71,8 +70,8 @@ MAX_ITER = 50
 
 
 def class_models(args, sequences, y):
-    """One model a class, fitted to its sequences together."""
-    # With one job: an iteration on a class is too short to share out.
+    """One model per class, fitted to all its sequences."""
+    # With one job: an iteration on a class is too short to be parallelised.
     hmm = HMMTransformer(
         3, "full", init="pooled", max_iter=MAX_ITER, random_state=args.seed
     )
@@ -96,9 +95,10 @@ def folds_of(y, subjects, args):
 
 
 def class_distances(args, parts, models, y, folds, distances):
-    """Distances to the class models of each fold: a list a group, by fold and method.
+    """Distances to the class models of each fold: a list per group, by fold and method.
 
-    Motions meet the classes of all folds at once, so that each is sampled only once.
+    Motions are compared with the classes of all folds at once, so that each is sampled
+    only once.
     """
     short = [[x[:: max(1, -(-len(x) // MAX_FRAMES))] for x in part] for part in parts]
     tasks = [
@@ -247,16 +247,18 @@ def _confusions(args, results):
         ]
         short = [name.replace(" vacation", "").replace(" dance", "") for name in short]
         for ax, method in zip(row, methods, strict=True):
-            shares = confusion[method] / confusion[method].sum(axis=1, keepdims=True)
-            ax.imshow(shares, cmap="cividis", vmin=0, vmax=1)
+            frequencies = confusion[method] / confusion[method].sum(
+                axis=1, keepdims=True
+            )
+            ax.imshow(frequencies, cmap="cividis", vmin=0, vmax=1)
             ticks = range(len(short))
             ax.set_xticks(ticks, short, rotation=60, ha="right", fontsize=7)
             ax.set_yticks(ticks, short, fontsize=7)
             ax.set_title(f"{method}, {n} groups", fontsize=10)
-            for (i, j), share in np.ndenumerate(shares):
-                if share > 0:
-                    color = "black" if share > 0.5 else "white"
-                    text = f"{100 * share:.0f}"
+            for (i, j), frequency in np.ndenumerate(frequencies):
+                if frequency > 0:
+                    color = "black" if frequency > 0.5 else "white"
+                    text = f"{100 * frequency:.0f}"
                     ax.text(j, i, text, ha="center", va="center", color=color, size=7)
             rows.extend(
                 [n, method, labels[i], labels[j], int(count)]

@@ -1,9 +1,10 @@
 """Fig. 9: maps of phonemes by t-SNE on the distances between their models.
 
-The models and distances are those of Table 3, training and test together, at the alpha
-chosen there on the training part. How distinct the clusters are, which the paper judges
-by eye, is measured as the share of equal labels among the ten nearest points of a map,
-and by the silhouette of the classes in it; both are means over several starts.
+The models and distances are taken from Table 3, training and test together, at the
+alpha chosen there on the training part. The paper judges by eye how distinct the
+clusters are; we measure it as the fraction of equal labels among the ten nearest points
+of a map, and by the silhouette of the classes in it; both are means over several
+starts.
 """
 
 import numpy as np
@@ -68,8 +69,8 @@ def placed(distances, seed):
     tsne = TSNE(
         metric="precomputed", init="random", perplexity=perplexity, random_state=seed
     )
-    # More threads than one cost more than they bring for so few points. Infinite or
-    # negative values (KL, by sampling) have no place in a map.
+    # For so few points, several threads are slower than one. Infinite or negative
+    # values (KL, by sampling) cannot be mapped.
     with threadpool_limits(1):
         return tsne.fit_transform(np.clip(square, 0, 1e9))
 
@@ -116,7 +117,7 @@ def run(args):
 
 
 def spread_out(places):
-    """Return places of texts, moved up or down until none lies on another."""
+    """Return positions of texts, moved up or down until none overlap."""
     width, height = np.ptp(places, axis=0) * (0.07, 0.04)
     for _ in range(100):
         gaps = places[:, None] - places

@@ -1,9 +1,9 @@
 """Run every experiment of the paper and write report.md.
 
-With ``--docs FILE`` the numbers between two marks of that page are replaced by those
-of this run. The report has, for each figure and table, ours beside the paper's where it
-prints numbers, the pictures, and for every ordering that the paper states whether it
-was reproduced, with the numbers.
+With ``--docs FILE`` the numbers between two marks of that page are replaced by the
+numbers of this run. The report has, for each figure and table, our numbers next to the
+paper's where it prints them, the figures, and for every ordering that the paper states
+whether it was reproduced, with the numbers.
 """
 
 import argparse
@@ -17,7 +17,8 @@ from common import markdown, parse, table, timed
 
 SCRIPTS = ("fig1", "fig3", "table2", "fig4", "fig6", "supplement_alpha", "fig7")
 SCRIPTS += ("fig8", "table3", "fig9")
-# Tables that the page in the documentation shows whole; of the rest, the orderings.
+# Tables that the page of the documentation shows in full; for the others, the
+# orderings.
 SHOWN = ("table2", "fig8", "table3")
 MARKS = "<!-- numbers -->", "<!-- end of numbers -->"
 
@@ -33,8 +34,8 @@ def summary(args, results):
     total = sum(result.seconds for result in results)
     return [
         f"`python examples/paper/report.py --{args.size} --seed {args.seed}`, "
-        f"{total:.0f} s, Python {platform.python_version()}. Numbers of the paper "
-        "stand beside ours where it prints them.",
+        f"{total:.0f} s, Python {platform.python_version()}. The paper's numbers "
+        "are given where it prints them.",
         f"## Orderings: {n_held} of {len(orderings)} reproduced",
         table(["where", "stated in the paper", "here", "numbers"], orderings),
     ]

@@ -1,8 +1,8 @@
 """Supplement, Fig. 1 and Table 1: how does accuracy depend on alpha?
 
 1-NN accuracy on the set-aside motions as an exact function of alpha, for one joint
-group, and the alpha chosen for every joint group. The models and distances are those of
-Fig. 6. The score is a step function of alpha; where a range is best, its middle is
+group, and the alpha chosen for every joint group. The models and distances are taken
+from Fig. 6. The score is a step function of alpha; where a range is best, its middle is
 taken, which the paper does not specify.
 """
 

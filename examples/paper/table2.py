@@ -3,8 +3,8 @@
 Time per pair on one core for models fitted to sequences of Fig. 3 (two states, two
 channels) and to motions (three states, 12 channels), with the paper's sample sizes: KL
 2000 steps and IAW 500 points, on motions 1000 and 1000. IAW with its defaults (256
-quasi-random points) stands beside. The best of several runs counts; compilation and
-the fitting of models do not. The paper timed MATLAB (MAW, IAW) and C (KL).
+quasi-random points) is also timed. The best of several runs counts; compilation and
+the fitting of models are not included. The paper timed MATLAB (MAW, IAW) and C (KL).
 """
 
 import time

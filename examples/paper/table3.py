@@ -1,14 +1,14 @@
 """Table 3: phonemes classified by their nearest neighbours.
 
-Twenty segments of one phoneme, of speakers all in training or all in test, are joined
-to one sequence; a model with three states and diagonal covariances is fitted to each,
-and test models are classified by k nearest training models.
+Twenty segments of one phoneme, all from training or all from test speakers, are
+concatenated to one sequence; a model with three states and diagonal covariances is
+fitted to each, and test models are classified by their k nearest training models.
 
-Readings. alpha is chosen by 1-NN accuracy on the training part, leaving one out. Among
-classes with equal votes that of the nearest neighbour wins, which the paper does not
-specify. Without the corpus the scripts take synthetic phonemes. Training and test
-speakers are drawn at random, several times: the sample has no test part of its own and
-is small.
+Readings. alpha is chosen by leave-one-out 1-NN accuracy on the training part. Of
+classes with equal votes, the class of the nearest neighbour wins, which the paper does
+not specify. Without the corpus the scripts use synthetic phonemes. Training and test
+speakers are drawn at random, several times: the sample is small and has no test part of
+its own.
 """
 
 from itertools import product
@@ -71,7 +71,7 @@ def phoneme_values(args, split=0, window=0.004, hop=0.002):
 
 
 def hits_by_number(values, y, train, test):
-    """Chosen alpha, and who is classified rightly with each number of neighbours."""
+    """Chosen alpha, and which items are correct for each number of neighbours."""
     alpha = chosen_alpha(values[np.ix_(train, train)], y[train])
     distances = mixed(values, alpha)
     knn = KNeighborsHMMClassifier(metric="precomputed")
@@ -129,10 +129,10 @@ def run(args):
         if window == windows[0][0]
     )
     notes.append(
-        f"{n_splits} draws of test speakers and of joined segments, "
+        f"{n_splits} draws of test speakers and of concatenated segments, "
         f"{found[windows[0][0], methods[0]].shape[1]} test items in all. alpha chosen "
-        f"(4/2 ms): {chosen}. The SVM has no k; its accuracy stands in every row. The "
-        "paper's columns are for 4/2 ms."
+        f"(4/2 ms): {chosen}. The SVM has no k; its accuracy is repeated in every row. "
+        "The paper's columns are for 4/2 ms."
     )
     return Result(
         "table3",
@@ -148,7 +148,7 @@ def run(args):
 def _orderings(found):
     if any((0.004, name) not in found for name in PAPER):
         return []
-    # One number an item, so that the error is that of the sample of test items.
+    # One number per item, so that the error is the error of the sample of test items.
     kl, maw, iaw = (found[0.004, name].mean(axis=0) for name in PAPER)
     return [
         better("IAW better than MAW (over k)", iaw, maw, ("IAW", "MAW")),

@@ -12,10 +12,10 @@ MAX_WORD = 64
 # The line of a skeleton's units that is not supported.
 RADIANS = ["angle", "rad"]
 
-# How a file may write the rate of the CMU database.
+# Spellings of the rate of the CMU database.
 SOURCE_RATE = re.compile(r"120(\.0*)?")
 
-# A frame number; longer ones are no numbers of frames.
+# A frame number; longer numbers cannot be frame numbers.
 FRAME_NUMBER = re.compile(r"[0-9]{1,18}")
 
 # Joints and degrees of freedom of the skeletons of the CMU database, in file order.
@@ -120,7 +120,7 @@ def amc_frames(content, joints, place):
         Names such as "root_tx", in the order of the file.
 
     frames : ndarray of shape (n_frames, n_channels)
-        Positions and angles as they are written, in degrees.
+        Positions, and angles in degrees, as in the file.
 
     n_missing : int
         Number of frames that the numbering of the file skips.
@@ -129,7 +129,7 @@ def amc_frames(content, joints, place):
     _check_keywords(content, place)
     parsed = _regular_frames(content, joints)
     if parsed is None:
-        # Something is irregular: go line by line, to accept it or to name the line.
+        # Something is irregular: read line by line, to accept it or to name the line.
         parsed = _irregular_frames(content, joints, place)
     names, numbers, frames = parsed
     channels = tuple(f"{name}_{freedom}" for name in names for freedom in joints[name])
@@ -138,7 +138,7 @@ def amc_frames(content, joints, place):
 
 
 def _check_keywords(content, place):
-    """Raise if a line such as ":RADIANS" says that the file is of another kind."""
+    """Raise if a line such as ":RADIANS" declares an unsupported kind of file."""
     for number, line in enumerate(content.split(b"\n"), 1):
         words = line.decode("latin-1").split()
         if words and words[0].isdigit():
@@ -156,12 +156,12 @@ def _check_keywords(content, place):
 
 
 def _regular_frames(content, joints):
-    """Parse all frames at once, or return None if they do not all look alike."""
+    """Parse all frames at once, or return None unless all have the same layout."""
     start = 0
     while content[start : start + 1] in {b"#", b":", b"\r", b"\n"}:
         start = content.find(b"\n", start) + 1 or len(content)
     words = content[start:].split()
-    # All words take as much memory as the longest.
+    # In an array, all words take as much memory as the longest.
     usable = words and words[0].isdigit() and max(map(len, words)) <= MAX_WORD
     # Python reads 1_0 as 10.
     if not usable or b"_" in content[start:]:
@@ -223,7 +223,7 @@ def _irregular_frames(content, joints, place):
 
 
 def _check_complete(frames, where):
-    """Raise unless the last frame has the joints of the first."""
+    """Raise unless the last frame has the same joints as the first."""
     if frames and (not frames[-1] or set(frames[-1]) != set(frames[0])):
         raise ValueError(
             f"{where}: the frame before it must have the joints of the first frame, "

@@ -43,12 +43,12 @@ def data_home(path: str | PathLike[str] | None = None) -> Path:
 
 
 def found_path(path, candidates, what):
-    """Path of the data: as given, or with the same name in the data folder.
+    """Path of the data: the given one, or a file of this name in the data folder.
 
     Parameters
     ----------
     path : str or path-like or None
-        What the caller asked for; `None` means the first candidate that exists.
+        The path given by the caller; `None` means the first candidate that exists.
 
     candidates : sequence of str
         Names to look for in the data folder if `path` is `None`.
@@ -123,7 +123,7 @@ def file_tree(path):
 
 
 def _visible(names):
-    """Leave out what file managers add: hidden files and the folder __MACOSX."""
+    """Leave out files that file managers add: hidden files and __MACOSX."""
     return tuple(
         name
         for name in names
@@ -142,7 +142,7 @@ def load_npz(path: str | PathLike[str], *, return_X_y: bool = False) -> Any:
     Parameters
     ----------
     path : str or path-like
-        The file, with or without its ending; a relative path is also looked for in
+        The file, with or without its extension; a relative path is also looked for in
         :func:`data_home`. It contains the arrays `X`, the frames of all sequences one
         after the other, `lengths`, the number of frames of each sequence, and, if there
         are labels, `y`.
@@ -215,7 +215,7 @@ def split_frames(frames, lengths, path):
         )
     if lengths.ndim != 1 or lengths.dtype.kind not in "iu" or np.any(lengths < 1):
         raise ValueError(f"{path}: lengths must be positive integers.")
-    # Numbers of Python, which have no largest value.
+    # Python integers, which cannot overflow.
     total = sum(lengths.tolist())
     if total != len(frames):
         raise ValueError(

@@ -43,7 +43,7 @@ def make_hmm_sequences(
     Parameters
     ----------
     n_sequences : int, default=40
-        Number of sequences. The classes take turns.
+        Number of sequences; the classes alternate.
 
     n_classes : int, default=2
         Number of classes.
@@ -58,10 +58,10 @@ def make_hmm_sequences(
         Length of the sequences, or the smallest and the largest length.
 
     differ_in : {"means", "covariances", "transitions"}, default="means"
-        How the classes differ: in where their states are, in how wide they are, or in
-        how they move between them. With "transitions" all classes have the same states
-        and spend the same share of time in each, so that only the order of the frames
-        tells the classes apart.
+        What differs between the classes: the means of their states, their covariances,
+        or the transitions between them. With "transitions" all classes have the same
+        states and spend the same fraction of time in each, so that they differ only in
+        the order of the frames.
 
     separation : float, default=1.0
         How far apart the classes are; at 0 they are equal.
@@ -115,7 +115,7 @@ def make_hmm_sequences(
 
 
 def check_range(name, value, models):
-    """Raise if a parameter makes models whose values are beyond the range."""
+    """Raise if a parameter leads to models with values beyond the range."""
     if not all(np.all(np.abs(x) <= LARGEST_VALUE) for x in models.values()):
         raise ValueError(
             f"{name} must be smaller, got {value!r}: the models have values beyond "
@@ -160,7 +160,7 @@ def _changed_transitions(rng, models, separation):
             'n_components must be at least 2 with differ_in="transitions", '
             f"got {n_components}."
         )
-    # Staying has the odds 4 : 1 of the other families, times a factor of the class.
+    # Self-transitions have the odds 4 : 1 of the other families, times a class factor.
     ranks = rng.permutation(n_classes) - (n_classes - 1) / 2
     factors = np.exp(1.2 * separation * ranks / max(n_classes - 1, 1))
     stay = 4 * factors / (4 * factors + 1)

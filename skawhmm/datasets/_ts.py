@@ -109,7 +109,7 @@ def _ts_file(path):
     cases: list[np.ndarray] = []
     labels: list[str | None] = []
     reading = False
-    # Descriptions may be in any encoding; labels must not lose their letters.
+    # Descriptions may have any encoding; labels must be decoded exactly.
     with Path(path).open(encoding="utf-8-sig", errors="surrogateescape") as lines:
         for number, raw in enumerate(lines, 1):
             line = raw.strip()
@@ -206,7 +206,7 @@ def _numbers(part):
 
 
 def _check_dimensions(n_dimensions, header, path, number):
-    """Raise unless a case has as many dimensions as the header says and the others."""
+    """Raise unless a case has as many dimensions as the header and other cases say."""
     named = next((k for k in ("dimensions", "dimension") if k in header), "dimensions")
     if _has(header, "univariate"):
         header.setdefault(named, ["1"])

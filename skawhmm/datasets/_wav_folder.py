@@ -64,7 +64,7 @@ def load_wav_folder(
 
     Examples
     --------
-    Three tones that rise and three that fall, in a folder each:
+    Three rising and three falling tones, in one folder each:
 
     >>> import pathlib, tempfile
     >>> import numpy as np

@@ -1,4 +1,4 @@
-"""Pictures of scores; displays import matplotlib only to draw."""
+"""Displays of scores."""
 
 from typing import Any
 
@@ -16,14 +16,14 @@ from skawhmm.utils._numbers import shaped_array
 
 
 class AlphaCurveDisplay:
-    """Show how well each `alpha` classifies.
+    """Show the score of each `alpha`.
 
     Use :meth:`from_estimator` to create it.
 
     Parameters
     ----------
     alphas : ndarray of shape (n_alphas,)
-        Shares of the transition component.
+        Weights of the transition component.
 
     scores : ndarray of shape (n_alphas, n_numbers)
         Leave-one-out scores.
@@ -37,7 +37,7 @@ class AlphaCurveDisplay:
         one neighbour.
 
     best_alpha : float, default=None
-        The chosen share, marked in the picture.
+        The chosen weight, which is marked.
 
     score_name : str, default="score"
         Label of the vertical axis.
@@ -48,7 +48,7 @@ class AlphaCurveDisplay:
         The curves, one per number of neighbours.
 
     best_line_ : matplotlib.lines.Line2D or None
-        The mark at the chosen share.
+        The mark at the chosen weight.
 
     ax_ : matplotlib.axes.Axes
         The axes.
@@ -104,12 +104,12 @@ class AlphaCurveDisplay:
             Where to draw; by default on a new figure.
 
         **kwargs : dict
-            Given to :meth:`matplotlib.axes.Axes.plot`.
+            Passed to :meth:`matplotlib.axes.Axes.plot`.
 
         Returns
         -------
         display : AlphaCurveDisplay
-            The picture.
+            The display.
         """
         check_is_fitted(estimator)
         display = cls(
@@ -123,7 +123,7 @@ class AlphaCurveDisplay:
         return display.plot(ax=ax, **kwargs)
 
     def plot(self, ax: Any = None, **kwargs: Any) -> "AlphaCurveDisplay":
-        """Draw one curve for each number of neighbours.
+        """Draw one curve per number of neighbours.
 
         Parameters
         ----------
@@ -131,12 +131,12 @@ class AlphaCurveDisplay:
             Where to draw; by default on a new figure.
 
         **kwargs : dict
-            Given to :meth:`matplotlib.axes.Axes.plot`.
+            Passed to :meth:`matplotlib.axes.Axes.plot`.
 
         Returns
         -------
         display : AlphaCurveDisplay
-            The picture.
+            The display.
         """
         alphas = shaped_array("alphas", self.alphas, "n_alphas")
         numbers = shaped_array("n_neighbors", self.n_neighbors, "n_values")
@@ -173,7 +173,7 @@ class RetrievalDisplay:
         Levels of recall.
 
     precision : ndarray of shape (n_levels,)
-        Precision at each of them, averaged over the queries.
+        Precision at each level, averaged over the queries.
 
     mean_average_precision : float, default=None
         Average precision, averaged over the queries, for the legend.
@@ -194,7 +194,7 @@ class RetrievalDisplay:
 
     See Also
     --------
-    retrieval_curve : The numbers of the picture.
+    retrieval_curve : Compute the numbers that are drawn.
 
     Examples
     --------
@@ -233,7 +233,7 @@ class RetrievalDisplay:
         ax: Any = None,
         **kwargs: Any,
     ) -> "RetrievalDisplay":
-        """Draw the curve of a matrix of distances.
+        """Draw the curve for a matrix of distances.
 
         Parameters
         ----------
@@ -254,12 +254,12 @@ class RetrievalDisplay:
             Where to draw; by default on a new figure.
 
         **kwargs : dict
-            Given to :meth:`matplotlib.axes.Axes.plot`.
+            Passed to :meth:`matplotlib.axes.Axes.plot`.
 
         Returns
         -------
         display : RetrievalDisplay
-            The picture.
+            The display.
         """
         recall, precision = retrieval_curve(distances, y, y_query)
         scores = average_precision(distances, y, y_query)
@@ -281,12 +281,12 @@ class RetrievalDisplay:
             Name of the curve in the legend; by default the name of the display.
 
         **kwargs : dict
-            Given to :meth:`matplotlib.axes.Axes.plot`.
+            Passed to :meth:`matplotlib.axes.Axes.plot`.
 
         Returns
         -------
         display : RetrievalDisplay
-            The picture.
+            The display.
         """
         recall = shaped_array("recall", self.recall, "n_levels")
         shaped_array("precision", self.precision, len(recall))

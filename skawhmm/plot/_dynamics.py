@@ -1,4 +1,4 @@
-"""Pictures of what the order of frames is worth."""
+"""Display of the contribution of the order of frames."""
 
 from textwrap import fill
 from typing import Any
@@ -25,7 +25,7 @@ class DynamicsGainDisplay:
     Parameters
     ----------
     scores : array-like of shape (n_folds,)
-        Scores of the sequences as they are.
+        Scores of the unchanged sequences.
 
     permuted_scores : array-like of shape (n_folds, n_permutations)
         Scores of permuted sequences.
@@ -34,7 +34,7 @@ class DynamicsGainDisplay:
         Standard error of the mean gain.
 
     meaning : str, default=None
-        A sentence above the picture.
+        A sentence above the figure.
 
     score_name : str, default="score"
         Label of the vertical axis.
@@ -61,7 +61,7 @@ class DynamicsGainDisplay:
 
     See Also
     --------
-    dynamics_gain : The numbers of the picture.
+    dynamics_gain : Compute the numbers that are drawn.
 
     Examples
     --------
@@ -99,18 +99,18 @@ class DynamicsGainDisplay:
         Parameters
         ----------
         result : DynamicsGain
-            What :func:`dynamics_gain` returned.
+            The result of :func:`dynamics_gain`.
 
         ax : matplotlib.axes.Axes, default=None
             Where to draw; by default on a new figure.
 
         **kwargs : dict
-            Given to :meth:`matplotlib.axes.Axes.plot` for the scores of the folds.
+            Passed to :meth:`matplotlib.axes.Axes.plot` for the scores of the folds.
 
         Returns
         -------
         display : DynamicsGainDisplay
-            The picture.
+            The display.
         """
         display = cls(
             result.scores,
@@ -130,12 +130,12 @@ class DynamicsGainDisplay:
             Where to draw; by default on a new figure.
 
         **kwargs : dict
-            Given to :meth:`matplotlib.axes.Axes.plot` for the scores of the folds.
+            Passed to :meth:`matplotlib.axes.Axes.plot` for the scores of the folds.
 
         Returns
         -------
         display : DynamicsGainDisplay
-            The picture.
+            The display.
         """
         scores = shaped_array("scores", self.scores, "n_folds")
         permuted = shaped_array(

@@ -1,4 +1,4 @@
-"""Pictures of differences between groups: a forest plot and a graph."""
+"""Displays of differences between groups: a forest plot and a graph."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -29,21 +29,7 @@ ARROW_WIDTHS = 0.8, 5.0
 
 
 def chosen_pair(effects, groups):
-    """Return the rows of effects that compare two groups.
-
-    Parameters
-    ----------
-    effects : StateEffects
-        The effects.
-
-    groups : tuple of str or None
-        The two groups; None stands for the first two.
-
-    Returns
-    -------
-    columns : dict of ndarray
-        The rows of one pair of groups.
-    """
+    """Return the rows of effects that compare two groups, by default the first two."""
     columns: Mapping[str, Any] = effects.columns
     pairs = list(dict.fromkeys(zip(columns["group"], columns["other"], strict=True)))
     pair = pairs[0] if groups is None else tuple(map(str, groups))
@@ -58,7 +44,7 @@ class EffectsDisplay:
     """Show differences between two groups with their intervals, as a forest plot.
 
     Differences have the unit of the standard deviation within groups, so that
-    occupancies, dwell times and probabilities share an axis. Use :meth:`from_effects`
+    occupancies, dwell times and probabilities fit on one axis. Use :meth:`from_effects`
     to create it.
 
     Parameters
@@ -81,7 +67,7 @@ class EffectsDisplay:
     Attributes
     ----------
     lines_ : list of matplotlib.lines.Line2D
-        The intervals, one per row, the surest on top.
+        The intervals, one per row, the most significant on top.
 
     points_ : list of matplotlib.lines.Line2D
         The differences.
@@ -94,7 +80,7 @@ class EffectsDisplay:
 
     See Also
     --------
-    state_effects : The numbers of the picture.
+    state_effects : Compute the numbers that are drawn.
     TransitionGraphDisplay : The transitions as a graph.
 
     Examples
@@ -148,7 +134,7 @@ class EffectsDisplay:
         ax: Any = None,
         **kwargs: Any,
     ) -> "EffectsDisplay":
-        """Draw what :func:`state_effects` found.
+        """Draw the result of :func:`state_effects`.
 
         Parameters
         ----------
@@ -156,13 +142,13 @@ class EffectsDisplay:
             The differences.
 
         groups : tuple of str, default=None
-            The two groups, as they stand in the table; by default the first pair.
+            The two groups, as in the table of effects; by default the first pair.
 
         state_names : sequence of str, default=None
-            Names of the states; by default their numbers.
+            Names of the states; by default their indices.
 
         max_rows : int, default=20
-            Largest number of rows: the surest are drawn.
+            Maximal number of rows; the most significant ones are drawn.
 
         significance : float in [0, 1], default=0.05
             Rows with a p-value of at most this are in colour.
@@ -171,12 +157,12 @@ class EffectsDisplay:
             Where to draw; by default on a new figure.
 
         **kwargs : dict
-            Given to :meth:`matplotlib.axes.Axes.plot` for the intervals.
+            Passed to :meth:`matplotlib.axes.Axes.plot` for the intervals.
 
         Returns
         -------
         display : EffectsDisplay
-            The picture.
+            The display.
         """
         check_integer("max_rows", max_rows, 1)
         check_real("significance", significance, 0, 1)
@@ -218,12 +204,12 @@ class EffectsDisplay:
             Where to draw; by default on a new figure.
 
         **kwargs : dict
-            Given to :meth:`matplotlib.axes.Axes.plot` for the intervals.
+            Passed to :meth:`matplotlib.axes.Axes.plot` for the intervals.
 
         Returns
         -------
         display : EffectsDisplay
-            The picture.
+            The display.
         """
         n_rows = len(shaped_array("difference", self.difference, "n_rows"))
         labels = label_array("labels", self.labels, n_rows, "difference")
@@ -263,13 +249,14 @@ class TransitionGraphDisplay:
     Parameters
     ----------
     differences : array-like of shape (n_states, n_states)
-        Differences between transition probabilities; NaN where there is none.
+        Differences between transition probabilities; NaN if there is no such
+        transition.
 
     pvalues : array-like of shape (n_states, n_states)
         Corrected p-values.
 
     occupancy : array-like of shape (n_states,)
-        Mean shares of time.
+        Mean fractions of time.
 
     state_names : sequence of str, default=None
         Names of the states.
@@ -299,7 +286,7 @@ class TransitionGraphDisplay:
 
     See Also
     --------
-    state_effects : The numbers of the picture.
+    state_effects : Compute the numbers that are drawn.
     EffectsDisplay : The same differences with their intervals.
 
     Examples
@@ -352,7 +339,7 @@ class TransitionGraphDisplay:
         positions: ArrayLike | None = None,
         ax: Any = None,
     ) -> "TransitionGraphDisplay":
-        """Draw the transitions among what :func:`state_effects` found.
+        """Draw the transitions in the result of :func:`state_effects`.
 
         Parameters
         ----------
@@ -360,10 +347,10 @@ class TransitionGraphDisplay:
             The differences, with transitions among them.
 
         groups : tuple of str, default=None
-            The two groups, as they stand in the table; by default the first pair.
+            The two groups, as in the table of effects; by default the first pair.
 
         state_names : sequence of str, default=None
-            Names of the states; by default their numbers.
+            Names of the states; by default their indices.
 
         significance : float in [0, 1], default=0.05
             Arrows with a p-value of at most this are in colour.
@@ -377,7 +364,7 @@ class TransitionGraphDisplay:
         Returns
         -------
         display : TransitionGraphDisplay
-            The picture.
+            The display.
         """
         check_real("significance", significance, 0, 1)
         rows = chosen_pair(effects, groups)
@@ -414,7 +401,7 @@ class TransitionGraphDisplay:
         Returns
         -------
         display : TransitionGraphDisplay
-            The picture.
+            The display.
         """
         differences = check_square("differences", self.differences, of="state")
         shaped_array("pvalues", self.pvalues, *differences.shape)

@@ -1,4 +1,4 @@
-"""A picture of what decisions rest on."""
+"""Display of what drives decisions."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -16,7 +16,7 @@ from skawhmm.utils._colors import COLORS
 
 
 class ExplanationDisplay:
-    """Show which views, blocks, states or channels the decisions rest on.
+    """Show which views, blocks, states or channels drive the decisions.
 
     There is one bar per group of features: what it adds to the decision for a class,
     averaged over sequences. Use :meth:`from_estimator` to create it.
@@ -27,11 +27,11 @@ class ExplanationDisplay:
         The contributions of groups, from ``explain`` of a classifier or regressor.
 
     target : int, default=None
-        Column of the decisions. By default each sequence's largest decision, which is
-        that for the predicted class; for numbers the first.
+        Column of the decisions. By default each sequence's largest decision, which
+        belongs to the predicted class; for regression the first column.
 
     max_groups : int, default=20
-        Largest number of bars. Those of the largest size are drawn.
+        Maximal number of bars; the largest ones are drawn.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class ExplanationDisplay:
 
     See Also
     --------
-    HMMViewClassifier.explain : The numbers of the picture.
+    HMMViewClassifier.explain : Compute the numbers that are drawn.
 
     Examples
     --------
@@ -89,7 +89,7 @@ class ExplanationDisplay:
         ax: Any = None,
         **kwargs: Any,
     ) -> "ExplanationDisplay":
-        """Draw what the decisions about some sequences rest on.
+        """Draw what drives the decisions about some sequences.
 
         Parameters
         ----------
@@ -97,10 +97,10 @@ class ExplanationDisplay:
             The fitted estimator.
 
         X : list of array-like of shape (n_timesteps, n_features)
-            Sequences, of one class as a rule.
+            Sequences, usually of one class.
 
         by : str or sequence of str, default=("view", "block")
-            What features of a group have in common, as in ``explain``.
+            How features are grouped, as in ``explain``.
 
         label : object, default=None
             The class whose decisions are explained. By default the predicted class of
@@ -113,12 +113,12 @@ class ExplanationDisplay:
             Where to draw; by default on a new figure.
 
         **kwargs : dict
-            Given to :meth:`matplotlib.axes.Axes.barh`.
+            Passed to :meth:`matplotlib.axes.Axes.barh`.
 
         Returns
         -------
         display : ExplanationDisplay
-            The picture.
+            The display.
         """
         if not hasattr(estimator, "explain"):
             raise TypeError(
@@ -150,12 +150,12 @@ class ExplanationDisplay:
             Where to draw; by default on a new figure.
 
         **kwargs : dict
-            Given to :meth:`matplotlib.axes.Axes.barh`.
+            Passed to :meth:`matplotlib.axes.Axes.barh`.
 
         Returns
         -------
         display : ExplanationDisplay
-            The picture.
+            The display.
         """
         check_integer("max_groups", self.max_groups, 1)
         self.ax_, self.figure_ = drawing_axes(ax)
@@ -171,7 +171,7 @@ class ExplanationDisplay:
         ]
         self.order_ = largest[np.argsort(-self.contributions_[largest], kind="stable")]
         sizes = self.contributions_[self.order_]
-        # Both the side and the colour of a bar tell its sign.
+        # Both the side and the colour of a bar show its sign.
         colors = [COLORS[0] if size >= 0 else COLORS[1] for size in sizes]
         places = np.arange(len(sizes))
         self.bars_ = self.ax_.barh(places, sizes, **{"color": colors, **kwargs})

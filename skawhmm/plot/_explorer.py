@@ -1,6 +1,6 @@
 """The map of a collection as one page that a browser opens without a network.
 
-Numbers are packed: float32 for positions and distances, one byte for each share of a
+Numbers are packed: float32 for positions and distances, one byte for each entry of a
 registration and for each value of a sequence, two for each transition probability, all
 in base64.
 """
@@ -30,7 +30,7 @@ MISSING = 255
 # many bytes; otherwise only those of neighbours are.
 MAX_PAIR_BYTES = 2_000_000
 
-# Columns of whole numbers with at most this many different values are labels.
+# Columns of integers with at most this many different values are labels.
 MAX_WHOLE_LABELS = 12
 
 
@@ -150,7 +150,7 @@ def _packed_numbers(values):
 
 
 def _in_unit_square(positions):
-    """Return the positions within 0 and 1, rows downwards as on a screen."""
+    """Return the positions between 0 and 1, with y downwards as on a screen."""
     positions = np.asarray(positions, dtype=float) * [1, -1]
     low = positions.min(axis=0)
     span = np.ptp(positions, axis=0)
@@ -171,11 +171,11 @@ def _column(name, values):
     values = values.astype(float)
     finite = values[np.isfinite(values)]
     limits = [float(finite.min()), float(finite.max())] if len(finite) else [0.0, 0.0]
-    shares = (values - limits[0]) / ((limits[1] - limits[0]) or 1.0)
+    fractions = (values - limits[0]) / ((limits[1] - limits[0]) or 1.0)
     return {
         "name": str(name),
         "limits": limits,
-        "values": _packed(np.where(np.isfinite(values), shares, np.nan), "f4"),
+        "values": _packed(np.where(np.isfinite(values), fractions, np.nan), "f4"),
     }
 
 
@@ -190,7 +190,7 @@ def _pairs(models, metric, distances):
 
 
 def _states(models, metric, neighbors, channel_names):
-    """Return the states of the models, and how those of neighbours correspond."""
+    """Return the states of the models, and registrations between neighbours."""
     n_models, n_neighbors = neighbors.shape
     rows = np.repeat(np.arange(n_models), n_neighbors)
     plans = registrations(models, metric, rows, neighbors.ravel())
@@ -246,7 +246,7 @@ def _sequences(models, channel_names):
     order = np.argsort(-spread, kind="stable")[:MAX_CHANNELS]
     channels = np.sort(np.flatnonzero(_seen(frames))[order])
     edges = [_edges(len(x)) for x in X]
-    # A mean of symbols is none.
+    # Symbols cannot be averaged.
     shortened = _picked if models.emission.name == "categorical" else _shortened
     values, ranges = [], []
     for x, starts in zip(X, edges, strict=True):
@@ -280,7 +280,7 @@ def _edges(n_timesteps):
 
 
 def _shortened(x, starts):
-    """Return means of the frames of each step, over the values that are there."""
+    """Return means of the frames of each step, over the observed values."""
     there = np.isfinite(x)
     counts = np.add.reduceat(there, starts, axis=0, dtype=float)
     sums = np.add.reduceat(np.where(there, x, 0), starts, axis=0)
@@ -299,8 +299,8 @@ def _coded(x):
     high = np.where(there, x, -np.inf).max(axis=0)
     empty = ~there.any(axis=0)
     low[empty] = high[empty] = 0
-    shares = (np.where(there, x, low) - low) / np.where(high > low, high - low, 1)
-    codes = np.where(there, np.rint((MISSING - 1) * shares), MISSING)
+    fractions = (np.where(there, x, low) - low) / np.where(high > low, high - low, 1)
+    codes = np.where(there, np.rint((MISSING - 1) * fractions), MISSING)
     return codes, np.stack([low, high], axis=1)
 
 

@@ -55,13 +55,7 @@ class ExplorerPage:
 
 
 def in_notebook():
-    """Return whether the code runs in a notebook, which shows pages itself.
-
-    Returns
-    -------
-    answer : bool
-        True if a kernel of IPython runs it.
-    """
+    """Return whether the code runs in a notebook."""
     # A notebook has imported IPython before our code runs.
     package = sys.modules.get("IPython")
     shell = None if package is None else package.get_ipython()

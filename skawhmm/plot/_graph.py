@@ -8,55 +8,19 @@ SMALLEST_STATE = 0.11
 
 
 def circle_places(n_states):
-    """Return places on a circle, the first on top, clockwise.
-
-    Parameters
-    ----------
-    n_states : int
-        Number of places.
-
-    Returns
-    -------
-    places : ndarray of shape (n_states, 2)
-        The places.
-    """
+    """Return positions (n_states, 2) on a circle, clockwise from the top."""
     turns = np.pi / 2 - 2 * np.pi * np.arange(n_states) / n_states
     return CIRCLE * np.stack([np.cos(turns), np.sin(turns)], axis=1)
 
 
 def state_radii(occupancy, smallest=SMALLEST_STATE, largest=LARGEST_STATE):
-    """Return the radii of states, whose areas go with occupancy.
-
-    Parameters
-    ----------
-    occupancy : array-like of shape (n_states,)
-        Shares of time.
-
-    smallest, largest : float
-        Limits of the radii.
-
-    Returns
-    -------
-    radii : ndarray of shape (n_states,)
-        The radii; rare states still have room for their name.
-    """
-    shares = np.sqrt(np.asarray(occupancy, dtype=float))
-    return np.maximum(largest * shares / shares.max(), smallest)
+    """Return radii of states with areas proportional to occupancy, within limits."""
+    roots = np.sqrt(np.asarray(occupancy, dtype=float))
+    return np.maximum(largest * roots / roots.max(), smallest)
 
 
 def outward_directions(places):
-    """Return directions of length 1 from the middle of all states to each.
-
-    Parameters
-    ----------
-    places : ndarray of shape (n_states, 2)
-        Where states stand.
-
-    Returns
-    -------
-    directions : ndarray of shape (n_states, 2)
-        The directions; upward for a state in the middle.
-    """
+    """Return unit vectors from the centre of all states to each state."""
     gaps = places - places.mean(axis=0)
     sizes = np.linalg.norm(gaps, axis=1, keepdims=True)
     # A single state is in the middle, up to rounding.
@@ -65,29 +29,9 @@ def outward_directions(places):
 
 
 def draw_arrow(ax, places, radii, i, k, style):
-    """Draw the transition from one state to another.
+    """Draw the transition from state `i` to state `k` and return the arrow.
 
-    Parameters
-    ----------
-    ax : matplotlib.axes.Axes
-        Where to draw.
-
-    places : ndarray of shape (n_states, 2)
-        Where states stand.
-
-    radii : ndarray of shape (n_states,)
-        Their radii.
-
-    i, k : int
-        The state that is left, and the next.
-
-    style : dict
-        `color`, `linewidth` and `zorder`.
-
-    Returns
-    -------
-    arrow : matplotlib.patches.FancyArrowPatch
-        The arrow.
+    `style` holds `color`, `linewidth` and `zorder`.
     """
     from matplotlib.patches import FancyArrowPatch
 
@@ -109,18 +53,7 @@ def draw_arrow(ax, places, radii, i, k, style):
 
 
 def draw_ring(ax, places, radii, i, style):
-    """Draw the ring of staying in a state; the arguments are those of `draw_arrow`.
-
-    Parameters
-    ----------
-    ax, places, radii, i, style : object
-        As for `draw_arrow`.
-
-    Returns
-    -------
-    ring : matplotlib.patches.Circle
-        The ring.
-    """
+    """Draw the self-transition of state `i` as a ring and return it."""
     from matplotlib.patches import Circle
 
     radius = 0.7 * radii[i]
@@ -130,19 +63,7 @@ def draw_ring(ax, places, radii, i, style):
 
 
 def frame_graph(ax, places, margin):
-    """Set the limits of axes that hold a graph, and hide their frame.
-
-    Parameters
-    ----------
-    ax : matplotlib.axes.Axes
-        The axes.
-
-    places : ndarray of shape (n_states, 2)
-        Where states stand.
-
-    margin : float
-        Room around them.
-    """
+    """Set the limits of axes that hold a graph, and hide their frame."""
     low, high = places.min(axis=0) - margin, places.max(axis=0) + margin
     ax.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), aspect="equal")
     ax.set_axis_off()

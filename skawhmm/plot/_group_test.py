@@ -1,4 +1,4 @@
-"""Picture of a permutation test."""
+"""Display of a permutation test."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ from skawhmm.utils._numbers import shaped_array
 
 
 class GroupTestDisplay:
-    """Show the observed statistic among those of the permutations.
+    """Show the observed statistic and its distribution under permutation.
 
     Use :meth:`from_result` to create it.
 
@@ -88,7 +88,7 @@ class GroupTestDisplay:
         ax: Any = None,
         **kwargs: Any,
     ) -> "GroupTestDisplay":
-        """Draw one of the tests that :func:`hmm_group_test` made.
+        """Draw one of the tests of :func:`hmm_group_test`.
 
         Parameters
         ----------
@@ -102,12 +102,12 @@ class GroupTestDisplay:
             Where to draw; by default on a new figure.
 
         **kwargs : dict
-            Given to :meth:`matplotlib.axes.Axes.hist`.
+            Passed to :meth:`matplotlib.axes.Axes.hist`.
 
         Returns
         -------
         display : GroupTestDisplay
-            The picture.
+            The display.
         """
         tests = {**result.tests, "dispersion": result.dispersion}
         found = tests[check_choice("test", test, tests)]
@@ -129,12 +129,12 @@ class GroupTestDisplay:
             Where to draw; by default on a new figure.
 
         **kwargs : dict
-            Given to :meth:`matplotlib.axes.Axes.hist`.
+            Passed to :meth:`matplotlib.axes.Axes.hist`.
 
         Returns
         -------
         display : GroupTestDisplay
-            The picture.
+            The display.
         """
         null = shaped_array(
             "null_distribution", self.null_distribution, "n_permutations"

@@ -52,10 +52,10 @@ class HMMMapDisplay:
         Their labels.
 
     neighbors : ndarray of int of shape (n_models, n_neighbors), default=None
-        The nearest models of each model, which are joined to it by lines.
+        The nearest models of each model, which are connected to it by lines.
 
     distances : ndarray of shape (n_models, n_models), default=None
-        Distance of each model to each other one, for :meth:`to_html`.
+        Distances between all models, for :meth:`to_html`.
 
     models : HMMBatch, default=None
         The models, for :meth:`to_html`.
@@ -72,7 +72,7 @@ class HMMMapDisplay:
         The labels.
 
     names_ : list of matplotlib.text.Text
-        Names beside the points, if there are too many labels for a legend.
+        Names next to the points, if there are too many labels for a legend.
 
     links_ : matplotlib.collections.LineCollection or None
         Lines between neighbours.
@@ -128,12 +128,12 @@ class HMMMapDisplay:
         ax: Any = None,
         **kwargs: Any,
     ) -> "HMMMapDisplay":
-        """Draw the map of a matrix of distances.
+        """Draw a map from a matrix of distances.
 
         Parameters
         ----------
         distances : array-like of shape (n_models, n_models)
-            Distance of each model to each other one, all finite.
+            Distances between all models, which must be finite.
 
         y : array-like of shape (n_models,), default=None
             Labels of the models.
@@ -143,7 +143,7 @@ class HMMMapDisplay:
             classical scaling, which keeps large distances as well as two axes can.
 
         n_neighbors : int, default=0
-            Number of nearest models that each is joined to by lines.
+            Number of nearest models to which each model is connected by lines.
 
         random_state : int, RandomState instance or None, default=0
             Seed of "tsne", which starts from classical scaling.
@@ -152,12 +152,12 @@ class HMMMapDisplay:
             Where to draw; by default on a new figure.
 
         **kwargs : dict
-            Given to :meth:`matplotlib.axes.Axes.scatter`.
+            Passed to :meth:`matplotlib.axes.Axes.scatter`.
 
         Returns
         -------
         display : HMMMapDisplay
-            The picture.
+            The display.
         """
         if method not in POSITIONS:
             raise ValueError(
@@ -170,7 +170,7 @@ class HMMMapDisplay:
                 f"distances must be finite to be drawn, got {bad}; for KL set "
                 'metric_params={"cap": ...}.'
             )
-        # A wrong number of labels is found before the work, not after it.
+        # A wrong number of labels raises before the work, not after it.
         distinct_labels("y", y, len(distances))
         neighbors = None
         if check_integer("n_neighbors", n_neighbors, 0) > 0:
@@ -194,7 +194,7 @@ class HMMMapDisplay:
         ax: Any = None,
         **kwargs: Any,
     ) -> "HMMMapDisplay":
-        """Draw the map of models.
+        """Draw a map of models.
 
         Parameters
         ----------
@@ -208,8 +208,8 @@ class HMMMapDisplay:
             Distance between two models.
 
         alpha : float in [0, 1], default=None
-            Weight of the transition component in the distance. By default that of the
-            distance: 0.1 for "maw" and "iaw", 0.5 for "jaw". Must be None if the
+            Weight of the transition component in the distance. By default the weight of
+            the distance: 0.1 for "maw" and "iaw", 0.5 for "jaw". Must be None if the
             distance has no components, or if `metric` is an object, which has its own.
 
         p : float in (0, 2], default=None
@@ -229,12 +229,12 @@ class HMMMapDisplay:
             Where to draw; by default on a new figure.
 
         **kwargs : dict
-            Given to :meth:`from_distances`.
+            Passed to :meth:`from_distances`.
 
         Returns
         -------
         display : HMMMapDisplay
-            The picture.
+            The display.
         """
         chosen = resolve_metric(metric, alpha=alpha, p=p, metric_params=metric_params)
         check_models("models", models)
@@ -255,12 +255,12 @@ class HMMMapDisplay:
             Where to draw; by default on a new figure.
 
         **kwargs : dict
-            Given to :meth:`matplotlib.axes.Axes.scatter`.
+            Passed to :meth:`matplotlib.axes.Axes.scatter`.
 
         Returns
         -------
         display : HMMMapDisplay
-            The picture.
+            The display.
         """
         positions = shaped_array("positions", self.positions, "n_models", 2)
         self.classes_, codes = distinct_labels("y", self.y, len(positions))
@@ -297,13 +297,13 @@ class HMMMapDisplay:
         channel_names: Sequence[str] | None = None,
         title: str = "Map of sequences",
     ) -> Path:
-        """Write the map as one page to explore in a browser, without a network.
+        """Write the map as a page that can be explored in a browser without a network.
 
-        Hovering over a point shows its label; clicking it shows its nearest
-        neighbours, its sequence, its transitions, and how its states correspond to
-        those of a neighbour or of any other point. Points are coloured by label or by
-        any column of ``models.info``. The page saves its map as SVG or PNG, and its
-        address holds what it shows. Sequences are drawn if the models carry them
+        Hovering over a point shows its label; clicking it shows its nearest neighbours,
+        its sequence, its transitions, and how its states correspond to the states of a
+        neighbour or of any other point. Points are coloured by label or by any column
+        of ``models.info``. The page saves its map as SVG or PNG, and its address holds
+        the current view. Sequences are drawn if the models contain them
         (``HMMTransformer(keep_sequences=True)``). Sequences of more than 100 frames are
         averaged down to 100 steps; of more than 8 channels, the 8 that vary most are
         drawn.
@@ -321,8 +321,8 @@ class HMMMapDisplay:
             One more name per model, such as its file.
 
         channel_names : sequence of str of shape (n_features,), default=None
-            Names of the channels; by default those of the models, otherwise their
-            numbers.
+            Names of the channels; by default the names that the models know, or
+            else their indices.
 
         title : str, default="Map of sequences"
             Heading of the page.
@@ -343,7 +343,7 @@ class HMMMapDisplay:
         bytes: 0.4 kB for 3 states without the sequence, 1.6 kB with 100 steps of 8
         channels. Up to 480 models of 3 states, the page also holds all distances and
         registrations, at most 2.7 MB, so that any two points can be compared; with
-        more models, neighbours can.
+        more models, only neighbours can.
 
         Examples
         --------
@@ -385,8 +385,8 @@ class HMMMapDisplay:
             One more name per model, such as its file.
 
         channel_names : sequence of str of shape (n_features,), default=None
-            Names of the channels; by default those of the models, otherwise their
-            numbers.
+            Names of the channels; by default the names that the models know, or
+            else their indices.
 
         title : str, default="Map of sequences"
             Heading of the page.
@@ -474,7 +474,7 @@ class HMMMapDisplay:
 
 
 def _linked_models(distances, n_neighbors):
-    """Return the nearest other models of each, as many as there are, and how far."""
+    """Return the nearest other models of each model, and their distances."""
     n_neighbors = min(n_neighbors, len(distances) - 1)
     if n_neighbors == 0:
         return np.empty((1, 0), dtype=int), np.empty((1, 0))
@@ -484,7 +484,7 @@ def _linked_models(distances, n_neighbors):
 
 def _classical_positions(distances, _random_state):
     """Positions by classical scaling: principal axes of the centred Gram matrix."""
-    # In units of the largest one, so that no square leaves the range of numbers.
+    # In units of the largest one, so that no square overflows or underflows.
     unit = np.abs(distances).max(initial=0.0)
     unit = unit if unit > 0 else 1.0
     squared = (distances / unit / 2 + distances.T / unit / 2) ** 2
@@ -502,7 +502,7 @@ def _classical_positions(distances, _random_state):
 
 
 def _neighbour_positions(distances, random_state):
-    """Positions by t-SNE, from those of classical scaling."""
+    """Positions by t-SNE, started from classical scaling."""
     from sklearn.manifold import TSNE
     from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 

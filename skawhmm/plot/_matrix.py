@@ -23,7 +23,7 @@ class DistanceMatrixDisplay:
         Distance of each model to each other one.
 
     y : array-like of shape (n_models,), default=None
-        Labels of the models. By default the models stay in their order.
+        Labels of the models. By default the order of the models is unchanged.
 
     Attributes
     ----------
@@ -87,12 +87,12 @@ class DistanceMatrixDisplay:
             Where to draw; by default on a new figure.
 
         **kwargs : dict
-            Given to :meth:`matplotlib.axes.Axes.imshow`.
+            Passed to :meth:`matplotlib.axes.Axes.imshow`.
 
         Returns
         -------
         display : DistanceMatrixDisplay
-            The picture.
+            The display.
         """
         return cls(distances, y).plot(ax=ax, **kwargs)
 
@@ -105,12 +105,12 @@ class DistanceMatrixDisplay:
             Where to draw; by default on a new figure.
 
         **kwargs : dict
-            Given to :meth:`matplotlib.axes.Axes.imshow`.
+            Passed to :meth:`matplotlib.axes.Axes.imshow`.
 
         Returns
         -------
         display : DistanceMatrixDisplay
-            The picture.
+            The display.
         """
         distances = check_square("distances", self.distances)
         y = None

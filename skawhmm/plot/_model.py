@@ -1,4 +1,4 @@
-"""Picture of one model: what its states emit, and how it moves between them."""
+"""Display of one model: what its states emit, and how it moves between them."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -34,10 +34,10 @@ ARROW_WIDTHS = 0.8, 5.0
 # With more bars than this, only some of them are named.
 MAX_NAMED_BARS = 24
 
-# Radii of the rarest and of the most frequent state: a short name fits in.
+# Radii of the rarest and of the most frequent state: a short name fits inside.
 RADII = 0.19, 0.28
 
-# Names with more letters than this reach over the circle of their state.
+# Names with more letters than this exceed the circle of their state.
 LONGEST_INSIDE = 5
 
 # Points of a curve.
@@ -46,7 +46,7 @@ N_POINTS = 400
 # Height of the highest bar; rows of bars are 1 apart.
 BAR_HEIGHT = 0.8
 
-# Room around the circle of states, for rings and what is written beside them.
+# Margin around the circle of states, for rings and labels.
 MARGIN = 0.85
 
 
@@ -55,7 +55,7 @@ class HMMDisplay:
 
     On the left is what each state emits: ellipses of one standard deviation, curves of
     densities, or bars. On the right are the states as circles, as large as they are
-    frequent, with their share of time and the mean length of a visit beside them.
+    frequent, labelled with the fraction of time and the mean length of a visit.
     Arrows are transitions, with their probabilities; black arrows from outside are the
     start. Use :meth:`from_model` to create it.
 
@@ -65,34 +65,34 @@ class HMMDisplay:
         Transition matrix.
 
     weights : array-like of shape (n_states,)
-        Shares of time.
+        Fractions of time.
 
     startprob : array-like of shape (n_states,)
         Probabilities of the first state.
 
     means : array-like of shape (n_states, 2) or (n_states, 1), default=None
-        Centres of the ellipses or, of one channel, of the curves.
+        Centres of the ellipses or, for one channel, of the curves.
 
     covars : array-like of shape (n_states, 2, 2) or (n_states, 1, 1), default=None
         Their covariances.
 
     axis_names : pair of str, default=("channel 0", "channel 1")
-        Names of the axes of the ellipses; of the first one only for curves.
+        Names of the axes of the ellipses; curves use only the first one.
 
     bars : array-like of shape (n_states, n_bars), default=None
         Heights of the bars, drawn if there are no ellipses.
 
     errors : array-like of shape (n_states, n_bars), default=None
-        Half lengths of the lines on the bars.
+        Half lengths of the error bars.
 
     bar_names : sequence of str, default=None
-        Names of the bars; by default their numbers.
+        Names of the bars; by default their indices.
 
     bar_label : str, default="value"
-        What the bars stand for.
+        What the bars show.
 
     state_names : sequence of str, default=None
-        Names of the states; by default their numbers.
+        Names of the states; by default their indices.
 
     threshold : float, default=0.01
         Transitions and starts with a lower probability are not drawn.
@@ -181,7 +181,7 @@ class HMMDisplay:
         threshold: float = 0.01,
         ax: Any = None,
     ) -> "HMMDisplay":
-        """Draw a model of any kind of states.
+        """Draw a model with any kind of states.
 
         Parameters
         ----------
@@ -189,22 +189,22 @@ class HMMDisplay:
             A batch of one model, such as ``models[0]``.
 
         states : {"auto", "gaussian", "bars"}, default="auto"
-            How states are drawn. "gaussian" stands for ellipses or, of one channel, for
-            curves: densities times shares of time. Bars are means with one standard
+            How states are drawn. "gaussian" draws ellipses or, for one channel,
+            curves: densities times fractions of time. Bars are means with one standard
             deviation (in standard deviations of all frames, if there are several
             channels), probabilities of symbols, or rates. "auto" draws Gaussian states
             as such, and others as bars.
 
         channels : pair of int, default=None
-            The channels that are the axes of the ellipses. By default both of two, and
-            the principal axes of more.
+            The channels that are the axes of the ellipses. By default both of two
+            channels, and the two principal axes of more.
 
         channel_names : sequence of str, default=None
-            Names of the channels; by default those of the model, otherwise their
-            numbers.
+            Names of the channels; by default the names that the model knows, or
+            else their indices.
 
         state_names : sequence of str, default=None
-            Names of the states; by default their numbers.
+            Names of the states; by default their indices.
 
         threshold : float in [0, 1], default=0.01
             Transitions and starts with a lower probability are not drawn.
@@ -215,7 +215,7 @@ class HMMDisplay:
         Returns
         -------
         display : HMMDisplay
-            The picture.
+            The display.
         """
         check_single_model("model", model)
         check_choice("states", states, ("auto", "gaussian", "bars"))
@@ -259,19 +259,19 @@ class HMMDisplay:
         Returns
         -------
         display : HMMDisplay
-            The picture.
+            The display.
         """
         transmat = check_square("transmat", self.transmat, of="state")
-        laws = {
+        distributions = {
             name: shaped_array(name, getattr(self, name), len(transmat))
             for name in ("weights", "startprob")
         }
-        for name, shares in {"transmat": transmat, **laws}.items():
-            wrong = ~((shares >= 0) & (shares <= 1 + SUM_TOLERANCE))
+        for name, probabilities in {"transmat": transmat, **distributions}.items():
+            wrong = ~((probabilities >= 0) & (probabilities <= 1 + SUM_TOLERANCE))
             if wrong.any():
-                # Arrows of such a width would not end.
+                # Drawing arrows of such a width would not finish.
                 raise ValueError(
-                    f"{name} must hold probabilities, got {shares[wrong][0]:g}."
+                    f"{name} must hold probabilities, got {probabilities[wrong][0]:g}."
                 )
         names = item_names("state_names", self.state_names, len(transmat), "state")
         n_parts = 1 if self.means is None and self.bars is None else 2
@@ -323,7 +323,7 @@ class HMMDisplay:
         ax.set(ylim=(0, None), yticks=[])
         ax.spines[["top", "right", "left"]].set_visible(False)
         ax.legend(frameon=False, fontsize="small")
-        ax.set_title("states: density times share of time", fontsize="medium")
+        ax.set_title("states: density times fraction of time", fontsize="medium")
 
     def _draw_bars(self, ax, names):
         bars = np.asarray(self.bars, dtype=float)
@@ -391,12 +391,12 @@ class HMMDisplay:
 
     def _write_times(self, ax, places, radii, k, staying):
         outward = outward_directions(places)[k]
-        share = f"{100 * np.asarray(self.weights)[k]:.0f} %"
-        length = f"{share}, never left"
+        occupancy = f"{100 * np.asarray(self.weights)[k]:.0f} %"
+        length = f"{occupancy}, never left"
         if staying < 1:
             steps = 1 / (1 - staying)
             digits = f"{steps:.3g}" if steps < 1000 else f"{steps:,.0f}"
-            length = f"{share}, {digits} steps"
+            length = f"{occupancy}, {digits} steps"
         place = places[k] + (2.05 * radii[k] + 0.06) * outward
         side = {"ha": "center", "va": "bottom" if outward[1] > 0 else "top"}
         if abs(outward[0]) > 0.5:
@@ -414,7 +414,7 @@ class HMMDisplay:
             length = np.linalg.norm(places[k] - places[i])
             along = (places[k] - places[i]) / length
             aside = np.array([along[1], -along[0]])
-            # Near the state that is left: in the middle, arrows of others cross.
+            # Near the source state: in the middle, other arrows cross.
             middle = places[i] + 0.42 * length * along + (0.2 + 0.07 * length) * aside
             text = f"{moves[i, k]:.2f}".removeprefix("0")
             box = {"boxstyle": "round,pad=0.1", "fc": "white", "ec": "none"}
@@ -427,8 +427,8 @@ class HMMDisplay:
         turn = np.radians(55)
         rotation = [[np.cos(turn), np.sin(turn)], [-np.sin(turn), np.cos(turn)]]
         sides = outward_directions(places) @ np.array(rotation)
-        for k, share in enumerate(np.asarray(self.startprob, dtype=float)):
-            if share == 0 or share < self.threshold:
+        for k, probability in enumerate(np.asarray(self.startprob, dtype=float)):
+            if probability == 0 or probability < self.threshold:
                 continue
             tail = places[k] + (radii[k] + 0.24) * sides[k]
             tip = places[k] + radii[k] * sides[k]
@@ -437,7 +437,7 @@ class HMMDisplay:
                 tip,
                 arrowstyle="-|>",
                 mutation_scale=9,
-                linewidth=1.2 + 1.5 * share,
+                linewidth=1.2 + 1.5 * probability,
                 color="black",
                 zorder=2,
                 shrinkA=0,
@@ -445,7 +445,7 @@ class HMMDisplay:
             )
             self.starts_[k] = ax.add_patch(arrow)
             place = places[k] + (radii[k] + 0.27) * sides[k]
-            start = "start" if share > 0.995 else f"start {share:.2f}"
+            start = "start" if probability > 0.995 else f"start {probability:.2f}"
             left = "left" if sides[k, 0] > 0 else "right"
             ax.text(*place, start, fontsize=8, ha=left, va="center")
 
@@ -482,10 +482,10 @@ def _plane(model, size, channels, names):
     basis = vectors[:, :-3:-1]
     # The direction of an axis is arbitrary: its largest entry points up.
     basis = basis * np.sign(basis[np.abs(basis).argmax(axis=0), [0, 1]])
-    shares = 100 * np.maximum(values[:-3:-1], 0) / (values.sum() or 1.0)
+    percentages = 100 * np.maximum(values[:-3:-1], 0) / (values.sum() or 1.0)
     axis_names = tuple(
-        f"principal axis {n} ({share:.0f} % of the variance)"
-        for n, share in enumerate(shares)
+        f"principal axis {n} ({percentage:.0f} % of the variance)"
+        for n, percentage in enumerate(percentages)
     )
     return {
         "means": means @ basis,
@@ -513,7 +513,7 @@ def _total_covariance(weights, means, covars):
 
 
 def _mean_bars(model, size, names):
-    """Return means and standard deviations, in those of all frames if several."""
+    """Return means and standard deviations, scaled if there are several channels."""
     means = model.means[0, :size]
     covars = model.emission.full_covars()[0, :size]
     errors = np.sqrt(np.diagonal(covars, axis1=1, axis2=2))
@@ -543,7 +543,7 @@ def _rate_bars(model, size, names):
 
 
 def _described(model, size, _):
-    """Return the parameters of a family of a user; none if states have no form."""
+    """Return the parameters of a user's family; empty if states have no shape."""
     columns = model._described()
     if not columns:
         return {}

@@ -1,4 +1,4 @@
-"""Picture of a registration: states of two models, and the plan between them."""
+"""Display of a registration: states of two models, and the plan between them."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -17,13 +17,13 @@ from skawhmm.plot._style import (
 from skawhmm.utils._colors import COLORS
 from skawhmm.utils._numbers import shaped_array
 
-# Smaller shares of probability are rounding and are not drawn.
+# Smaller probabilities are rounding errors and are not drawn.
 LEAST_SHARE = 1e-9
 
-# Smaller shares would be written as 0.00.
+# Smaller probabilities would be printed as 0.00.
 LEAST_WRITTEN = 0.005
 
-# Width of a line that stands for all probability, in points.
+# Width of a line for probability 1, in points.
 FULL_WIDTH = 12.0
 
 # Height of the ellipses of models with one feature, whose rows are 1 apart.
@@ -60,14 +60,14 @@ class RegistrationDisplay:
         The states of each model.
 
     lines_ : list of matplotlib.lines.Line2D
-        The plan: one line per pair of states that share probability; its width shows
-        how much.
+        The plan: one line per pair of matched states; its width shows the
+        probability.
 
     im_ : matplotlib.image.AxesImage or None
         The matrix, if it is drawn.
 
     axes_ : list of matplotlib.axes.Axes
-        The axes of the states and those of the matrix.
+        The axes of the states and the axes of the matrix.
 
     figure_ : matplotlib.figure.Figure
         The figure.
@@ -146,7 +146,7 @@ class RegistrationDisplay:
         Returns
         -------
         display : RegistrationDisplay
-            The picture.
+            The display.
         """
         plan = register_states(a, b, metric, p=p, metric_params=metric_params)
         visited = [model.weights[0] > 0 for model in (a, b)]
@@ -177,7 +177,7 @@ class RegistrationDisplay:
         Returns
         -------
         display : RegistrationDisplay
-            The picture.
+            The display.
         """
         shaped_array("plan", self.plan, "n_components_a", "n_components_b")
         item_names("names", self.names, 2, "model")
@@ -205,15 +205,15 @@ class RegistrationDisplay:
             for k, centre in enumerate(means[side]):
                 ellipse = deviation_ellipse(centre, np.asarray(covars[side])[k])
                 ellipse.set(facecolor=(color, 0.2), edgecolor=color, linewidth=1.5)
-                # The outline tells the models apart where colour does not.
+                # The outline distinguishes the models where colour does not.
                 ellipse.set(linestyle="-" if side == 0 else "--", zorder=1)
                 ellipse.set_label(legend_label(self.names[side]) if k == 0 else None)
                 self.ellipses_[side].append(ax.add_patch(ellipse))
                 box = {"boxstyle": "circle,pad=0.25", "fc": color, "ec": "white"}
                 style = {"color": "white", "fontsize": 8, "ha": "center", "zorder": 3}
                 # Away from the state it is matched to, so that no number is hidden.
-                shares = plan[k] if side == 0 else plan[:, k]
-                partner = means[1 - side][np.argmax(shares)]
+                masses = plan[k] if side == 0 else plan[:, k]
+                partner = means[1 - side][np.argmax(masses)]
                 left = centre[0] < partner[0] or (centre[0] == partner[0] and side == 0)
                 shift = (-9 if left else 9, 0)
                 style |= {"va": "center", "bbox": box, "textcoords": "offset points"}
@@ -226,14 +226,14 @@ class RegistrationDisplay:
         ax.legend(**place, frameon=False)
 
     def _draw_matrix(self, ax):
-        """Draw the plan with its shares written in."""
+        """Draw the plan with its probabilities printed in the cells."""
         plan = np.asarray(self.plan)
         self.im_ = ax.imshow(plan, vmin=0, cmap="Blues")
-        for (i, j), share in np.ndenumerate(plan):
-            if share >= LEAST_WRITTEN:
-                color = "white" if share > plan.max() / 2 else "black"
+        for (i, j), mass in np.ndenumerate(plan):
+            if mass >= LEAST_WRITTEN:
+                color = "white" if mass > plan.max() / 2 else "black"
                 style = {"ha": "center", "va": "center", "color": color}
-                ax.text(j, i, f"{share:.2f}", **style)
+                ax.text(j, i, f"{mass:.2f}", **style)
         ax.set(
             xlabel=literal(f"state of {self.names[1]}"),
             ylabel=literal(f"state of {self.names[0]}"),
@@ -252,11 +252,11 @@ def _in_the_plane(weights, means, covars, names):
         return means, [c * np.diag([1, 0]) + flat for c in covars], (names[0], "")
     if n_features == 2:
         return means, covars, tuple(names)
-    shares = np.concatenate(weights) / 2
+    masses = np.concatenate(weights) / 2
     points = np.concatenate(means)
-    gaps = points - shares @ points
-    total = np.einsum("k,kij->ij", shares, np.concatenate(covars))
-    _, basis = np.linalg.eigh(total + gaps.T @ (shares[:, None] * gaps))
+    gaps = points - masses @ points
+    total = np.einsum("k,kij->ij", masses, np.concatenate(covars))
+    _, basis = np.linalg.eigh(total + gaps.T @ (masses[:, None] * gaps))
     basis = basis[:, :-3:-1]
     means = [m @ basis for m in means]
     covars = [basis.T @ c @ basis for c in covars]
@@ -264,21 +264,7 @@ def _in_the_plane(weights, means, covars, names):
 
 
 def deviation_ellipse(centre, covar):
-    """Return the ellipse of one standard deviation.
-
-    Parameters
-    ----------
-    centre : ndarray of shape (2,)
-        The mean.
-
-    covar : ndarray of shape (2, 2)
-        The covariance.
-
-    Returns
-    -------
-    ellipse : matplotlib.patches.Ellipse
-        The ellipse.
-    """
+    """Return the ellipse of one standard deviation of a Gaussian in the plane."""
     from matplotlib.patches import Ellipse
 
     values, vectors = np.linalg.eigh(covar)

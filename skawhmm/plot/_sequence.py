@@ -1,4 +1,4 @@
-"""Picture of one sequence, coloured by the states of its model."""
+"""Display of one sequence, coloured by the states of its model."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -20,7 +20,7 @@ from skawhmm.plot._style import (
 from skawhmm.utils._checks import check_integer
 from skawhmm.utils._numbers import label_array, shaped_array
 
-# By default, of more channels those that vary most are drawn.
+# If there are more channels, by default those that vary most are drawn.
 MAX_CHANNELS = 8
 
 # With more symbols than this, only some of them are named.
@@ -33,8 +33,8 @@ STRIP = 0.86
 class SequenceDisplay:
     """Show the channels of a sequence over time, coloured by the states of a model.
 
-    Each channel has a strip of its own, scaled to its range, which is written beside
-    it. The colours behind them are the most probable path of states. Use
+    Each channel has its own strip, scaled to its range, which is printed next to
+    it. The background colours are the most probable path of states. Use
     :meth:`from_model` to create it.
 
     Parameters
@@ -46,13 +46,13 @@ class SequenceDisplay:
         The state of each frame.
 
     channel_names : sequence of str, default=None
-        Names of the channels; by default their numbers.
+        Names of the channels; by default their indices.
 
     state_names : sequence of str, default=None
-        Names of the states; by default their numbers.
+        Names of the states; by default their indices.
 
     symbols : array-like of shape (n_symbols,), default=None
-        The alphabet, if frames are numbers of symbols.
+        The alphabet, if frames are indices of symbols.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class SequenceDisplay:
         The channels.
 
     spans_ : list of matplotlib.patches.Polygon or matplotlib.patches.Rectangle
-        The visits to states, in their order.
+        The visits to states, in order of time.
 
     ax_ : matplotlib.axes.Axes
         The axes.
@@ -119,30 +119,30 @@ class SequenceDisplay:
             A batch of one model, such as ``models[0]``.
 
         sequence : array-like of shape (n_timesteps, n_features) or str, default=None
-            The sequence. By default the one the model was fitted to, if it carries it
-            (``HMMTransformer(keep_sequences=True)``).
+            The sequence. By default the one the model was fitted to, if the model keeps
+            it (``HMMTransformer(keep_sequences=True)``).
 
         channels : sequence of int, default=None
-            The channels to draw; by default all of up to 8, and the 8 that vary most
-            of more.
+            The channels to draw; by default all, or the 8 that vary most if there are
+            more than 8.
 
         channel_names : sequence of str, default=None
-            Names of all channels; by default those of the model, otherwise their
-            numbers.
+            Names of all channels; by default the names that the model knows, or
+            else their indices.
 
         state_names : sequence of str, default=None
-            Names of the states; by default their numbers.
+            Names of the states; by default their indices.
 
         ax : matplotlib.axes.Axes, default=None
             Where to draw; by default on a new figure.
 
         **kwargs : dict
-            Given to :meth:`matplotlib.axes.Axes.plot` for the channels.
+            Passed to :meth:`matplotlib.axes.Axes.plot` for the channels.
 
         Returns
         -------
         display : SequenceDisplay
-            The picture.
+            The display.
         """
         check_single_model("model", model)
         names = channel_labels(channel_names, model.n_features, model.feature_names)
@@ -152,8 +152,8 @@ class SequenceDisplay:
         if sequence is None:
             if model.sequences is None:
                 raise ValueError(
-                    "sequence must be given, because the model does not carry the one "
-                    "it was fitted to; HMMTransformer(keep_sequences=True) keeps it."
+                    "sequence must be given, because the model does not contain its "
+                    "sequence; HMMTransformer(keep_sequences=True) keeps it."
                 )
             frames = model.sequences[0]
         else:
@@ -178,12 +178,12 @@ class SequenceDisplay:
             Where to draw; by default on a new figure.
 
         **kwargs : dict
-            Given to :meth:`matplotlib.axes.Axes.plot` for the channels.
+            Passed to :meth:`matplotlib.axes.Axes.plot` for the channels.
 
         Returns
         -------
         display : SequenceDisplay
-            The picture.
+            The display.
         """
         frames = shaped_array("sequence", self.sequence, "n_timesteps", "n_features")
         path = label_array("path", self.path, len(frames), "frame")
@@ -216,7 +216,7 @@ class SequenceDisplay:
         for start, end in zip(starts, ends, strict=True):
             style = {"color": state_color(path[start]), "alpha": 0.3, "linewidth": 0}
             spans.append(self.ax_.axvspan(start - 0.5, end - 0.5, zorder=0, **style))
-        # In a legend, states are in their order, not in that of the visits.
+        # A legend lists states by index, not in the order of the visits.
         self._handles = []
         for state in np.unique(path):
             self._handles.append(spans[np.argmax(path[starts] == state)])
@@ -231,7 +231,7 @@ class SequenceDisplay:
             scaled = (values - low) / (high - low) if high > low else 0 * values + 0.5
             style = {"color": "black", "linewidth": 1, **kwargs}
             self.lines_ += ax.plot(STRIP * (scaled - 0.5) - row, **style)
-            # The range of a channel stands at the right end of its strip.
+            # The range of a channel is printed at the right end of its strip.
             text = {"fontsize": 7, "color": "0.35", "va": "center"}
             for value, side in ((high, 0.5), (low, -0.5)):
                 place = (1.005, -row + 0.8 * STRIP * side)
@@ -257,7 +257,7 @@ def _check_channels(channels, frames):
         chosen = [check_integer("channels", channel, 0) for channel in channels]
         if not chosen or max(chosen) >= n_features:
             raise ValueError(
-                f"channels must be numbers of channels below {n_features}, got "
+                f"channels must be indices of channels below {n_features}, got "
                 f"{chosen}."
             )
         return chosen

@@ -1,4 +1,4 @@
-"""Picture of what states are like in each group."""
+"""Display of the states in each group."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -20,7 +20,7 @@ from skawhmm.utils._colors import COLORS
 from skawhmm.utils._numbers import label_array, shaped_array
 
 MEASURES = {
-    "occupancy": "share of time",
+    "occupancy": "fraction of time",
     "dwell_time": "mean length of a visit (steps)",
     "visits": "visits per 100 steps",
 }
@@ -35,13 +35,13 @@ class StateSummaryDisplay:
     Parameters
     ----------
     values : array-like of shape (n_models, n_states)
-        What is shown; NaN where a model does not have a state.
+        The measure; NaN where a model does not have a state.
 
     groups : array-like of shape (n_models,)
         The group of each model.
 
     state_names : sequence of str, default=None
-        Names of the states; by default their numbers.
+        Names of the states; by default their indices.
 
     label : str, default=None
         Label of the vertical axis.
@@ -62,7 +62,7 @@ class StateSummaryDisplay:
 
     See Also
     --------
-    state_table : The numbers of the picture.
+    state_table : Compute the numbers that are drawn.
     state_effects : Which of the differences are significant.
 
     Examples
@@ -102,7 +102,7 @@ class StateSummaryDisplay:
         ax: Any = None,
         **kwargs: Any,
     ) -> "StateSummaryDisplay":
-        """Draw what is measured of the states of models.
+        """Draw a measure of the states of models.
 
         Parameters
         ----------
@@ -113,27 +113,27 @@ class StateSummaryDisplay:
             The group of each model, or the name of a column of ``models.info``.
 
         measure : {"occupancy", "dwell_time", "visits"}, default="occupancy"
-            Shares of time, mean lengths of visits, or numbers of visits per 100 steps.
-            Dwell times beyond the data of a model (see :func:`state_table`) are not
-            shown.
+            Fractions of time, mean lengths of visits, or numbers of visits per 100
+            steps. Dwell times beyond the data of a model (see :func:`state_table`) are
+            not shown.
 
         reference : {"barycenter", "medoid"}, HMMBatch, HMMAligner or None, \
                 default="barycenter"
-            Whose states the models are brought to, as in :func:`state_table`.
+            The model to whose states all are aligned, as in :func:`state_table`.
 
         state_names : sequence of str, default=None
-            Names of the states; by default their numbers.
+            Names of the states; by default their indices.
 
         ax : matplotlib.axes.Axes, default=None
             Where to draw; by default on a new figure.
 
         **kwargs : dict
-            Given to :meth:`matplotlib.axes.Axes.scatter` for the models.
+            Passed to :meth:`matplotlib.axes.Axes.scatter` for the models.
 
         Returns
         -------
         display : StateSummaryDisplay
-            The picture.
+            The display.
         """
         check_choice("measure", measure, MEASURES)
         models = aligned_to(models, reference).models
@@ -152,12 +152,12 @@ class StateSummaryDisplay:
             Where to draw; by default on a new figure.
 
         **kwargs : dict
-            Given to :meth:`matplotlib.axes.Axes.scatter` for the models.
+            Passed to :meth:`matplotlib.axes.Axes.scatter` for the models.
 
         Returns
         -------
         display : StateSummaryDisplay
-            The picture.
+            The display.
         """
         values = shaped_array("values", self.values, "n_models", "n_states")
         groups = label_array("groups", self.groups, len(values))
@@ -198,7 +198,7 @@ class StateSummaryDisplay:
 
 
 def shown_measure(models, name):
-    """Return a measure of states, NaN where a model has none or can only guess it."""
+    """Return a measure of states, NaN where a model lacks the state or the data."""
     columns = state_measures(models)
     values = columns[name]
     shown = np.isfinite(values)
@@ -208,7 +208,7 @@ def shown_measure(models, name):
 
 
 def _spread(values):
-    """Return places from -1 to 1 that set models apart, the same in every drawing."""
+    """Return offsets from -1 to 1 that separate models, the same in every drawing."""
     n_models = len(values)
     order = np.arange(n_models) * 0.618034 % 1
     return np.tile((2 * order - 1)[:, None], (1, values.shape[1]))

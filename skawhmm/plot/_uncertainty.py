@@ -1,4 +1,4 @@
-"""Pictures of how sure a distance is, and how stable numbers of states are."""
+"""Displays of the uncertainty of a distance and of the stability of models."""
 
 from typing import Any
 
@@ -19,7 +19,8 @@ class DistanceIntervalDisplay:
     Parameters
     ----------
     distance, estimate : float
-        The distance between fitted models, and the same without the noise of the fits.
+        The distance between fitted models, and its estimate corrected for fitting
+        noise.
 
     low, high : float
         Ends of the interval.
@@ -49,7 +50,7 @@ class DistanceIntervalDisplay:
 
     See Also
     --------
-    distance_interval : The numbers of the picture.
+    distance_interval : Compute the numbers that are drawn.
 
     Examples
     --------
@@ -86,7 +87,7 @@ class DistanceIntervalDisplay:
     def from_interval(
         cls, interval: DistanceInterval, *, ax: Any = None, **kwargs: Any
     ) -> "DistanceIntervalDisplay":
-        """Draw what :func:`distance_interval` found.
+        """Draw the result of :func:`distance_interval`.
 
         Parameters
         ----------
@@ -97,12 +98,12 @@ class DistanceIntervalDisplay:
             Where to draw; by default on a new figure.
 
         **kwargs : dict
-            Given to :meth:`matplotlib.axes.Axes.hist`.
+            Passed to :meth:`matplotlib.axes.Axes.hist`.
 
         Returns
         -------
         display : DistanceIntervalDisplay
-            The picture.
+            The display.
         """
         display = cls(
             interval.distance,
@@ -123,12 +124,12 @@ class DistanceIntervalDisplay:
             Where to draw; by default on a new figure.
 
         **kwargs : dict
-            Given to :meth:`matplotlib.axes.Axes.hist`.
+            Passed to :meth:`matplotlib.axes.Axes.hist`.
 
         Returns
         -------
         display : DistanceIntervalDisplay
-            The picture.
+            The display.
         """
         drawn = shaped_array("replicates", self.replicates, "n_resamples")
         self.ax_, self.figure_ = drawing_axes(ax)
@@ -138,7 +139,7 @@ class DistanceIntervalDisplay:
         self.line_ = self.ax_.axvline(
             self.distance, color=COLORS[0], label="distance of the fitted models"
         )
-        share = "" if self.level is None else f"{self.level:.0%} "
+        confidence = "" if self.level is None else f"{self.level:.0%} "
         ends = [[self.estimate - self.low], [self.high - self.estimate]]
         self.interval_ = self.ax_.errorbar(
             [self.estimate],
@@ -148,7 +149,7 @@ class DistanceIntervalDisplay:
             color=COLORS[1],
             capsize=4,
             linewidth=2,
-            label=f"{share}interval of the true distance",
+            label=f"{confidence}interval of the true distance",
         )
         self.ax_.set(xlabel="distance", ylabel="number of resamples")
         self.ax_.set_xlim(left=0)
@@ -171,7 +172,7 @@ class StabilityDisplay:
         Agreement of the models of two halves, and of two fits from different starts.
 
     best_n_components : int, default=None
-        The number that is marked.
+        The number to mark.
 
     Attributes
     ----------
@@ -189,7 +190,7 @@ class StabilityDisplay:
 
     See Also
     --------
-    stability_curve : The numbers of the picture.
+    stability_curve : Compute the numbers that are drawn.
 
     Examples
     --------
@@ -219,7 +220,7 @@ class StabilityDisplay:
     def from_curve(
         cls, curve: StabilityCurve, *, ax: Any = None, **kwargs: Any
     ) -> "StabilityDisplay":
-        """Draw what :func:`stability_curve` found.
+        """Draw the result of :func:`stability_curve`.
 
         Parameters
         ----------
@@ -230,12 +231,12 @@ class StabilityDisplay:
             Where to draw; by default on a new figure.
 
         **kwargs : dict
-            Given to :meth:`matplotlib.axes.Axes.errorbar`.
+            Passed to :meth:`matplotlib.axes.Axes.errorbar`.
 
         Returns
         -------
         display : StabilityDisplay
-            The picture.
+            The display.
         """
         display = cls(
             curve.n_components,
@@ -254,12 +255,12 @@ class StabilityDisplay:
             Where to draw; by default on a new figure.
 
         **kwargs : dict
-            Given to :meth:`matplotlib.axes.Axes.errorbar`.
+            Passed to :meth:`matplotlib.axes.Axes.errorbar`.
 
         Returns
         -------
         display : StabilityDisplay
-            The picture.
+            The display.
         """
         sizes = shaped_array("n_components", self.n_components, "n_sizes")
         for name in ("restarts", "halves"):

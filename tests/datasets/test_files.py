@@ -34,7 +34,7 @@ def test_npz_is_cut_into_sequences(tmp_path):
     assert len(X) == len(y) == 2
 
 
-def test_npz_of_symbols_and_without_labels(tmp_path):
+def test_npz_of_symbols_without_labels(tmp_path):
     path = save(tmp_path / "a.npz", X=np.array([1, 0, 2], "u1"), lengths=[1, 2], y=None)
     bunch = load_npz(path)
     assert bunch.target is None
@@ -72,14 +72,14 @@ def test_malformed_npz_is_named(tmp_path, arrays, message):
 
 
 @pytest.mark.parametrize("content", [b"", b"not a zip"])
-def test_a_file_that_is_no_archive_is_named(tmp_path, content):
+def test_file_that_is_not_an_archive_is_named(tmp_path, content):
     path = tmp_path / "bad.npz"
     path.write_bytes(content)
     with pytest.raises(ValueError, match=r"bad\.npz: not a plain .npz file"):
         load_npz(path)
 
 
-def test_integers_beyond_int64_are_refused(tmp_path):
+def test_integers_beyond_int64_are_rejected(tmp_path):
     # They would become negative.
     X = np.array([2**63 + 5, 1], np.uint64)
     path = save(tmp_path / "a.npz", X=X, lengths=[2])
@@ -98,7 +98,7 @@ def test_unsigned_and_swapped_integers_are_read(tmp_path, kind):
 
 
 @pytest.mark.parametrize("shape", [(0, 2), (5, 0)])
-def test_frames_without_values_are_refused(tmp_path, shape):
+def test_frames_without_values_are_rejected(tmp_path, shape):
     lengths = np.array([shape[0]] if shape[0] else [], int)
     with pytest.raises(ValueError, match="X must be a numeric array"):
         load_npz(save(tmp_path / "a.npz", X=np.zeros(shape), lengths=lengths))

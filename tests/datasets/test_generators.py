@@ -14,7 +14,7 @@ def lagged_products(X):
 
 
 @pytest.mark.parametrize("differ_in", FAMILIES)
-def test_sequences_have_the_shapes_asked_for(differ_in):
+def test_sequences_have_the_requested_shapes(differ_in):
     X, y = make_hmm_sequences(
         7, n_classes=3, n_features=4, n_timesteps=(5, 9), differ_in=differ_in
     )
@@ -73,7 +73,7 @@ def test_classes_are_equal_without_separation():
         assert_allclose(a, c)
 
 
-def test_transition_classes_differ_in_the_order_of_samples_only():
+def test_transition_classes_differ_only_in_order():
     X, y = make_hmm_sequences(
         200, differ_in="transitions", n_timesteps=500, random_state=0
     )

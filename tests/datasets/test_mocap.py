@@ -92,7 +92,7 @@ def test_zero_frames_are_counted_and_kept_and_jumps_stay(tmp_path):
     assert_allclose(bunch.data[0][:, 0], [0, 0, 179, -179])
 
 
-def test_labels_come_from_the_text_index_too(tmp_path):
+def test_labels_are_also_read_from_the_text_index(tmp_path):
     text = "Subject #1 (climb)\n01_01\tforward jumps, turn around\n\n01_02\tclimb\n"
     (tmp_path / "cmu-mocap-index-text.txt").write_text(text)
     write(tmp_path, frame(1, 1))
@@ -119,7 +119,7 @@ def full_frame(number):
 
 
 @pytest.mark.parametrize(("groups", "n_channels"), [(None, 62), (6, 60), (27, 60)])
-def test_groups_part_the_channels(tmp_path, groups, n_channels):
+def test_groups_partition_the_channels(tmp_path, groups, n_channels):
     folder = write(tmp_path, full_frame(1), skeleton=None)
     bunch = load_cmu_mocap(folder, groups=groups, fps=120)
     assert bunch.data[0].shape == (1, 62)
@@ -162,7 +162,7 @@ def test_malformed_skeletons_and_indexes_are_named(tmp_path):
         load_cmu_mocap(tmp_path, fps=120)
 
 
-def test_motions_of_different_skeletons_are_refused(tmp_path):
+def test_motions_of_different_skeletons_are_rejected(tmp_path):
     write(tmp_path, frame(1, 1))
     write(tmp_path, full_frame(1), "02/02_01.amc", skeleton=None)
     with pytest.raises(ValueError, match=r"02_01.amc: its channels differ"):
@@ -188,7 +188,7 @@ def test_wrong_arguments_are_named(tmp_path, monkeypatch):
         load_cmu_mocap(tmp_path / "text.txt")
 
 
-def test_npz_of_a_lower_rate_cannot_be_raised(tmp_path):
+def test_npz_cannot_be_upsampled(tmp_path):
     names = {"files": ["1/1_1.amc"], "channels": ["root_tx"], "y": ["walk"]}
     np.savez(tmp_path / "a.npz", X=np.ones((4, 1)), lengths=[4], fps=30.0, **names)
     assert load_cmu_mocap(tmp_path / "a.npz", fps=15).data[0].shape == (2, 1)
@@ -202,7 +202,7 @@ def test_npz_of_a_lower_rate_cannot_be_raised(tmp_path):
 
 
 def test_formats_agree(tmp_path):
-    # A small twin of the next test, on motions of our own.
+    # The next test at a small size, on generated motions.
     rng = np.random.default_rng(0)
     motions = [np.round(rng.normal(size=n).cumsum(), 2) for n in (41, 24)]
     files = ["01/01_01.amc", "01/01_02.amc"]
@@ -281,12 +281,12 @@ def test_shared_groups(shared, groups):
         ),
     ],
 )
-def test_motions_of_other_units_are_refused(tmp_path, header, message):
+def test_motions_in_other_units_are_rejected(tmp_path, header, message):
     with pytest.raises(ValueError, match=rf"01_01\.amc, {message}"):
         load_cmu_mocap(write(tmp_path, header + frame(1, 1)), fps=120)
 
 
-def test_skeletons_in_radians_or_with_a_bone_twice_are_refused(tmp_path):
+def test_skeletons_in_radians_or_with_repeated_bones_are_rejected(tmp_path):
     units = SKELETON.replace(":root", ":units\n mass 1.0\n angle rad\n:root")
     with pytest.raises(ValueError, match=r"01\.asf, line 4: angles in radians"):
         load_cmu_mocap(write(tmp_path, frame(1, 1), skeleton=units), fps=120)
@@ -305,12 +305,12 @@ def test_headers_of_the_database_are_read(tmp_path, header):
 
 
 @pytest.mark.parametrize("number", ["9" * 5000, "\u00b2", "1_0"])
-def test_frame_numbers_are_plain_digits(tmp_path, number):
+def test_frame_numbers_must_be_digits(tmp_path, number):
     with pytest.raises(ValueError, match=r"01_01\.amc, line 4: "):
         load_cmu_mocap(write(tmp_path, frame(1, 1) + frame(number, 1)), fps=120)
 
 
-def test_numbers_with_underscores_are_refused(tmp_path):
+def test_numbers_with_underscores_are_rejected(tmp_path):
     text = frame(1, 1) + frame(2, 1).replace("head 1", "head 1_0")
     with pytest.raises(ValueError, match="line 6: expected numbers, got '1_0 -1'"):
         load_cmu_mocap(write(tmp_path, text), fps=120)
@@ -348,9 +348,7 @@ def test_motions_of_several_subjects_in_a_folder_have_their_own_skeletons(tmp_pa
         ({"delta_T": np.ones((2, 8), int)}, r"first must have shape \(2, 2\)"),
     ],
 )
-def test_archives_of_motions_that_contradict_themselves_are_named(
-    tmp_path, changes, message
-):
+def test_inconsistent_archives_of_motions_are_named(tmp_path, changes, message):
     arrays = {"X": np.ones((8, 2)), "lengths": [4, 4], "y": ["a", "b"], "fps": 30.0}
     arrays |= {"files": ["1/a", "2/b"], "channels": ["root_tx", "root_ty"]}
     np.savez(tmp_path / "a.npz", **arrays)

@@ -1,4 +1,4 @@
-"""Real data sets: what they hold, where they are read from, and what if they lack."""
+"""Real data sets: their contents, their sources, and errors if they are missing."""
 
 import sys
 
@@ -73,7 +73,7 @@ LOADERS = [
 
 
 @pytest.mark.parametrize(("load", "command", "file"), LOADERS)
-def test_what_is_missing_is_named(
+def test_missing_packages_are_named(
     load, command, file, tmp_path, monkeypatch, without_packages
 ):
     without_packages(tmp_path)
@@ -85,7 +85,7 @@ def test_what_is_missing_is_named(
 
 
 @pytest.mark.parametrize("package", ["sktime", "aeon"])
-def test_packages_are_read_and_not_imported(
+def test_packages_are_read_without_importing_them(
     package, tmp_path, monkeypatch, without_packages
 ):
     folder = tmp_path / package / "datasets" / "data" / "BasicMotions"
@@ -106,9 +106,7 @@ def test_packages_are_read_and_not_imported(
 
 
 @pytest.mark.parametrize("load", [load_japanese_vowels, load_basic_motions])
-def test_a_file_of_our_own_gives_the_same_numbers(
-    load, tmp_path, monkeypatch, without_packages
-):
+def test_own_file_gives_the_same_numbers(load, tmp_path, monkeypatch, without_packages):
     wanted = load()
     name = load.__name__.removeprefix("load_").title().replace("_", "")
     monkeypatch.setenv("SKAWHMM_DATA", str(tmp_path))
@@ -139,7 +137,7 @@ def test_genes_may_be_stored_as_numbers(tmp_path, monkeypatch):
     assert y.tolist() == [4, 0]
 
 
-def test_other_splits_are_refused():
+def test_other_splits_are_rejected():
     with pytest.raises(ValueError, match="split must be one of 'train', 'test'"):
         load_basic_motions(split="valid")
 
@@ -182,7 +180,7 @@ def test_damaged_gene_families_are_named(tmp_path, monkeypatch, changes, message
         load_gene_families()
 
 
-def test_stored_sets_without_their_columns_are_named(tmp_path, monkeypatch):
+def test_stored_sets_with_missing_columns_are_named(tmp_path, monkeypatch):
     monkeypatch.setenv("SKAWHMM_DATA", str(tmp_path))
     np.savez(tmp_path / "uea_BasicMotions.npz", X=np.ones((2, 1)), lengths=[2], y=["a"])
     with pytest.raises(ValueError, match="split must hold 1 strings"):

@@ -33,7 +33,7 @@ def test_long_sequences_recover_the_model():
         assert_allclose(np.cov(x[states == k].T), models["covars"][0, k], atol=0.15)
 
 
-def test_first_state_has_the_stationary_law():
+def test_first_state_has_the_stationary_distribution():
     X, _ = make_model_sequences(example_models(), 4000, n_timesteps=1, random_state=0)
     assert_allclose(np.mean([x[0, 0] > 50 for x in X]), 0.25, atol=0.02)
 
@@ -76,7 +76,7 @@ def test_malformed_models_are_named(name, value, message):
         make_model_sequences(example_models() | {name: value})
 
 
-def test_table1_means_are_the_papers():
+def test_table1_means_match_the_paper():
     models = make_table1_models("means", step=0.4)
     expected = [[[2 + i * 0.4] * 2, [5 + i * 0.4] * 2] for i in range(1, 6)]
     assert_allclose(models.means, expected)
@@ -96,7 +96,7 @@ def test_table1_covariances_are_powers_of_one_matrix():
     assert_allclose(third.covars[0, 0], 0.2 * fractional_matrix_power(first, 1 / 3))
 
 
-def test_table1_transitions_leave_the_common_matrix_with_the_step():
+def test_table1_transitions_move_away_from_the_common_matrix_with_the_step():
     base = np.array([[0.8, 0.2], [0.2, 0.8]])
     small = make_table1_models("transitions", step=0.2, random_state=0).transmats
     large = make_table1_models("transitions", step=0.6, random_state=0).transmats
@@ -104,13 +104,13 @@ def test_table1_transitions_leave_the_common_matrix_with_the_step():
     assert_allclose(large - base, 3 * (small - base))
     many = make_table1_models("transitions", 1, n_models=4000, random_state=0).transmats
     assert_allclose(many.mean(axis=0), base, atol=0.01)
-    # The beta law of parameters 8 and 2 has variance .16 / 11.
+    # The beta distribution with parameters 8 and 2 has variance .16 / 11.
     assert_allclose(many.var(axis=0), 0.16 / 11, rtol=0.1)
 
 
 @pytest.mark.parametrize("differ_in", FAMILIES)
 @pytest.mark.parametrize("size", [(3, 3), (5, 8), (8, 5)])
-def test_seed_models_are_legal_and_differ_in_one_part(differ_in, size):
+def test_seed_models_are_valid_and_differ_in_one_parameter(differ_in, size):
     n_components, n_features = size
     models = make_seed_models(
         differ_in,
@@ -144,7 +144,7 @@ def test_scale_of_means_is_a_variance():
     assert_allclose(models.means.var(axis=0), 0.3, rtol=0.1)
 
 
-def test_factors_of_covariances_have_variance_a_tenth_and_stay_positive():
+def test_covariance_factors_are_positive_with_variance_a_tenth():
     models = make_seed_models("means", n_components=4000, n_features=1, n_models=1)
     factors = models.covars.ravel()
     assert np.all(factors > 0)
@@ -166,7 +166,7 @@ def test_seed_covariances_mix_the_identity_and_a_wishart_matrix():
     assert_allclose(scaled[:, 0, 0] / same.covars[0, :, 0, 0], expected, rtol=0.05)
 
 
-def test_seed_transitions_leave_the_common_matrix_with_the_scale():
+def test_seed_transitions_move_away_from_the_common_matrix_with_the_scale():
     models = make_seed_models("transitions", 0.25, n_models=4000, random_state=0)
     base = np.full((3, 3), 0.1) + 0.7 * np.eye(3)
     assert_allclose(models.transmats.mean(axis=0), 0.75 * base + 0.25 / 3, atol=0.01)

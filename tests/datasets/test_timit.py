@@ -72,7 +72,7 @@ def test_segments_have_the_frames_centred_in_them(tmp_path):
 
 
 @pytest.mark.parametrize("n_phones", [39, 48, 61])
-def test_sets_of_phones(tmp_path, n_phones):
+def test_phone_sets(tmp_path, n_phones):
     _, y = load_timit(write(tmp_path, ["a"]), n_phones=n_phones, return_X_y=True)
     expected = {
         39: ["sil", "sh", "iy", "sil"],
@@ -82,7 +82,7 @@ def test_sets_of_phones(tmp_path, n_phones):
     assert_array_equal(y, expected[n_phones])
 
 
-def test_riff_and_both_sphere_orders_are_one_sound(tmp_path):
+def test_riff_and_both_sphere_byte_orders_give_the_same_sound(tmp_path):
     riff = load_timit(write(tmp_path / "riff"))
     for name, order in (("little", "<i2"), ("big", ">i2")):
         content = sphere(samples(), order)
@@ -102,7 +102,7 @@ def test_archives_are_read_like_folders(tmp_path):
         assert_array_equal(a, b)
 
 
-def test_drawn_split_keeps_speakers_apart(tmp_path):
+def test_random_split_keeps_speakers_together(tmp_path):
     folder = write(tmp_path, [f"s{i}" for i in range(8)])
     bunch = load_timit(folder, test_size=0.25, random_state=1)
     parts = {
@@ -123,7 +123,7 @@ def test_split_of_the_tree_is_kept(tmp_path):
     assert set(bunch.speaker[bunch.split == "test"]) == {"fbbb0"}
 
 
-def test_joined_segments_are_of_one_class_and_one_part(tmp_path):
+def test_concatenated_segments_have_one_class_and_one_part(tmp_path):
     folder = write(tmp_path, [f"s{i}" for i in range(10)])
     single = load_timit(folder, test_size=0.3)
     joined = load_timit(folder, test_size=0.3, concat=3)
@@ -194,7 +194,7 @@ def test_malformed_sound_is_named(tmp_path, content, message):
         load_timit(write(tmp_path, content=content))
 
 
-def test_legal_sphere_headers_are_read():
+def test_valid_sphere_headers_are_read():
     _, wanted = sound(sphere(samples()), "a")
     comments = (
         "; a comment\nspeaker -s12 a b  \x85\x1c c d\nsnr -r -1.5e-3\nempty -s0 \n"
@@ -210,7 +210,7 @@ def test_legal_sphere_headers_are_read():
     assert_array_equal(found, wanted)
 
 
-def test_channels_one_after_the_other_are_told_from_interleaved_ones():
+def test_consecutive_channels_are_distinguished_from_interleaved():
     left, right = samples(1000), samples(2000)[1000:]
     fields = {"channel_count": "-i 2", "sample_count": "-i 1000"}
     mixed = np.stack([left, right], axis=1)
@@ -219,10 +219,10 @@ def test_channels_one_after_the_other_are_told_from_interleaved_ones():
     assert_array_equal(sound(whole, "a", mono=True)[1], sound(apart, "a", mono=True)[1])
 
 
-def test_forms_of_riff_files_are_one_sound():
+def test_variants_of_riff_files_give_the_same_sound():
     rate, wanted = sound(riff(samples()), "a")
     content = riff(samples())
-    # Written to a pipe, the size is not known when the header is.
+    # When writing to a pipe, the header is written before the size is known.
     streamed = content[:4] + b"\xff" * 4 + content[8:40] + b"\xff" * 4 + content[44:]
     assert_array_equal(sound(streamed, "a")[1], wanted)
     sizes = struct.unpack("<4sI4s4sIHHIIHH4sI", content[:44])
@@ -234,13 +234,13 @@ def test_forms_of_riff_files_are_one_sound():
     assert_allclose(wide, wanted / 32768)
 
 
-def test_two_channels_are_refused(tmp_path):
+def test_two_channels_are_rejected(tmp_path):
     wavfile.write(tmp_path / "a.wav", 8000, np.zeros((5, 2), np.int16))
     with pytest.raises(ValueError, match=r"a\.wav: expected one channel, got 2"):
         sound((tmp_path / "a.wav").read_bytes(), "a.wav")
 
 
-def test_what_is_absent_is_named(tmp_path, monkeypatch):
+def test_missing_files_are_named(tmp_path, monkeypatch):
     folder = write(tmp_path / "x")
     (folder / "dr1-m" / "SA1.WAV").unlink()
     with pytest.raises(
@@ -300,12 +300,12 @@ def check_papers_settings(path, concat, n_segments):
     assert {len(part) for part in parts} == {4, 12}
 
 
-def test_a_small_corpus_by_the_papers_settings(tmp_path):
+def test_small_corpus_with_the_papers_settings(tmp_path):
     folder = write(tmp_path, [f"s{i}" for i in range(16)])
     check_papers_settings(folder, concat=4, n_segments=64)
 
 
-def test_shared_corpus_by_the_papers_settings(shared):
+def test_shared_corpus_with_the_papers_settings(shared):
     path = shared("timit_nltk_sample_raw.zip")
     check_papers_settings(path, concat=20, n_segments=6044)
 
@@ -327,12 +327,12 @@ def test_arguments_of_the_wrong_kind_are_named(tmp_path, arguments, message):
 
 
 @pytest.mark.parametrize("start", ["9" * 5000, "\u00b2", "-1"])
-def test_numbers_of_samples_are_plain_digits(start):
+def test_numbers_of_samples_must_be_digits(start):
     with pytest.raises(ValueError, match="line 1: expected a first sample"):
         phn_segments([f"{start} 9 h#"], "a.phn")
 
 
-def test_a_phone_after_the_end_of_the_sound_is_refused(tmp_path):
+def test_phone_after_the_end_of_the_sound_is_rejected(tmp_path):
     folder = write(tmp_path, phones=PHONES + "4800 4900 h#\n")
     with pytest.raises(ValueError, match=r"PHN: 'h#' starts at sample 4800, .* 4800"):
         load_timit(folder)

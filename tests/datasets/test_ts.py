@@ -30,7 +30,7 @@ def test_ts_reads_dimensions_labels_and_missing_values(tmp_path):
     assert_array_equal(bunch.split, ["", ""])
 
 
-def test_ts_reads_numbers_to_predict(tmp_path):
+def test_ts_reads_regression_targets(tmp_path):
     bunch = load_ts(write(tmp_path, "@targetLabel true\n@data\n1,2:0.5\n3,4:-1\n"))
     assert_allclose(bunch.target, [0.5, -1])
     assert_allclose(bunch.data[1], [[3], [4]])
@@ -90,8 +90,8 @@ def test_absent_ts_says_what_to_do(tmp_path):
         load_ts(tmp_path / "none.ts")
 
 
-def test_labels_do_not_lose_their_letters(tmp_path):
-    # As replacement characters, the two labels would be one.
+def test_labels_keep_non_ascii_letters(tmp_path):
+    # With replacement characters, the two labels would be equal.
     header = "# déjà\n@classLabel true é è\n@data\n"
     path = tmp_path / "toy.ts"
     path.write_bytes((header + "1:é\n2:è\n").encode("latin-1"))
@@ -105,7 +105,7 @@ def test_labels_do_not_lose_their_letters(tmp_path):
 
 @pytest.mark.parametrize("newline", ["\n", "\r\n", "\n\n"])
 @pytest.mark.parametrize("bom", ["", "\ufeff"])
-def test_legal_variants_are_read(tmp_path, newline, bom):
+def test_valid_variants_are_read(tmp_path, newline, bom):
     text = (
         "#comment\n@problemName a b\n@missing true\n@timestamps FALSE\n"
         '@univariate False\n@equalLength false\n@CLASSLABEL True "x y "z"\n@DATA\n'
@@ -119,7 +119,7 @@ def test_legal_variants_are_read(tmp_path, newline, bom):
     assert bunch.target.tolist() == ['"x', '"z"']
 
 
-def test_parts_have_labels_of_one_kind(tmp_path):
+def test_parts_must_have_labels_of_one_kind(tmp_path):
     write(tmp_path, "@classLabel true a\n@data\n1:a\n", "Toy_TRAIN.ts")
     for header, label in [("@targetLabel true", ":5"), ("@classLabel false", "")]:
         write(tmp_path, f"{header}\n@data\n1{label}\n", "Toy_TEST.ts")

@@ -32,7 +32,7 @@ def test_folders_are_labels(folder):
     assert_array_equal(bunch.data[2], mfcc(samples, rate))
 
 
-def test_labels_by_name_and_options_of_the_analysis(folder):
+def test_labels_by_file_name_and_mfcc_options(folder):
     X, y = load_wav_folder(
         folder, label=lambda name: name[-5], return_X_y=True, deltas=0, hop=0.02
     )
@@ -47,7 +47,7 @@ def test_channels_are_averaged(tmp_path):
     left = (8000 * np.sin(2 * np.pi * 440 * times)).astype(np.int16)
     wavfile.write(tmp_path / "both.wav", 8000, np.stack([left, 0 * left], axis=1))
     (x,) = load_wav_folder(tmp_path).data
-    # Rounding to whole numbers leaves the loud bands as they are.
+    # Rounding to integers does not change the loud bands.
     assert_allclose(x[:, 1], mfcc(left / 2 / 32768, 8000)[:, 1], rtol=0.05)
 
 
@@ -60,7 +60,7 @@ def test_archives_are_read_like_folders(folder, tmp_path):
     assert_array_equal(archived.data[0], bunch.data[0])
 
 
-def test_what_is_no_sound_is_named(folder, tmp_path):
+def test_files_that_are_not_sounds_are_named(folder, tmp_path):
     (folder / "yes" / "d.wav").write_bytes(b"RIFF but not really")
     with pytest.raises(ValueError, match=r"yes/d\.wav: damaged RIFF"):
         load_wav_folder(folder)

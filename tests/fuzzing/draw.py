@@ -18,7 +18,7 @@ def pick(rng, values):
 
 
 def power(rng, largest=300):
-    """Return a scale: often 1, otherwise a power of ten of any size."""
+    """Return a scale: often 1, otherwise any power of ten."""
     return 1.0 if rng.random() < 0.4 else 10.0 ** int(rng.integers(-largest, largest))
 
 
@@ -142,7 +142,7 @@ FLAVOURS = {
 
 
 def odd_sequences(rng):
-    """Return degenerate sequences and what they are called."""
+    """Return degenerate sequences and their description."""
     X = plain_sequences(rng)
     words = [pick(rng, [*FLAVOURS])]
     if rng.random() < 0.3:
@@ -164,7 +164,7 @@ class Container:
     """Sequences in some form, and how they may be read."""
 
     value: Any
-    # What a plain list of float64 arrays with the same meaning holds.
+    # The same sequences as a plain list of float64 arrays.
     plain: list[np.ndarray]
     text: str
     # Whether every estimator must take the form.
@@ -259,7 +259,7 @@ def _frame(x):
 
 
 def _permuted(rng, X):
-    """Return tables with the columns of the first one, each in an order of its own."""
+    """Return tables with the same columns, each in its own order."""
     first, *others = map(_frame, X)
     return [first, *(t[[*rng.permutation(t.columns)]] for t in others)], X
 
@@ -351,7 +351,7 @@ ACCEPTED = {
     "big endian": _every(lambda x: x.astype(">f8")),
     "objects": _every(_square),
 }
-# Forms that may be refused, but not misread.
+# Forms that may be rejected, but not misread.
 DOUBTFUL = {
     "masked": _masked,
     "None among numbers": _with_none,
@@ -381,7 +381,7 @@ DOUBTFUL = {
         X,
     ),
 }
-# Forms that hold no sequences of numbers at all.
+# Forms without any sequences of numbers.
 WRONG = {
     "text among numbers": _with_text,
     "strings": lambda rng, X: [x.astype(str) for x in X],
@@ -487,7 +487,7 @@ def _covars(rng, n, m, d, scale):
 
 
 def gaussian_arguments(rng, *, largest=300):
-    """Return the arguments of a batch of Gaussian models, and what they are like."""
+    """Return the arguments of a batch of Gaussian models, and their description."""
     n, m, d = (int(k) for k in rng.integers([2, 1, 1], [6, 5, 4]))
     T, rows = _rows(rng, n, m)
     scale = power(rng, largest)
@@ -508,7 +508,7 @@ def gaussian_arguments(rng, *, largest=300):
 
 
 def discrete_arguments(rng):
-    """Return a constructor of `HMMBatch`, its arguments and what they are like."""
+    """Return a constructor of `HMMBatch`, its arguments and their description."""
     n, m, k = (int(v) for v in rng.integers([2, 1, 1], [6, 4, 5]))
     T, rows = _rows(rng, n, m)
     given = {"transmats": T}
@@ -531,7 +531,7 @@ def discrete_arguments(rng):
 
 
 def spoilt(rng, given):
-    """Return the arguments of a batch with one of them made wrong, and how."""
+    """Return the arguments of a batch, one of them wrong, and what is wrong."""
     name = pick(rng, [*given])
     array = np.array(given[name], dtype=float)
     cut = array[:, :-1] if array.shape[1] > 1 else array[..., None]

@@ -1,4 +1,4 @@
-"""Data in which parameters show their effects."""
+"""Data on which parameters have effects."""
 
 import numpy as np
 
@@ -43,7 +43,7 @@ def counts(rng):
 
 
 def models(rng):
-    """Draw fitted models that carry their sequences."""
+    """Draw fitted models that keep their sequences."""
     hmm = HMMTransformer(2, random_state=0, keep_sequences=True)
     return hmm.fit_transform(frames(rng))
 
@@ -54,7 +54,7 @@ def few(rng):
 
 
 def swapped(model):
-    """Return a model of two states with the other one first."""
+    """Return a model of two states in reversed order."""
     states = model.means[:, ::-1], model.covars[:, ::-1]
     return HMMBatch(model.transmats[:, ::-1, ::-1], *states)
 

@@ -193,7 +193,7 @@ OWN: dict[str, dict[str, list[Any]]] = {
     "make_views": {"emission": ["categorical"]},
 }
 
-WORK = "says how the work is done, never what comes of it"
+WORK = "changes how the work is done, never the result"
 # Parameters that may change nothing in any call, with the reason.
 SILENT = {
     "n_jobs": WORK,
@@ -206,7 +206,7 @@ SILENT = {
 
 
 def silence(subject, name, context):
-    """Return why a parameter may change nothing in a context, None if it must."""
+    """Return why a parameter may have no effect in a context, or None."""
     params = context.params
     if (subject, name) == ("HMMTransformer", "init") and params.get("prior"):
         return "a prior is what the fits start from, too"
@@ -214,7 +214,7 @@ def silence(subject, name, context):
         return "every channel has values"
     by_number = {"registration": "identity"}
     if subject == "register_states" and params.get("metric_params") == by_number:
-        return "states are registered by number, whatever the distance"
+        return "states are registered by index, whatever the distance"
     if name == "max_rank" and "solver" not in params:
         return "the default solver reads it from 3001 sequences on"
     return SILENT.get(name)

@@ -1,4 +1,4 @@
-"""What parameters change: what is called, in which contexts, and with which values.
+"""Effects of parameters: what is called, in which contexts, and with which values.
 
 A parameter that is set to a value other than its default must have an effect or raise
 an error that names it. `SUBJECTS` has one entry per estimator and function; `VALUES`
@@ -73,7 +73,7 @@ class Subject:
         return inspect.signature(PUBLIC[self.name]).parameters[name].default
 
 
-# What estimators are asked for once they are fitted.
+# Methods that are called on fitted estimators.
 MEMBERS = ("transform", "predict_proba", "predict", "pvalues", "kneighbors", "align")
 LEARNED = (
     "labels_",
@@ -87,13 +87,13 @@ LEARNED = (
 
 
 def said(estimator, X):
-    """Return what a fitted estimator says, and what it learned."""
+    """Return the output of a fitted estimator, and its fitted attributes."""
     learned = {name: getattr(estimator, name, None) for name in LEARNED}
     return learned | asked(estimator, X)
 
 
 def asked(estimator, queries):
-    """Return what the methods of a fitted estimator say."""
+    """Return the output of the methods of a fitted estimator."""
     found: dict[str, Any] = {}
     for name in MEMBERS:
         if hasattr(estimator, name):
@@ -118,7 +118,7 @@ def metric_call(name):
 
 
 def fitted(name):
-    """Return a call that fits an estimator and asks it."""
+    """Return a call that fits an estimator and calls its methods."""
 
     def call(X, params):
         estimator = PUBLIC[name](**params)
@@ -161,13 +161,13 @@ def metric_contexts(data=models, **params):
 
 
 def matrix_contexts(**params):
-    """Return contexts with given distances and components."""
+    """Return contexts with precomputed distances and components."""
     given = {**params, "metric": "precomputed"}
     return Context(distances, given), Context(components, {**given, "alpha": 0.3})
 
 
 def neighbors(name, **params):
-    """Return an estimator by nearest models in all its contexts."""
+    """Return a nearest-neighbour estimator in all its contexts."""
     sequences = Context(frames, {**params, "hmm": HMM})
     contexts = *metric_contexts(**params), sequences, *matrix_contexts(**params)
     return Subject(name, contexts, fitted(name))
@@ -468,7 +468,7 @@ def settings(subject):
 
 
 def is_named(name, error):
-    """Whether an error names a parameter, or what does not suit its value."""
+    """Whether an error names a parameter, or the data that do not suit its value."""
     words = "|".join([name, *INSTEAD.get(name, ())])
     return re.search(rf"\b({words})(__\w+)?\b", str(error)) is not None
 

@@ -1,4 +1,4 @@
-"""What came of one call: a right result, a clear error, or something that is bad."""
+"""The outcome of one call: a right result, a clear error, or something bad."""
 
 import dataclasses
 import linecache
@@ -20,18 +20,29 @@ from skawhmm import HMMBatch
 RIGHT, CLEAR = "right result", "clear error"
 UNCLEAR, CRASH, HANG = "unclear error", "crash", "hang"
 NOT_FINITE, CHANGED = "NaN or infinity", "input changed"
-MISREAD, IGNORED, LAW = "silent misreading", "ignored parameter", "property broken"
+MISREAD, IGNORED, PROPERTY = "silent misreading", "ignored parameter", "property broken"
 ORDER = "order of states"
 OUTCOMES = (
-    *(RIGHT, CLEAR, UNCLEAR, CRASH, HANG, NOT_FINITE, CHANGED, MISREAD, IGNORED, LAW),
+    *(
+        RIGHT,
+        CLEAR,
+        UNCLEAR,
+        CRASH,
+        HANG,
+        NOT_FINITE,
+        CHANGED,
+        MISREAD,
+        IGNORED,
+        PROPERTY,
+    ),
     ORDER,
 )
 GOOD = {RIGHT, CLEAR}
 
 PACKAGE = str(Path(skawhmm.__file__).parent)
-# Words with which a message says what came, beside the name of the argument.
+# Words with which a message says what was passed, besides the name of the argument.
 CAME = re.compile(r"\b(got|but|has|have|hold|holds|not|none|was|with|without)\b")
-# Arguments whose names are English words count at the start of a message only.
+# Arguments whose names are English words count only at the start of a message.
 PLAIN_WORDS = {"a", "b", "c"}
 # What estimators of scikit-learn say, word for word, about the shape of X, a missing
 # fit or y; its own checks of estimators demand some of these.
@@ -45,7 +56,7 @@ SKLEARN = re.compile(
 
 
 class BreachError(Exception):
-    """A result that is bad, and in which way."""
+    """A bad result, and what is bad about it."""
 
     def __init__(self, outcome, text):
         super().__init__(text)
@@ -54,16 +65,16 @@ class BreachError(Exception):
 
 @dataclass
 class Trial:
-    """A call that can be made once, and what is known of it."""
+    """A call that can be made once, and what its outcome must be."""
 
-    # What is called with what, for people.
+    # A readable description of the call.
     text: str
     call: Callable[[], Any]
-    # What the call must leave as it is.
+    # Objects that the call must leave unchanged.
     inputs: list[Any]
     # Arguments, one of which an error must name.
     names: set[str]
-    # Raises `BreachError` if the result breaks a law.
+    # Raises `BreachError` if the result lacks a property.
     verify: Callable[[Any], None] | None = None
     # Whether the result must be finite.
     finite: bool = True
@@ -75,7 +86,7 @@ class Trial:
 
 @dataclass
 class Finding:
-    """The outcome of a case, and what there is to say about it."""
+    """The outcome of a case, with its details."""
 
     kind: str
     outcome: str
@@ -89,7 +100,7 @@ class Finding:
 
 
 def judged(kind, trial):
-    """Run a trial and say what came of it."""
+    """Run a trial and return its outcome."""
     before = fingerprint(trial.inputs)
     finding = _tried(trial)
     if fingerprint(trial.inputs) != before:
@@ -103,24 +114,24 @@ def _tried(trial):
     try:
         result = trial.call()
     except Exception as error:
-        # Whatever the library raises is what is judged.
+        # Any exception of the library is judged.
         return _of_error(trial, error)
     try:
         _check_result(trial, result)
     except BreachError as breach:
         return Finding("", breach.outcome, message=str(breach), place=str(breach)[:40])
     except Exception as error:
-        # A law calls the library again, which may raise then.
+        # Checking a property calls the library again, which may raise.
         found = _of_error(trial, error)
-        found.outcome = LAW if found.outcome == CLEAR else found.outcome
-        found.message = f"raised only when a law was checked: {found.message}"
+        found.outcome = PROPERTY if found.outcome == CLEAR else found.outcome
+        found.message = f"raised only when a property was checked: {found.message}"
         return found
     return Finding("", RIGHT)
 
 
 def _check_result(trial, result):
     if trial.wrong is not None:
-        raise BreachError(MISREAD, f"taken as it was: {trial.wrong}")
+        raise BreachError(MISREAD, f"accepted: {trial.wrong}")
     if trial.finite:
         check_finite(result)
     if trial.verify is not None:
@@ -135,7 +146,7 @@ def _of_error(trial, error):
     message = f"{type(error).__name__}: {error}"
     outcome = CLEAR if is_clear(error, trial.names) else UNCLEAR
     if trial.must is not None and outcome == CLEAR:
-        outcome, message = LAW, f"refused, although {trial.must}: {message}"
+        outcome, message = PROPERTY, f"rejected, although {trial.must}: {message}"
     return Finding("", outcome, message=message[:600], place=where, trace=trace)
 
 
@@ -204,14 +215,16 @@ def check_finite(result):
             raise BreachError(NOT_FINITE, f"{bad} in {path} of shape {array.shape}")
 
 
-def check_same(one, two, law, outcome=LAW, tolerance=0.0):
+def check_same(one, two, claim, outcome=PROPERTY, tolerance=0.0):
     """Raise unless two results are equal, to the last bit or within a tolerance."""
     first, second = [*leaves(one)], [*leaves(two)]
     if len(first) != len(second):
-        raise BreachError(outcome, f"{law}: {len(first)} against {len(second)} values")
+        raise BreachError(
+            outcome, f"{claim}: {len(first)} against {len(second)} values"
+        )
     for (path, a), (_, b) in zip(first, second, strict=True):
         if a.shape != b.shape:
-            raise BreachError(outcome, f"{law}: {path}: {a.shape} against {b.shape}")
+            raise BreachError(outcome, f"{claim}: {path}: {a.shape} against {b.shape}")
         if a.dtype.kind not in "fc":
             same = np.array_equal(a, b)
         else:
@@ -219,7 +232,7 @@ def check_same(one, two, law, outcome=LAW, tolerance=0.0):
             same = np.allclose(a, b, rtol=0, atol=scale, equal_nan=True)
         if not same:
             gap = _gap(a, b)
-            raise BreachError(outcome, f"{law}: {path} differs by {gap}")
+            raise BreachError(outcome, f"{claim}: {path} differs by {gap}")
 
 
 def _gap(a, b):
@@ -246,7 +259,7 @@ def fingerprint(value):  # noqa: PLR0911 (one return per type)
     if isinstance(value, list | tuple | set | frozenset | np.ndarray):
         return f"{type(value)}{len(value)}".encode() + b"".join(map(fingerprint, value))
     if isinstance(value, np.random.RandomState | np.random.Generator):
-        # Drawing from it is what it is for.
+        # A generator changes when it is used.
         return b"random"
     if isinstance(value, BaseEstimator):
         return fingerprint(value.get_params(deep=False))

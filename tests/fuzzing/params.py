@@ -15,7 +15,7 @@ from fuzzing.names import PUBLIC
 NAN, INF = np.nan, np.inf
 # Beyond the range of floats.
 HUGE = [10**400, -(10**400), Fraction(10**400)]
-# Wrong wherever a number is wanted.
+# Wrong wherever a number is expected.
 NO_NUMBER: list[Any] = ["many", None, NAN, [1], {}, 1j, True, b"1", np.array("1")]
 NO_NUMBER += [np.True_, np.array([1.0]), "0.5", *HUGE]
 NO_COUNT: list[Any] = [0, -1, 2.5, "few", NAN, INF, [], True, -(10**20), "2", 2.0]
@@ -231,27 +231,7 @@ def known(name):
 
 
 def drawn_params(rng, values, *, wrong):
-    """Return random values of parameters, and the wrong one among them or None.
-
-    Parameters
-    ----------
-    rng : Generator
-        Where they come from.
-
-    values : dict of tuple
-        Good and wrong values by name.
-
-    wrong : bool
-        Whether one of them is to be wrong.
-
-    Returns
-    -------
-    params : dict
-        Values by name, of a part of the parameters.
-
-    fault : str or None
-        The wrong one and its value.
-    """
+    """Return random values of some parameters, and the wrong one among them or None."""
     params = {
         key: maybe_numpy(rng, pick(rng, good))
         for key, (good, _) in values.items()
@@ -266,7 +246,7 @@ def drawn_params(rng, values, *, wrong):
 
 
 def maybe_numpy(rng, value):
-    """Return a number as it is, or as a number of NumPy, often of a small type."""
+    """Return a number unchanged, or as a NumPy scalar, often of a small type."""
     if not isinstance(value, bool | int | float) or rng.random() < 0.7:
         return value
     if isinstance(value, bool):
@@ -278,7 +258,7 @@ def maybe_numpy(rng, value):
 
 
 def plain(params):
-    """Return parameters with the numbers of Python."""
+    """Return parameters with NumPy scalars converted to Python numbers."""
     return {
         key: value.item() if isinstance(value, np.generic) else value
         for key, value in params.items()
@@ -286,7 +266,7 @@ def plain(params):
 
 
 def drawn_metric(rng, names=tuple(METRICS)):
-    """Return the name of a distance and good parameters of it."""
+    """Return the name of a distance and valid parameters for it."""
     name = pick(rng, [*names])
     params = drawn_params(rng, METRICS[name], wrong=False)[0]
     if name == "iaw":
@@ -311,5 +291,5 @@ def drawn_mixture(rng, metric):
 
 
 def shown(params):
-    """Return values by name as people read them in a call, cut short."""
+    """Return values by name, formatted as in a call and truncated."""
     return ", ".join(f"{key}={value!r:.60}" for key, value in params.items())

@@ -1,4 +1,4 @@
-"""A trial with each outcome, to see that the judge and the pool tell them apart."""
+"""A trial with each outcome, to test that judge and pool distinguish them."""
 
 import ctypes
 import os
@@ -12,11 +12,11 @@ from fuzzing.judge import (
     CRASH,
     HANG,
     IGNORED,
-    LAW,
     MISREAD,
     NOT_FINITE,
     ORDER,
     OUTCOMES,
+    PROPERTY,
     RIGHT,
     UNCLEAR,
     BreachError,
@@ -66,7 +66,7 @@ def planted(seed, number):
         CHANGED: Trial("changed", _changing(X), [X], set()),
         MISREAD: Trial("misread", lambda: 1.0, [], set(), wrong="dates"),
         IGNORED: Trial("ignored", lambda: 1.0, [], set(), verify=_broken(IGNORED)),
-        LAW: Trial("property", lambda: 1.0, [], set(), verify=_broken(LAW)),
+        PROPERTY: Trial("property", lambda: 1.0, [], set(), verify=_broken(PROPERTY)),
         ORDER: Trial("order", lambda: 1.0, [], set(), verify=_broken(ORDER)),
     }
     return outcome, trials[outcome]

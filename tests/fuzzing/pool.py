@@ -1,4 +1,4 @@
-"""Cases in processes of their own, so that crashes and hangs are counted."""
+"""Cases in separate processes, so that crashes and hangs are counted."""
 
 import contextlib
 import importlib
@@ -19,7 +19,7 @@ PATIENCE = 20
 
 
 def found(seed, number, draw=None):
-    """Return what came of a case."""
+    """Return the outcome of a case."""
     from fuzzing.judge import judged
     from fuzzing.kinds import trial_of
 
@@ -31,7 +31,7 @@ def found(seed, number, draw=None):
             text = trial.text
             finding = judged(kind, trial)
         except Exception:
-            # A mistake of the fuzzer itself is seen, not skipped.
+            # Mistakes of the fuzzer itself are reported, not skipped.
             trace = traceback.format_exc()
             finding = Finding(
                 kind, UNCLEAR, text, "the case itself failed", trace=trace
@@ -42,12 +42,12 @@ def found(seed, number, draw=None):
 
 
 def _work(pipe, seed, draw, limit):
-    """Answer the numbers of cases with what came of them, in a process of its own."""
+    """Receive the numbers of cases and send their outcomes, in a separate process."""
     with open(os.devnull, "w", encoding="utf-8") as null:
         os.dup2(null.fileno(), 1)
         os.dup2(null.fileno(), 2)
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-        # No case pays for the imports.
+        # Imports do not count towards the time of a case.
         importlib.import_module("fuzzing.kinds")
         while True:
             number = pipe.recv()
@@ -108,7 +108,7 @@ class Worker:
         return self._ended(late)
 
     def _ended(self, late):
-        """Return what an end of the process means, and start another one."""
+        """Return the outcome if the process died, and start another one."""
         if late:
             self.process.kill()
         self.process.join()
@@ -146,7 +146,7 @@ def _no_threads():
 
 
 def findings(seed, numbers, *, n_jobs=1, draw=None, limit=LIMIT):
-    """Yield what came of cases, as they end.
+    """Yield the outcomes of cases as they end.
 
     Parameters
     ----------

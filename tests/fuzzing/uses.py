@@ -1,4 +1,4 @@
-"""What is done with sequences, matrices and the arguments of models."""
+"""Uses of sequences, matrices and the arguments of models."""
 
 import contextlib
 
@@ -11,7 +11,7 @@ from skawhmm import HMMBatch, HMMTransformer
 
 
 def used(estimator, X, y):
-    """Return what a fitted estimator says about new sequences."""
+    """Return the output of a fitted estimator for new sequences."""
     fitted = estimator.fit(X, y)
     for member in ("transform", "predict_proba", "predict", "kneighbors"):
         if hasattr(fitted, member):
@@ -39,7 +39,7 @@ def closed_figures():
 
 
 def _labels(X):
-    # What has no length is refused whatever the labels are.
+    # Anything without a length is rejected, whatever the labels are.
     has_length = isinstance(X, list | tuple) or getattr(X, "ndim", 0) > 0
     return np.arange(len(X) if has_length and not sparse.issparse(X) else 3) % 2
 
@@ -72,10 +72,10 @@ def _class_distances(X):
 
 
 def _scores(X):
-    # What cannot be indexed is refused whatever the models are.
+    # Anything that cannot be indexed is rejected, whatever the models are.
     is_list = isinstance(X, list | tuple) or (isinstance(X, np.ndarray) and X.ndim)
     shape = getattr(X[0], "shape", ()) if is_list and len(X) else ()
-    # There are no models without channels: those of one channel refuse such sequences.
+    # There are no models without channels: models of one channel reject such sequences.
     d = max(shape[-1], 1) if len(shape) == 2 else 1
     models = HMMBatch(np.full((1, 2, 2), 0.5), np.zeros((1, 2, d)), np.ones((1, 2, d)))
     return models.score(X), models.decode(X), models.predict_proba(X)
@@ -106,5 +106,5 @@ USES = {
     "as_sequences": lambda X: sk.as_sequences(X)[0],
     "HMMBatch.score": _scores,
 }
-# What the results of these hold may be missing as it was in the input.
+# Results of these may have missing values where the input has them.
 KEEP_NAN = {"Deltas", "TimeChannel", "Framewise", "as_sequences"}

@@ -19,7 +19,7 @@ from scipy.special import logsumexp
 
 
 def stationary(T):
-    """MMD of a chain with one recurrent class (GTH: no subtraction), Sec. 2.1."""
+    """Stationary distribution of a chain with one recurrent class (GTH), Sec. 2.1."""
     size = len(T)
     reach = np.linalg.matrix_power(np.eye(size) + (T > 0), size) > 0
     recurrent = [

@@ -27,7 +27,7 @@ def test_alpha_curve_draws_path_and_grid(plt, knn):
     assert display.figure_ is display.ax_.figure
 
 
-def test_alpha_curve_draws_again_elsewhere(plt, knn):
+def test_alpha_curve_can_be_drawn_on_other_axes(plt, knn):
     display = AlphaCurveDisplay(knn.alphas_, knn.scores_, knn.n_neighbors_tried_)
     _, ax = plt.subplots()
     assert display.plot(ax=ax).ax_ is ax

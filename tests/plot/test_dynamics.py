@@ -32,7 +32,7 @@ def test_folds_and_means_are_drawn(plt):
     assert display.ax_.get_ylabel() == "balanced accuracy"
 
 
-def test_drawn_elsewhere_without_a_sentence(plt):
+def test_gain_can_be_drawn_on_other_axes_without_title(plt):
     _, ax = plt.subplots()
     parts = RESULT.scores, RESULT.permuted_scores, RESULT.standard_error
     display = DynamicsGainDisplay(*parts).plot(ax=ax)

@@ -32,7 +32,7 @@ def test_forest_has_a_row_per_difference(plt):
     row = int(np.flatnonzero((columns["state"] == 1) & (columns["next_state"] == 1))[0])
     place = display.labels.index("busy → busy")
     assert_allclose(display.points_[place].get_xdata(), columns["standardized"][row])
-    # The interval is that of the difference, in standard deviations.
+    # The interval of the difference, in standard deviations.
     ends = display.lines_[place].get_xdata()
     ratio = columns["standardized"][row] / columns["difference"][row]
     assert_allclose(ends, [columns["low"][row] * ratio, columns["high"][row] * ratio])
@@ -40,7 +40,7 @@ def test_forest_has_a_row_per_difference(plt):
     assert display.ax_.get_xlabel() == "b minus a, in standard deviations"
 
 
-def test_colours_say_which_group_has_more(plt):
+def test_colours_show_which_group_has_more(plt):
     display = EffectsDisplay(
         ["x", "y", "z"], [1, -1, 1], [0.5, -2, -1], [2, -0.5, 3], [0.01, 0.01, 0.5]
     ).plot()
@@ -50,7 +50,7 @@ def test_colours_say_which_group_has_more(plt):
     assert [t.get_text() for t in display.ax_.get_yticklabels()] == ["x", "y", "z"]
 
 
-def test_the_surest_rows_and_any_pair_of_groups(plt):
+def test_most_significant_rows_and_any_pair_of_groups(plt):
     effects = make_effects(3)
     display = EffectsDisplay.from_effects(effects, ("b", "c"), max_rows=2)
     assert len(display.lines_) == 2
@@ -80,7 +80,7 @@ def test_graph_shows_the_transitions_that_differ(plt):
     assert labels == ["more in a", "more in b", "p > 0.05"]
 
 
-def test_widths_and_sizes_go_with_what_they_show(plt):
+def test_widths_and_sizes_are_proportional_to_their_values(plt):
     differences = np.array([[0.0, 0.2, -0.1], [0.1, np.nan, 0.0], [0.05, 0.0, 0.0]])
     pvalues = np.full((3, 3), 0.01)
     pvalues[2, 0] = 0.4
@@ -98,6 +98,6 @@ def test_widths_and_sizes_go_with_what_they_show(plt):
         TransitionGraphDisplay(differences, pvalues, [1, 1, 1], positions=[1]).plot()
 
 
-def test_a_graph_needs_transitions(plt):
+def test_graph_needs_transitions(plt):
     with pytest.raises(ValueError, match="effects must hold transitions"):
         TransitionGraphDisplay.from_effects(make_effects(measures="occupancy"))

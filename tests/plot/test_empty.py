@@ -1,4 +1,4 @@
-"""What a display cannot draw is named, before there is a figure."""
+"""Errors name what a display cannot draw, before a figure is made."""
 
 import numpy as np
 import pytest
@@ -30,7 +30,7 @@ DISPLAYS = [
 
 
 @pytest.mark.parametrize(("name", "make"), DISPLAYS)
-def test_what_cannot_be_drawn_is_named(plt, name, make):
+def test_inputs_that_cannot_be_drawn_are_named(plt, name, make):
     with pytest.raises((TypeError, ValueError), match=f"^{name} must"):
         make().plot()
     assert not plt.get_fignums()

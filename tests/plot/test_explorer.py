@@ -45,7 +45,7 @@ os.execvp(sys.argv[3], sys.argv[3:])"""
 
 
 class Browser:
-    """Chromium, spoken to by its DevTools protocol; it needs no driver."""
+    """Chromium, controlled by its DevTools protocol without a driver."""
 
     def __init__(self, commands, answers):
         self.commands, self.answers = commands, answers
@@ -95,7 +95,7 @@ class Browser:
         return answer["result"].get("value")
 
     def frame(self):
-        """Wait until what was asked for is drawn."""
+        """Wait until the page is drawn."""
         twice = "requestAnimationFrame(() => requestAnimationFrame(() => done()))"
         self.run(f"new Promise((done) => {twice})")
 
@@ -123,7 +123,7 @@ class Browser:
         return self.run(f"document.getElementById('{name}').getAttribute('aria-label')")
 
     def downloaded(self, button, path):
-        """Click a button, and return what it saves."""
+        """Click a button, and return the file it saves."""
         order = {"behavior": "allow", "downloadPath": str(path.parent)}
         self.call("Browser.setDownloadBehavior", eventsEnabled=True, **order)
         self.events.clear()
@@ -173,7 +173,7 @@ def running_browser(folder):
     )
     os.close(child_in)
     os.close(child_out)
-    # A browser that hangs is ended, and the test that waits for it fails.
+    # A browser that hangs is killed, and the test that waits for it fails.
     guard = threading.Timer(MAX_SECONDS, process.kill)
     guard.start()
     try:
@@ -199,7 +199,7 @@ def browser(tmp_path_factory):
 
 
 def page_data(path):
-    """Return what a page holds, arrays unpacked."""
+    """Return the data of a page, with arrays unpacked."""
     text = path.read_text(encoding="utf-8")
     text = text.split('id="data">')[1].split("</script>")[0]
 
@@ -326,7 +326,7 @@ def test_numbers_of_many_states_do_not_wrap(tmp_path):
     assert data["sequences"]["paths"].max() > 255
 
 
-def test_labels_cannot_leave_their_script(page):
+def test_labels_cannot_escape_their_script(page):
     text = page.read_text(encoding="utf-8")
     assert text.count("</script>") == 2
     assert "<title>Kinds &amp; &lt;kinds&gt;</title>" in text
@@ -346,7 +346,7 @@ HOSTILE = [
 ]
 
 
-def test_hostile_words_do_nothing_in_the_browser(browser, make_batch, tmp_path):
+def test_hostile_labels_have_no_effect_in_the_browser(browser, make_batch, tmp_path):
     pytest.importorskip("matplotlib").use("Agg")
     models = make_batch(n_models=6)
     display = HMMMapDisplay.from_models(models, HOSTILE, method="mds")
@@ -363,7 +363,7 @@ def test_hostile_words_do_nothing_in_the_browser(browser, make_batch, tmp_path):
     assert not browser.complaints()
 
 
-def test_a_page_is_written_whole_or_not_at_all(display, tmp_path, monkeypatch):
+def test_interrupted_page_keeps_old_file(display, tmp_path, monkeypatch):
     path = tmp_path / "map.html"
     path.write_text("before")
 
@@ -378,7 +378,7 @@ def test_a_page_is_written_whole_or_not_at_all(display, tmp_path, monkeypatch):
 
 
 def test_page_is_part_of_the_package():
-    # What the build leaves out is listed by a script; the rest is installed.
+    # A script lists the files that the build leaves out; the others are installed.
     script = Path(__file__).parents[2] / "tools" / "unshipped.py"
     run = [sys.executable, str(script)]
     left_out = subprocess.run(run, capture_output=True, text=True, check=True).stdout
@@ -386,7 +386,7 @@ def test_page_is_part_of_the_package():
     assert "numerics/_transport.pyx" in left_out.split()
 
 
-def test_distances_alone_make_a_page(display, tmp_path):
+def test_page_of_distances_alone(display, tmp_path):
     plain = HMMMapDisplay(display.positions, distances=display.distances)
     data = page_data(plain.to_html(str(tmp_path / "map.html"), names=range(60)))
     assert data["states"] is None
@@ -404,7 +404,7 @@ def test_distances_alone_make_a_page(display, tmp_path):
 
 @pytest.mark.parametrize("n_features", [1, 5])
 @pytest.mark.parametrize("metric", ["maw", "kl"])
-def test_any_metric_and_shape_make_a_page(
+def test_page_of_any_metric_and_shape(
     browser, make_batch, tmp_path, metric, n_features
 ):
     pytest.importorskip("matplotlib").use("Agg")
@@ -422,7 +422,7 @@ def test_any_metric_and_shape_make_a_page(
 
 
 @pytest.mark.parametrize("emission", ["categorical", "poisson"])
-def test_other_states_make_a_page(browser, tmp_path, rng, emission):
+def test_page_of_other_emissions(browser, tmp_path, rng, emission):
     pytest.importorskip("matplotlib").use("Agg")
     X = [rng.integers(4, size=(length, 1)) for length in (30, 250, 40, 50, 60)]
     hmm = HMMTransformer(2, emission=emission, keep_sequences=True, random_state=0)
@@ -529,7 +529,7 @@ def test_three_thousand_points_stay_fluid(browser, tmp_path, rng, capsys):
 
 
 def far_pair(display):
-    """Two models that are no neighbours, with their states in different orders."""
+    """Two models that are not neighbours, with their states in different orders."""
     for other in np.argsort(display.distances[3])[20:].tolist():
         plan = register_states(display.models[3], display.models[other])
         a, b = np.unravel_index(plan.argmax(), plan.shape)
@@ -538,7 +538,7 @@ def far_pair(display):
     raise AssertionError
 
 
-def test_page_says_which_distance(browser, page):
+def test_page_names_the_distance(browser, page):
     browser.open(page)
     assert (
         browser.text("#facts") == "60 sequences · 3 labels · distance: MAW · alpha 0.25"
@@ -569,7 +569,7 @@ def test_points_are_coloured_by_any_column(browser, page, display):
         by.dispatchEvent(new Event('change')); }"""
     browser.run(f"({choose})(1)")
     browser.frame()
-    # From dark blue to yellow, and grey if there is none.
+    # From dark blue to yellow, and grey for missing values.
     low, high, missing = pixels(0, 59, 7)
     assert low[2] > low[0] + 20
     assert high[0] > high[2] + 80
@@ -605,7 +605,7 @@ def test_panel_shows_channels_and_transitions(browser, page, display):
     assert not browser.complaints()
 
 
-def test_any_two_points_are_compared(browser, page, display):
+def test_any_two_points_can_be_compared(browser, page, display):
     one, two = far_pair(display)
     plan = register_states(display.models[one], display.models[two], "maw")
     a, b = np.unravel_index(plan.argmax(), plan.shape)
@@ -728,7 +728,7 @@ def test_map_is_saved_as_svg_and_png(browser, page, display, tmp_path):
     assert not browser.complaints()
 
 
-def test_address_holds_what_is_seen(browser, page, display):
+def test_address_holds_the_current_view(browser, page, display):
     one, two = far_pair(display)
     browser.open(page)
     browser.run("explorer.colour(2); document.querySelector('#legend button').click()")
@@ -760,7 +760,7 @@ def test_address_holds_what_is_seen(browser, page, display):
         "point=5&with=5",
     ],
 )
-def test_strange_addresses_do_no_harm(browser, page, hash):  # noqa: A002
+def test_invalid_addresses_are_ignored(browser, page, hash):  # noqa: A002
     browser.open("about:blank")
     browser.open(f"{page.as_uri()}#{hash}")
     assert browser.run("document.getElementById('map').dataset.drawn") == "60"
@@ -801,7 +801,7 @@ def test_explore_shows_a_frame_in_a_notebook(browser, display, monkeypatch, tmp_
     assert not browser.complaints()
 
 
-def test_terminal_of_ipython_is_no_notebook(display, monkeypatch):
+def test_ipython_terminal_is_not_a_notebook(display, monkeypatch):
     opened = []
     monkeypatch.setattr("skawhmm.plot._explorer_frame.webbrowser.open", opened.append)
     terminal = SimpleNamespace(get_ipython=SimpleNamespace)
@@ -810,7 +810,7 @@ def test_terminal_of_ipython_is_no_notebook(display, monkeypatch):
     shutil.rmtree(Path(unquote(urlsplit(opened[0]).path)).parent)
 
 
-def test_page_is_written_completely_or_not_at_all(display, tmp_path, monkeypatch):
+def test_failed_page_keeps_old_file(display, tmp_path, monkeypatch):
     path = tmp_path / "map.html"
     path.write_text("the old page")
 

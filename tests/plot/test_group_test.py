@@ -14,7 +14,7 @@ def result(make_batch):
 
 
 @pytest.mark.parametrize("test", ["distance", "marginal", "transition", "dispersion"])
-def test_the_observed_value_stands_among_the_permutations(test, result, plt):
+def test_observed_value_is_drawn_among_permutations(test, result, plt):
     display = GroupTestDisplay.from_result(result, test, bins=17)
     found = result.dispersion if test == "dispersion" else result.tests[test]
     assert_allclose(display.line_.get_xdata(), found.statistic)

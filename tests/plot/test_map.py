@@ -25,7 +25,7 @@ def test_map_by_scaling_keeps_euclidean_distances(plt, rng):
     assert labels == ["one", "three", "two"]
 
 
-def test_map_joins_neighbours(plt, rng):
+def test_map_connects_neighbours(plt, rng):
     _, distances = plane_distances(rng)
     display = HMMMapDisplay.from_distances(distances, method="mds", n_neighbors=2)
     lines = np.array(display.links_.get_segments())
@@ -37,14 +37,14 @@ def test_map_joins_neighbours(plt, rng):
 
 
 @pytest.mark.parametrize("n_models", [2, 4])
-def test_map_joins_no_model_to_itself(plt, rng, n_models):
+def test_map_connects_no_model_to_itself(plt, rng, n_models):
     _, distances = plane_distances(rng, n_models)
     display = HMMMapDisplay.from_distances(distances, method="mds", n_neighbors=9)
     assert display.neighbors.shape == (n_models, n_models - 1)
     assert not np.any(display.neighbors == np.arange(n_models)[:, None])
 
 
-def test_map_writes_many_names_beside_the_points(plt, rng):
+def test_map_places_many_names_next_to_points(plt, rng):
     y = np.arange(60) % 20
     display = HMMMapDisplay(rng.normal(size=(60, 2)), y).plot()
     assert display.ax_.get_legend() is None
@@ -58,7 +58,7 @@ def test_map_writes_many_names_beside_the_points(plt, rng):
     assert len(looks) == 20
 
 
-def test_map_of_models_is_that_of_their_distances(plt, make_batch):
+def test_map_of_models_equals_map_of_their_distances(plt, make_batch):
     models = make_batch(n_models=12)
     distances = pairwise_hmm_distances(models, alpha=0.5)
     for method in ("tsne", "mds"):
@@ -68,7 +68,7 @@ def test_map_of_models_is_that_of_their_distances(plt, make_batch):
         assert display.positions.shape == (12, 2)
 
 
-def test_map_refuses_what_it_cannot_draw(plt):
+def test_map_rejects_invalid_input(plt):
     with pytest.raises(ValueError, match="must be finite"):
         HMMMapDisplay.from_distances([[0, np.inf], [np.inf, 0]])
     with pytest.raises(ValueError, match="must be a square matrix"):
@@ -78,7 +78,7 @@ def test_map_refuses_what_it_cannot_draw(plt):
 
 
 @pytest.mark.parametrize("method", ["mds", "tsne"])
-def test_a_map_of_few_models(plt, method):
+def test_map_of_few_models(plt, method):
     for n in (1, 2, 3):
         distances = 1.0 - np.eye(n)
         display = HMMMapDisplay.from_distances(distances, method=method)
@@ -86,7 +86,7 @@ def test_a_map_of_few_models(plt, method):
 
 
 @pytest.mark.parametrize("scale", [1e-150, 1e150])
-def test_a_map_of_any_scale(plt, scale):
+def test_map_of_any_scale(plt, scale):
     distances = np.array([[0, 3, 4], [3, 0, 5], [4, 5, 0.0]])
     small, large = (
         HMMMapDisplay.from_distances(unit * distances, method="mds").positions
@@ -95,7 +95,7 @@ def test_a_map_of_any_scale(plt, scale):
     assert_allclose(large / scale, small, atol=1e-12)
 
 
-def test_the_labels_of_a_map_are_checked(plt):
+def test_labels_of_a_map_are_checked(plt):
     distances = 1.0 - np.eye(3)
     for y in (5, "abc", [0, 1], [None, "a", 1]):
         with pytest.raises((TypeError, ValueError), match=r"^y must hold"):

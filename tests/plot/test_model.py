@@ -52,7 +52,7 @@ def test_chosen_channels_are_the_axes(plt, gaussian):
     assert_allclose([first.width, first.height], [2, 2])
 
 
-def test_principal_axes_are_those_of_all_frames(plt, gaussian):
+def test_principal_axes_are_computed_from_all_frames(plt, gaussian):
     display = HMMDisplay.from_model(gaussian)
     # Variance of the frames: 3 along channel 0, 3.75 along channel 1, none along 2.
     assert display.axes_[0].get_xlabel().startswith("principal axis 0 (56 %")
@@ -97,7 +97,7 @@ def test_symbols_and_counts_are_bars(plt):
     assert display.bar_names == ["left", "right"]
 
 
-def test_states_without_form_leave_the_graph(plt):
+def test_states_without_shape_are_drawn_as_graph_only(plt):
     chain = [[[0.9, 0.1], [0.1, 0.9]]]
     model = HMMBatch.from_state_costs(
         chain, lambda x, y: abs(x - y), states=[[1.0, 5.0]]
@@ -123,7 +123,7 @@ def test_padding_and_channels_not_observed_are_left_out(plt):
         HMMDisplay.from_model(models[0], channels=(0, 1))
 
 
-def test_one_axes_holds_the_graph(plt, gaussian):
+def test_single_axes_shows_the_graph(plt, gaussian):
     _, ax = plt.subplots()
     display = HMMDisplay.from_model(gaussian, ax=ax)
     assert display.axes_ == [ax]
@@ -132,7 +132,7 @@ def test_one_axes_holds_the_graph(plt, gaussian):
     assert len(again.ellipses_) == 3
 
 
-def test_what_does_not_fit_is_refused(plt, gaussian):
+def test_invalid_arguments_are_named(plt, gaussian):
     with pytest.raises(ValueError, match="state_names must name the 3 states, got 2"):
         HMMDisplay.from_model(gaussian, state_names=["a", "b"])
     with pytest.raises(ValueError, match="channel_names must name the 3 channels"):
@@ -148,7 +148,7 @@ def test_what_does_not_fit_is_refused(plt, gaussian):
         HMMDisplay.from_model(counts, states="gaussian")
 
 
-def test_states_that_follow_each_other_are_neighbours(plt):
+def test_successive_states_are_drawn_next_to_each_other(plt):
     chain = np.zeros((4, 4))
     chain[[1, 2, 0, 3], [2, 0, 3, 1]] = 0.9
     np.fill_diagonal(chain, 0.1)
@@ -159,7 +159,7 @@ def test_states_that_follow_each_other_are_neighbours(plt):
 
 @pytest.mark.parametrize("name", ["transmat", "weights", "startprob"])
 @pytest.mark.parametrize("value", [-0.1, 1e14, np.nan])
-def test_shares_are_probabilities(plt, name, value):
+def test_parameters_must_be_probabilities(plt, name, value):
     values = {"transmat": np.eye(2), "weights": [0.5, 0.5], "startprob": [1.0, 0.0]}
     values[name] = np.full(np.shape(values[name]), value)
     with pytest.raises(ValueError, match=f"{name} must hold probabilities, got"):

@@ -45,7 +45,7 @@ def test_registration_draws_any_number_of_features(plt, make_batch):
     display = RegistrationDisplay.from_models(models[0], models[1])
     points = np.concatenate(display.means)
     gaps = np.linalg.norm(points[:, None] - points, axis=2)
-    # All states lie on one line; only their widths turn the first axis a little.
+    # All states lie on one line; only their widths rotate the first axis a little.
     points = models.means.reshape(4, 5)
     assert_allclose(gaps, np.linalg.norm(points[:, None] - points, axis=2), rtol=1e-3)
     assert display.axes_[0].get_xlabel() == "principal axis 0"
@@ -55,7 +55,7 @@ def test_registration_draws_any_number_of_features(plt, make_batch):
     assert_allclose(display.means[1], [[10, 0], [1, 0]])
 
 
-def test_registration_leaves_out_states_never_visited(plt):
+def test_registration_omits_states_never_visited(plt):
     models = HMMBatch(
         transmats=[[[0.5, 0.5], [0.5, 0.5]], [[1.0]]],
         means=[[[0.0, 0.0], [4.0, 4.0]], [[1.0, 1.0]]],

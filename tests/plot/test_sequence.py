@@ -30,14 +30,14 @@ def test_visits_are_coloured_by_state(plt, model):
     assert texts == ["low", "high"]
 
 
-def test_legend_has_states_in_their_order(plt, model):
+def test_legend_lists_states_in_order(plt, model):
     x = np.array([[5.0, 1], [0, 0]])
     display = SequenceDisplay.from_model(model, x)
     texts = [text.get_text() for text in display.ax_.get_legend().texts]
     assert texts == ["state 0", "state 1"]
 
 
-def test_channels_have_strips_of_their_own(plt, model):
+def test_each_channel_has_its_own_strip(plt, model):
     x = np.array([[0.0, 3], [np.nan, 3], [4, 3], [2, 3]])
     display = SequenceDisplay(x, [0, 0, 1, 1], channel_names=["speed", "flat"]).plot()
     speed, flat = (line.get_ydata() for line in display.lines_)
@@ -80,7 +80,7 @@ def test_counts_are_drawn(plt):
     assert list(display.path) == [0, 1, 0]
 
 
-def test_what_does_not_fit_is_refused(plt, model):
+def test_invalid_arguments_are_named(plt, model):
     x = np.zeros((3, 2))
     with pytest.raises(ValueError, match=r"path must hold one label per frame \(3 fr"):
         SequenceDisplay(x, [0, 1]).plot()
@@ -90,7 +90,7 @@ def test_what_does_not_fit_is_refused(plt, model):
         SequenceDisplay.from_model(model, x, state_names=["a", "b", "c"])
     with pytest.raises(ValueError, match="channel_names must name the 2 channels"):
         SequenceDisplay.from_model(model, x, channel_names=["a", "b", "c"])
-    with pytest.raises(ValueError, match="numbers of channels below 2"):
+    with pytest.raises(ValueError, match=r"channels .* below 2, got \[2\]"):
         SequenceDisplay.from_model(model, x, channels=[2])
     with pytest.raises(ValueError, match="features"):
         SequenceDisplay.from_model(model, np.zeros((3, 5)))

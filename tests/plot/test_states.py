@@ -14,7 +14,7 @@ def test_points_are_models_and_lines_are_means(make_batch, plt):
     drawn = display.points_[0].get_offsets()
     own = models.weights[groups == "a"]
     assert_allclose(np.sort(drawn[:, 1]), np.sort(own.ravel()))
-    # Points stand near their state, and groups beside each other.
+    # Points are drawn near their state, and groups side by side.
     assert np.abs(drawn[:, 0] - np.round(drawn[:, 0])).max() < 0.5
     means = display.means_[0].lines[0].get_ydata()
     assert_allclose(means, own.mean(axis=0))
@@ -24,7 +24,7 @@ def test_points_are_models_and_lines_are_means(make_batch, plt):
 
 
 @pytest.mark.parametrize("measure", ["occupancy", "dwell_time", "visits"])
-def test_models_are_brought_to_common_states(measure, make_batch, plt):
+def test_models_are_aligned_to_common_states(measure, make_batch, plt):
     models = make_batch(6, [2, 3, 3, 2, 3, 3], info={"group": list("ab") * 3})
     display = StateSummaryDisplay.from_models(
         models, "group", measure, reference=models[1]

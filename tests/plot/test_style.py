@@ -18,7 +18,7 @@ from skawhmm.plot import (
 from skawhmm.plot._style import bar_range
 
 
-def test_matplotlib_is_imported_only_to_draw():
+def test_matplotlib_is_imported_only_for_drawing():
     names = ("curves", "explorer", "map", "matrix", "model", "registration", "style")
     modules = ", ".join(f"skawhmm.plot._{name}" for name in names)
     code = f"import sys, {modules}; sys.exit('matplotlib' in sys.modules)"
@@ -51,7 +51,7 @@ DISPLAYS = {
 
 
 @pytest.mark.parametrize("name", DISPLAYS)
-def test_missing_matplotlib_is_told_how_to_install(name, monkeypatch):
+def test_missing_matplotlib_error_says_how_to_install(name, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     monkeypatch.setitem(sys.modules, "matplotlib.patches", None)
@@ -84,7 +84,7 @@ HOSTILE = [r"$\frac{$", "_x", "", "a$b$c$"]
 
 
 def texts(figure):
-    """Return all text that a figure draws, as it draws it."""
+    """Return all text that a figure draws, exactly as drawn."""
     from matplotlib.text import Text
 
     figure.canvas.draw()
@@ -148,12 +148,12 @@ def test_labels_are_drawn_literally(name, given, plt):
 
 
 @pytest.mark.parametrize("name", ["map", "states", "sequence"])
-def test_no_label_is_missing_in_a_legend(name, plt):
+def test_legends_list_all_labels(name, plt):
     display = named_displays()[name].plot()
     wanted = HOSTILE[:2] if name == "states" else HOSTILE
     assert sorted(map(str.strip, legend_texts(display.ax_))) == sorted(wanted)
 
 
-def test_a_curve_whose_name_begins_with_an_underscore_is_in_the_legend(plt):
+def test_legend_lists_curves_whose_name_begins_with_underscore(plt):
     display = RetrievalDisplay([0.0, 1.0], [1.0, 0.5], name="_x").plot()
     assert legend_texts(display.ax_) == [" _x"]

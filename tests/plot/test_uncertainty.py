@@ -6,7 +6,7 @@ from skawhmm.groups import distance_interval, stability_curve
 from skawhmm.plot import DistanceIntervalDisplay, StabilityDisplay
 
 
-def test_the_interval_is_drawn(plt):
+def test_interval_is_drawn(plt):
     chain = [[0.9, 0.1], [0.1, 0.9]]
     a, b = (HMMBatch([chain], [[[m], [m + 5.0]]], [[[1.0], [1.0]]]) for m in (0.0, 2.0))
     found = distance_interval(a, b, n_timesteps=200, n_resamples=30, random_state=0)
@@ -18,7 +18,7 @@ def test_the_interval_is_drawn(plt):
     assert display.interval_.get_label() == "90% interval of the true distance"
 
 
-def test_the_curves_are_drawn(rng, plt):
+def test_stability_curves_are_drawn(rng, plt):
     X = [rng.normal(size=(30, 1)) + n for n in range(3)]
     curve = stability_curve(X, (1, 2), random_state=0)
     display = StabilityDisplay.from_curve(curve)

@@ -1,4 +1,4 @@
-"""Kinds of cases, one module each: it draws a call, and the laws of its result."""
+"""Kinds of cases, one module each, which draws a call and checks its result."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Groups of sequences of one process that differ in how long they are."""
+"""Groups of sequences of one process that differ in length."""
 
 import warnings
 
@@ -6,7 +6,7 @@ import numpy as np
 
 import skawhmm as sk
 from fuzzing.draw import pick
-from fuzzing.judge import LAW, MISREAD, BreachError, Trial, check_same
+from fuzzing.judge import MISREAD, PROPERTY, BreachError, Trial, check_same
 from skawhmm import HMMTransformer
 
 # Measures that come from counts, so that neither a prior nor the length enters them.
@@ -39,17 +39,22 @@ def trial(rng):
         effects, warned = result
         _check_counts(effects.models, lengths)
         plain = compared(None, np.arange(len(texts)))
-        check_same(dict(plain.columns), dict(effects.columns), "without prior", LAW)
+        check_same(
+            dict(plain.columns), dict(effects.columns), "without prior", PROPERTY
+        )
         turned = compared(prior, rng.permutation(len(texts)))
         for name in ("pvalue", "uncorrected"):
             check_same(
-                turned.columns[name], effects.columns[name], f"{name}, other order", LAW
+                turned.columns[name],
+                effects.columns[name],
+                f"{name}, other order",
+                PROPERTY,
             )
         medians = [np.median(lengths[group == name]) for name in ("a", "b")]
         if warned and max(medians) <= 1.1 * min(medians):
-            raise BreachError(MISREAD, "warned of amounts that are equal")
+            raise BreachError(MISREAD, "warning about amounts that are equal")
         if not warned and effects.amounts["n_timesteps"].differs:
-            raise BreachError(MISREAD, "no word on amounts that differ")
+            raise BreachError(MISREAD, "no warning about amounts that differ")
 
     return Trial(
         f"state_effects of {sizes.tolist()} texts of {shortest} and {longest} symbols, "
@@ -80,4 +85,4 @@ def _check_counts(models, lengths):
     frames = models.counts.states.sum(axis=1)
     steps = models.counts.transitions.sum(axis=(1, 2))
     if not (np.allclose(frames, lengths) and np.allclose(steps, lengths - 1)):
-        raise BreachError(LAW, f"counts of {frames} frames and {steps} steps")
+        raise BreachError(PROPERTY, f"counts of {frames} frames and {steps} steps")

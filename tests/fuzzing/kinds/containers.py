@@ -5,7 +5,7 @@ from fuzzing.judge import MISREAD, Trial, check_same
 from fuzzing.names import SEQUENCES
 from fuzzing.uses import KEEP_NAN, USES
 
-# What reads more forms than estimators do: named rows, and strings, which are symbols.
+# Uses that read more forms than estimators do: named rows, and strings as symbols.
 READERS = {"as_sequences"}
 # Forms in which strings are symbols, or which hold named rows.
 READABLE = {"strings", "text among numbers", "one structured", "structured", "text"}

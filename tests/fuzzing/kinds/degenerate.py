@@ -6,12 +6,12 @@ import numpy as np
 from sklearn.base import clone
 
 from fuzzing.draw import odd_sequences, pick
-from fuzzing.judge import LAW, NOT_FINITE, BreachError, Trial, check_same
+from fuzzing.judge import NOT_FINITE, PROPERTY, BreachError, Trial, check_same
 from fuzzing.names import arguments_of
 from fuzzing.params import drawn_params, known
 from skawhmm import HMMTransformer
 
-# What frames are multiplied by for models in other units.
+# Factor of the frames for models in other units.
 UNIT = 2.0**12
 
 
@@ -26,33 +26,33 @@ def trial(rng):
     params = {"random_state": 0, **drawn_params(rng, values, wrong=False)[0]}
     params["n_jobs"] = None
     hmm = HMMTransformer(**params)
-    law = pick(rng, ["twice", "order", "alone", "jobs", "scaled", "copy"])
+    claim = pick(rng, ["twice", "order", "alone", "jobs", "scaled", "copy"])
 
     def verify(models):
         _check_proper(models)
-        if law == "twice":
+        if claim == "twice":
             check_same(clone(hmm).fit(X).transform(X), models, "fitted twice")
-        elif law == "order":
+        elif claim == "order":
             order = rng.permutation(len(X))
             fitted = clone(hmm).fit(X)
             check_same(
                 fitted.transform([X[i] for i in order]), models[order], "another order"
             )
-        elif law == "alone":
+        elif claim == "alone":
             fitted = clone(hmm).fit(X)
             alone = [_trimmed(fitted.transform([x])) for x in X]
             check_same(alone, [_trimmed(m) for m in models], "fitted alone")
-        elif law == "jobs":
+        elif claim == "jobs":
             check_same(
                 clone(hmm).set_params(n_jobs=2).fit(X).transform(X), models, "two jobs"
             )
-        elif law == "scaled":
+        elif claim == "scaled":
             _check_scaled(clone(hmm), X, models)
-        elif law == "copy":
+        elif claim == "copy":
             check_same(pickle.loads(pickle.dumps(models)), models, "pickled")
 
     return Trial(
-        f"{hmm!r:.300} on {text}; law: {law}",
+        f"{hmm!r:.300} on {text}; property: {claim}",
         lambda: clone(hmm).fit(X).transform(X),
         [X],
         arguments_of(HMMTransformer, hmm.fit),
@@ -61,10 +61,10 @@ def trial(rng):
 
 
 def _check_scaled(hmm, X, models):
-    """Raise unless other units give the same models in these units.
+    """Raise unless other units give the same models.
 
-    A factor that is a power of two leaves all digits as they are. Values near the
-    limits of the range, beyond which they are refused or constant, are left out.
+    A factor that is a power of two changes no digits. Values near the limits of the
+    range, beyond which they are rejected or constant, are left out.
     """
     sizes = np.abs(np.concatenate([np.ravel(x) for x in X]).astype(float))
     sizes = sizes[sizes > 0]
@@ -95,6 +95,6 @@ def _check_proper(models):
     for name in ("transmats", "weights", "startprobs"):
         array = getattr(models, name)
         if (array < 0).any() or not np.allclose(array.sum(axis=-1), 1):
-            raise BreachError(LAW, f"{name} are no probabilities")
+            raise BreachError(PROPERTY, f"{name} are not probabilities")
     if np.isnan(models.info["log_likelihood"]).any():
         raise BreachError(NOT_FINITE, "NaN in info['log_likelihood']")

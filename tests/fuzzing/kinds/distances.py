@@ -1,4 +1,4 @@
-"""Models and a distance, whose matrix obeys the laws of the distance."""
+"""Models and a distance, whose matrix must have the properties of the distance."""
 
 import pickle
 
@@ -6,13 +6,13 @@ import numpy as np
 
 import skawhmm as sk
 from fuzzing.draw import discrete_arguments, gaussian_arguments, pick
-from fuzzing.judge import LAW, NOT_FINITE, ORDER, BreachError, Trial, check_same
+from fuzzing.judge import NOT_FINITE, ORDER, PROPERTY, BreachError, Trial, check_same
 from fuzzing.names import MODELS, arguments_of
 from fuzzing.params import METRICS, drawn_metric, drawn_mixture, shown
 from fuzzing.uses import built
 
-# A distance of a model to itself may be this share of the size of its parameters: the
-# cross term of full covariances has such a rounding.
+# A distance of a model to itself may be this fraction of the size of its parameters:
+# the cross term of full covariances has such rounding errors.
 SELF_TOLERANCE = 1e-6
 # Renamed states change the order of sums.
 RENAMED_TOLERANCE = 1e-7
@@ -44,7 +44,7 @@ def _renamed(rng, models):
 
 
 def trial(rng):
-    """Draw models and a distance; the matrix obeys the laws of the distance."""
+    """Draw models and a distance, and check the properties of its matrix."""
     is_gaussian = rng.random() < 0.7
     if is_gaussian:
         maker, (given, text) = None, gaussian_arguments(rng)
@@ -67,7 +67,7 @@ def trial(rng):
             # These are measured between probabilities.
             size = max(size, 1.0)
         _check_matrix(matrix, size, settings, zero=exact)
-        _check_one_law(rng, models, matrix, settings, size if exact else None)
+        _check_one_property(rng, models, matrix, settings, size if exact else None)
 
     return Trial(
         f"distances {shown(settings)} of {text}",
@@ -86,47 +86,47 @@ def _check_matrix(matrix, size, settings, *, zero):
     is_signed = params.get("debias") or not params.get("symmetric", True)
     is_signed |= settings["metric"] == "kl"
     if (matrix < 0).any() and not is_signed:
-        raise BreachError(LAW, f"negative distance {matrix.min():.3g}")
+        raise BreachError(PROPERTY, f"negative distance {matrix.min():.3g}")
     if params.get("symmetric", True) and not np.array_equal(matrix, matrix.T):
-        raise BreachError(LAW, "not symmetric")
+        raise BreachError(PROPERTY, "not symmetric")
     if zero:
         own = np.abs(np.diag(matrix)).max()
         if own > SELF_TOLERANCE * size:
             raise BreachError(
-                LAW, f"distance of a model to itself {own:.3g} of size {size:.3g}"
+                PROPERTY, f"distance of a model to itself {own:.3g} of size {size:.3g}"
             )
 
 
-def _check_one_law(rng, models, matrix, settings, size):
+def _check_one_property(rng, models, matrix, settings, size):
     n = len(models)
     i, j = (int(k) for k in rng.integers(n, size=2))
-    law = pick(rng, ["pair", "twice", "jobs", "order", "copy", "renamed", "chunks"])
-    if law == "pair" and settings["metric"] != "mmd":
+    claim = pick(rng, ["pair", "twice", "jobs", "order", "copy", "renamed", "chunks"])
+    if claim == "pair" and settings["metric"] != "mmd":
         alone = sk.hmm_distance(models[i], models[j], **settings)
         check_same(alone, matrix[i, j], f"a pair alone ({settings['metric']})")
-    elif law == "twice":
+    elif claim == "twice":
         check_same(sk.pairwise_hmm_distances(models, **settings), matrix, "twice")
-    elif law == "jobs":
+    elif claim == "jobs":
         found = sk.pairwise_hmm_distances(models, **settings, n_jobs=2)
         check_same(found, matrix, "two jobs")
-    elif law == "order":
+    elif claim == "order":
         order = rng.permutation(n)
         found = sk.pairwise_hmm_distances(models[order], **settings)
         tolerance = 1e-12 if settings["metric"] == "mmd" else 0.0
         check_same(
             found, matrix[np.ix_(order, order)], "another order", tolerance=tolerance
         )
-    elif law == "copy":
+    elif claim == "copy":
         copied = pickle.loads(pickle.dumps(models))
         check_same(sk.pairwise_hmm_distances(copied, **settings), matrix, "pickled")
-    elif law == "renamed" and size is not None and models.emission.name != "custom":
+    elif claim == "renamed" and size is not None and models.emission.name != "custom":
         found = sk.pairwise_hmm_distances(_renamed(rng, models), **settings)
         gap = np.abs(found - matrix).max()
         if gap > RENAMED_TOLERANCE * size:
             raise BreachError(
                 ORDER, f"renamed states change {settings['metric']} by {gap:.3g}"
             )
-    elif law == "chunks" and settings["metric"] != "mmd":
+    elif claim == "chunks" and settings["metric"] != "mmd":
         rows = sk.distances.pairwise_hmm_distances_chunked(
             models, **settings, max_memory=1e-4
         )

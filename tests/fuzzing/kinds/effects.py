@@ -9,10 +9,10 @@ import skawhmm as sk
 from fuzzing.draw import pick
 from fuzzing.effect_values import silence, values_of
 from fuzzing.effects import ESTIMATORS, SUBJECTS, effect, refit, refits, settings
-from fuzzing.judge import IGNORED, LAW, BreachError, Trial
+from fuzzing.judge import IGNORED, PROPERTY, BreachError, Trial
 from fuzzing.names import FITTED, PUBLIC, arguments_of
 
-# Stopping rules hide each other: the context stays as it is.
+# Stopping rules hide each other: the context stays unchanged.
 STOPPING = {"tol", "max_iter"}
 # Data sets tried before a parameter counts as ignored: in some of them nothing changes.
 DRAWS = 12
@@ -26,7 +26,7 @@ def trial(rng):
 def _names(subject):
     kind = PUBLIC[subject.name]
     inner = [arguments_of(sk.HMMTransformer)] if hasattr(kind, "fit") else []
-    # Tables are spoken of by their columns.
+    # Errors about tables name their columns.
     return arguments_of(kind).union(FITTED, {"column"}, *inner)
 
 
@@ -61,7 +61,7 @@ def _effect(rng):
 
 
 def _varied(rng, subject, context, name):
-    """Return a context in which another parameter may have a value of its own."""
+    """Return a context in which another parameter may be set as well."""
     others = [
         other
         for other in subject.parameters
@@ -71,7 +71,7 @@ def _varied(rng, subject, context, name):
         return context
     other = pick(rng, others)
     value = pick(rng, values_of(subject.name, other))
-    # One neighbour or state leaves others nothing to decide, and is where grids begin.
+    # With one neighbour or state other parameters have no effect; grids begin there.
     if repr(value) in {"1", "(1,)"}:
         return context
     varied = replace(context, params={**context.params, other: value})
@@ -87,7 +87,9 @@ def _refit(rng):
 
     def verify(found):
         if found not in {"effect", "error"}:
-            raise BreachError(LAW, f"{name} of {subject.name} set after fit: {found}")
+            raise BreachError(
+                PROPERTY, f"{name} of {subject.name} set after fit: {found}"
+            )
 
     return Trial(
         f"{subject.name} of {context} fitted, then {name}={value!r:.60}",

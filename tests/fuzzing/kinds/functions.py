@@ -84,7 +84,7 @@ def _mfcc(rng):
 
 
 def _some_models(rng, n=8):
-    """Return models of fitted sequences: ordinary ones."""
+    """Return ordinary models fitted to sequences."""
     X = plain_sequences(rng, n_sequences=n, n_features=2)
     return HMMTransformer(2, random_state=0, keep_sequences=True).fit_transform(X)
 

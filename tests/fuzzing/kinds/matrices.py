@@ -1,4 +1,4 @@
-"""A matrix of distances, and something that takes it."""
+"""A matrix of distances, and a use of it."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from fuzzing.uses import used
 
 
 def _matrix(rng):
-    """Return a matrix, whether it must be refused, what it is, and its size."""
+    """Return a matrix, whether it must be rejected, its description, and its size."""
     n = int(rng.integers(2, 8))
     points = rng.normal(size=(n, 2))
     D = np.sqrt(((points[:, None] - points[None]) ** 2).sum(axis=-1))
@@ -66,7 +66,7 @@ def _table(D):
 
 
 def _given_labels(rng, n):
-    """Return labels, often good ones, and what they are."""
+    """Return labels, often valid ones, and their description."""
     y = np.arange(n) % 2
     odd = [y[:-1], y.astype(float), y.astype(str), [None] * n, np.full(n, np.nan), 5]
     odd += ["ab", y[:, None], [], y.astype(object), None, [[0, 1]] * n, {0, 1}, {}]
@@ -115,7 +115,7 @@ DISTANCE_USES = {
         sk.plot.RetrievalDisplay.from_distances(D, y).precision
     ),
 }
-# Their results may be NaN or infinite where there is nothing to say.
+# Their results may be NaN or infinite where they are undefined.
 OPEN_RESULTS = {
     *("average_precision", "precision_at_k", "retrieval_auc", "retrieval_curve"),
     *("AlphaMixer", "HMMRetriever", "hmm_group_test", "RetrievalDisplay"),
@@ -124,7 +124,7 @@ OPEN_RESULTS = {
 
 
 def trial(rng):
-    """Draw a matrix of distances and something that takes it."""
+    """Draw a matrix of distances and a use of it."""
     D, is_wrong, text, n = _matrix(rng)
     y = _given_labels(rng, n)
     name = pick(rng, [*DISTANCE_USES])
@@ -146,7 +146,7 @@ def trial(rng):
         | {"level", "method", "alpha"},
         verify,
         finite=name not in OPEN_RESULTS,
-        # In a picture, what is missing has no colour.
+        # In a figure, missing values have no colour.
         wrong=f"{name} of {text}"
         if is_wrong and (name, text) != ("DistanceMatrixDisplay", "NaN")
         else None,

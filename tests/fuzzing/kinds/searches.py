@@ -1,4 +1,4 @@
-"""Models and a search, which finds what comparing all of them finds."""
+"""Models and a search, which must agree with a full search."""
 
 import numpy as np
 from sklearn.base import clone
@@ -12,7 +12,7 @@ from skawhmm import HMMBatch
 
 
 def trial(rng):
-    """Draw models and a search; it finds what comparing all of them finds."""
+    """Draw models and a search, which must agree with a full search."""
     given, text = gaussian_arguments(rng, largest=20)
     n = int(rng.integers(6, 30))
     m, d = given["means"].shape[1:]

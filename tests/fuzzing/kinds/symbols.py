@@ -33,7 +33,7 @@ def trial(rng):
     }
     use = pick(rng, [*uses])
     estimator = uses[use]
-    # Texts are no counts; true and false may be.
+    # Texts are not counts; booleans may be.
     fault = wrong if wrong not in {"bool", "matrix"} else None
     is_number = name in {"codes", "floats", "columns", "uint8"}
     is_plain = wrong is None and name != "gaps"
@@ -58,7 +58,7 @@ def trial(rng):
 
 
 def _symbols(words, codes):
-    """Return forms in which words, or the numbers of their letters, may be given."""
+    """Return forms in which words, or the indices of their letters, may be passed."""
     return {
         "words": words,
         "lists": [[*word] for word in words],
@@ -75,7 +75,7 @@ def _symbols(words, codes):
 
 
 def _no_symbols(words, codes):
-    """Return what is no list of sequences of symbols."""
+    """Return something that is not a list of sequences of symbols."""
     return {
         "halves": [c + 0.5 for c in codes],
         "infinite": [np.append(np.inf, c) for c in codes],

@@ -10,7 +10,7 @@ from fuzzing.names import MODELS, arguments_of
 from fuzzing.params import METRICS, drawn_metric, shown
 
 # Roundings of p-th powers of distances. The squared Hellinger distance has roots of
-# probabilities, whose rounding near 0 is that of 1e-17.
+# probabilities, whose rounding error near 0 is the root of 1e-17.
 TOLERANCES = {"transport": 1e-10, "hellinger": 3e-8}
 
 
@@ -36,8 +36,10 @@ def trial(rng):
         both = components([given[0], other[0]])
         _check(both, np.zeros_like(both), "a renamed copy", settings, scale)
         if is_maw:
-            share = pick(rng, [0.5, 0.25, 0.1])
-            split = [cloned(model, int(rng.integers(size)), share) for model in given]
+            fraction = pick(rng, [0.5, 0.25, 0.1])
+            split = [
+                cloned(model, int(rng.integers(size)), fraction) for model in given
+            ]
             _check(found, components(split), "split states", settings, scale)
 
     return Trial(
@@ -54,7 +56,7 @@ def _scaled(model, scale):
     return transmat, scale * means, scale**2 * covars, weights
 
 
-def _check(one, two, law, settings, scale):
+def _check(one, two, claim, settings, scale):
     """Raise unless the p-th powers of components are equal up to rounding."""
     p, rows = settings["p"], settings["metric_params"].get("rows", "transport")
     for k, name in enumerate(("marginal", "transition")):
@@ -63,5 +65,5 @@ def _check(one, two, law, settings, scale):
         gap = np.abs((one[k] / unit) ** p - (two[k] / unit) ** p).max()
         if not gap <= TOLERANCES[rows if is_root else "transport"]:
             raise BreachError(
-                ORDER, f"{law}: {name} component by {gap:.3g} of {unit:.3g}"
+                ORDER, f"{claim}: {name} component by {gap:.3g} of {unit:.3g}"
             )

@@ -1,16 +1,16 @@
-"""Training data that come again as queries, and fits beside one in other units."""
+"""Training data that reappear as queries, and fits in other units."""
 
 import numpy as np
 
 from fuzzing.draw import pick, plain_sequences
-from fuzzing.judge import LAW, BreachError, Trial, check_same
+from fuzzing.judge import PROPERTY, BreachError, Trial, check_same
 from fuzzing.names import FITTED, arguments_of
 from fuzzing.params import shown
 from skawhmm import HMMNoveltyDetector, HMMTransformer
 
 
 def trial(rng):
-    """Draw training data, and what must hold when they come again."""
+    """Draw training data, and check results when they reappear as queries."""
     return pick(rng, [_novelty, _novelty, _other_units, _likelihoods])(rng)
 
 
@@ -92,7 +92,7 @@ def _likelihoods(rng):
         # The score is infinite where variances cannot hold how little values differ.
         known = np.isfinite(scores)
         if not np.allclose(found[known], scores[known], rtol=1e-9, atol=1e-9):
-            raise BreachError(LAW, "log_likelihood is not that of score")
+            raise BreachError(PROPERTY, "log_likelihood differs from score")
 
     return Trial(
         f"log likelihoods of {shown(settings)}",
