@@ -108,7 +108,7 @@ def pairwise_hmm_distances(
            [0.8, 0. ]])
     """
     chosen = resolve_metric(metric, alpha=alpha, p=p, metric_params=metric_params)
-    return _pairwise(X, Y, chosen, "distances", (), n_jobs, verbose, out, dtype)
+    return all_pairs(X, Y, chosen, n_jobs=n_jobs, verbose=verbose, out=out, dtype=dtype)
 
 
 def pairwise_hmm_distances_chunked(
@@ -191,7 +191,7 @@ def pairwise_hmm_distances_chunked(
     starts = range(0, len(X), n_rows)
     for first in tqdm(starts, "chunks", disable=not verbose):
         rows = slice(first, min(first + n_rows, len(X)))
-        yield rows, _pairwise(X[rows], others, chosen, "distances", (), n_jobs, 0)
+        yield rows, all_pairs(X[rows], others, chosen, n_jobs=n_jobs)
 
 
 def pairwise_hmm_components(
@@ -254,7 +254,7 @@ def pairwise_hmm_components(
     """
     chosen = resolve_metric(metric, p=p, metric_params=metric_params)
     check_aggregated(chosen, metric)
-    both = _pairwise(X, Y, chosen, "components", (2,), n_jobs, verbose)
+    both = all_pairs(X, Y, chosen, "components", (2,), n_jobs=n_jobs, verbose=verbose)
     return both[..., 0], both[..., 1]
 
 
@@ -311,7 +311,7 @@ def hmm_distance(
     chosen = resolve_metric(metric, alpha=alpha, p=p, metric_params=metric_params)
     both = HMMBatch.concatenate([bare_models(a), bare_models(b)])
     chosen = fitted_metric(chosen, both)
-    return float(_pairwise(a, b, chosen, "distances", (), None, 0)[0, 0])
+    return float(all_pairs(a, b, chosen)[0, 0])
 
 
 def register_states(
@@ -399,8 +399,23 @@ def bare_models(models):
     return models._changed(_info={}, counts=None)
 
 
-def _pairwise(X, Y, metric, method, tail, n_jobs, verbose, out=None, dtype=np.float64):
-    """Return what a method of a distance gives for all pairs, tile by tile."""
+def all_pairs(
+    X,
+    Y,
+    metric,
+    method="distances",
+    tail=(),
+    *,
+    n_jobs=None,
+    verbose=0,
+    out=None,
+    dtype=np.float64,
+):
+    """Return what a method of a distance gives for all pairs, tile by tile.
+
+    `tail` is the shape of the result of one pair; the other parameters are those of
+    `pairwise_hmm_distances`, for a distance that is already an object.
+    """
     check_n_jobs("n_jobs", n_jobs)
     check_verbose("verbose", verbose)
     dtype = check_float_type("dtype", dtype)

@@ -9,7 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from skawhmm._estimator import ReferencesMixin, check_classes, is_mixture
+from skawhmm._estimator import (
+    ReferencesMixin,
+    check_classes,
+    is_mixture,
+    reference_components,
+    reference_distances,
+)
 from skawhmm.neighbors._base import WEIGHTS, KNeighborsMixin
 from skawhmm.neighbors._estimators import KNeighborsHMMClassifier
 from skawhmm.neighbors._leave_one_out import (
@@ -97,9 +103,6 @@ class KNeighborsHMMClassifierCV(
     hmm : transformer, default=None
         Turns sequences into models; it is cloned, and fitted on the training
         sequences. By default ``HMMTransformer()``; None if `X` is an `HMMBatch`.
-
-    memory : str, path-like or joblib.Memory, default=None
-        Where fitted models and components are kept, by content.
 
     n_jobs : int, default=None
         Number of joblib workers for the distances, threads by default.
@@ -192,7 +195,6 @@ class KNeighborsHMMClassifierCV(
         p: float | None = None,
         metric_params: Mapping[str, Any] | None = None,
         hmm: Any = None,
-        memory: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
@@ -204,7 +206,6 @@ class KNeighborsHMMClassifierCV(
         self.p = p
         self.metric_params = metric_params
         self.hmm = hmm
-        self.memory = memory
         self.n_jobs = n_jobs
         self.verbose = verbose
 
@@ -227,24 +228,28 @@ class KNeighborsHMMClassifierCV(
         self : KNeighborsHMMClassifierCV
             The fitted classifier.
         """
-        self._begin_fit()
+        metric = self._begin_fit()
         y = check_classes(y, type(self).__name__)
         self.classes_, codes = np.unique(y, return_inverse=True)
         if self.scoring == "roc_auc" and len(self.classes_) < 2:
             raise ValueError("scoring='roc_auc' needs at least 2 classes in y, got 1.")
         X = self._checked(X, y, reset=True)
-        if not self._is_mixed(X):
+        is_mixed = X.ndim == 3 if metric is None else is_mixture(metric)
+        if not is_mixed:
             reason = f"with metric={self.metric!r} and without components"
             check_unused("alphas", self.alphas, None, reason)
         check_one_each(X, y)
         self.n_neighbors_tried_ = self._usable_numbers(len(X))
         models = self._learned_models(X, y)
-        components = self._components(X, models)
+        components = X if metric is None else self._components(models, metric)
+        if components.ndim == 2:
+            # A single number stands for both components.
+            components = np.stack([components, components], axis=-1)
         self.alphas_ = self._shares(components)
         self._score(components, codes)
         self._choose()
         # Distances that are a single number have no alpha, objects their own.
-        is_named = isinstance(self.metric, str) and self._is_mixed(X)
+        is_named = isinstance(self.metric, str) and is_mixed
         self.best_estimator_ = KNeighborsHMMClassifier(
             self.n_neighbors_,
             weights=self.weights,
@@ -252,7 +257,6 @@ class KNeighborsHMMClassifierCV(
             alpha=self.alpha_ if is_named else None,
             p=self.p,
             metric_params=self.metric_params,
-            memory=self.memory,
             n_jobs=self.n_jobs,
             verbose=self.verbose,
         ).fit(X if models is None else models, y)
@@ -303,23 +307,10 @@ class KNeighborsHMMClassifierCV(
             )
         return np.array(usable)
 
-    def _is_mixed(self, X):
-        """Whether distances are made of components, and `alpha` has an effect."""
-        if self._precomputed:
-            return X.ndim == 3
-        return is_mixture(self._resolved_metric())
-
-    def _components(self, X, models):
-        """Return the components between the references; a single number comes twice."""
-        if models is None:
-            distances = X
-        elif self._is_mixed(X):
-            distances = self._components_between(models, models)
-        else:
-            distances = self._distances_between(models, models)
-        if distances.ndim == 3:
-            return distances
-        return np.stack([distances, distances], axis=-1)
+    def _components(self, models, metric):
+        """Return the components between models, or their distances without them."""
+        compare = reference_components if is_mixture(metric) else reference_distances
+        return compare(models, models, metric, n_jobs=self.n_jobs, verbose=self.verbose)
 
     def _shares(self, components):
         """Return the values of alpha to try, in increasing order."""
@@ -376,9 +367,12 @@ class KNeighborsHMMClassifierCV(
     def _n_references(self):
         return self.best_estimator_.n_samples_fit_
 
-    def _nearest(self, X, n_neighbors=None):
+    def _question(self, X, n_neighbors=None):
         self._check_ready()
-        return self.best_estimator_._nearest(self._queries(X), n_neighbors)
+        return self.best_estimator_._question(self._queries(X), n_neighbors)
+
+    def _nearest(self, *question):
+        return self.best_estimator_._nearest(*question)
 
     def _queries(self, X):
         """Return what the chosen classifier takes as `X`."""

@@ -1,6 +1,5 @@
 """Checks of parameters that any function or estimator may have."""
 
-import os
 from functools import partial
 from numbers import Integral, Real
 
@@ -277,25 +276,6 @@ def check_verbose(name, value):
     """
     if not isinstance(value, bool | np.bool_):
         check_integer(name, value, 0)
-
-
-def check_memory_place(name, value):
-    """Raise unless `value` is a place where joblib can keep results.
-
-    Parameters
-    ----------
-    name : str
-        The argument as the caller knows it.
-
-    value : object
-        The value to check: a folder, an object like `joblib.Memory`, or None.
-    """
-    is_place = value is None or isinstance(value, str | os.PathLike)
-    if not is_place and (isinstance(value, type) or not hasattr(value, "cache")):
-        raise TypeError(
-            f"{name} must be None, the name of a folder or a joblib.Memory, got "
-            f"{shown_value(value)}."
-        )
 
 
 def check_random(name, value):

@@ -1,23 +1,19 @@
-"""The only module that calls joblib: parallel tasks, and results kept in memory."""
+"""The only module that calls joblib: parallel tasks."""
 
-import os
 import pickle
 import sys
 from collections import deque
 from concurrent.futures import CancelledError
 from functools import cached_property
-from importlib.metadata import version
 from itertools import islice
 
 import cloudpickle
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from joblib.parallel import get_active_backend
-from sklearn.utils.validation import check_memory
 from tqdm.auto import tqdm
 
-from skawhmm.utils._checks import check_memory_place, check_n_jobs, check_verbose
-from skawhmm.utils._digest import content_digest
+from skawhmm.utils._checks import check_n_jobs, check_verbose
 from skawhmm.utils._interruption import Call
 
 # If a worker dies, the shared data it held are lost. Tasks without a result are then
@@ -276,42 +272,3 @@ def writable(arrays):
         C-contiguous, writable arrays.
     """
     return [np.require(x, requirements=("C", "W", "E")) for x in arrays]
-
-
-def remembered(memory, key, compute):
-    """Return the result of a call, from memory if it was computed before.
-
-    Parameters
-    ----------
-    memory : None, str, path-like or joblib.Memory
-        Where results are kept; None keeps none.
-
-    key : object
-        Everything the result depends on, told apart by content. The version of the
-        package is added to it.
-
-    compute : callable
-        Takes no arguments and returns the result.
-
-    Returns
-    -------
-    result : object
-        The result.
-    """
-    if memory is None:
-        return compute()
-    check_memory_place("memory", memory)
-    place = os.fspath(memory) if isinstance(memory, os.PathLike) else memory
-    try:
-        digest = content_digest(key)
-    except TypeError as error:
-        raise ValueError(
-            "memory keeps results only if a later call can tell whether it asks for "
-            f"the same, but {error}. Use memory=None."
-        ) from error
-    cached = check_memory(place).cache(_result, ignore=["compute"])
-    return cached(version("skawhmm"), digest, compute)
-
-
-def _result(release, key, compute):  # noqa: ARG001
-    return compute()

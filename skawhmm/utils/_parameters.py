@@ -8,7 +8,8 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-# Parameters about how work is done, which never change a result.
+# Parameters about how work is done, which never change a result; a pipeline within an
+# estimator may have a memory.
 WORK = frozenset({"n_jobs", "verbose", "memory"})
 
 
@@ -108,9 +109,12 @@ class ParametersMixin:
         return checked
 
     def _check_ready(self):
-        """Raise unless this is fitted, with parameters that suit what it learned."""
+        """Raise unless this is fitted, with parameters that suit what it learned.
+
+        Returns what `_check_parameters` returns, such as the distance.
+        """
         check_is_fitted(self)
-        self._check_parameters()
+        checked = self._check_parameters()
         now = self.get_params(deep=True)  # type: ignore[attr-defined]
         allowed = self._changeable()
         for name, before in self._fitted_params.items():
@@ -121,6 +125,7 @@ class ParametersMixin:
                     f"{name} must be as it was in fit ({before!r:.100}), got "
                     f"{now[name]!r:.100}. Call fit again to use another value."
                 )
+        return checked
 
     def _changeable(self):
         """Return the parameters that may differ from their values in `fit`."""

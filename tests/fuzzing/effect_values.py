@@ -198,7 +198,6 @@ WORK = "says how the work is done, never what comes of it"
 SILENT = {
     "n_jobs": WORK,
     "verbose": WORK,
-    "memory": WORK,
     "algorithm": "the neighbours are the same by any algorithm",
     "out": "the result is the same wherever it is put",
     "random_state": "a seed is harmless where nothing is drawn",
