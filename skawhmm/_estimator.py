@@ -29,11 +29,9 @@ from skawhmm.sequences._forms import is_models
 from skawhmm.sequences._symbols import holds_symbols, symbol_sequences
 from skawhmm.utils._checks import (
     LARGEST_DISTANCE,
+    WORK_CHECKS,
     check_distances,
-    check_n_jobs,
-    check_parameters,
     check_random,
-    check_verbose,
 )
 from skawhmm.utils._digest import content_digest
 from skawhmm.utils._numbers import check_one_type, real_array, row_blocks
@@ -64,30 +62,22 @@ def check_hmm(name, value):
 
 
 class EstimatorMixin(ParametersMixin):
-    """Checks of parameters, and tags, of every estimator.
+    """Checks of the parameters that estimators have in common, and tags.
 
     It comes first among the bases of a class: its tags have the last word.
     """
 
-    # What raises if a parameter is wrong, given its name and value. A subclass adds the
-    # parameters of its own.
     _parameter_checks: ClassVar[Mapping[str, Callable[[str, Any], Any]]] = {
         **METRIC_CHECKS,
+        **WORK_CHECKS,
         "hmm": check_hmm,
-        "n_jobs": check_n_jobs,
         "random_state": check_random,
-        "verbose": check_verbose,
     }
 
     @property
     def _precomputed(self):
         """Whether `X` holds distances or components, not models or sequences."""
         return False
-
-    def _check_parameters(self):
-        """Check every parameter; `fit` does so before anything else."""
-        check_parameters(self._params(), self._parameter_checks)
-        self._check_effects()
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()  # type: ignore[misc]

@@ -24,11 +24,11 @@ from skawhmm.models._checks import (
     check_single_model,
 )
 from skawhmm.utils._checks import (
+    WORK_CHECKS,
     check_distances,
     check_float_type,
-    check_n_jobs,
+    check_parameters,
     check_real,
-    check_verbose,
 )
 from skawhmm.utils._digest import content_digest
 from skawhmm.utils._parallel import Shared, completed
@@ -107,6 +107,7 @@ def pairwise_hmm_distances(
     array([[0. , 0.8],
            [0.8, 0. ]])
     """
+    check_parameters({"n_jobs": n_jobs, "verbose": verbose}, WORK_CHECKS)
     chosen = resolve_metric(metric, alpha=alpha, p=p, metric_params=metric_params)
     return all_pairs(X, Y, chosen, n_jobs=n_jobs, verbose=verbose, out=out, dtype=dtype)
 
@@ -183,8 +184,7 @@ def pairwise_hmm_distances_chunked(
     check_models("X", X)
     others = X if Y is None else check_models("Y", Y)
     limit = check_real("max_memory", max_memory, 0, np.inf, include_low=False)
-    check_n_jobs("n_jobs", n_jobs)
-    check_verbose("verbose", verbose)
+    check_parameters({"n_jobs": n_jobs, "verbose": verbose}, WORK_CHECKS)
     chosen = resolve_metric(metric, alpha=alpha, p=p, metric_params=metric_params)
     chosen = fitted_metric(chosen, others)
     n_rows = max(int(limit * 1e6 / (8 * len(others))), 1)
@@ -252,6 +252,7 @@ def pairwise_hmm_components(
     >>> marginal[0, 1], transition[0, 1]
     (np.float64(1.0), np.float64(1.6))
     """
+    check_parameters({"n_jobs": n_jobs, "verbose": verbose}, WORK_CHECKS)
     chosen = resolve_metric(metric, p=p, metric_params=metric_params)
     check_aggregated(chosen, metric)
     both = all_pairs(X, Y, chosen, "components", (2,), n_jobs=n_jobs, verbose=verbose)
@@ -416,8 +417,6 @@ def all_pairs(
     `tail` is the shape of the result of one pair; the other parameters are those of
     `pairwise_hmm_distances`, for a distance that is already an object.
     """
-    check_n_jobs("n_jobs", n_jobs)
-    check_verbose("verbose", verbose)
     dtype = check_float_type("dtype", dtype)
     check_models("X", X)
     same = Y is None

@@ -393,6 +393,10 @@ def check_parameters(values, checks):
             checks[name](name, value)
 
 
+# Checks of the parameters that say how work is done.
+WORK_CHECKS = {"n_jobs": check_n_jobs, "verbose": check_verbose}
+
+
 def check_distances(name, distances, largest=None, first=(0, 0)):
     """Return distances if none of them is NaN, else raise; infinity is allowed.
 

@@ -13,7 +13,7 @@ from joblib import Parallel, delayed, effective_n_jobs
 from joblib.parallel import get_active_backend
 from tqdm.auto import tqdm
 
-from skawhmm.utils._checks import check_n_jobs, check_verbose
+from skawhmm.utils._checks import check_n_jobs
 from skawhmm.utils._interruption import Call
 
 # If a worker dies, the shared data it held are lost. Tasks without a result are then
@@ -128,9 +128,8 @@ def completed(
     result : object
         The result of one task.
     """
-    # Parameters may have changed since `fit` checked them.
+    # Small integer types would overflow.
     n_jobs = check_n_jobs("n_jobs", n_jobs)
-    check_verbose("verbose", verbose)
     n_done, retries = 0, MAX_RETRIES
     total = len(tasks) if amounts is None else sum(amounts)
     with progress_bar(total, label, verbose) as bar:

@@ -1,12 +1,14 @@
 """Parameters of estimators: those without effect, and those changed after `fit`."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from inspect import signature
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
+
+from skawhmm.utils._checks import check_parameters
 
 # Parameters about how work is done, which never change a result; a pipeline within an
 # estimator may have a memory.
@@ -80,9 +82,13 @@ def is_same(one, two):
 class ParametersMixin:
     """What all estimators do about their parameters.
 
-    A subclass has `_check_parameters`, which raises if a parameter is wrong. Its `fit`
-    begins with `_begin_fit`, its other methods with `_check_ready`.
+    The `fit` of a subclass begins with `_begin_fit`, its other methods with
+    `_check_ready`.
     """
+
+    # What raises if a parameter is wrong, given its name and value. A subclass adds the
+    # parameters of its own.
+    _parameter_checks: ClassVar[Mapping[str, Callable[[str, Any], Any]]] = {}
 
     _unused: ClassVar[Sequence[Unused]] = ()
 
@@ -93,7 +99,9 @@ class ParametersMixin:
         return self.get_params(deep=False)  # type: ignore[attr-defined]
 
     def _check_parameters(self):
-        raise NotImplementedError
+        """Raise if a parameter is wrong, alone or beside others."""
+        check_parameters(self._params(), self._parameter_checks)
+        self._check_effects()
 
     def _check_effects(self):
         """Raise if a parameter was set that another one leaves without effect."""
