@@ -2,7 +2,6 @@
 
 from collections import Counter
 from dataclasses import dataclass
-from hashlib import blake2b
 from numbers import Real
 from textwrap import wrap
 from typing import Any
@@ -30,6 +29,7 @@ from skawhmm.utils._checks import (
 )
 from skawhmm.utils._numbers import check_one_type, label_array
 from skawhmm.utils._parallel import Shared, completed
+from skawhmm.utils._seeds import array_key, item_rng
 
 # A gain counts from this size on, and if it is this many times its standard error.
 LEAST_GAIN = 0.05
@@ -174,7 +174,7 @@ def dynamics_gain(
     n_jobs : int, default=None
         Number of joblib workers, threads by default. It never changes the result.
 
-    random_state : int, RandomState instance or None, default=0
+    random_state : int, RandomState instance, Generator or None, default=0
         Seed of the permutations, and of the models of the default estimator.
 
     verbose : int, default=0
@@ -348,9 +348,9 @@ def permuted(sequences, seed, number):
     """
     drawn, copies = [], Counter[int]()
     for x in sequences:
-        key = int.from_bytes(blake2b(x.tobytes(), digest_size=8).digest(), "little")
+        key = array_key(x)
         copies[key] += 1
-        rng = np.random.default_rng([seed, number, key, copies[key]])
+        rng = item_rng(seed, number, key, copies[key])
         drawn.append(x[rng.permutation(len(x))])
     return type(sequences)(drawn)
 

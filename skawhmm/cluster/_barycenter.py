@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.cluster import KMeans
-from sklearn.utils import check_random_state
 
 from skawhmm.cluster._averaging import (
     make_members,
@@ -26,6 +25,7 @@ from skawhmm.utils._checks import (
 )
 from skawhmm.utils._numbers import real_array
 from skawhmm.utils._parallel import progress_bar
+from skawhmm.utils._seeds import random_stream
 
 # Largest number of models tried as the start of an average.
 MAX_STARTS = 10
@@ -65,7 +65,7 @@ def hmm_barycenter(
     tol : float, default=1e-6
         The search stops if a step lowers the objective by at most this share.
 
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, RandomState instance, Generator or None, default=None
         Seed of the start of the search: the best of ten models drawn at random or, if
         no model has `n_components` states, clusters of the states of all models.
 
@@ -123,7 +123,7 @@ def hmm_barycenter(
     labels = np.zeros(len(models), dtype=np.int64)
     check_random("random_state", random_state)
     with progress_bar(max_iter, "steps of the average", verbose) as bar:
-        center = _start(members, size, shares, check_random_state(random_state))
+        center = _start(members, size, shares, random_stream(random_state))
         cost = squared_costs(members, center, labels)
         plans, totals = registered(members, center, labels, cost)
         trace = [shares @ totals]

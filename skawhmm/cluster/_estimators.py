@@ -12,7 +12,6 @@ from sklearn.base import (
     ClusterMixin,
     TransformerMixin,
 )
-from sklearn.utils import check_random_state
 
 from skawhmm._estimator import (
     ModelsMixin,
@@ -33,6 +32,7 @@ from skawhmm.distances._resolve import fitted_metric
 from skawhmm.utils._checks import check_choice, check_integer, check_real
 from skawhmm.utils._interruption import all_or_nothing
 from skawhmm.utils._parallel import progress_bar
+from skawhmm.utils._seeds import random_stream
 
 INITS = {"k-means++": spread_seeds, "medoids": medoid_seeds, "random": random_seeds}
 
@@ -145,7 +145,7 @@ class HMMKMeans(ModelsMixin, _HMMClusterer):
     n_jobs : int, default=None
         Number of joblib workers for the distances, threads by default.
 
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, RandomState instance, Generator or None, default=None
         Seed of the starts.
 
     verbose : int, default=0
@@ -254,7 +254,7 @@ class HMMKMeans(ModelsMixin, _HMMClusterer):
         self._references = self._learned_models(X, y)
         metric = fitted_metric(metric, self._references)
         members = make_members(self._references)
-        random_state = check_random_state(self.random_state)
+        random_state = random_stream(self.random_state)
         draw, distances = INITS[self.init], partial(self._distances, metric=metric)
         starts = (
             draw(members.models, self.n_clusters, distances, random_state)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from skawhmm.numerics._stationary import stationary_distribution
 from skawhmm.utils._checks import LARGEST_INTEGER, is_integer, shown_value
+from skawhmm.utils._seeds import item_rng
 
 
 def seed_sequence(random_state):
@@ -21,12 +23,6 @@ def seed_sequence(random_state):
         "random_state must be None, a non-negative int, a RandomState or a Generator, "
         f"got {shown_value(random_state)}."
     )
-
-
-def item_generator(root, *key):
-    """Random stream of the item `key`, whatever other items are drawn."""
-    child = np.random.SeedSequence(root.entropy, spawn_key=(*root.spawn_key, *key))
-    return np.random.default_rng(child)
 
 
 def length_range(n_timesteps):
@@ -46,19 +42,6 @@ def length_range(n_timesteps):
     return int(low), int(high)
 
 
-def stationary_weights(transmats):
-    """Stationary law of each chain; if there are several, the one of least norm."""
-    n_components = transmats.shape[-1]
-    laws = np.empty(transmats.shape[:-1])
-    target = np.r_[np.zeros(n_components), 1.0]
-    for law, transmat in zip(laws, transmats, strict=True):
-        balance = np.vstack([transmat.T - np.eye(n_components), np.ones(n_components)])
-        law[:] = np.linalg.lstsq(balance, target, rcond=None)[0]
-    # Rounding leaves states never visited slightly below zero.
-    laws = np.clip(laws, 0, None)
-    return laws / laws.sum(axis=-1, keepdims=True)
-
-
 def root_matrices(covars, n_features):
     """Square roots of diagonal or full covariances, as full matrices."""
     if covars.ndim == 3:
@@ -76,7 +59,7 @@ def sampled_states(uniforms, startprobs, transmats):
         Numbers in [0, 1).
 
     startprobs : ndarray of shape (n_sequences, n_components)
-        MMD of the first state.
+        Distribution of the first state.
 
     transmats : ndarray of shape (n_sequences, n_components, n_components)
         Transition matrix of each sequence.
@@ -123,11 +106,14 @@ def sampled_sequences(models, labels, lengths, root):
     """
     transmats, means = models["transmats"], models["means"]
     roots = root_matrices(models["covars"], means.shape[-1])
-    startprobs = stationary_weights(transmats)
+    # Of several closed classes of states, each is entered with the same chance as any
+    # state is drawn.
+    uniform = np.full(transmats.shape[:-1], 1 / transmats.shape[-1])
+    startprobs = stationary_distribution(transmats, uniform)
     uniforms = np.zeros((len(labels), lengths[1]))
     noises = []
     for i in range(len(labels)):
-        rng = item_generator(root, i)
+        rng = item_rng(root, i)
         length = int(rng.integers(lengths[0], lengths[1], endpoint=True))
         uniforms[i, :length] = rng.random(length)
         noises.append(rng.standard_normal((length, means.shape[-1])))

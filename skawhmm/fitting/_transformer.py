@@ -5,7 +5,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils import check_random_state
 
 from skawhmm.emissions._registry import FAMILIES
 from skawhmm.fitting._coordinates import OTHER_SCALE
@@ -28,6 +27,7 @@ from skawhmm.utils._checks import (
 )
 from skawhmm.utils._interruption import all_or_nothing
 from skawhmm.utils._parameters import ParametersMixin, Unused
+from skawhmm.utils._seeds import random_stream
 
 OPTIONS = {
     "emission": FAMILIES,
@@ -175,7 +175,7 @@ class HMMTransformer(ParametersMixin, TransformerMixin, BaseEstimator):
         Number of joblib workers; None means 1 unless in a `joblib.parallel_config`
         context. It never changes the result.
 
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, RandomState instance, Generator or None, default=None
         Seed of the start values.
 
     verbose : bool, default=False
@@ -391,7 +391,7 @@ class HMMTransformer(ParametersMixin, TransformerMixin, BaseEstimator):
         for name, value in self._family.extras.items():
             setattr(self, f"{name}_", value)
         largest = np.iinfo(np.int32).max
-        self._seed = int(check_random_state(self.random_state).randint(largest))
+        self._seed = int(random_stream(self.random_state).randint(largest))
         self._pooled: Any = None
         self.pooled_model_ = None
         if "pooled" in {self.init, self.prior}:

@@ -123,7 +123,7 @@ class HMMAligner(ModelsMixin, TransformerMixin, BaseEstimator):
     n_jobs : int, default=None
         Number of joblib workers for the distances that a medoid needs.
 
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, RandomState instance, Generator or None, default=None
         Seed of the start of the average.
 
     verbose : int, default=0

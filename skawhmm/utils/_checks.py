@@ -287,14 +287,16 @@ def check_random(name, value):
         The argument as the caller knows it.
 
     value : object
-        The value to check: an integer, a RandomState or None.
+        The value to check: an integer, a RandomState, a Generator or None.
     """
     message = (
-        f"{name} must be an integer from 0 to 2**32 - 1, a RandomState or None, got "
-        f"{shown_value(value)}."
+        f"{name} must be an integer from 0 to 2**32 - 1, a RandomState, a Generator "
+        f"or None, got {shown_value(value)}."
     )
     if isinstance(value, bool | np.bool_):
         raise TypeError(message)
+    if isinstance(value, np.random.Generator):
+        return
     try:
         check_random_state(value)
     except ValueError as error:
@@ -306,7 +308,7 @@ def check_seed(random_state):
 
     Parameters
     ----------
-    random_state : int, RandomState instance or None
+    random_state : int, RandomState instance, Generator or None
         The value to check.
 
     Returns
@@ -317,6 +319,8 @@ def check_seed(random_state):
     check_random("random_state", random_state)
     if isinstance(random_state, Integral):
         return int(random_state)
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(2**31 - 1))
     return int(check_random_state(random_state).randint(2**31 - 1))
 
 
