@@ -1,11 +1,21 @@
-"""Exact nearest neighbours without computing every distance.
+r"""Exact nearest neighbours without computing every distance.
 
-A reference can be passed over as soon as a lower bound of its distance exceeds the
-distance of the k-th neighbour found so far. Bounds are applied cheapest first (see
-`_bounds`): a tree over the leading coordinates of the centroids, the whole centroids,
-the relaxed transport, the marginal component, the bound of the transition component.
-What is left is computed like any other distance, so the answers are those of a search
-through all references, to the last bit and with ties in the same order.
+A reference can be skipped as soon as a lower bound of its distance exceeds the distance
+of the k-th neighbour found so far. Bounds are applied cheapest first: a tree over the
+leading coordinates of the centroids, the whole centroids, the relaxed transport, the
+marginal component, the bound of the transition component. The distances that are left
+are computed like any others, so the answers are the same as those of a search through
+all references, to the last bit and with ties in the same order.
+
+With :math:`f = (\mu, \sqrt{\operatorname{diag} \Sigma})` the Euclidean distance of two
+states' vectors is at most :math:`W_2`: each coordinate of a coupling of two Gaussians
+costs at least what the coupling of its own margins does. Hence, for p >= 1:
+
+- centroid: :math:`R \ge \lVert E_a f - E_b f \rVert`, since a norm is convex;
+- relaxed: :math:`R^p \ge \sum_i \pi_a[i] \min_j \lVert f_i - f_j \rVert^p` and the same
+  with a and b exchanged, since a plan with one margin less to obey costs no more;
+- transition: :math:`OT_{C^p}(s, t) \ge \lVert (s - t) F \rVert^p` for rows s, t and the
+  matrix F of the states' vectors, again by convexity.
 """
 
 from collections import Counter
@@ -19,8 +29,7 @@ from skawhmm.distances._pairwise import bare_models, oriented
 from skawhmm.distances._prepared import PreparedModels
 from skawhmm.distances._registration import optimal_registrations, power_cost
 from skawhmm.models._batch import HMMBatch
-from skawhmm.neighbors._bounds import state_vectors
-from skawhmm.neighbors._bounds_kernels import (
+from skawhmm.neighbors._search_kernels import (
     centroid_bounds,
     relaxed_bounds,
     transition_bounds,
@@ -89,6 +98,14 @@ def check_prunable(possible, metric):
             f"metric={metric!r}. "
             "Use algorithm='auto' or 'brute'."
         )
+
+
+def state_vectors(models):
+    """Return the vectors f of states, (n_models, n_components, 2 * n_features)."""
+    variances = models.covars
+    if models.covariance_type == "full":
+        variances = np.diagonal(variances, axis1=2, axis2=3)
+    return np.concatenate([models.means, np.sqrt(variances)], axis=2)
 
 
 class SearchIndex:

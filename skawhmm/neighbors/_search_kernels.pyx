@@ -1,4 +1,4 @@
-"""Lower bounds of distances of many pairs in one loop; see `_bounds`."""
+"""Lower bounds of distances of many pairs in one loop; see `_search`."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from libc.math cimport pow, sqrt
 from skawhmm.distances._components cimport carry_chain, conditionals
 from skawhmm.utils._interruption cimport interrupted
 
-cdef extern from "neighbors/_bounds_kernels.h" nogil:
+cdef extern from "neighbors/_search_kernels.h" nogil:
     int fill_distances(
         const double* vectors_a,
         const double* vectors_b,
