@@ -21,11 +21,11 @@ from skawhmm.sequences._checks import check_sequences
 from skawhmm.sequences._forms import is_models
 from skawhmm.sequences._symbols import holds_symbols, learned_symbols, symbol_sequences
 from skawhmm.utils._checks import (
+    WORK_CHECKS,
     check_integer,
-    check_n_jobs,
     check_one_each,
+    check_parameters,
     check_seed,
-    check_verbose,
 )
 from skawhmm.utils._numbers import check_one_type, label_array
 from skawhmm.utils._parallel import Shared, completed
@@ -237,8 +237,7 @@ def dynamics_gain(
         groups = label_array("groups", groups, len(sequences), of="sequence")
     check_estimator(estimator)
     n_permutations = check_integer("n_permutations", n_permutations, 1)
-    check_n_jobs("n_jobs", n_jobs)
-    check_verbose("verbose", verbose)
+    check_parameters({"n_jobs": n_jobs, "verbose": verbose}, WORK_CHECKS)
     seed = check_seed(random_state)
     prepare, estimator = default_steps(sequences, is_text, seed, n_jobs, estimator)
     try:

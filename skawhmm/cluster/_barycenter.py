@@ -1,5 +1,6 @@
 """Averages of models."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,10 +19,12 @@ from skawhmm.cluster._averaging import (
 from skawhmm.models._batch import HMMBatch
 from skawhmm.models._checks import check_models
 from skawhmm.utils._checks import (
+    WORK_CHECKS,
     check_integer,
+    check_optional,
+    check_parameters,
     check_random,
     check_real,
-    check_verbose,
 )
 from skawhmm.utils._numbers import real_array
 from skawhmm.utils._parallel import progress_bar
@@ -29,6 +32,16 @@ from skawhmm.utils._seeds import random_stream
 
 # Largest number of models tried as the start of an average.
 MAX_STARTS = 10
+
+
+CHECKS = {
+    **WORK_CHECKS,
+    "models": check_models,
+    "n_components": partial(check_optional, check=partial(check_integer, low=1)),
+    "max_iter": partial(check_integer, low=1),
+    "tol": partial(check_real, low=0, high=np.inf),
+    "random_state": check_random,
+}
 
 
 def hmm_barycenter(
@@ -110,18 +123,20 @@ def hmm_barycenter(
     >>> objective[-1].round(3)
     np.float64(1.0)
     """
-    check_models("models", models)
+    given = {
+        "models": models,
+        "n_components": n_components,
+        "max_iter": max_iter,
+        "tol": tol,
+        "random_state": random_state,
+        "verbose": verbose,
+    }
+    check_parameters(given, CHECKS)
     shares = _check_shares(sample_weight, len(models))
-    check_integer("max_iter", max_iter, 1)
-    check_real("tol", tol, 0, np.inf)
-    check_verbose("verbose", verbose)
-    if n_components is None:
-        size = int(models.n_components.max())
-    else:
-        size = check_integer("n_components", n_components, 1)
+    largest = models.n_components.max()
+    size = int(largest if n_components is None else n_components)
     members = make_members(models, size)
     labels = np.zeros(len(models), dtype=np.int64)
-    check_random("random_state", random_state)
     with progress_bar(max_iter, "steps of the average", verbose) as bar:
         center = _start(members, size, shares, random_stream(random_state))
         cost = squared_costs(members, center, labels)
