@@ -46,7 +46,7 @@ CLUSTERER_CHECKS = {
 class _HMMClusterer(
     ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator
 ):
-    """What clusterers with centres share: a subclass says how far centres are."""
+    """What clusterers with centres have in common; a subclass has `_to_centers`."""
 
     def transform(self, X: Any) -> NDArray[np.float64]:
         """Return the distances of models to the cluster centres.
@@ -83,7 +83,7 @@ class _HMMClusterer(
         return self.fit(X, y).transform(X)
 
     def predict(self, X: Any) -> NDArray[np.intp]:
-        """Return one cluster per model: that of the nearest centre.
+        """Return one cluster per model: the one with the nearest centre.
 
         Parameters
         ----------
@@ -93,7 +93,7 @@ class _HMMClusterer(
         Returns
         -------
         labels : ndarray of shape (n_models,)
-            Numbers of the clusters.
+            Indices of the clusters.
         """
         return np.argmin(self.transform(X), axis=1)
 
@@ -136,7 +136,7 @@ class HMMKMeans(ModelsMixin, _HMMClusterer):
         Largest number of rounds of a run.
 
     tol : float, default=1e-4
-        A run stops when a round lowers the inertia by less than this share.
+        A run stops when a round lowers the inertia by less than this fraction.
 
     hmm : transformer, default=None
         Turns sequences into models; it is cloned, and fitted on the training

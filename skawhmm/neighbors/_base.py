@@ -1,4 +1,4 @@
-"""What estimators by nearest models have in common."""
+"""What all estimators by nearest models have in common."""
 
 from collections.abc import Callable
 from functools import partial
@@ -97,7 +97,7 @@ class KNeighborsMixin:
             models, none of which is its own neighbour.
 
         n_neighbors : int, default=None
-            Number of neighbours per query; by default that of the estimator.
+            Number of neighbours per query; by default `n_neighbors` of the estimator.
 
         return_distance : bool, default=True
             Whether to return distances as well.
@@ -126,7 +126,7 @@ class KNeighborsMixin:
             models, none of which is its own neighbour.
 
         n_neighbors : int, default=None
-            Number of neighbours per query; by default that of the estimator.
+            Number of neighbours per query; by default `n_neighbors` of the estimator.
 
         mode : {"connectivity", "distance"}, default="connectivity"
             Whether the entries are ones or distances.
@@ -174,7 +174,7 @@ class NeighborsMixin(KNeighborsMixin, ReferencesMixin):
 
     @property
     def search_counts_(self) -> dict[str, int]:
-        """Number of pairs that each stage of the last search looked at.
+        """Number of pairs that each stage of the last search examined.
 
         A pruned search has the stages "centroid", "relaxed", "marginal" and "distance";
         a search through all models only has the last one.

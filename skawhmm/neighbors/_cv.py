@@ -23,7 +23,7 @@ from skawhmm.neighbors._leave_one_out import (
     SCORES,
     grid_neighbors,
     nearest_path,
-    vote_shares,
+    vote_fractions,
     widest_best,
 )
 from skawhmm.utils._checks import (
@@ -41,7 +41,7 @@ DEFAULT_ALPHAS = np.linspace(0, 1, 101)
 
 
 def check_alphas(name, value):
-    """Return shares of the transition component, or raise; None is left as it is.
+    """Return weights of the transition component, or raise; None stays None.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def check_alphas(name, value):
     Returns
     -------
     alphas : list of float or None
-        The shares.
+        The weights.
     """
     if value is None:
         return None
@@ -113,7 +113,7 @@ class KNeighborsHMMClassifierCV(
     Attributes
     ----------
     alpha_ : float
-        The chosen share of the transition component: the middle of the widest range
+        The chosen weight of the transition component: the middle of the widest range
         with the best score.
 
     n_neighbors_ : int
@@ -125,7 +125,7 @@ class KNeighborsHMMClassifierCV(
         of many.
 
     alphas_ : ndarray of shape (n_alphas,)
-        The shares tried.
+        The weights tried.
 
     n_neighbors_tried_ : ndarray of shape (n_numbers,)
         The numbers of neighbours tried.
@@ -245,7 +245,7 @@ class KNeighborsHMMClassifierCV(
         if components.ndim == 2:
             # A single number stands for both components.
             components = np.stack([components, components], axis=-1)
-        self.alphas_ = self._shares(components)
+        self.alphas_ = self._alphas_to_try(components)
         self._score(components, codes)
         self._choose()
         # Distances that are a single number have no alpha, objects their own.
@@ -274,13 +274,13 @@ class KNeighborsHMMClassifierCV(
         Returns
         -------
         y : ndarray of shape (n_queries,)
-            The class with the most votes; in a tie, that of the nearest neighbour.
+            The class with the most votes; in a tie, the class of the nearest neighbour.
         """
         self._check_ready()
         return self.best_estimator_.predict(self._queries(X))
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Return the shares of the classes in the votes, one row per query.
+        """Return the fraction of votes for each class, one row per query.
 
         Parameters
         ----------
@@ -290,8 +290,8 @@ class KNeighborsHMMClassifierCV(
 
         Returns
         -------
-        shares : ndarray of shape (n_queries, n_classes)
-            Shares in the order of `classes_`.
+        fractions : ndarray of shape (n_queries, n_classes)
+            Fractions in the order of `classes_`.
         """
         self._check_ready()
         return self.best_estimator_.predict_proba(self._queries(X))
@@ -312,7 +312,7 @@ class KNeighborsHMMClassifierCV(
         compare = reference_components if is_mixture(metric) else reference_distances
         return compare(models, models, metric, n_jobs=self.n_jobs, verbose=self.verbose)
 
-    def _shares(self, components):
+    def _alphas_to_try(self, components):
         """Return the values of alpha to try, in increasing order."""
         if self.alphas is not None:
             return np.unique(check_alphas("alphas", self.alphas))
@@ -328,10 +328,10 @@ class KNeighborsHMMClassifierCV(
         neighborhoods = grid_neighbors(components, self.alphas_, most)
         for i, (found, indices) in enumerate(neighborhoods):
             neighbors = codes[indices]
-            shares = vote_shares(found, neighbors, n_classes, self.weights)
+            fractions = vote_fractions(found, neighbors, n_classes, self.weights)
             for j, number in enumerate(self.n_neighbors_tried_):
                 self.scores_[i, j] = score(
-                    codes, shares[:, number - 1], neighbors[:, :number]
+                    codes, fractions[:, number - 1], neighbors[:, :number]
                 )
         alphas, scores = nearest_path(components, codes, gains(codes))
         self.alpha_path_ = {"alphas": alphas, "scores": scores}

@@ -88,7 +88,7 @@ class KNeighborsHMMClassifier(NeighborsMixin, ClassifierMixin, BaseEstimator):
 
     See Also
     --------
-    KNeighborsHMMClassifierCV : Chooses `alpha` and `n_neighbors` by itself.
+    KNeighborsHMMClassifierCV : Chooses `alpha` and `n_neighbors`.
     HMMRetriever : Neighbours without labels.
 
     Examples
@@ -164,14 +164,14 @@ class KNeighborsHMMClassifier(NeighborsMixin, ClassifierMixin, BaseEstimator):
         Returns
         -------
         y : ndarray of shape (n_queries,)
-            The class with the most votes; in a tie, that of the nearest neighbour
-            among the tied classes.
+            The class with the most votes; in a tie, the class of the nearest
+            neighbour among the tied classes.
         """
-        shares = self.predict_proba(X)
-        return self.classes_[np.argmax(shares, axis=1)]
+        fractions = self.predict_proba(X)
+        return self.classes_[np.argmax(fractions, axis=1)]
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Return the shares of the classes in the votes, one row per query.
+        """Return the fraction of votes for each class, one row per query.
 
         Parameters
         ----------
@@ -181,10 +181,10 @@ class KNeighborsHMMClassifier(NeighborsMixin, ClassifierMixin, BaseEstimator):
 
         Returns
         -------
-        shares : ndarray of shape (n_queries, n_classes)
-            Shares in the order of `classes_`. If several are largest, the class of the
-            nearest neighbour among them is ahead by the last digit, so that `predict`
-            always takes the largest.
+        fractions : ndarray of shape (n_queries, n_classes)
+            Fractions in the order of `classes_`. If several are largest, the class of
+            the nearest neighbour among them is ahead by the last digit, so that
+            `predict` always takes the largest.
         """
         found, indices = self._nearest(*self._question(X))
         voter, graph = self._vote(KNeighborsClassifier, self._codes, found, indices)

@@ -58,7 +58,7 @@ def nearest_others(distances, n_neighbors):
 
 
 def without_diagonal(rows, first=0):
-    """Return rows of a square matrix less its diagonal: what models have with others.
+    """Return the off-diagonal entries of rows of a square matrix.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def without_diagonal(rows, first=0):
         One entry per pair: the whole matrix, or some successive rows.
 
     first : int, default=0
-        Number of the first row.
+        Index of the first row.
 
     Returns
     -------
@@ -79,7 +79,7 @@ def without_diagonal(rows, first=0):
 
 
 def whole_columns(indices, first=0):
-    """Return columns of a whole matrix for those of one without its diagonal.
+    """Return columns of a whole matrix, given columns without the diagonal.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def whole_columns(indices, first=0):
         Columns of what `without_diagonal` returns, by rows.
 
     first : int, default=0
-        Number of the first row.
+        Index of the first row.
 
     Returns
     -------
@@ -120,27 +120,27 @@ def neighbor_graph(values, indices, n_columns):
     )
 
 
-def broken_ties(shares, codes):
-    """Return shares of votes in which no two classes share the first place.
+def broken_ties(fractions, codes):
+    """Return fractions of votes in which exactly one class is first.
 
     Parameters
     ----------
-    shares : ndarray of shape (n_rows, n_classes)
-        Shares of votes.
+    fractions : ndarray of shape (n_rows, n_classes)
+        Fractions of votes.
 
     codes : ndarray of shape (n_rows, n_neighbors)
         Class of each neighbour, the nearest first.
 
     Returns
     -------
-    shares : ndarray of shape (n_rows, n_classes)
-        Where several classes have the most votes, that of the nearest neighbour among
-        them has more by the least possible amount.
+    fractions : ndarray of shape (n_rows, n_classes)
+        Where several classes have the most votes, the class of the nearest neighbour
+        among them has more by the least possible amount.
     """
-    most = shares == shares.max(axis=1, keepdims=True)
+    most = fractions == fractions.max(axis=1, keepdims=True)
     rows = np.flatnonzero(most.sum(axis=1) > 1)
     leading = np.take_along_axis(most[rows], codes[rows], axis=1)
     winners = codes[rows, np.argmax(leading, axis=1)]
-    shares = shares.copy()
-    shares[rows, winners] = np.nextafter(shares[rows, winners], 2)
-    return shares
+    fractions = fractions.copy()
+    fractions[rows, winners] = np.nextafter(fractions[rows, winners], 2)
+    return fractions

@@ -253,7 +253,7 @@ class HMMNoveltyDetector(OutlierMixin, NeighborsMixin, BaseEstimator):
         -------
         scores : ndarray of shape (n_queries,)
             ``score_samples(X) - offset_``; 0 for a known model whose score ties with
-            that of the last new training model.
+            the score of the last new training model.
         """
         metric = self._check_ready()
         scores, pvalues = self._judged(X, metric)
@@ -277,7 +277,7 @@ class HMMNoveltyDetector(OutlierMixin, NeighborsMixin, BaseEstimator):
         return _labels(self.pvalues(X), self.level)
 
     def pvalues(self, X: Any = None) -> NDArray[np.float64]:
-        """Return the share of training models that are as far from the others.
+        """Return the fraction of training models that are as far from the others.
 
         Parameters
         ----------
@@ -438,9 +438,9 @@ def _parts(models, metric, index_a, index_b):
     cost = power_cost(prepared.costs.cross(index_a, index_b), metric.p)
     moved = np.sum(plans * cost, axis=2)
     totals = moved.sum(axis=1, keepdims=True)
-    shares = moved / np.where(totals > 0, totals, 1)
+    fractions = moved / np.where(totals > 0, totals, 1)
     nothing = np.zeros_like(components[:, 0])
     marginal = np.stack([components[:, 0], nothing], axis=1)
     steps = np.stack([nothing, components[:, 1]], axis=1)
     whole = mixed_components(marginal, metric.alpha)[:, None]
-    return shares * whole, mixed_components(steps, metric.alpha)
+    return fractions * whole, mixed_components(steps, metric.alpha)

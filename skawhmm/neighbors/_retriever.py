@@ -164,7 +164,7 @@ class HMMRetriever(NeighborsMixin, BaseEstimator):
             themselves, none of which is its own neighbour.
 
         radius : float, default=None
-            Largest distance; by default that of the retriever.
+            Largest distance; by default `radius` of the retriever.
 
         return_distance : bool, default=True
             Whether to return distances as well.

@@ -40,13 +40,13 @@ from skawhmm.utils._parallel import Shared, completed
 TREE_DIMENSIONS = 6
 
 # Bounds and distances are rounded; a reference is dropped only if its bound exceeds
-# the limit by more than this share.
+# the limit by more than this fraction.
 PRUNING_SLACK = 1e-6
 
 # Queries searched together, so that compiled loops have enough pairs to work on.
 QUERY_BLOCK = 64
 
-# References a query looks at before limits are drawn tighter; doubled each round.
+# References examined per query before limits are tightened; doubled each round.
 FIRST_ROUND = 4
 
 
@@ -122,7 +122,7 @@ class SearchIndex:
     Attributes
     ----------
     counts : Counter
-        How many pairs each stage looked at in the last search: "centroid", "relaxed",
+        How many pairs each stage examined in the last search: "centroid", "relaxed",
         "marginal" and "distance" (the full ones).
     """
 
@@ -132,7 +132,7 @@ class SearchIndex:
         self.prepared = metric.prepare(self.references)
         self.vectors = state_vectors(self.references)
         self.centroids = _centroids(self.prepared.margins, self.vectors)
-        # Of two equal models the bounds differ from 0 by their rounding.
+        # The bounds of two equal models differ from 0 by rounding.
         self.rounding = PRUNING_SLACK * np.abs(self.vectors).max()
         self.centre = self.centroids.mean(axis=0)
         spread = self.centroids - self.centre
@@ -318,7 +318,7 @@ def _registered_bounds(metric, prepared, vectors, a, b):
 
 def _least_transitions(metric, prepared, vectors, a, b, plans):
     """Lower bounds of the transition component, given the best registration."""
-    # A distance that says nothing of its steps and rows has those of MAW.
+    # A distance without `steps` and `rows` has the defaults of MAW.
     steps = getattr(metric, "steps", "independent")
     rows = getattr(metric, "rows", "transport")
     if rows == "hellinger":

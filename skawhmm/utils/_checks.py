@@ -65,7 +65,7 @@ def check_real(
 
 
 def shown_value(value):
-    """Return a wrong value as it is shown in an error, cut short.
+    """Return a wrong value as text for an error message, shortened.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ def check_integer(name, value, low):
 
 
 def is_integer(value):
-    """Whether a value is an integer of Python or NumPy; True and False are none.
+    """Whether a value is an integer of Python or NumPy; booleans do not count.
 
     Parameters
     ----------
@@ -431,7 +431,7 @@ def check_distances(name, distances, largest=None, first=(0, 0)):
 
 
 def _check_distance_block(name, block, largest, first):
-    """Raise for what is no distance in some rows, whose first place is `first`."""
+    """Raise if rows hold anything but distances; they begin at place `first`."""
     bad = np.isnan(block)
     if bad.any():
         row, column = (int(k) for k in np.argwhere(bad)[0][:2] + first)

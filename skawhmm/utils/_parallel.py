@@ -29,12 +29,12 @@ TASKS_AHEAD = 4
 
 
 class Shared:
-    """What all tasks of a call share, sent to each worker once and not with each task.
+    """Data of all tasks of a call, sent to each worker once and not with each task.
 
     Parameters
     ----------
     value : object
-        What is shared.
+        The data.
 
     n_bytes : int
         Approximate size, by which back ends decide how to send it.
@@ -83,7 +83,7 @@ def progress_bar(total, label, verbose):
         Its name.
 
     verbose : int
-        Whether it is shown at all.
+        Whether to show it.
 
     Returns
     -------
@@ -217,7 +217,7 @@ def _sent(client, shared):
         # Without a hash the data of a dead worker are not taken for those sent again.
         return client.scatter(shared, hash=False)
     except TimeoutError:
-        # There are no workers: to try again is no help.
+        # There are no workers, so another attempt would fail too.
         raise
     except OSError as error:
         raise CancelledError from error
