@@ -42,16 +42,7 @@ METRIC_NAMES = frozenset({"metric", *METRIC_CHECKS})
 
 
 def check_hmm(name, value):
-    """Raise unless `value` can turn sequences into models, or is None.
-
-    Parameters
-    ----------
-    name : str
-        The argument as the caller knows it.
-
-    value : object
-        What was given.
-    """
+    """Raise unless `value` can turn sequences into models, or is None."""
     members = ("fit_transform", "transform")
     able = all(hasattr(value, member) for member in members)
     if value is not None and (isinstance(value, type) or not able):
@@ -193,26 +184,9 @@ class ReferencesMixin(ModelsMixin):
 
 
 def check_frames_or_symbols(estimator, X, y=None, *, reset):
-    """Return sequences of numbers or strings as a list of arrays of two dimensions.
+    """Return sequences of numbers or strings as arrays of two dimensions.
 
-    Parameters
-    ----------
-    estimator : estimator
-        Whose input it is.
-
-    X : object
-        What was given: any form of sequences, texts included.
-
-    y : array-like, default=None
-        What was given as labels; lengths are recognised.
-
-    reset : bool
-        Whether this is the input of `fit`, else it must be like it.
-
-    Returns
-    -------
-    sequences : CheckedSequences of ndarray of shape (n_timesteps, n_features)
-        The sequences; texts become columns of characters.
+    Texts become columns of characters, and lengths given as `y` are recognised.
     """
     if not holds_symbols(X):
         return check_input(estimator, X, y, reset=reset)
@@ -222,29 +196,12 @@ def check_frames_or_symbols(estimator, X, y=None, *, reset):
 
 
 def check_symbol_input(estimator, X, y=None, *, reset):
-    """Return sequences of symbols as arrays of one axis.
-
-    The parameters are those of `check_frames_or_symbols`.
-    """
+    """Return sequences of symbols as arrays of one axis."""
     return symbol_sequences(check_frames_or_symbols(estimator, X, y, reset=reset))
 
 
 def check_targets(y, caller):
-    """Return `y` if it was given, else raise.
-
-    Parameters
-    ----------
-    y : array-like or None
-        What was given.
-
-    caller : str
-        Name of the estimator in the message.
-
-    Returns
-    -------
-    y : array-like
-        The targets.
-    """
+    """Return `y` if it was given, else raise."""
     if y is None:
         raise ValueError(f"{caller} requires y to be passed, but the target y is None.")
     no_list = isinstance(y, str | bytes | type | Mapping | Set | Iterator)
@@ -258,21 +215,7 @@ def check_targets(y, caller):
 
 
 def check_classes(y, caller):
-    """Return the classes of a training set as an array with one axis.
-
-    Parameters
-    ----------
-    y : array-like of shape (n_samples,)
-        What was given.
-
-    caller : str
-        Name of the estimator in messages.
-
-    Returns
-    -------
-    y : ndarray of shape (n_samples,)
-        The classes.
-    """
+    """Return the classes of a training set as an array with one axis."""
     y = check_targets(y, caller)
     check_one_type("y", y)
     y = check_array(y, ensure_2d=False, dtype=None, input_name="y")
@@ -305,18 +248,7 @@ def _others(X, Y):
 
 
 def content_keys(models):
-    """Return one number per model that depends on all that a distance may look at.
-
-    Parameters
-    ----------
-    models : HMMBatch
-        The models.
-
-    Returns
-    -------
-    keys : ndarray of uint64 of shape (n_models,)
-        Equal for models with equal states, chains, start probabilities and sequences.
-    """
+    """Return one uint64 per model, equal if states, chains and sequences are equal."""
     keys = np.empty(len(models), np.uint64)
     for n, size in enumerate(models.n_components):
         digest = hashlib.blake2b(models.keys[n].tobytes(), digest_size=8)
@@ -380,13 +312,7 @@ def check_precomputed(estimator, X, *, reset, square=False):
 
 
 def check_not_similarities(X):
-    """Raise if every model is farthest from itself, as in a kernel.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_models, n_models)
-        What was given as distances.
-    """
+    """Raise if every model is farthest from itself, as in a kernel."""
     own = np.diagonal(X)
     parts = [(own[rows, None], X[rows]) for rows in row_blocks(X)]
     # The first rows decide, unless it is a kernel.
@@ -400,16 +326,7 @@ def check_not_similarities(X):
 
 
 def check_mixing(X, alpha):
-    """Raise unless components have an alpha, and distances have none.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_models, n_models_fit[, 2])
-        Distances or components.
-
-    alpha : float or None
-        What the caller gave.
-    """
+    """Raise unless `alpha` is given with components, and None with distances."""
     if X.ndim == 3:
         check_components_alpha(alpha)
     else:
@@ -417,21 +334,7 @@ def check_mixing(X, alpha):
 
 
 def mixed_precomputed(X, alpha):
-    """Return distances: components are mixed, distances left as they are.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_models, n_models_fit[, 2])
-        Distances or components.
-
-    alpha : float or None
-        Weight of the transition component; None if `X` holds distances.
-
-    Returns
-    -------
-    distances : ndarray of shape (n_models, n_models_fit)
-        The distances.
-    """
+    """Return distances: components are mixed at `alpha`, distances stay unchanged."""
     check_mixing(X, alpha)
     if X.ndim == 2:
         return X

@@ -31,21 +31,7 @@ MIN_PRUNED = 500
 
 
 def check_neighbor_count(n_neighbors, n_available):
-    """Return a number of neighbours if there are as many models, else raise.
-
-    Parameters
-    ----------
-    n_neighbors : object
-        What was given.
-
-    n_available : int
-        Number of models that can be neighbours.
-
-    Returns
-    -------
-    n_neighbors : int
-        The number.
-    """
+    """Return a number of neighbours if there are as many models, else raise."""
     number = check_integer("n_neighbors", n_neighbors, 1)
     if number > n_available:
         raise ValueError(
@@ -56,16 +42,7 @@ def check_neighbor_count(n_neighbors, n_available):
 
 
 def check_weights(name, value):
-    """Raise unless `value` says how scikit-learn weighs neighbours.
-
-    Parameters
-    ----------
-    name : str
-        The argument as the caller knows it.
-
-    value : object
-        What was given.
-    """
+    """Raise unless `value` says how scikit-learn weighs neighbours."""
     if value is not None and not callable(value):
         check_choice(name, value, WEIGHTS)
 

@@ -57,21 +57,7 @@ def has_bounds(metric):
 
 
 def can_prune(metric, references):
-    """Whether this distance between these models has lower bounds.
-
-    Parameters
-    ----------
-    metric : object
-        The distance.
-
-    references : HMMBatch
-        The models to search.
-
-    Returns
-    -------
-    possible : bool
-        Whether `SearchIndex` can be used.
-    """
+    """Whether a distance between these models has lower bounds for `SearchIndex`."""
     return (
         has_bounds(metric)
         and references.emission.name == "gaussian"
@@ -80,16 +66,7 @@ def can_prune(metric, references):
 
 
 def check_prunable(possible, metric):
-    """Check that neighbours can be sought by bounds.
-
-    Parameters
-    ----------
-    possible : bool
-        Whether they can.
-
-    metric : object
-        The distance as the caller gave it.
-    """
+    """Raise unless neighbours can be sought by bounds."""
     if not possible:
         raise ValueError(
             "algorithm='pruned' needs a distance with lower bounds ('maw', 'jaw', "
