@@ -20,7 +20,7 @@ from skawhmm import (
 from skawhmm.datasets import make_hmm_sequences
 
 HOME = str(Path(skawhmm.__file__).parent)
-PAIRS = "pairwise_hmm_distances"
+PAIRS = "all_pairs"
 
 
 def counted(call):

@@ -11,15 +11,10 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from skawhmm.distances._aggregated import mixed_components
-from skawhmm.distances._pairwise import (
-    models_digest,
-    pairwise_hmm_components,
-    pairwise_hmm_distances,
-)
+from skawhmm.distances._pairwise import all_pairs
 from skawhmm.distances._resolve import (
     METRIC_CHECKS,
     check_components_alpha,
-    fitted_metric,
     resolve_metric,
 )
 from skawhmm.fitting._transformer import HMMTransformer
@@ -34,16 +29,12 @@ from skawhmm.sequences._forms import is_models
 from skawhmm.sequences._symbols import holds_symbols, symbol_sequences
 from skawhmm.utils._checks import (
     LARGEST_DISTANCE,
+    WORK_CHECKS,
     check_distances,
-    check_memory_place,
-    check_n_jobs,
-    check_parameters,
     check_random,
-    check_verbose,
 )
 from skawhmm.utils._digest import content_digest
 from skawhmm.utils._numbers import check_one_type, real_array, row_blocks
-from skawhmm.utils._parallel import remembered
 from skawhmm.utils._parameters import ParametersMixin, Unused, check_unused
 
 # Parameters that stand for a distance.
@@ -51,16 +42,7 @@ METRIC_NAMES = frozenset({"metric", *METRIC_CHECKS})
 
 
 def check_hmm(name, value):
-    """Raise unless `value` can turn sequences into models, or is None.
-
-    Parameters
-    ----------
-    name : str
-        The argument as the caller knows it.
-
-    value : object
-        What was given.
-    """
+    """Raise unless `value` can turn sequences into models, or is None."""
     members = ("fit_transform", "transform")
     able = all(hasattr(value, member) for member in members)
     if value is not None and (isinstance(value, type) or not able):
@@ -71,31 +53,22 @@ def check_hmm(name, value):
 
 
 class EstimatorMixin(ParametersMixin):
-    """Checks of parameters, and tags, of every estimator.
+    """Checks of the parameters that estimators have in common, and tags.
 
     It comes first among the bases of a class: its tags have the last word.
     """
 
-    # What raises if a parameter is wrong, given its name and value. A subclass adds the
-    # parameters of its own.
     _parameter_checks: ClassVar[Mapping[str, Callable[[str, Any], Any]]] = {
         **METRIC_CHECKS,
+        **WORK_CHECKS,
         "hmm": check_hmm,
-        "memory": check_memory_place,
-        "n_jobs": check_n_jobs,
         "random_state": check_random,
-        "verbose": check_verbose,
     }
 
     @property
     def _precomputed(self):
         """Whether `X` holds distances or components, not models or sequences."""
         return False
-
-    def _check_parameters(self):
-        """Check every parameter; `fit` does so before anything else."""
-        check_parameters(self._params(), self._parameter_checks)
-        self._check_effects()
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()  # type: ignore[misc]
@@ -111,12 +84,11 @@ class ModelsMixin(EstimatorMixin):
     """Input of estimators that compare models: models, or sequences and `hmm`.
 
     A subclass has the parameters `metric`, `hmm` and `n_jobs` and, as far as it needs
-    them, `alpha`, `p`, `metric_params`, `memory` and `verbose`.
+    them, `alpha`, `p`, `metric_params` and `verbose`.
     """
 
     metric: Any
     hmm: Any
-    memory: Any
     n_jobs: int | None
     verbose: int
 
@@ -128,60 +100,41 @@ class ModelsMixin(EstimatorMixin):
         super()._check_parameters()
         return None if self._precomputed else self._resolved_metric()
 
-    def _resolved_metric(self, **changed):
-        """Return the distance that the parameters stand for; some may be changed."""
+    def _resolved_metric(self):
+        """Return the distance that the parameters stand for."""
         params = self._params()
         given = {name: params[name] for name in METRIC_NAMES if name in params}
-        return resolve_metric(**{**given, **changed}, implied=self._implied)
+        return resolve_metric(**given, implied=self._implied)
 
     def _checked(self, X, y=None, *, reset):
-        """Return `X` as a batch of models or a list of sequences; `y` goes with it."""
-        if not reset:
-            self._check_ready()
+        """Return `X` as a batch of models or a list of sequences, `y` being labels."""
         if not is_models(X):
-            return self._checked_sequences(X, y, reset=reset)
+            return check_frames_or_symbols(self, X, y, reset=reset)
         check_models("X", X)
         if reset:
             check_unused("hmm", self.hmm, None, "if X is an HMMBatch")
         check_channels(self, X.n_features, X.feature_names, reset=reset)
         return X
 
-    def _checked_sequences(self, X, y=None, *, reset):
-        """Return sequences as a list; texts become columns of characters."""
-        return check_frames_or_symbols(self, X, y, reset=reset)
-
     def _learned_models(self, X, y):
-        """Set `hmm_`; return the models of checked training input."""
-        self.hmm_, models = learned_models(self.hmm, X, y, self.memory)
-        return models
+        """Set `hmm_`, fitted if needed; return the models of checked training input."""
+        if is_models(X):
+            self.hmm_ = None
+            return X
+        self.hmm_ = HMMTransformer() if self.hmm is None else clone(self.hmm)
+        return self.hmm_.fit_transform(X, y)
 
     def _models(self, X):
         """Return the models of input that comes after `fit`."""
-        return later_models(self.hmm_, self._checked(X, reset=False), self.memory)
-
-    def _distances_between(self, X, Y, references=None):
-        """Return the distances of models to others, of shape (n_X, n_Y).
-
-        What the distance learns, it learns from `references`; by default they are `Y`.
-        """
-        metric = self._resolved_metric()
-        if references is not None:
-            metric = fitted_metric(metric, references)
-        if self.memory is not None and is_mixture(metric):
-            # What is remembered serves every alpha.
-            return mixed_components(self._components_between(X, Y), metric.alpha)
-        return reference_distances(
-            X, Y, metric, memory=self.memory, n_jobs=self.n_jobs, verbose=self.verbose
-        )
-
-    def _components_between(self, X, Y):
-        """Return the components of the distances, of shape (n_X, n_Y, 2)."""
-        # What is remembered serves every alpha.
-        changed = {"alpha": 0} if isinstance(self.metric, str) else {}
-        metric = self._resolved_metric(**changed)
-        return reference_components(
-            X, Y, metric, memory=self.memory, n_jobs=self.n_jobs, verbose=self.verbose
-        )
+        X = self._checked(X, reset=False)
+        if is_models(X):
+            return X
+        if self.hmm_ is None:
+            raise TypeError(
+                "X must be an HMMBatch, as it was in fit, got sequences. To pass "
+                "sequences here, pass sequences to fit."
+            )
+        return self.hmm_.transform(X)
 
 
 def is_precomputed(metric):
@@ -213,8 +166,6 @@ class ReferencesMixin(ModelsMixin):
     def _checked(self, X, y=None, *, reset):
         """Return `X` as models, as a list of sequences, or as given distances."""
         if self._precomputed:
-            if not reset:
-                self._check_ready()
             X = check_precomputed(self, X, reset=reset, square=reset)
             if reset and X.ndim == 2:
                 check_not_similarities(X)
@@ -233,26 +184,9 @@ class ReferencesMixin(ModelsMixin):
 
 
 def check_frames_or_symbols(estimator, X, y=None, *, reset):
-    """Return sequences of numbers or strings as a list of arrays of two dimensions.
+    """Return sequences of numbers or strings as arrays of two dimensions.
 
-    Parameters
-    ----------
-    estimator : estimator
-        Whose input it is.
-
-    X : object
-        What was given: any form of sequences, texts included.
-
-    y : array-like, default=None
-        What was given as labels; lengths are recognised.
-
-    reset : bool
-        Whether this is the input of `fit`, else it must be like it.
-
-    Returns
-    -------
-    sequences : CheckedSequences of ndarray of shape (n_timesteps, n_features)
-        The sequences; texts become columns of characters.
+    Texts become columns of characters, and lengths given as `y` are recognised.
     """
     if not holds_symbols(X):
         return check_input(estimator, X, y, reset=reset)
@@ -262,29 +196,12 @@ def check_frames_or_symbols(estimator, X, y=None, *, reset):
 
 
 def check_symbol_input(estimator, X, y=None, *, reset):
-    """Return sequences of symbols as arrays of one axis.
-
-    The parameters are those of `check_frames_or_symbols`.
-    """
+    """Return sequences of symbols as arrays of one axis."""
     return symbol_sequences(check_frames_or_symbols(estimator, X, y, reset=reset))
 
 
 def check_targets(y, caller):
-    """Return `y` if it was given, else raise.
-
-    Parameters
-    ----------
-    y : array-like or None
-        What was given.
-
-    caller : str
-        Name of the estimator in the message.
-
-    Returns
-    -------
-    y : array-like
-        The targets.
-    """
+    """Return `y` if it was given, else raise."""
     if y is None:
         raise ValueError(f"{caller} requires y to be passed, but the target y is None.")
     no_list = isinstance(y, str | bytes | type | Mapping | Set | Iterator)
@@ -298,21 +215,7 @@ def check_targets(y, caller):
 
 
 def check_classes(y, caller):
-    """Return the classes of a training set as an array with one axis.
-
-    Parameters
-    ----------
-    y : array-like of shape (n_samples,)
-        What was given.
-
-    caller : str
-        Name of the estimator in messages.
-
-    Returns
-    -------
-    y : ndarray of shape (n_samples,)
-        The classes.
-    """
+    """Return the classes of a training set as an array with one axis."""
     y = check_targets(y, caller)
     check_one_type("y", y)
     y = check_array(y, ensure_2d=False, dtype=None, input_name="y")
@@ -321,164 +224,31 @@ def check_classes(y, caller):
     return y
 
 
-def learned_models(hmm, X, y, memory):
-    """Return the models of training input, and the transformer fitted to make them.
-
-    Parameters
-    ----------
-    hmm : transformer or None
-        Turns sequences into models; None stands for ``HMMTransformer()``. It is cloned.
-
-    X : HMMBatch or list of ndarray
-        Checked input.
-
-    y : array-like or None
-        Given to the transformer.
-
-    memory : None, str, path-like or joblib.Memory
-        Where fits are kept.
-
-    Returns
-    -------
-    hmm : transformer or None
-        The fitted one; None if `X` holds models.
-
-    models : HMMBatch
-        The models.
-    """
-    if is_models(X):
-        return None, X
-    hmm = HMMTransformer() if hmm is None else clone(hmm)
-
-    def compute():
-        models = hmm.fit_transform(X, y)
-        return hmm, models
-
-    return remembered(memory, ("fit_transform", hmm, X, y), compute)
-
-
-def later_models(hmm, X, memory):
-    """Return the models of input that comes after training.
-
-    Parameters
-    ----------
-    hmm : transformer or None
-        The one that `learned_models` fitted; None if `fit` was given models.
-
-    X : HMMBatch or list of ndarray
-        Checked input.
-
-    memory : None, str, path-like or joblib.Memory
-        Where fits are kept.
-
-    Returns
-    -------
-    models : HMMBatch
-        The models.
-    """
-    if is_models(X):
-        return X
-    if hmm is None:
-        raise TypeError(
-            "X must be an HMMBatch, as it was in fit, got sequences. To pass sequences "
-            "here, pass sequences to fit."
-        )
-    return remembered(memory, ("transform", hmm, X), lambda: hmm.transform(X))
-
-
 def is_mixture(metric):
     """Whether a distance is made of two components by its alpha."""
     return hasattr(metric, "components") and hasattr(metric, "alpha")
 
 
-def reference_distances(X, Y, metric, *, memory=None, n_jobs=None, verbose=0):
-    """Return the distances of models to reference models.
-
-    Parameters
-    ----------
-    X, Y : HMMBatch
-        The models and the reference models.
-
-    metric : object
-        The distance.
-
-    memory : None, str, path-like or joblib.Memory, default=None
-        Where distances are kept, by the content of the models.
-
-    n_jobs : int, default=None
-        Number of joblib workers.
-
-    verbose : int, default=0
-        Whether to show a progress bar.
-
-    Returns
-    -------
-    distances : ndarray of shape (n_models_X, n_models_Y)
-        The distances, none of them NaN.
-    """
-
-    def compute(X, Y):
-        return pairwise_hmm_distances(X, Y, metric, n_jobs=n_jobs, verbose=verbose)
-
-    return _computed_once(compute, X, Y, ("distances", metric), memory)
+def reference_distances(X, Y, metric, *, n_jobs=None, verbose=0):
+    """Return the distances of models to reference models, of shape (n_X, n_Y)."""
+    return all_pairs(X, _others(X, Y), metric, n_jobs=n_jobs, verbose=verbose)
 
 
-def reference_components(X, Y, metric, *, memory=None, n_jobs=None, verbose=0):
-    """Return the components of the distances of models to reference models.
-
-    Parameters
-    ----------
-    X, Y : HMMBatch
-        The models and the reference models.
-
-    metric : object
-        A distance with components.
-
-    memory : None, str, path-like or joblib.Memory, default=None
-        Where components are kept, by the content of the models.
-
-    n_jobs : int, default=None
-        Number of joblib workers.
-
-    verbose : int, default=0
-        Whether to show a progress bar.
-
-    Returns
-    -------
-    components : ndarray of shape (n_models_X, n_models_Y, 2)
-        Marginal and transition components, none of them NaN.
-    """
-
-    def compute(X, Y):
-        pair = pairwise_hmm_components(X, Y, metric, n_jobs=n_jobs, verbose=verbose)
-        return np.stack(pair, axis=-1)
-
-    return _computed_once(compute, X, Y, ("components", metric), memory)
+def reference_components(X, Y, metric, *, n_jobs=None, verbose=0):
+    """Return the components of the distances to references, of shape (n_X, n_Y, 2)."""
+    return all_pairs(
+        X, _others(X, Y), metric, "components", (2,), n_jobs=n_jobs, verbose=verbose
+    )
 
 
-def _computed_once(compute, X, Y, key, memory):
-    """Return what is computed for all pairs, from memory if it is there."""
-    if Y is X or np.array_equal(content_keys(X), content_keys(Y)):
-        # Models compared with themselves need half of the pairs, for the same result.
-        Y = None
-    kept = () if memory is None else (models_digest(X), Y and models_digest(Y))
-    values = remembered(memory, (*key, *kept), lambda: compute(X, Y))
-    return check_distances("metric", values)
+def _others(X, Y):
+    """Return `Y`, or None if it holds the same models: half of the pairs is enough."""
+    same = Y is X or np.array_equal(content_keys(X), content_keys(Y))
+    return None if same else Y
 
 
 def content_keys(models):
-    """Return one number per model that depends on all that a distance may look at.
-
-    Parameters
-    ----------
-    models : HMMBatch
-        The models.
-
-    Returns
-    -------
-    keys : ndarray of uint64 of shape (n_models,)
-        Equal for models with equal states, chains, start probabilities and sequences.
-    """
+    """Return one uint64 per model, equal if states, chains and sequences are equal."""
     keys = np.empty(len(models), np.uint64)
     for n, size in enumerate(models.n_components):
         digest = hashlib.blake2b(models.keys[n].tobytes(), digest_size=8)
@@ -542,13 +312,7 @@ def check_precomputed(estimator, X, *, reset, square=False):
 
 
 def check_not_similarities(X):
-    """Raise if every model is farthest from itself, as in a kernel.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_models, n_models)
-        What was given as distances.
-    """
+    """Raise if every model is farthest from itself, as in a kernel."""
     own = np.diagonal(X)
     parts = [(own[rows, None], X[rows]) for rows in row_blocks(X)]
     # The first rows decide, unless it is a kernel.
@@ -562,16 +326,7 @@ def check_not_similarities(X):
 
 
 def check_mixing(X, alpha):
-    """Raise unless components have an alpha, and distances have none.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_models, n_models_fit[, 2])
-        Distances or components.
-
-    alpha : float or None
-        What the caller gave.
-    """
+    """Raise unless `alpha` is given with components, and None with distances."""
     if X.ndim == 3:
         check_components_alpha(alpha)
     else:
@@ -579,21 +334,7 @@ def check_mixing(X, alpha):
 
 
 def mixed_precomputed(X, alpha):
-    """Return distances: components are mixed, distances left as they are.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_models, n_models_fit[, 2])
-        Distances or components.
-
-    alpha : float or None
-        Weight of the transition component; None if `X` holds distances.
-
-    Returns
-    -------
-    distances : ndarray of shape (n_models, n_models_fit)
-        The distances.
-    """
+    """Return distances: components are mixed at `alpha`, distances stay unchanged."""
     check_mixing(X, alpha)
     if X.ndim == 2:
         return X

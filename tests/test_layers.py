@@ -30,8 +30,38 @@ STAGE_OF = {
     for name in line.split()
 }
 HOME = Path(skawhmm.__file__).parent
+TESTS = Path(__file__).parent
 FILES = sorted({*HOME.rglob("*.py")} - {HOME / "__init__.py"})
 KERNELS = sorted({*HOME.rglob("*.pyx"), *HOME.rglob("*.pxd")})
+
+
+# Where modules are tested that neither have a test file of their name nor are named by
+# a test of their folder.
+TESTED_IN = {
+    "emissions/_discrete": "emissions/test_categorical.py",
+    "emissions/_gaussian_densities": "emissions/test_gaussian_scores.py",
+    "emissions/_gaussian_divergences": "distances/test_kl_variational.py",
+    "emissions/_gaussian_em": "fitting/test_gaussian_fit.py",
+    "emissions/_gaussian_hmmlearn": "fitting/test_transformer.py",
+    "emissions/_mmd": "distances/test_mmd.py",
+    "fitting/_em": "fitting/test_em_fit.py",
+    "fitting/_hmmlearn_engine": "fitting/test_transformer.py",
+    "groups/_measures": "groups/test_effects.py",
+    "groups/_support": "groups/test_effects.py",
+    "models/_checks": "models/test_batch.py",
+    "models/_exchange": "models/test_batch.py",
+    "models/_stacks": "models/test_batch.py",
+    "neighbors/_base": "neighbors/test_estimators.py",
+    "neighbors/_cv": "neighbors/test_estimators.py",
+    "neighbors/_retriever": "neighbors/test_search.py",
+    "numerics/_forward_backward": "models/test_inference.py",
+    "numerics/_paths": "models/test_inference.py",
+    "plot/_graph": "plot/test_model.py",
+    "sequences/_forms": "sequences/test_checks.py",
+    "sequences/_tables": "sequences/test_containers.py",
+    "utils/_colors": "plot/test_style.py",
+    "utils/_tables": "groups/test_tables.py",
+}
 
 
 def imported_folders(path):
@@ -59,3 +89,35 @@ def test_imports_come_from_earlier_folders(path):
     imported = imported_folders if path.suffix == ".py" else folders_of_a_kernel
     for other in set(imported(path)) - {folder}:
         assert STAGE_OF[other] < STAGE_OF[folder], f"{folder} imports {other}"
+
+
+def is_named(module):
+    """Whether a test of its folder imports or names a module."""
+    files = (TESTS / module.parent).glob("test_*.py")
+    return any(
+        re.search(rf"\b{module.name}\b", path.read_text(encoding="utf-8"))
+        for path in files
+    )
+
+
+@pytest.mark.parametrize(
+    "path",
+    [path for path in FILES + KERNELS if path.name != "__init__.py"],
+    ids=lambda p: str(p.relative_to(HOME)),
+)
+def test_every_module_has_a_test(path):
+    # Kernels are tested with the module that calls them.
+    module = path.relative_to(HOME).with_suffix("")
+    module = module.with_name(module.name.removesuffix("_kernels"))
+    own = TESTS / module.parent / f"test{module.name}.py"
+    other = TESTED_IN.get(module.as_posix())
+    if other is None:
+        assert own.exists() or is_named(module)
+    else:
+        assert (TESTS / other).exists()
+        assert not own.exists()
+
+
+def test_modules_that_are_tested_elsewhere_exist():
+    known = {p.relative_to(HOME).with_suffix("").as_posix() for p in FILES + KERNELS}
+    assert TESTED_IN.keys() <= known

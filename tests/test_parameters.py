@@ -54,7 +54,6 @@ SHARED = {
     "p": [0, 2.5, "two"],
     "metric_params": [3, {"far": 1}],
     "hmm": [3, "hmm", HMMTransformer],
-    "memory": [3, ["folder"]],
     "n_jobs": [0, 1.5, "all"],
     "verbose": [-1, "yes", None],
     "random_state": ["now", -1, 0.5],

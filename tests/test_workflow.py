@@ -78,9 +78,8 @@ def count(monkeypatch):
 
         monkeypatch.setattr(owner, name, call)
 
-    for name in ("pairwise_hmm_distances", "pairwise_hmm_components"):
-        counted(module, name, "matrices", lambda *_: 1)
-    counted(HMMTransformer, "transform", "fits", lambda _, X: len(X))
+    counted(module, "all_pairs", "matrices", lambda *_: 1)
+    counted(HMMTransformer, "_modelled", "fits", lambda _, X: len(X))
     return counts
 
 
@@ -139,26 +138,30 @@ def test_alpha_search_by_mixer_computes_once(data, count):
     assert count == {"matrices": 1, "fits": 30}
 
 
-def test_alpha_search_with_memory_computes_each_fold_once(data, count, tmp_path):
+def test_memory_of_the_pipeline_fits_training_models_once_per_fold(
+    data, count, tmp_path
+):
     X, y = data
-    grid = {"alpha": np.linspace(0, 1, 11)}
-    plain = KNeighborsHMMClassifier(3, hmm=HMM)
-    cached = clone(plain).set_params(memory=tmp_path)
-    search = GridSearchCV(cached, grid, cv=3, refit=False).fit(X, y)
-    # Each of three folds fits its training and its test part.
-    assert count == {"matrices": 3, "fits": 90}
-    wanted = GridSearchCV(plain, grid, cv=3, refit=False).fit(X, y)
-    scores = "mean_test_score"
-    assert_array_equal(search.cv_results_[scores], wanted.cv_results_[scores])
+    plain = Pipeline([("hmm", HMM), ("knn", KNeighborsHMMClassifier())])
+    kept = clone(plain).set_params(memory=str(tmp_path))
+    grid = {"knn__alpha": [0, 0.3, 0.6, 1], "knn__n_neighbors": [1, 3]}
+    found = GridSearchCV(kept, grid, cv=3, refit=False).fit(X, y).cv_results_
+    # Training parts of 20 sequences once per fold, test parts of 10 for each of 8.
+    assert count["fits"] == 3 * (20 + 8 * 10)
+    wanted = GridSearchCV(plain, grid, cv=3, refit=False).fit(X, y).cv_results_
+    assert_array_equal(found["mean_test_score"], wanted["mean_test_score"])
 
 
-def test_alpha_search_with_memory_of_the_pipeline(data, count, tmp_path):
+def test_pipelines_with_memory_make_models_of_sequences(data, count, tmp_path):
     X, y = data
-    pipe = Pipeline([("hmm", HMM), ("knn", KNeighborsHMMClassifier())])
-    pipe.set_params(memory=str(tmp_path / "models"), knn__memory=tmp_path / "pairs")
-    grid = {"knn__alpha": [0, 0.3, 0.6, 1]}
-    GridSearchCV(pipe, grid, cv=3, refit=False).fit(X, y)
-    assert count["matrices"] == 3
+    hmm = Pipeline([("deltas", Deltas(2)), ("hmm", HMM)], memory=str(tmp_path))
+    plain = clone(hmm).set_params(memory=None)
+    for alpha in (0, 0.5):
+        kept = KNeighborsHMMClassifier(3, alpha=alpha, hmm=hmm).fit(X, y)
+        wanted = KNeighborsHMMClassifier(3, alpha=alpha, hmm=plain).fit(X, y)
+        assert_array_equal(kept.predict_proba(X), wanted.predict_proba(X))
+        # How work is done may change after fit.
+        kept.set_params(hmm__memory=None).predict(X[:2])
 
 
 def test_japanese_vowels():

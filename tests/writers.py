@@ -14,7 +14,7 @@ from pathlib import Path
 import matplotlib as mpl
 import numpy as np
 
-from skawhmm import MAW, HMMBatch, PairwiseHMMDistance, pairwise_hmm_distances
+from skawhmm import MAW, HMMBatch, pairwise_hmm_distances
 from skawhmm.plot import HMMMapDisplay
 
 mpl.use("agg")
@@ -52,10 +52,6 @@ def matrix(folder):
 
 def old_matrix(folder):
     pairwise_hmm_distances(FEW, out=folder / "old.npy")
-
-
-def memory(folder):
-    PairwiseHMMDistance(memory=folder / "cache").fit_transform(MANY[:300])
 
 
 class Fine(MAW):
@@ -113,7 +109,7 @@ def main(fault, folder):
         written_before(folder)
     if fault == "not_yet":
         return
-    writers = [models, page, new_models, new_page, matrix, old_matrix, memory]
+    writers = [models, page, new_models, new_page, matrix, old_matrix]
     if fault == "full":
         fill(folder, 20)
         writers.append(journal)

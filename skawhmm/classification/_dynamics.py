@@ -2,7 +2,6 @@
 
 from collections import Counter
 from dataclasses import dataclass
-from hashlib import blake2b
 from numbers import Real
 from textwrap import wrap
 from typing import Any
@@ -22,14 +21,15 @@ from skawhmm.sequences._checks import check_sequences
 from skawhmm.sequences._forms import is_models
 from skawhmm.sequences._symbols import holds_symbols, learned_symbols, symbol_sequences
 from skawhmm.utils._checks import (
+    WORK_CHECKS,
     check_integer,
-    check_n_jobs,
     check_one_each,
+    check_parameters,
     check_seed,
-    check_verbose,
 )
 from skawhmm.utils._numbers import check_one_type, label_array
 from skawhmm.utils._parallel import Shared, completed
+from skawhmm.utils._seeds import array_key, item_rng
 
 # A gain counts from this size on, and if it is this many times its standard error.
 LEAST_GAIN = 0.05
@@ -174,7 +174,7 @@ def dynamics_gain(
     n_jobs : int, default=None
         Number of joblib workers, threads by default. It never changes the result.
 
-    random_state : int, RandomState instance or None, default=0
+    random_state : int, RandomState instance, Generator or None, default=0
         Seed of the permutations, and of the models of the default estimator.
 
     verbose : int, default=0
@@ -237,8 +237,7 @@ def dynamics_gain(
         groups = label_array("groups", groups, len(sequences), of="sequence")
     check_estimator(estimator)
     n_permutations = check_integer("n_permutations", n_permutations, 1)
-    check_n_jobs("n_jobs", n_jobs)
-    check_verbose("verbose", verbose)
+    check_parameters({"n_jobs": n_jobs, "verbose": verbose}, WORK_CHECKS)
     seed = check_seed(random_state)
     prepare, estimator = default_steps(sequences, is_text, seed, n_jobs, estimator)
     try:
@@ -348,9 +347,9 @@ def permuted(sequences, seed, number):
     """
     drawn, copies = [], Counter[int]()
     for x in sequences:
-        key = int.from_bytes(blake2b(x.tobytes(), digest_size=8).digest(), "little")
+        key = array_key(x)
         copies[key] += 1
-        rng = np.random.default_rng([seed, number, key, copies[key]])
+        rng = item_rng(seed, number, key, copies[key])
         drawn.append(x[rng.permutation(len(x))])
     return type(sequences)(drawn)
 

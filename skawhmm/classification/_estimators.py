@@ -10,7 +10,6 @@ from scipy.special import log_softmax, softmax
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import (
     check_array,
-    check_random_state,
     column_or_1d,
 )
 from sklearn.utils.class_weight import compute_class_weight
@@ -22,6 +21,7 @@ from skawhmm.classification._views import make_views
 from skawhmm.utils._checks import check_one_each
 from skawhmm.utils._interruption import all_or_nothing
 from skawhmm.utils._numbers import real_array
+from skawhmm.utils._seeds import random_stream
 
 # Bounds of the logarithm of the factor that turns decisions into log odds.
 SHARPNESS = (np.log(1e-3), np.log(1e3))
@@ -79,7 +79,7 @@ class HMMViewClassifier(ClassifierMixin, ViewRidge):
     n_jobs : int, default=None
         Number of joblib workers for the ridges, and for the default views.
 
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, RandomState instance, Generator or None, default=None
         Seed of the folds, and of the default views.
 
     verbose : int, default=0
@@ -215,7 +215,7 @@ class HMMViewClassifier(ClassifierMixin, ViewRidge):
         own = compute_class_weight(self.class_weight, classes=self.classes_, y=labels)
         weights = np.asarray(own, dtype=np.float64)[codes]
         targets = np.where(codes[:, None] == np.arange(len(self.classes_)), 1.0, -1.0)
-        rng = check_random_state(self.random_state)
+        rng = random_stream(self.random_state)
         folds = self._folds(codes, groups, rng)
         held_out = self._learn(
             sequences, targets, weights, folds, weighted_accuracy, rng
@@ -311,7 +311,7 @@ class HMMViewRegressor(RegressorMixin, ViewRidge):
     n_jobs : int, default=None
         Number of joblib workers for the ridges, and for the default views.
 
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, RandomState instance, Generator or None, default=None
         Seed of the folds, and of the default views.
 
     verbose : int, default=0
@@ -422,7 +422,7 @@ class HMMViewRegressor(RegressorMixin, ViewRidge):
         self._is_single = numbers.ndim == 1
         targets = numbers.reshape(len(numbers), -1)
         weights = np.ones(len(targets))
-        rng = check_random_state(self.random_state)
+        rng = random_stream(self.random_state)
         folds = self._folds(np.zeros(len(targets), np.int64), groups, rng)
         self._learn(sequences, targets, weights, folds, explained_variance, rng)
         return self
@@ -500,7 +500,7 @@ def make_classifier(
     n_jobs : int, default=None
         Number of joblib workers.
 
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, RandomState instance, Generator or None, default=None
         Seed of views and folds.
 
     verbose : int, default=0
@@ -565,7 +565,7 @@ def make_regressor(
     n_jobs : int, default=None
         Number of joblib workers.
 
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, RandomState instance, Generator or None, default=None
         Seed of views and folds.
 
     verbose : int, default=0

@@ -82,7 +82,7 @@ def make_views(
     n_jobs : int, default=None
         Number of joblib workers of each view.
 
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, RandomState instance, Generator or None, default=None
         Seed of each view.
 
     Returns

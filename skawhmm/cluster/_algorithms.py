@@ -53,7 +53,7 @@ def kmeans_partition(members, seeds, distances, max_iter, tol, advance):
         Largest number of rounds.
 
     tol : float
-        The search stops when a round lowers the inertia by less than this share.
+        The search stops when a round lowers the inertia by less than this fraction.
 
     advance : callable
         Called with the number of rounds that are done or no longer needed.
@@ -82,11 +82,11 @@ def kmeans_partition(members, seeds, distances, max_iter, tol, advance):
 
 def _averaged(members, centers, labels):
     """Return the centres after a step towards the averages of their clusters."""
-    shares = 1 / np.bincount(labels, minlength=len(centers))[labels]
+    fractions = 1 / np.bincount(labels, minlength=len(centers))[labels]
     cost = squared_costs(members, centers, labels)
-    centers = reweighted_centers(members, centers, labels, shares, cost)
+    centers = reweighted_centers(members, centers, labels, fractions, cost)
     plans, _ = registered(members, centers, labels, cost)
-    return moved_centers(members, centers, labels, shares, plans)
+    return moved_centers(members, centers, labels, fractions, plans)
 
 
 def _filled(labels, squared):
@@ -108,7 +108,7 @@ def spread_seeds(models, n_clusters, distances, random_state):
     Parameters
     ----------
     models : HMMBatch
-        The models, those of `Members`.
+        The models of `Members`.
 
     n_clusters : int
         Number of seeds.
@@ -146,7 +146,7 @@ def spread_seeds(models, n_clusters, distances, random_state):
 
 
 def random_seeds(models, n_clusters, distances, random_state):  # noqa: ARG001
-    """Return models drawn at random; the arguments are those of `spread_seeds`."""
+    """Return models drawn at random; the arguments are as in `spread_seeds`."""
     return random_state.choice(len(models), n_clusters, replace=False)
 
 
@@ -156,7 +156,7 @@ def medoid_seeds(models, n_clusters, distances, random_state):
     Parameters
     ----------
     models : HMMBatch
-        The models, those of `Members`.
+        The models of `Members`.
 
     n_clusters : int
         Number of medoids.

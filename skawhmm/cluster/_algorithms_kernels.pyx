@@ -8,7 +8,7 @@ from skawhmm.utils._interruption cimport interrupted
 
 cdef extern from *:
     """
-    /* A swap must lower the loss by more than this share of it, so that rounding cannot
+    /* A swap must lower the loss by more than this fraction of it, so that rounding cannot
        make two swaps undo each other for ever. */
     #define LOSS_ROUNDING 1e-12
     """

@@ -3,10 +3,10 @@ r"""The moves that make centres averages of models, in the geometry of p = 2.
 A centre with weights :math:`a` minimises :math:`\sum_n \lambda_n R_2^2(a, n)`, the mean
 of the squared marginal components. Three moves, none of which raises it, take turns:
 
-- exact plans :math:`W_n` between the states of the centre and those of each model;
+- exact plans :math:`W_n` between the states of the centre and of each model;
 - states: means are averaged with weights :math:`\lambda_n W_n[i, j]`, and so are the
-  factors :math:`L` of the covariances, each turned towards that of the centre by its
-  best rotation,
+  factors :math:`L` of the covariances, each rotated as close as possible
+  to the factor of the centre,
   :math:`L \leftarrow \sum \lambda_n W_n[i, j] L_{nj} Q_{nij} / a_i`. This
   is one step of the fixed point of Bures barycenters, written without inverses so that
   singular covariances are legal. Standard deviations of diagonal ones just average;
@@ -18,7 +18,7 @@ carried over to the states of the centre, with both ends of a step carried joint
 :math:`a` as above, :math:`a T = a` if the weights of all models are stationary.
 
 The functions work on many centres at once: model n belongs to centre `labels[n]` with
-share `shares[n]`, and the shares of the models of each centre sum to one.
+weight `fractions[n]`, and the weights of the models of each centre sum to one.
 """
 
 from typing import Any, NamedTuple
@@ -36,7 +36,7 @@ from skawhmm.emissions._gaussian_costs import GaussianCosts
 from skawhmm.models._batch import HMMBatch
 from skawhmm.numerics._lapack import in_batches
 
-# Number of factors turned at once, which limits the memory of their products.
+# Number of factors rotated at once, which limits the memory of their products.
 BATCH_OF_FACTORS = 4096
 
 # Steps of the weights, as changes of the logarithm of the most mispriced state; the
@@ -112,7 +112,7 @@ def squared_costs(members, centers, labels):
     Returns
     -------
     cost : ndarray of shape (n_models, n_components, n_components)
-        From the states of the centre to those of the model.
+        From the states of the centre to the states of the model.
     """
     own = centers.emission.ground_costs()
     costs = GaussianCosts.concatenate([own, members.costs])
@@ -155,7 +155,7 @@ def registered(members, centers, labels, cost):
     return plans, np.einsum("nij,nij->n", plans, cost)
 
 
-def moved_centers(members, centers, labels, shares, plans):
+def moved_centers(members, centers, labels, fractions, plans):
     """Return centres whose states are averages of the states registered with them.
 
     Parameters
@@ -166,8 +166,8 @@ def moved_centers(members, centers, labels, shares, plans):
     centers : HMMBatch
         The centres.
 
-    labels, shares : ndarray of shape (n_models,)
-        The centre of each model, and its share in it.
+    labels, fractions : ndarray of shape (n_models,)
+        The centre of each model, and its weight in the average.
 
     plans : ndarray of shape (n_models, n_components, n_components)
         Plans between them.
@@ -180,7 +180,7 @@ def moved_centers(members, centers, labels, shares, plans):
     old = centers.emission.ground_costs()
     points = old.points.copy()
     mass, sums = summed_points(
-        plans, labels, shares, members.costs.points, len(centers)
+        plans, labels, fractions, members.costs.points, len(centers)
     )
     used = mass > 0
     points[used] = sums[used] / mass[used, None]
@@ -189,15 +189,15 @@ def moved_centers(members, centers, labels, shares, plans):
         covars = spreads**2
     else:
         roots = old.roots.copy()
-        sums = _summed_roots(members, old.roots, labels, shares, plans)
+        sums = _summed_roots(members, old.roots, labels, fractions, plans)
         roots[used] = sums[used] / mass[used, None, None]
         means, covars = points, roots @ roots.swapaxes(2, 3)
     family = centers.emission.like(means, covars, observed=centers.observed)
     moved = centers._changed(emission=family)
-    return rechained_centers(members, moved, labels, shares, plans)
+    return rechained_centers(members, moved, labels, fractions, plans)
 
 
-def rechained_centers(members, centers, labels, shares, plans):
+def rechained_centers(members, centers, labels, fractions, plans):
     """Return centres whose chains are averages of the chains carried over to them.
 
     Parameters
@@ -208,8 +208,8 @@ def rechained_centers(members, centers, labels, shares, plans):
     centers : HMMBatch
         The centres.
 
-    labels, shares : ndarray of shape (n_models,)
-        The centre of each model, and its share in it.
+    labels, fractions : ndarray of shape (n_models,)
+        The centre of each model, and its weight in the average.
 
     plans : ndarray of shape (n_models, n_components, n_components)
         Plans between them.
@@ -224,28 +224,28 @@ def rechained_centers(members, centers, labels, shares, plans):
         members.models.transmats,
         members.models.startprobs,
         labels,
-        shares,
+        fractions,
         centers.weights,
     )
     return centers._changed(transmats=chains, startprobs=starts)
 
 
-def _summed_roots(members, center_roots, labels, shares, plans):
-    """Return sums of the factors of the models' states, turned towards the centre's."""
+def _summed_roots(members, center_roots, labels, fractions, plans):
+    """Return sums of the factors of the models' states, rotated to the centre's."""
     masks = members.costs.masks[:, None, :, None]
     roots, target = members.costs.roots * masks, center_roots * masks[:1]
     sums = np.zeros_like(center_roots)
-    cells = np.argwhere(plans * shares[:, None, None] > 0)
+    cells = np.argwhere(plans * fractions[:, None, None] > 0)
     for first in range(0, len(cells), BATCH_OF_FACTORS):
         n, i, j = cells[first : first + BATCH_OF_FACTORS].T
         own, center = roots[n, j], target[labels[n], i]
         u, _, vh = in_batches(np.linalg.svd, own.swapaxes(1, 2) @ center)
-        share = (shares[n] * plans[n, i, j])[:, None, None]
-        np.add.at(sums, (labels[n], i), share * (own @ (u @ vh)))
+        fraction = (fractions[n] * plans[n, i, j])[:, None, None]
+        np.add.at(sums, (labels[n], i), fraction * (own @ (u @ vh)))
     return sums
 
 
-def reweighted_centers(members, centers, labels, shares, cost):
+def reweighted_centers(members, centers, labels, fractions, cost):
     """Return centres with weights after one step, if a step lowers the objective.
 
     Parameters
@@ -256,8 +256,8 @@ def reweighted_centers(members, centers, labels, shares, cost):
     centers : HMMBatch
         The centres.
 
-    labels, shares : ndarray of shape (n_models,)
-        The centre of each model, and its share in it.
+    labels, fractions : ndarray of shape (n_models,)
+        The centre of each model, and its weight in the average.
 
     cost : ndarray of shape (n_models, n_components, n_components)
         From `squared_costs`.
@@ -267,7 +267,7 @@ def reweighted_centers(members, centers, labels, shares, cost):
     centers : HMMBatch
         The centres, with new weights.
     """
-    problem = members.models.weights, labels, shares, cost
+    problem = members.models.weights, labels, fractions, cost
     weights = np.array(centers.weights)
     best, slopes = priced_weights(weights, *problem)
     slopes -= np.sum(weights * slopes, axis=1, keepdims=True)

@@ -1,13 +1,13 @@
 from numpy import ndarray
 
 def summed_points(
-    plans: ndarray, labels: ndarray, shares: ndarray, points: ndarray, n_centers: int
+    plans: ndarray, labels: ndarray, fractions: ndarray, points: ndarray, n_centers: int
 ) -> tuple[ndarray, ndarray]: ...
 def priced_weights(
     weights: ndarray,
     model_weights: ndarray,
     labels: ndarray,
-    shares: ndarray,
+    fractions: ndarray,
     cost: ndarray,
 ) -> tuple[ndarray, ndarray]: ...
 def averaged_chains(
@@ -15,6 +15,6 @@ def averaged_chains(
     transmats: ndarray,
     startprobs: ndarray,
     labels: ndarray,
-    shares: ndarray,
+    fractions: ndarray,
     weights: ndarray,
 ) -> tuple[ndarray, ndarray]: ...

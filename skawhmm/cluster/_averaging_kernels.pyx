@@ -12,7 +12,7 @@ from skawhmm.numerics._transport import make_workspace
 def summed_points(
     const double[:, :, ::1] plans,
     const Py_ssize_t[::1] labels,
-    const double[::1] shares,
+    const double[::1] fractions,
     points,
     Py_ssize_t n_centers,
 ):
@@ -23,8 +23,8 @@ def summed_points(
     plans : ndarray of shape (n_models, n_components, n_components)
         Plans from the centre of each model to the model.
 
-    labels, shares : ndarray of shape (n_models,)
-        The centre of each model, and its share in it.
+    labels, fractions : ndarray of shape (n_models,)
+        The centre of each model, and its weight in the average.
 
     points : ndarray of shape (n_models, n_components, n_values)
         A vector for each state of the models.
@@ -42,7 +42,7 @@ def summed_points(
     """
     cdef const double[:, :, ::1] vectors = np.ascontiguousarray(points)
     cdef Py_ssize_t size = plans.shape[1], n, i, j, k, center
-    cdef double share
+    cdef double fraction
     cdef double[:, ::1] mass = np.zeros((n_centers, size))
     cdef double[:, :, ::1] sums = np.zeros((n_centers, size, vectors.shape[2]))
     with nogil:
@@ -52,11 +52,11 @@ def summed_points(
                 if i % 8 == 0:
                     interrupted()
                 for j in range(size):
-                    share = shares[n] * plans[n, i, j]
-                    if share > 0:
-                        mass[center, i] += share
+                    fraction = fractions[n] * plans[n, i, j]
+                    if fraction > 0:
+                        mass[center, i] += fraction
                         for k in range(vectors.shape[2]):
-                            sums[center, i, k] += share * vectors[n, j, k]
+                            sums[center, i, k] += fraction * vectors[n, j, k]
     return np.asarray(mass), np.asarray(sums)
 
 
@@ -64,7 +64,7 @@ def priced_weights(
     weights,
     model_weights,
     const Py_ssize_t[::1] labels,
-    const double[::1] shares,
+    const double[::1] fractions,
     const double[:, :, ::1] cost,
 ):
     """Return the objective of each centre, and its slope in the weights of the centre.
@@ -77,11 +77,11 @@ def priced_weights(
     model_weights : ndarray of shape (n_models, n_components)
         Weights of the models.
 
-    labels, shares : ndarray of shape (n_models,)
-        The centre of each model, and its share in it.
+    labels, fractions : ndarray of shape (n_models,)
+        The centre of each model, and its weight in the average.
 
     cost : ndarray of shape (n_models, n_components, n_components)
-        Squared costs from the states of the centre to those of the model.
+        Squared costs from the states of the centre to the states of the model.
 
     Returns
     -------
@@ -91,28 +91,28 @@ def priced_weights(
     slopes : ndarray of shape (n_centers, n_components)
         Mean prices of the states, up to a constant for each centre.
     """
-    cdef const double[:, ::1] laws = np.ascontiguousarray(weights)
+    cdef const double[:, ::1] masses = np.ascontiguousarray(weights)
     cdef const double[:, ::1] pair_distributions = np.ascontiguousarray(model_weights)
-    cdef int size = <int>laws.shape[1], i
+    cdef int size = <int>masses.shape[1], i
     cdef Py_ssize_t n, center
     cdef double total
     numbers, nodes = make_workspace(size, size)
     cdef Tree tree = tree_of(numbers, nodes)
     cdef double[:, ::1] plan = np.empty((size, size))
-    cdef double[::1] values = np.zeros(laws.shape[0])
-    cdef double[:, ::1] slopes = np.zeros((laws.shape[0], size))
+    cdef double[::1] values = np.zeros(masses.shape[0])
+    cdef double[:, ::1] slopes = np.zeros((masses.shape[0], size))
     with nogil:
         for n in range(labels.shape[0]):
             interrupted()
             center = labels[n]
             total = least_cost(
-                &laws[center, 0], &pair_distributions[n, 0], &cost[n, 0, 0], size, size,
+                &masses[center, 0], &pair_distributions[n, 0], &cost[n, 0, 0], size, size,
                 &plan[0, 0], &tree,
             )
-            values[center] += shares[n] * total
+            values[center] += fractions[n] * total
             for i in range(size):
-                if laws[center, i] > 0:
-                    slopes[center, i] += shares[n] * tree.price[i]
+                if masses[center, i] > 0:
+                    slopes[center, i] += fractions[n] * tree.price[i]
     return np.asarray(values), np.asarray(slopes)
 
 
@@ -121,7 +121,7 @@ def averaged_chains(
     transmats,
     startprobs,
     const Py_ssize_t[::1] labels,
-    const double[::1] shares,
+    const double[::1] fractions,
     weights,
 ):
     """Return the mean of chains carried over to the states of their centres.
@@ -140,8 +140,8 @@ def averaged_chains(
     startprobs : ndarray of shape (n_models, n_components)
         Start probabilities of the models.
 
-    labels, shares : ndarray of shape (n_models,)
-        The centre of each model, and its share in it.
+    labels, fractions : ndarray of shape (n_models,)
+        The centre of each model, and its weight in the average.
 
     weights : ndarray of shape (n_centers, n_components)
         Weights of the centres.
@@ -157,9 +157,9 @@ def averaged_chains(
     """
     cdef const double[:, :, ::1] steps = np.ascontiguousarray(transmats)
     cdef const double[:, ::1] first = np.ascontiguousarray(startprobs)
-    cdef const double[:, ::1] laws = np.ascontiguousarray(weights)
-    cdef int size = <int>laws.shape[1]
-    cdef Py_ssize_t n_centers = laws.shape[0], n, i, j, k
+    cdef const double[:, ::1] masses = np.ascontiguousarray(weights)
+    cdef int size = <int>masses.shape[1]
+    cdef Py_ssize_t n_centers = masses.shape[0], n, i, j, k
     cdef double[:, :, ::1] matrices = np.empty((4, size, size))
     cdef double[:, ::1] back = matrices[1], moved = matrices[3]
     cdef double[:, :, ::1] chains = np.zeros((n_centers, size, size))
@@ -175,13 +175,13 @@ def averaged_chains(
             )
             for i in range(size):
                 for j in range(size):
-                    chains[k, i, j] += shares[n] * moved[i, j]
+                    chains[k, i, j] += fractions[n] * moved[i, j]
             for j in range(size):
                 for i in range(size):
-                    starts[k, i] += shares[n] * first[n, j] * back[j, i]
+                    starts[k, i] += fractions[n] * first[n, j] * back[j, i]
         for k in range(n_centers):
             if not normalise(starts[k]):
-                starts[k] = laws[k]
+                starts[k] = masses[k]
             for i in range(size):
                 if not normalise(chains[k, i]):
                     chains[k, i, i] = 1.0

@@ -1,11 +1,11 @@
 """Averages of models."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.cluster import KMeans
-from sklearn.utils import check_random_state
 
 from skawhmm.cluster._averaging import (
     make_members,
@@ -19,16 +19,29 @@ from skawhmm.cluster._averaging import (
 from skawhmm.models._batch import HMMBatch
 from skawhmm.models._checks import check_models
 from skawhmm.utils._checks import (
+    WORK_CHECKS,
     check_integer,
+    check_optional,
+    check_parameters,
     check_random,
     check_real,
-    check_verbose,
 )
 from skawhmm.utils._numbers import real_array
 from skawhmm.utils._parallel import progress_bar
+from skawhmm.utils._seeds import random_stream
 
 # Largest number of models tried as the start of an average.
 MAX_STARTS = 10
+
+
+CHECKS = {
+    **WORK_CHECKS,
+    "models": check_models,
+    "n_components": partial(check_optional, check=partial(check_integer, low=1)),
+    "max_iter": partial(check_integer, low=1),
+    "tol": partial(check_real, low=0, high=np.inf),
+    "random_state": check_random,
+}
 
 
 def hmm_barycenter(
@@ -53,19 +66,19 @@ def hmm_barycenter(
         Shares of the models in the average, scaled to sum to one; by default equal.
 
     n_components : int, default=None
-        Number of states of the average; by default that of the largest model.
+        Number of states of the average; by default as many as the largest model has.
 
     update_weights : bool, default=True
-        Whether to optimise the state probabilities too. Otherwise they remain those of
-        the model that the search starts from.
+        Whether to optimise the state probabilities too. Otherwise they stay the same as
+        in the model that the search starts from.
 
     max_iter : int, default=100
         Largest number of steps.
 
     tol : float, default=1e-6
-        The search stops if a step lowers the objective by at most this share.
+        The search stops if a step lowers the objective by at most this fraction.
 
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, RandomState instance, Generator or None, default=None
         Seed of the start of the search: the best of ten models drawn at random or, if
         no model has `n_components` states, clusters of the states of all models.
 
@@ -91,7 +104,7 @@ def hmm_barycenter(
     depend on the order of the states. Transition matrices are carried over to the
     states of the average as in :class:`JAW` and then averaged: the average of chains
     that stay in their states stays, too. If the weights of the models are their
-    stationary laws, so are the weights of the average.
+    stationary distributions, so are the weights of the average.
 
     Examples
     --------
@@ -110,31 +123,33 @@ def hmm_barycenter(
     >>> objective[-1].round(3)
     np.float64(1.0)
     """
-    check_models("models", models)
-    shares = _check_shares(sample_weight, len(models))
-    check_integer("max_iter", max_iter, 1)
-    check_real("tol", tol, 0, np.inf)
-    check_verbose("verbose", verbose)
-    if n_components is None:
-        size = int(models.n_components.max())
-    else:
-        size = check_integer("n_components", n_components, 1)
+    given = {
+        "models": models,
+        "n_components": n_components,
+        "max_iter": max_iter,
+        "tol": tol,
+        "random_state": random_state,
+        "verbose": verbose,
+    }
+    check_parameters(given, CHECKS)
+    fractions = _check_fractions(sample_weight, len(models))
+    largest = models.n_components.max()
+    size = int(largest if n_components is None else n_components)
     members = make_members(models, size)
     labels = np.zeros(len(models), dtype=np.int64)
-    check_random("random_state", random_state)
     with progress_bar(max_iter, "steps of the average", verbose) as bar:
-        center = _start(members, size, shares, check_random_state(random_state))
+        center = _start(members, size, fractions, random_stream(random_state))
         cost = squared_costs(members, center, labels)
         plans, totals = registered(members, center, labels, cost)
-        trace = [shares @ totals]
+        trace = [fractions @ totals]
         for _ in range(max_iter):
-            moved = moved_centers(members, center, labels, shares, plans)
+            moved = moved_centers(members, center, labels, fractions, plans)
             cost = squared_costs(members, moved, labels)
             if update_weights:
-                moved = reweighted_centers(members, moved, labels, shares, cost)
+                moved = reweighted_centers(members, moved, labels, fractions, cost)
             moved_plans, totals = registered(members, moved, labels, cost)
             bar.update()
-            value = shares @ totals
+            value = fractions @ totals
             # The value only rises by rounding, and then there is nothing left to gain.
             if value > trace[-1]:
                 break
@@ -144,47 +159,49 @@ def hmm_barycenter(
                 break
         # It has converged: the steps that are left are not needed.
         bar.update(max_iter - bar.n)
-    center = rechained_centers(members, center, labels, shares, plans)
+    center = rechained_centers(members, center, labels, fractions, plans)
     return trimmed(center), np.array(trace)
 
 
-def _check_shares(sample_weight, n_models):
+def _check_fractions(sample_weight, n_models):
     if sample_weight is None:
         return np.full(n_models, 1 / n_models)
-    shares = real_array("sample_weight", sample_weight)
-    if shares.shape != (n_models,):
+    fractions = real_array("sample_weight", sample_weight)
+    if fractions.shape != (n_models,):
         raise ValueError(
             f"sample_weight must have one entry per model ({n_models} models), got "
-            f"shape {shares.shape}."
+            f"shape {fractions.shape}."
         )
-    if not (np.isfinite(shares).all() and shares.min() >= 0 and shares.sum() > 0):
+    if not (
+        np.isfinite(fractions).all() and fractions.min() >= 0 and fractions.sum() > 0
+    ):
         raise ValueError(
             "sample_weight must be finite, not negative and not all 0, got values from "
-            f"{shares.min()} to {shares.max()}."
+            f"{fractions.min()} to {fractions.max()}."
         )
-    return shares / shares.sum()
+    return fractions / fractions.sum()
 
 
-def _start(members, size, shares, random_state):
+def _start(members, size, fractions, random_state):
     """Return the model to start from: the best of some, or one of clustered states."""
     models = members.models
-    usable = np.flatnonzero((models.n_components == size) & (shares > 0))
+    usable = np.flatnonzero((models.n_components == size) & (fractions > 0))
     if len(usable) == 0:
-        return _pooled_start(members, size, shares, random_state)
+        return _pooled_start(members, size, fractions, random_state)
     if len(usable) > MAX_STARTS:
         usable = np.sort(random_state.choice(usable, MAX_STARTS, replace=False))
     labels = np.zeros(len(models), dtype=np.int64)
     values = []
     for center in models[usable]:
         cost = squared_costs(members, center, labels)
-        values.append(shares @ registered(members, center, labels, cost)[1])
+        values.append(fractions @ registered(members, center, labels, cost)[1])
     return models[usable[np.argmin(values)]]
 
 
-def _pooled_start(members, size, shares, random_state):
+def _pooled_start(members, size, fractions, random_state):
     """Return a model whose states are averages of clusters of all states."""
     models = members.models
-    n, j = np.nonzero(models.weights * shares[:, None] > 0)
+    n, j = np.nonzero(models.weights * fractions[:, None] > 0)
     variances = np.diagonal(models.emission.full_covars()[n, j], axis1=1, axis2=2)
     states = np.concatenate([models.means[n, j], np.sqrt(variances)], axis=1)
     n_distinct = len(np.unique(states, axis=0))
@@ -194,7 +211,7 @@ def _pooled_start(members, size, shares, random_state):
             f"models, got n_components={size} for {n_distinct}."
         )
     pooled = KMeans(size, n_init=4, random_state=random_state)
-    mass = shares[n] * models.weights[n, j]
+    mass = fractions[n] * models.weights[n, j]
     clusters = pooled.fit(states, sample_weight=mass).labels_
     plans = np.zeros_like(models.transmats)
     plans[n, clusters, j] = models.weights[n, j]
@@ -215,4 +232,4 @@ def _pooled_start(members, size, shares, random_state):
         startprobs=weights,
     )
     labels = np.zeros(len(models), dtype=np.int64)
-    return moved_centers(members, center, labels, shares, plans)
+    return moved_centers(members, center, labels, fractions, plans)

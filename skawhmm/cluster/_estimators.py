@@ -12,9 +12,13 @@ from sklearn.base import (
     ClusterMixin,
     TransformerMixin,
 )
-from sklearn.utils import check_random_state
 
-from skawhmm._estimator import ModelsMixin, ReferencesMixin, mixed_precomputed
+from skawhmm._estimator import (
+    ModelsMixin,
+    ReferencesMixin,
+    mixed_precomputed,
+    reference_distances,
+)
 from skawhmm.cluster._algorithms import (
     kmeans_partition,
     medoid_partition,
@@ -23,11 +27,12 @@ from skawhmm.cluster._algorithms import (
     spread_seeds,
 )
 from skawhmm.cluster._averaging import make_members
-from skawhmm.distances._pairwise import pairwise_hmm_distances
+from skawhmm.distances._pairwise import all_pairs
 from skawhmm.distances._resolve import fitted_metric
 from skawhmm.utils._checks import check_choice, check_integer, check_real
 from skawhmm.utils._interruption import all_or_nothing
 from skawhmm.utils._parallel import progress_bar
+from skawhmm.utils._seeds import random_stream
 
 INITS = {"k-means++": spread_seeds, "medoids": medoid_seeds, "random": random_seeds}
 
@@ -41,7 +46,7 @@ CLUSTERER_CHECKS = {
 class _HMMClusterer(
     ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator
 ):
-    """What clusterers with centres share: a subclass says how far centres are."""
+    """What clusterers with centres have in common; a subclass has `_to_centers`."""
 
     def transform(self, X: Any) -> NDArray[np.float64]:
         """Return the distances of models to the cluster centres.
@@ -56,8 +61,8 @@ class _HMMClusterer(
         distances : ndarray of shape (n_models, n_clusters)
             One row per model, one column per cluster.
         """
-        self._check_ready()
-        return self._to_centers(X)
+        metric = self._check_ready()
+        return self._to_centers(X, metric)
 
     def fit_transform(self, X: Any, y: Any = None) -> NDArray[np.float64]:
         """Cluster models, and return their distances to the cluster centres.
@@ -78,7 +83,7 @@ class _HMMClusterer(
         return self.fit(X, y).transform(X)
 
     def predict(self, X: Any) -> NDArray[np.intp]:
-        """Return one cluster per model: that of the nearest centre.
+        """Return one cluster per model: the one with the nearest centre.
 
         Parameters
         ----------
@@ -88,7 +93,7 @@ class _HMMClusterer(
         Returns
         -------
         labels : ndarray of shape (n_models,)
-            Numbers of the clusters.
+            Indices of the clusters.
         """
         return np.argmin(self.transform(X), axis=1)
 
@@ -131,19 +136,16 @@ class HMMKMeans(ModelsMixin, _HMMClusterer):
         Largest number of rounds of a run.
 
     tol : float, default=1e-4
-        A run stops when a round lowers the inertia by less than this share.
+        A run stops when a round lowers the inertia by less than this fraction.
 
     hmm : transformer, default=None
         Turns sequences into models; it is cloned, and fitted on the training
         sequences. By default ``HMMTransformer()``; None if `X` is an `HMMBatch`.
 
-    memory : str, path-like or joblib.Memory, default=None
-        Where fitted models are kept, by content.
-
     n_jobs : int, default=None
         Number of joblib workers for the distances, threads by default.
 
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, RandomState instance, Generator or None, default=None
         Seed of the starts.
 
     verbose : int, default=0
@@ -212,7 +214,6 @@ class HMMKMeans(ModelsMixin, _HMMClusterer):
         max_iter: int = 100,
         tol: float = 1e-4,
         hmm: Any = None,
-        memory: Any = None,
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -225,7 +226,6 @@ class HMMKMeans(ModelsMixin, _HMMClusterer):
         self.max_iter = max_iter
         self.tol = tol
         self.hmm = hmm
-        self.memory = memory
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -248,13 +248,14 @@ class HMMKMeans(ModelsMixin, _HMMClusterer):
         self : HMMKMeans
             The fitted clusterer.
         """
-        self._begin_fit()
+        metric = self._begin_fit()
         X = self._checked(X, y, reset=True)
         self._check_cluster_count(len(X))
         self._references = self._learned_models(X, y)
+        metric = fitted_metric(metric, self._references)
         members = make_members(self._references)
-        random_state = check_random_state(self.random_state)
-        draw, distances = INITS[self.init], self._distances
+        random_state = random_stream(self.random_state)
+        draw, distances = INITS[self.init], partial(self._distances, metric=metric)
         starts = (
             draw(members.models, self.n_clusters, distances, random_state)
             for _ in range(self.n_init)
@@ -289,12 +290,12 @@ class HMMKMeans(ModelsMixin, _HMMClusterer):
         """
         return -float(np.sum(self.transform(X).min(axis=1) ** 2))
 
-    def _to_centers(self, X):
-        return self._distances(self._models(X), self.cluster_centers_)
+    def _to_centers(self, X, metric):
+        metric = fitted_metric(metric, self._references)
+        return self._distances(self._models(X), self.cluster_centers_, metric)
 
-    def _distances(self, X, Y):
-        metric = fitted_metric(self._resolved_metric(), self._references)
-        distances = pairwise_hmm_distances(X, Y, metric, n_jobs=self.n_jobs)
+    def _distances(self, X, Y, metric):
+        distances = all_pairs(X, Y, metric, n_jobs=self.n_jobs)
         if not np.isfinite(distances).all():
             raise ValueError(
                 "metric must give finite distances between models and centres, got "
@@ -339,9 +340,6 @@ class HMMKMedoids(ReferencesMixin, _HMMClusterer):
     hmm : transformer, default=None
         Turns sequences into models; it is cloned, and fitted on the training
         sequences. By default ``HMMTransformer()``; None if `X` is an `HMMBatch`.
-
-    memory : str, path-like or joblib.Memory, default=None
-        Where fitted models and components are kept, by content.
 
     n_jobs : int, default=None
         Number of joblib workers for the distances, threads by default.
@@ -415,7 +413,6 @@ class HMMKMedoids(ReferencesMixin, _HMMClusterer):
         metric_params: Mapping[str, Any] | None = None,
         max_iter: int = 100,
         hmm: Any = None,
-        memory: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
@@ -426,7 +423,6 @@ class HMMKMedoids(ReferencesMixin, _HMMClusterer):
         self.metric_params = metric_params
         self.max_iter = max_iter
         self.hmm = hmm
-        self.memory = memory
         self.n_jobs = n_jobs
         self.verbose = verbose
 
@@ -449,14 +445,16 @@ class HMMKMedoids(ReferencesMixin, _HMMClusterer):
         self : HMMKMedoids
             The fitted clusterer.
         """
-        self._begin_fit()
+        metric = self._begin_fit()
         X = self._checked(X, y, reset=True)
         self._check_cluster_count(len(X))
         self._references = models = self._learned_models(X, y)
         if models is None:
             distances = mixed_precomputed(X, self.alpha)
         else:
-            distances = self._distances_between(models, models)
+            distances = reference_distances(
+                models, models, metric, n_jobs=self.n_jobs, verbose=self.verbose
+            )
         medoids, self.n_iter_ = medoid_partition(
             distances, self.n_clusters, self.max_iter
         )
@@ -468,9 +466,14 @@ class HMMKMedoids(ReferencesMixin, _HMMClusterer):
         self._n_features_out = self.n_clusters
         return self
 
-    def _to_centers(self, X):
+    def _to_centers(self, X, metric):
         if self._precomputed:
             X = self._checked(X, reset=False)
             return mixed_precomputed(X, self.alpha)[:, self.medoid_indices_]
-        centers = self.cluster_centers_
-        return self._distances_between(self._models(X), centers, self._references)
+        return reference_distances(
+            self._models(X),
+            self.cluster_centers_,
+            fitted_metric(metric, self._references),
+            n_jobs=self.n_jobs,
+            verbose=self.verbose,
+        )

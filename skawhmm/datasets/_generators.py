@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from scipy.linalg import expm
 
 from skawhmm.datasets._sampling import (
-    item_generator,
     length_range,
     sampled_sequences,
     seed_sequence,
@@ -20,6 +19,7 @@ from skawhmm.utils._checks import (
     check_integer,
     check_real,
 )
+from skawhmm.utils._seeds import item_rng
 
 # Root streams of one call: the models' parameters, and the sequences.
 _MODELS, _SEQUENCES = 0, 1
@@ -97,7 +97,7 @@ def make_hmm_sequences(
     check_choice("differ_in", differ_in, sorted(_CLASS_MODELS))
     lengths = length_range(n_timesteps)
     root = seed_sequence(random_state)
-    rng = item_generator(root, _MODELS)
+    rng = item_rng(root, _MODELS)
     shape = (n_classes, n_components, n_features)
     models = {
         "transmats": np.tile(_cycle(n_components, 0.8, 0.5), (n_classes, 1, 1)),

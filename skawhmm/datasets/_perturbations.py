@@ -11,7 +11,6 @@ from sklearn.utils import Bunch
 
 from skawhmm.datasets._generators import check_range
 from skawhmm.datasets._sampling import (
-    item_generator,
     length_range,
     sampled_sequences,
     seed_sequence,
@@ -19,6 +18,7 @@ from skawhmm.datasets._sampling import (
 from skawhmm.models._batch import HMMBatch
 from skawhmm.utils._checks import check_choice, check_integer, check_real
 from skawhmm.utils._numbers import real_array
+from skawhmm.utils._seeds import item_rng
 
 # Degrees of freedom of the Wishart distribution, supplementary Algorithm 1.
 _WISHART_DF = 10
@@ -87,7 +87,7 @@ def make_table1_models(
     check_choice("differ_in", differ_in, sorted(_TABLE1))
     n_models = check_integer("n_models", n_models, 1)
     step = check_real("step", step, 0, 1 if differ_in == "transitions" else np.inf)
-    rng = item_generator(seed_sequence(random_state), 0)
+    rng = item_rng(seed_sequence(random_state), 0)
     base = {
         "transmats": np.array([[0.8, 0.2], [0.2, 0.8]]),
         "means": np.array([[2.0, 2.0], [5.0, 5.0]]),
@@ -209,7 +209,7 @@ def make_seed_models(
             f'n_features must be at most {_WISHART_DF} with differ_in="covariances", '
             f"got {n_features}."
         )
-    rng = item_generator(seed_sequence(random_state), 0)
+    rng = item_rng(seed_sequence(random_state), 0)
     spread = 1.0 if differ_in == "means" else 5.0
     means = np.sqrt(spread) * rng.standard_normal((n_components, n_features))
     covars = _factors(rng, n_components)[:, None, None] * np.eye(n_features)

@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skawhmm.datasets._formants import PHONEMES
-from skawhmm.datasets._sampling import item_generator, seed_sequence
+from skawhmm.datasets._sampling import seed_sequence
 from skawhmm.datasets._speech import SAMPLE_RATE, make_speaker, synthesized_phoneme
 from skawhmm.sequences._mfcc import mfcc
 from skawhmm.utils._checks import check_integer, check_real
+from skawhmm.utils._seeds import item_rng
 
 # Root streams of one call: the speakers, and the utterances.
 _SPEAKERS, _UTTERANCES = 0, 1
@@ -117,11 +118,11 @@ def make_phonemes(
     X, y, speakers = [], [], []
     for number in range(n_speakers):
         # Men, women and children alternate.
-        speaker = make_speaker(item_generator(root, _SPEAKERS, number), number % 3)
+        speaker = make_speaker(item_rng(root, _SPEAKERS, number), number % 3)
         for repetition in range(n_repetitions):
             for phoneme in chosen:
                 key = (_UTTERANCES, number, repetition, PHONEMES.index(phoneme))
-                wave = _recording(item_generator(root, *key), phoneme, speaker, snr)
+                wave = _recording(item_rng(root, *key), phoneme, speaker, snr)
                 X.append(mfcc(wave, SAMPLE_RATE, window=window, hop=hop, deltas=deltas))
                 y.append(phoneme)
                 speakers.append(number)

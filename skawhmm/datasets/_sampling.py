@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from skawhmm.numerics._stationary import stationary_distribution
 from skawhmm.utils._checks import LARGEST_INTEGER, is_integer, shown_value
+from skawhmm.utils._seeds import item_rng
 
 
 def seed_sequence(random_state):
@@ -23,12 +25,6 @@ def seed_sequence(random_state):
     )
 
 
-def item_generator(root, *key):
-    """Random stream of the item `key`, whatever other items are drawn."""
-    child = np.random.SeedSequence(root.entropy, spawn_key=(*root.spawn_key, *key))
-    return np.random.default_rng(child)
-
-
 def length_range(n_timesteps):
     """Return the smallest and largest length from `n_timesteps`."""
     pair = isinstance(n_timesteps, (tuple, list)) and len(n_timesteps) == 2
@@ -44,19 +40,6 @@ def length_range(n_timesteps):
             f"{shown_value(n_timesteps)}."
         )
     return int(low), int(high)
-
-
-def stationary_weights(transmats):
-    """Stationary distribution of each chain; if not unique, the one of least norm."""
-    n_components = transmats.shape[-1]
-    distributions = np.empty(transmats.shape[:-1])
-    target = np.r_[np.zeros(n_components), 1.0]
-    for distribution, transmat in zip(distributions, transmats, strict=True):
-        balance = np.vstack([transmat.T - np.eye(n_components), np.ones(n_components)])
-        distribution[:] = np.linalg.lstsq(balance, target, rcond=None)[0]
-    # Rounding leaves states never visited slightly below zero.
-    distributions = np.clip(distributions, 0, None)
-    return distributions / distributions.sum(axis=-1, keepdims=True)
 
 
 def root_matrices(covars, n_features):
@@ -123,11 +106,14 @@ def sampled_sequences(models, labels, lengths, root):
     """
     transmats, means = models["transmats"], models["means"]
     roots = root_matrices(models["covars"], means.shape[-1])
-    startprobs = stationary_weights(transmats)
+    # Of several closed classes of states, each is entered with the same chance as any
+    # state is drawn.
+    uniform = np.full(transmats.shape[:-1], 1 / transmats.shape[-1])
+    startprobs = stationary_distribution(transmats, uniform)
     uniforms = np.zeros((len(labels), lengths[1]))
     noises = []
     for i in range(len(labels)):
-        rng = item_generator(root, i)
+        rng = item_rng(root, i)
         length = int(rng.integers(lengths[0], lengths[1], endpoint=True))
         uniforms[i, :length] = rng.random(length)
         noises.append(rng.standard_normal((length, means.shape[-1])))

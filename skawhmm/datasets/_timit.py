@@ -11,10 +11,11 @@ import numpy as np
 from sklearn.utils import Bunch
 
 from skawhmm.datasets._files import file_tree, found_path, loaded
-from skawhmm.datasets._sampling import item_generator, seed_sequence
+from skawhmm.datasets._sampling import seed_sequence
 from skawhmm.datasets._sound_files import sound
 from skawhmm.sequences._mfcc import frame_samples, mfcc
 from skawhmm.utils._checks import check_integer, check_real
+from skawhmm.utils._seeds import item_rng
 
 _NAMES = ("timit", "TIMIT", "timit.zip", "timit_nltk_sample_raw.zip")
 
@@ -151,8 +152,8 @@ def load_timit(
     frames, segments = _segments(tree, n_phones, window, hop, deltas)
     labels = np.array([_folded(phone, n_phones) for phone in segments.phone])
     root = seed_sequence(random_state)
-    split = _split(segments, test_size, item_generator(root, 0))
-    members, n_dropped = _joined(labels, split, concat, item_generator(root, 1))
+    split = _split(segments, test_size, item_rng(root, 0))
+    members, n_dropped = _joined(labels, split, concat, item_rng(root, 1))
     first = np.array([indices[0] for indices in members], dtype=int)
     speakers = [sorted(set(segments.speaker[indices])) for indices in members]
     bunch = Bunch(

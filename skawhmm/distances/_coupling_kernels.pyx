@@ -79,7 +79,7 @@ cdef struct Scratch:
 cdef int N_VECTORS = 9
 
 
-def make_scratch(int n_rows, int n_columns, Py_ssize_t n_dense):
+def _make_scratch(int n_rows, int n_columns, Py_ssize_t n_dense):
     """Return the scratch arrays of the kernels for models of up to so many states.
 
     Linear systems of up to `n_dense` unknowns are solved by elimination.
@@ -99,7 +99,7 @@ cdef Scratch scratch_of(
     int n_rows,
     int n_columns,
 ) noexcept nogil:
-    """The arrays of `make_scratch` as the kernels read them."""
+    """The arrays of `_make_scratch` as the kernels read them."""
     cdef Scratch scratch
     cdef Py_ssize_t n_cells = n_rows * n_columns
     scratch.width = n_rows + n_columns
@@ -177,7 +177,7 @@ def coupling_distances(
     cdef int n_rows, n_columns, i, j
     cdef Py_ssize_t n, a, b
     cdef double total
-    numbers, places, tree_numbers, tree_nodes = make_scratch(
+    numbers, places, tree_numbers, tree_nodes = _make_scratch(
         largest, largest, largest_dense(largest, largest, gamma)
     )
     cdef Scratch scratch = scratch_of(
@@ -239,7 +239,7 @@ def coupling_value(
     cdef int n_rows = <int>cost.shape[0], n_columns = <int>cost.shape[1]
     cdef int n_cells = n_rows * n_columns, cell
     cdef Py_ssize_t k
-    numbers, places, tree_numbers, tree_nodes = make_scratch(
+    numbers, places, tree_numbers, tree_nodes = _make_scratch(
         n_rows, n_columns, largest_dense(n_rows, n_columns, gamma)
     )
     cdef Scratch scratch = scratch_of(
@@ -268,7 +268,7 @@ def policy_value(
     cdef int n_rows = <int>cost.shape[0], n_columns = <int>cost.shape[1]
     cdef int n_cells = n_rows * n_columns, cell, k, count
     cdef Py_ssize_t first, sweeps = 0
-    numbers, places, tree_numbers, tree_nodes = make_scratch(
+    numbers, places, tree_numbers, tree_nodes = _make_scratch(
         n_rows, n_columns, n_cells if dense else 0
     )
     cdef Scratch scratch = scratch_of(

@@ -78,7 +78,7 @@ class IAW(Aggregated):
         Strength of the entropy as a fraction of the mean cost. Only for
         ``coupling="sinkhorn"``.
 
-    random_state : int, RandomState instance or None, default=0
+    random_state : int, RandomState instance, Generator or None, default=0
         Seed of the samples.
 
     Notes

@@ -131,7 +131,7 @@ class KL(Parametrized):
         Upper limit of the distance. Without it two models are infinitely far apart if
         one rules out what the other produces; kernels and maps need finite values.
 
-    random_state : int, RandomState instance or None, default=0
+    random_state : int, RandomState instance, Generator or None, default=0
         Seed of the drawn sequences. Only for ``method="monte_carlo"``.
 
     Notes

@@ -24,11 +24,11 @@ from skawhmm.models._checks import (
     check_single_model,
 )
 from skawhmm.utils._checks import (
+    WORK_CHECKS,
     check_distances,
     check_float_type,
-    check_n_jobs,
+    check_parameters,
     check_real,
-    check_verbose,
 )
 from skawhmm.utils._digest import content_digest
 from skawhmm.utils._parallel import Shared, completed
@@ -107,8 +107,9 @@ def pairwise_hmm_distances(
     array([[0. , 0.8],
            [0.8, 0. ]])
     """
+    check_parameters({"n_jobs": n_jobs, "verbose": verbose}, WORK_CHECKS)
     chosen = resolve_metric(metric, alpha=alpha, p=p, metric_params=metric_params)
-    return _pairwise(X, Y, chosen, "distances", (), n_jobs, verbose, out, dtype)
+    return all_pairs(X, Y, chosen, n_jobs=n_jobs, verbose=verbose, out=out, dtype=dtype)
 
 
 def pairwise_hmm_distances_chunked(
@@ -183,15 +184,14 @@ def pairwise_hmm_distances_chunked(
     check_models("X", X)
     others = X if Y is None else check_models("Y", Y)
     limit = check_real("max_memory", max_memory, 0, np.inf, include_low=False)
-    check_n_jobs("n_jobs", n_jobs)
-    check_verbose("verbose", verbose)
+    check_parameters({"n_jobs": n_jobs, "verbose": verbose}, WORK_CHECKS)
     chosen = resolve_metric(metric, alpha=alpha, p=p, metric_params=metric_params)
     chosen = fitted_metric(chosen, others)
     n_rows = max(int(limit * 1e6 / (8 * len(others))), 1)
     starts = range(0, len(X), n_rows)
     for first in tqdm(starts, "chunks", disable=not verbose):
         rows = slice(first, min(first + n_rows, len(X)))
-        yield rows, _pairwise(X[rows], others, chosen, "distances", (), n_jobs, 0)
+        yield rows, all_pairs(X[rows], others, chosen, n_jobs=n_jobs)
 
 
 def pairwise_hmm_components(
@@ -252,9 +252,10 @@ def pairwise_hmm_components(
     >>> marginal[0, 1], transition[0, 1]
     (np.float64(1.0), np.float64(1.6))
     """
+    check_parameters({"n_jobs": n_jobs, "verbose": verbose}, WORK_CHECKS)
     chosen = resolve_metric(metric, p=p, metric_params=metric_params)
     check_aggregated(chosen, metric)
-    both = _pairwise(X, Y, chosen, "components", (2,), n_jobs, verbose)
+    both = all_pairs(X, Y, chosen, "components", (2,), n_jobs=n_jobs, verbose=verbose)
     return both[..., 0], both[..., 1]
 
 
@@ -311,7 +312,7 @@ def hmm_distance(
     chosen = resolve_metric(metric, alpha=alpha, p=p, metric_params=metric_params)
     both = HMMBatch.concatenate([bare_models(a), bare_models(b)])
     chosen = fitted_metric(chosen, both)
-    return float(_pairwise(a, b, chosen, "distances", (), None, 0)[0, 0])
+    return float(all_pairs(a, b, chosen)[0, 0])
 
 
 def register_states(
@@ -399,10 +400,23 @@ def bare_models(models):
     return models._changed(_info={}, counts=None)
 
 
-def _pairwise(X, Y, metric, method, tail, n_jobs, verbose, out=None, dtype=np.float64):
-    """Return what a method of a distance gives for all pairs, tile by tile."""
-    check_n_jobs("n_jobs", n_jobs)
-    check_verbose("verbose", verbose)
+def all_pairs(
+    X,
+    Y,
+    metric,
+    method="distances",
+    tail=(),
+    *,
+    n_jobs=None,
+    verbose=0,
+    out=None,
+    dtype=np.float64,
+):
+    """Return what a method of a distance gives for all pairs, tile by tile.
+
+    `tail` is the shape of the result of one pair; the other parameters are those of
+    `pairwise_hmm_distances`, for a distance that is already an object.
+    """
     dtype = check_float_type("dtype", dtype)
     check_models("X", X)
     same = Y is None

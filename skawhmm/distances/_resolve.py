@@ -53,7 +53,7 @@ apart by them. Further members are optional, and each makes more possible:
     `prepare_models` does. R is taken between its `margins`, which are the state
     probabilities unless the distance sets others. `transition_share` must be 0 if the
     distance registers states in another way or sets `margins`.
-    `skawhmm.neighbors._bounds` bounds R and D in turn by what is cheaper to compute.
+    `skawhmm.neighbors._search` bounds R and D in turn by what is cheaper to compute.
 
 `Aggregated` has all of them but `max_tile`, for distances that mix two components: a
 subclass only says how states are registered.

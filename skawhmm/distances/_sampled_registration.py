@@ -63,7 +63,7 @@ def stratified_draws(weights, n_samples, n_features, seed, keys):
     place = order - np.take_along_axis(ends - counts, states, axis=1)
     normals = np.empty((n_models, n_samples, n_features))
     for n, key in enumerate(keys):
-        shifts = item_rng(seed, key).random((n_components, n_features))
+        shifts = philox_rng(seed, key).random((n_components, n_features))
         uniforms = (net[place[n]] + shifts[states[n]]) % 1.0
         normals[n] = ndtri(np.clip(uniforms, LEAST_UNIFORM, 1 - LEAST_UNIFORM))
     return states, normals
@@ -75,14 +75,14 @@ def independent_draws(weights, n_samples, n_features, seed, keys):
     states = np.empty((n_models, n_samples), np.int64)
     normals = np.empty((n_models, n_samples, n_features))
     for n, key in enumerate(keys):
-        rng = item_rng(seed, key)
+        rng = philox_rng(seed, key)
         levels = np.cumsum(weights[n])
         states[n] = np.searchsorted(levels, rng.random(n_samples) * levels[-1], "right")
         normals[n] = rng.standard_normal((n_samples, n_features))
     return states, normals
 
 
-def item_rng(seed, key):
+def philox_rng(seed, key):
     """Return the random generator of one item, which does not depend on the others."""
     words = np.array([seed % 2**64, int(key)], dtype=np.uint64)
     return np.random.Generator(np.random.Philox(key=words))

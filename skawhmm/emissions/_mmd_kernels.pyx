@@ -87,8 +87,8 @@ def kernel_products(
         Expected kernel between a frame, or two, of a and of b.
     """
     cdef const double[:, :, ::1] places = np.ascontiguousarray(means)
-    cdef const double[:, ::1] widths = flat(spreads)
-    cdef const double[:, ::1] shares = flat(masses)
+    cdef const double[:, ::1] widths = _flat(spreads)
+    cdef const double[:, ::1] shares = _flat(masses)
     cdef Shape shape = shape_of(places, masses.ndim, spreads.ndim)
     cdef double[::1] scratch = make_scratch(shape)
     cdef double[::1] products = np.empty(index_a.shape[0])
@@ -130,8 +130,8 @@ def masked_mmd_gaps(
         of features over that of common ones.
     """
     cdef const double[:, :, ::1] places = np.ascontiguousarray(means)
-    cdef const double[:, ::1] widths = flat(spreads)
-    cdef const double[:, ::1] shares = flat(masses)
+    cdef const double[:, ::1] widths = _flat(spreads)
+    cdef const double[:, ::1] shares = _flat(masses)
     cdef Shape shape = shape_of(places, masses.ndim, spreads.ndim)
     cdef Shape lean
     cdef double[::1] scratch = make_scratch(shape)
@@ -211,7 +211,7 @@ def symbol_mmd_gaps(
         One minus the overlap of the laws of one symbol, or of two successive ones.
     """
     cdef const double[:, :, ::1] shares = np.ascontiguousarray(states)
-    cdef const double[:, ::1] weights = flat(masses)
+    cdef const double[:, ::1] weights = _flat(masses)
     cdef Py_ssize_t size = shares.shape[1], n_symbols = shares.shape[2], n
     cdef Py_ssize_t n_values = n_symbols if masses.ndim == 2 else n_symbols * n_symbols
     cdef double[:, ::1] roots = np.zeros((models.shape[0], n_values))
@@ -240,7 +240,7 @@ def symbol_mmd_gaps(
     return np.asarray(gaps)
 
 
-def flat(stack):
+def _flat(stack):
     """Return an array as rows, one per model."""
     return np.ascontiguousarray(stack).reshape(len(stack), -1)
 

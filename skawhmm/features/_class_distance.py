@@ -7,13 +7,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 
-from skawhmm._estimator import METRIC_NAMES, ModelsMixin, check_classes
-from skawhmm.distances._pairwise import pairwise_hmm_distances
+from skawhmm._estimator import (
+    METRIC_NAMES,
+    ModelsMixin,
+    check_classes,
+    check_frames_or_symbols,
+)
+from skawhmm.distances._pairwise import all_pairs
 from skawhmm.fitting._transformer import HMMTransformer, is_visible
 from skawhmm.models._batch import HMMBatch
 from skawhmm.sequences._names import fitted_names
 from skawhmm.sequences._tables import shown
-from skawhmm.utils._checks import check_distances, check_one_each
+from skawhmm.utils._checks import check_one_each
 from skawhmm.utils._interruption import all_or_nothing
 
 
@@ -163,7 +168,7 @@ class HMMClassDistance(ModelsMixin, TransformerMixin, BaseEstimator):
         """
         self._begin_fit()
         y = check_classes(y, type(self).__name__)
-        sequences = self._checked_sequences(X, y, reset=True)
+        sequences = check_frames_or_symbols(self, X, y, reset=True)
         check_one_each(sequences, y)
         self.classes_, codes = np.unique(y, return_inverse=True)
         self.groups_ = check_channel_groups(
@@ -194,12 +199,11 @@ class HMMClassDistance(ModelsMixin, TransformerMixin, BaseEstimator):
         features : ndarray of shape (n_sequences, n_groups * n_classes)
             Distances, the classes of a group beside each other.
         """
-        self._check_ready()
-        sequences = self._checked_sequences(X, reset=False)
-        metric = self._resolved_metric()
+        metric = self._check_ready()
+        sequences = check_frames_or_symbols(self, X, reset=False)
         parts = zip(self.groups_.values(), self.hmms_, self.models_, strict=True)
         blocks = [
-            pairwise_hmm_distances(
+            all_pairs(
                 hmm.transform(sequences.channels(channels)),
                 models,
                 metric,
@@ -208,7 +212,7 @@ class HMMClassDistance(ModelsMixin, TransformerMixin, BaseEstimator):
             )
             for channels, hmm, models in parts
         ]
-        return check_distances("metric", np.hstack(blocks))
+        return np.hstack(blocks)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:  # noqa: ARG002
         """Return the names of the features.

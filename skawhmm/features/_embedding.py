@@ -13,7 +13,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils import check_random_state
 
 from skawhmm._estimator import EstimatorMixin, check_symbol_input
 from skawhmm.emissions._categorical import make_categorical
@@ -51,6 +50,7 @@ from skawhmm.utils._checks import (
 from skawhmm.utils._interruption import all_or_nothing
 from skawhmm.utils._parallel import Shared, completed, writable
 from skawhmm.utils._parameters import check_unused, defaults_of
+from skawhmm.utils._seeds import random_stream
 
 # Frames per task, and the largest number of sequences: enough work, little memory.
 TASK_FRAMES = 4096
@@ -287,7 +287,7 @@ class HMMEmbedding(EstimatorMixin, TransformerMixin, BaseEstimator):
         Number of joblib workers of `transform`; None means 1 unless in a
         `joblib.parallel_config` context. It never changes the result.
 
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, RandomState instance, Generator or None, default=None
         Seed of the drawn pieces and the start values.
 
     verbose : int, default=0
@@ -402,7 +402,7 @@ class HMMEmbedding(EstimatorMixin, TransformerMixin, BaseEstimator):
         kind = KINDS[self.emission]()
         sizes = check_counts("n_components", self.n_components)
         sequences = kind.checked(self, X, y, reset=True)
-        rng = check_random_state(self.random_state)
+        rng = random_stream(self.random_state)
         seed = int(rng.randint(np.iinfo(np.int32).max))
         self._kind = kind.fit(
             sampled_pieces(kind.of_one_scale(sequences), rng),

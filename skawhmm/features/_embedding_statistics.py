@@ -28,6 +28,7 @@ from skawhmm.fitting._pooled import BlockSteps, joined, pool_blocks
 from skawhmm.fitting._starts import distinct_count
 from skawhmm.numerics._forward_backward import forward_backward
 from skawhmm.utils._parallel import writable
+from skawhmm.utils._seeds import item_rng
 
 # References are learned from at most this many frames, which bounds the time of `fit`:
 # too few for several workers. If there are more, pieces of this length are drawn.
@@ -227,7 +228,7 @@ def fit_discrete_references(pieces, sizes, family, *, is_chain, max_iter, seed):
     references = []
     for n, size in enumerate(sizes):
         n_states = size if family.varied(data.frames) else 1
-        rng = np.random.default_rng([seed, n])
+        rng = item_rng(seed, n)
         start = start_model(data, n_states, options, rng, first=True)
         prior = common_model(family, data.frames, n_states)
         steps = DiscreteSteps(family, data, options.rule, prior, is_chain=is_chain)

@@ -19,6 +19,8 @@ from skawhmm._estimator import (
     ModelsMixin,
     check_precomputed,
     mixed_precomputed,
+    reference_components,
+    reference_distances,
 )
 from skawhmm.distances._resolve import check_aggregated
 from skawhmm.numerics._lapack import in_batches
@@ -78,10 +80,6 @@ class PairwiseHMMDistance(
     hmm : transformer, default=None
         Turns sequences into models; it is cloned, and fitted on the training
         sequences. By default ``HMMTransformer()``; None if `X` is an `HMMBatch`.
-
-    memory : str, path-like or joblib.Memory, default=None
-        Where fitted models and components are kept, by content: a grid search over
-        `alpha` then computes each pair once.
 
     n_jobs : int, default=None
         Number of joblib workers for the distances, threads by default.
@@ -182,7 +180,6 @@ class PairwiseHMMDistance(
         output: str = "distance",
         gamma: float | str = "scale",
         hmm: Any = None,
-        memory: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
@@ -193,7 +190,6 @@ class PairwiseHMMDistance(
         self.output = output
         self.gamma = gamma
         self.hmm = hmm
-        self.memory = memory
         self.n_jobs = n_jobs
         self.verbose = verbose
 
@@ -215,7 +211,7 @@ class PairwiseHMMDistance(
         self : PairwiseHMMDistance
             The fitted transformer.
         """
-        self._fit(X, y)
+        self._fit(X, y, self._begin_fit())
         return self
 
     @all_or_nothing
@@ -235,9 +231,10 @@ class PairwiseHMMDistance(
         distances : ndarray of shape (n_models, n_models[, 2])
             As `transform` returns them.
         """
-        distances = self._fit(X, y)
+        metric = self._begin_fit()
+        distances = self._fit(X, y, metric)
         if distances is None:
-            return self._between(self.models_)
+            return self._between(self.models_, metric)
         return self._kernel(distances)
 
     def transform(self, X: Any) -> NDArray[np.float64]:
@@ -254,28 +251,35 @@ class PairwiseHMMDistance(
             Distances or kernel values; with ``output="components"`` a stack of two
             matrices along the last axis.
         """
-        return self._between(self._models(X))
+        metric = self._check_ready()
+        return self._between(self._models(X), metric)
 
-    def _fit(self, X, y):
+    def _fit(self, X, y, metric):
         """Learn; return the distances between the references if they were needed."""
-        self._begin_fit()
         self.models_ = self._learned_models(self._checked(X, y, reset=True), y)
         self._n_features_out = len(self.models_)
         for name in {"gamma_", "projection_"} & vars(self).keys():
             delattr(self, name)
         if self.output not in KERNELS:
             return None
-        distances = self._distances_between(self.models_, self.models_)
+        distances = reference_distances(
+            self.models_,
+            self.models_,
+            metric,
+            n_jobs=self.n_jobs,
+            verbose=self.verbose,
+        )
         self.gamma_ = _scale(distances) if self.gamma == "scale" else float(self.gamma)
         if self.output == "psd_kernel":
             kernel = _similarities(distances, self.gamma_)
             self.projection_ = _positive_projection(kernel)
         return distances
 
-    def _between(self, models):
+    def _between(self, models, metric):
+        work = {"n_jobs": self.n_jobs, "verbose": self.verbose}
         if self.output == "components":
-            return self._components_between(models, self.models_)
-        distances = self._distances_between(models, self.models_)
+            return reference_components(models, self.models_, metric, **work)
+        distances = reference_distances(models, self.models_, metric, **work)
         return distances if self.output == "distance" else self._kernel(distances)
 
     def _kernel(self, distances):

@@ -4,7 +4,6 @@ The model of a sequence depends on its frames and the options, and on nothing el
 """
 
 from dataclasses import replace
-from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,7 @@ from skawhmm.fitting._em_loop import (
 )
 from skawhmm.models._counts import Counts
 from skawhmm.numerics._paths import DEAD_COUNT, without_empty_states
+from skawhmm.utils._seeds import item_rng
 
 # Number of starts compared before a fit, and of EM steps after which they are compared.
 CANDIDATES = 4
@@ -31,8 +31,7 @@ SCREENING_STEPS = 5
 
 def frames_rng(frames, seed, run):
     """Return a generator that depends on the frames, the seed and the run only."""
-    digest = blake2b(frames.tobytes(), digest_size=8).digest()
-    return np.random.default_rng([seed, run, int.from_bytes(digest, "little")])
+    return item_rng(seed, run, frames)
 
 
 def start_model(data, n_states, options, rng, *, first):

@@ -219,7 +219,7 @@ cdef struct Work:
     Py_ssize_t* before
 
 
-def make_work(n_features, n_frames, n_clusters):
+def _make_work(n_features, n_frames, n_clusters):
     """Return the scratch arrays of a range of at most so many frames."""
     n_features, n_frames = max(n_features, 1), max(n_frames, 1)
     frames = np.empty((n_features + n_clusters + 4, n_frames))
@@ -230,7 +230,7 @@ def make_work(n_features, n_frames, n_clusters):
 cdef Work work_of(
     double[:, ::1] frames, double[:, ::1] centers, Py_ssize_t[:, ::1] labels
 ) noexcept nogil:
-    """The arrays of `make_work` as the kernels read them."""
+    """The arrays of `_make_work` as the kernels read them."""
     cdef Work work
     cdef Py_ssize_t n_clusters = centers.shape[0] - 2
     work.lengths, work.nearest = &frames[0, 0], &frames[1, 0]
@@ -387,7 +387,7 @@ def kmeans_starts(
     """
     cdef Py_ssize_t n_ranges = bounds.shape[0] - 1, i, r
     cdef Py_ssize_t longest = longest_range(&bounds[0], n_ranges)
-    frames, centers, found = make_work(points.shape[0], longest, n_states)
+    frames, centers, found = _make_work(points.shape[0], longest, n_states)
     cdef Work work = work_of(frames, centers, found)
     with nogil:
         for i in range(n_ranges):
@@ -419,7 +419,7 @@ def split_starts(
     """
     cdef Py_ssize_t n_ranges = bounds.shape[0] - 1, i, r, k, n_states
     cdef Py_ssize_t longest = longest_range(&bounds[0], n_ranges)
-    frames, centers, found = make_work(points.shape[0], longest, n_mix)
+    frames, centers, found = _make_work(points.shape[0], longest, n_mix)
     cdef Work work = work_of(frames, centers, found)
     cdef Py_ssize_t[::1] members = np.empty(longest, np.intp)
     cdef Py_ssize_t[::1] distinct = np.empty(max(n_mix, 1), np.intp)
@@ -501,7 +501,7 @@ def segment_starts(
     cdef Py_ssize_t n_ranges = bounds.shape[0] - 1, n_sequences = offsets.shape[0] - 1
     cdef Py_ssize_t first, last = 0, i, r
     cdef Py_ssize_t longest = longest_range(&bounds[0], n_ranges)
-    frames, centers, found = make_work(points.shape[0], longest, n_states)
+    frames, centers, found = _make_work(points.shape[0], longest, n_states)
     cdef Work work = work_of(frames, centers, found)
     cdef double[::1] values = np.empty(n_states)
     cdef unsigned char[:, ::1] stepped = np.empty((longest, n_states), np.uint8)

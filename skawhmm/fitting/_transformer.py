@@ -1,12 +1,10 @@
 """Sequences in, models out."""
 
-import warnings
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils import check_random_state
 
 from skawhmm.emissions._registry import FAMILIES
 from skawhmm.fitting._coordinates import OTHER_SCALE
@@ -29,6 +27,7 @@ from skawhmm.utils._checks import (
 )
 from skawhmm.utils._interruption import all_or_nothing
 from skawhmm.utils._parameters import ParametersMixin, Unused
+from skawhmm.utils._seeds import random_stream
 
 OPTIONS = {
     "emission": FAMILIES,
@@ -176,7 +175,7 @@ class HMMTransformer(ParametersMixin, TransformerMixin, BaseEstimator):
         Number of joblib workers; None means 1 unless in a `joblib.parallel_config`
         context. It never changes the result.
 
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, RandomState instance, Generator or None, default=None
         Seed of the start values.
 
     verbose : bool, default=False
@@ -335,27 +334,27 @@ class HMMTransformer(ParametersMixin, TransformerMixin, BaseEstimator):
         self : object
             The fitted transformer.
         """
-        self._begin_fit()
-        check_not_lengths(X, y)
-        check_not_distances(type(self).__name__, X)
-        X, names = matched_columns(X)
-        self._family, sequences = FAMILIES[self.emission].blank(X, self)
-        warn_of_form(X)
-        check_names(self, names, reset=True)
-        self.n_features_in_ = sequences[0].shape[1]
-        for name, value in self._family.extras.items():
-            setattr(self, f"{name}_", value)
-        largest = np.iinfo(np.int32).max
-        self._seed = int(check_random_state(self.random_state).randint(largest))
-        self._pooled: Any = None
-        self.pooled_model_ = None
-        if "pooled" in {self.init, self.prior}:
-            self._family.check_gaps(sequences, self)
-            self._pooled, fit = self._fit_pool(sequences)
-            self.pooled_model_ = make_batch(
-                [fit], self._family, weights=self.weights, feature_names=names
-            )
+        self._learned(X, y)
         return self
+
+    @all_or_nothing
+    def fit_transform(self, X: Any, y: Any = None) -> HMMBatch:
+        """Fit, and return one fitted model per sequence.
+
+        Parameters
+        ----------
+        X : list of array-like of shape (n_timesteps, n_features)
+            Sequences, in any form that `fit` takes.
+
+        y : Ignored
+            Not used, present for API consistency.
+
+        Returns
+        -------
+        models : HMMBatch
+            The models, as `transform` returns them.
+        """
+        return self._modelled(self._learned(X, y))
 
     def transform(self, X: Any) -> HMMBatch:
         """Return one fitted model per sequence.
@@ -377,7 +376,34 @@ class HMMTransformer(ParametersMixin, TransformerMixin, BaseEstimator):
         check_not_distances(type(self).__name__, X)
         X, names = matched_columns(X)
         check_names(self, names, reset=False)
-        sequences = self._family.checked(X, type(self).__name__)
+        return self._modelled(self._family.checked(X, type(self).__name__))
+
+    def _learned(self, X, y):
+        """Learn from the training sequences; return them checked."""
+        self._begin_fit()
+        check_not_lengths(X, y)
+        check_not_distances(type(self).__name__, X)
+        X, names = matched_columns(X)
+        self._family, sequences = FAMILIES[self.emission].blank(X, self)
+        warn_of_form(X)
+        check_names(self, names, reset=True)
+        self.n_features_in_ = sequences[0].shape[1]
+        for name, value in self._family.extras.items():
+            setattr(self, f"{name}_", value)
+        largest = np.iinfo(np.int32).max
+        self._seed = int(random_stream(self.random_state).randint(largest))
+        self._pooled: Any = None
+        self.pooled_model_ = None
+        if "pooled" in {self.init, self.prior}:
+            self._family.check_gaps(sequences, self)
+            self._pooled, fit = self._fit_pool(sequences)
+            self.pooled_model_ = make_batch(
+                [fit], self._family, weights=self.weights, feature_names=names
+            )
+        return sequences
+
+    def _modelled(self, sequences):
+        """Return one fitted model per checked sequence."""
         self._family.check_gaps(sequences, self)
         fits = self._fits(sequences)
         self._warn_of_few_states(fits)
@@ -524,12 +550,10 @@ class HMMTransformer(ParametersMixin, TransformerMixin, BaseEstimator):
             return
         few = [i for i, fit in enumerate(fits) if fit.n_states < self.n_components]
         if few:
-            warnings.warn(
+            warn_caller(
                 f"{len(few)} of {len(fits)} sequences have fewer distinct frames than "
                 f"n_components={self.n_components} and get as many states as frames; "
-                f"the first is X[{few[0]}] with {fits[few[0]].n_states}.",
-                UserWarning,
-                stacklevel=3,
+                f"the first is X[{few[0]}] with {fits[few[0]].n_states}."
             )
 
     def _warn_of_other_scales(self, sequences):

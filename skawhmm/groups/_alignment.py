@@ -120,13 +120,10 @@ class HMMAligner(ModelsMixin, TransformerMixin, BaseEstimator):
         Turns sequences into models; it is cloned, and fitted on the training
         sequences. By default ``HMMTransformer()``; None if `X` is an `HMMBatch`.
 
-    memory : str, path-like or joblib.Memory, default=None
-        Where fitted models and distances are kept, by content.
-
     n_jobs : int, default=None
         Number of joblib workers for the distances that a medoid needs.
 
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, RandomState instance, Generator or None, default=None
         Seed of the start of the average.
 
     verbose : int, default=0
@@ -223,7 +220,6 @@ class HMMAligner(ModelsMixin, TransformerMixin, BaseEstimator):
         *,
         max_distance: float | None = None,
         hmm: Any = None,
-        memory: Any = None,
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -232,7 +228,6 @@ class HMMAligner(ModelsMixin, TransformerMixin, BaseEstimator):
         self.n_components = n_components
         self.max_distance = max_distance
         self.hmm = hmm
-        self.memory = memory
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -368,7 +363,6 @@ class HMMAligner(ModelsMixin, TransformerMixin, BaseEstimator):
             models,
             models,
             metric,
-            memory=self.memory,
             n_jobs=self.n_jobs,
             verbose=self.verbose,
         )
@@ -378,7 +372,7 @@ class HMMAligner(ModelsMixin, TransformerMixin, BaseEstimator):
         padded = medoid.n_components[0] < medoid.transmats.shape[1]
         return trimmed(medoid) if padded else medoid
 
-    def _resolved_metric(self, **_):
+    def _resolved_metric(self):
         return JAW()
 
     def _aligned(self, models):

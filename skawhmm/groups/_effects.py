@@ -244,7 +244,7 @@ def state_effects(
     n_permutations : int, default=9999
         Number of permutations.
 
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, RandomState instance, Generator or None, default=None
         Seed of the permutations and of the average.
 
     n_jobs : int, default=None

@@ -3,6 +3,7 @@
 import numpy as np
 
 from skawhmm.utils._parallel import Shared, completed
+from skawhmm.utils._seeds import item_rng
 
 # Permutations per task. The draws of a task depend on its number only.
 BLOCK = 256
@@ -80,7 +81,7 @@ def permuted(function, arrays, strata, n_permutations, seed, *, n_jobs=None, ver
 
 def _block(shared, number, size):
     function, arrays, strata, seed = shared.value
-    rng = np.random.default_rng((*seed, number))
+    rng = item_rng(*seed, number)
     # All blocks are drawn in full, so that a shorter one begins like a longer one.
     rows = permuted_rows(strata, BLOCK, rng)[:size]
     return function(arrays, rows)

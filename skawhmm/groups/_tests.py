@@ -134,7 +134,7 @@ def hmm_group_test(
         Numbers whose linear effect is taken out first, such as age. Permutations then
         exchange residuals.
 
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, RandomState instance, Generator or None, default=None
         Seed of the permutations. With the same seed the result does not depend on the
         order of the models.
 

@@ -38,6 +38,7 @@ from skawhmm.utils._checks import (
     check_verbose,
 )
 from skawhmm.utils._parameters import check_unused
+from skawhmm.utils._seeds import item_rng
 from skawhmm.utils._tables import data_frame, text_table
 
 METHODS = ("parametric", "block")
@@ -172,7 +173,7 @@ def distance_interval(
     metric_params : dict, default=None
         Further parameters of the distance.
 
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, RandomState instance, Generator or None, default=None
         Seed of the resampling.
 
     verbose : int, default=0
@@ -325,7 +326,7 @@ def _blocks(model, name, block_length, seeds):
     n_blocks = -(-len(x) // size)
     drawn = []
     for seed in seeds:
-        starts = np.random.default_rng(seed).integers(len(x) - size + 1, size=n_blocks)
+        starts = item_rng(*seed).integers(len(x) - size + 1, size=n_blocks)
         rows = (starts[:, None] + np.arange(size)).ravel()[: len(x)]
         drawn.append(x[rows])
     return drawn
@@ -478,7 +479,7 @@ def stability_curve(
     metric_params : dict, default=None
         Further parameters of the distance.
 
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, RandomState instance, Generator or None, default=None
         Seed of the starts.
 
     n_jobs : int, default=None

@@ -952,7 +952,7 @@ class HMMBatch:
         n_timesteps : int, default=100
             Length of the sequences.
 
-        random_state : int, RandomState instance or None, default=None
+        random_state : int, RandomState instance, Generator or None, default=None
             Seed of the draws. The sequence of a model depends on the seed and the model
             only, not on the rest of the batch; equal models get sequences of their own.
 

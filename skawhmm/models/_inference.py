@@ -7,6 +7,7 @@ import numpy as np
 from skawhmm.numerics._forward_backward import forward_backward
 from skawhmm.numerics._paths_kernels import best_path, random_path
 from skawhmm.utils._parallel import Shared, completed, even_ranges
+from skawhmm.utils._seeds import item_rng
 
 # Blocks of sequences per worker, so that workers finish at about the same time.
 BLOCKS_PER_JOB = 4
@@ -171,8 +172,8 @@ def sample_sequences(batch, n_timesteps, seeds, *, startprobs=None):
     n_timesteps : int or array-like of shape (n_models,)
         Lengths.
 
-    seeds : sequence of int of length n_models
-        One seed per draw.
+    seeds : sequence of tuple of int of length n_models
+        Seed and content of each draw, as `item_rng` takes them.
 
     startprobs : ndarray of shape (n_models, n_components), default=None
         Start probabilities; by default those of the models.
@@ -189,7 +190,7 @@ def sample_sequences(batch, n_timesteps, seeds, *, startprobs=None):
     lengths = np.broadcast_to(n_timesteps, len(batch))
     sequences, paths = [], []
     for i, (length, seed) in enumerate(zip(lengths, seeds, strict=True)):
-        rng = np.random.default_rng(seed)
+        rng = item_rng(*seed)
         path = np.empty(length, np.int64)
         random_path(starts[i, : sizes[i]], transmats[i], rng.random(length), path)
         sequences.append(batch.emission.drawn(i, path, rng))

@@ -1,4 +1,4 @@
-"""What estimators by nearest models have in common."""
+"""What all estimators by nearest models have in common."""
 
 from collections.abc import Callable
 from functools import partial
@@ -8,7 +8,12 @@ import numpy as np
 from scipy.sparse import csr_matrix, identity
 from sklearn.utils.validation import check_is_fitted
 
-from skawhmm._estimator import METRIC_NAMES, ReferencesMixin, mixed_precomputed
+from skawhmm._estimator import (
+    METRIC_NAMES,
+    ReferencesMixin,
+    mixed_precomputed,
+    reference_distances,
+)
 from skawhmm.neighbors._from_distances import nearest, nearest_others, neighbor_graph
 from skawhmm.neighbors._search import (
     SearchIndex,
@@ -26,21 +31,7 @@ MIN_PRUNED = 500
 
 
 def check_neighbor_count(n_neighbors, n_available):
-    """Return a number of neighbours if there are as many models, else raise.
-
-    Parameters
-    ----------
-    n_neighbors : object
-        What was given.
-
-    n_available : int
-        Number of models that can be neighbours.
-
-    Returns
-    -------
-    n_neighbors : int
-        The number.
-    """
+    """Return a number of neighbours if there are as many models, else raise."""
     number = check_integer("n_neighbors", n_neighbors, 1)
     if number > n_available:
         raise ValueError(
@@ -51,16 +42,7 @@ def check_neighbor_count(n_neighbors, n_available):
 
 
 def check_weights(name, value):
-    """Raise unless `value` says how scikit-learn weighs neighbours.
-
-    Parameters
-    ----------
-    name : str
-        The argument as the caller knows it.
-
-    value : object
-        What was given.
-    """
+    """Raise unless `value` says how scikit-learn weighs neighbours."""
     if value is not None and not callable(value):
         check_choice(name, value, WEIGHTS)
 
@@ -68,11 +50,12 @@ def check_weights(name, value):
 class KNeighborsMixin:
     """Methods that find nearest models, for any estimator that can search.
 
-    A subclass has `_nearest`, which takes queries and a number of neighbours and
-    returns distances and indices, and `_n_references`, the number of models searched.
+    A subclass has `_question`, which checks what a caller gave, `_nearest`, which takes
+    what `_question` returns and finds distances and indices, and `_n_references`, the
+    number of models searched.
     """
 
-    _check_ready: Callable[[], None]
+    _question: Callable[..., Any]
     _nearest: Callable[..., Any]
     _n_references: Any
 
@@ -91,7 +74,7 @@ class KNeighborsMixin:
             models, none of which is its own neighbour.
 
         n_neighbors : int, default=None
-            Number of neighbours per query; by default that of the estimator.
+            Number of neighbours per query; by default `n_neighbors` of the estimator.
 
         return_distance : bool, default=True
             Whether to return distances as well.
@@ -105,7 +88,7 @@ class KNeighborsMixin:
             Indices of the neighbours in the training data. Neighbours at equal distance
             are in the order of the training data.
         """
-        found, indices = self._nearest(X, n_neighbors)
+        found, indices = self._nearest(*self._question(X, n_neighbors))
         return (found, indices) if return_distance else indices
 
     def kneighbors_graph(
@@ -120,7 +103,7 @@ class KNeighborsMixin:
             models, none of which is its own neighbour.
 
         n_neighbors : int, default=None
-            Number of neighbours per query; by default that of the estimator.
+            Number of neighbours per query; by default `n_neighbors` of the estimator.
 
         mode : {"connectivity", "distance"}, default="connectivity"
             Whether the entries are ones or distances.
@@ -130,9 +113,9 @@ class KNeighborsMixin:
         graph : csr_matrix of shape (n_queries, n_models_fit)
             The graph; rows are sorted by distance.
         """
-        self._check_ready()
+        check_is_fitted(self)
         check_choice("mode", mode, ("connectivity", "distance"))
-        found, indices = self._nearest(X, n_neighbors)
+        found, indices = self._nearest(*self._question(X, n_neighbors))
         values = found if mode == "distance" else np.ones_like(found)
         return neighbor_graph(values, indices, self._n_references)
 
@@ -141,7 +124,7 @@ class NeighborsMixin(KNeighborsMixin, ReferencesMixin):
     """What estimators by nearest models have in common.
 
     A subclass has the parameters `n_neighbors`, `metric`, `alpha`, `p`,
-    `metric_params`, `hmm`, `algorithm`, `memory`, `n_jobs` and `verbose`.
+    `metric_params`, `hmm`, `algorithm`, `n_jobs` and `verbose`.
     """
 
     n_neighbors: int
@@ -168,7 +151,7 @@ class NeighborsMixin(KNeighborsMixin, ReferencesMixin):
 
     @property
     def search_counts_(self) -> dict[str, int]:
-        """Number of pairs that each stage of the last search looked at.
+        """Number of pairs that each stage of the last search examined.
 
         A pruned search has the stages "centroid", "relaxed", "marginal" and "distance";
         a search through all models only has the last one.
@@ -182,7 +165,7 @@ class NeighborsMixin(KNeighborsMixin, ReferencesMixin):
             check_prunable(metric is not None and has_bounds(metric), self.metric)
         return metric
 
-    def _fit_references(self, X, y=None, n_voters=1):
+    def _fit_references(self, X, y=None, *, metric, n_voters=1):
         """Keep the models of `X`; there must be at least `n_voters`."""
         X = self._checked(X, y, reset=True)
         check_one_each(X, y)
@@ -195,8 +178,7 @@ class NeighborsMixin(KNeighborsMixin, ReferencesMixin):
         self._given = X if self._precomputed else None
         self.models_ = self._learned_models(X, y)
         if self.algorithm == "pruned" and self.models_ is not None:
-            possible = can_prune(self._resolved_metric(), self.models_)
-            check_prunable(possible, self.metric)
+            check_prunable(can_prune(metric, self.models_), self.metric)
         # What searches change, so that `fit` alone adds attributes.
         self._searched = {}
 
@@ -211,15 +193,13 @@ class NeighborsMixin(KNeighborsMixin, ReferencesMixin):
     def _n_references(self):
         return self.n_samples_fit_
 
-    def _index(self):
+    def _index(self, metric):
         """Return the index for pruned search, or None if all models are searched."""
         if self.algorithm == "brute" or self._precomputed:
             return None
         pruned = self.algorithm == "pruned"
-        few = len(self.models_) < MIN_PRUNED
-        if not pruned and (few or self.memory is not None):
+        if not pruned and len(self.models_) < MIN_PRUNED:
             return None
-        metric = self._resolved_metric()
         possible = can_prune(metric, self.models_)
         if pruned:
             check_prunable(possible, self.metric)
@@ -234,33 +214,41 @@ class NeighborsMixin(KNeighborsMixin, ReferencesMixin):
             self._searched["index"] = settings, index
         return index
 
-    def _queries(self, X):
-        """Return the models of `X`; None stands for the references."""
-        return None if X is None else self._models(X)
-
-    def _distances(self, X):
-        """Return the distances of `X` to the references; theirs if X is None."""
-        if self._precomputed:
-            given = self._given if X is None else self._checked(X, reset=False)
-            return mixed_precomputed(given, self.alpha)
-        models = self.models_ if X is None else self._models(X)
-        self._searched["counts"] = {"distance": len(models) * len(self.models_)}
-        return self._distances_between(models, self.models_)
-
-    def _nearest(self, X, n_neighbors=None):
-        """Return distances and indices of neighbours; the one place that seeks them."""
-        self._check_ready()
+    def _question(self, X, n_neighbors=None):
+        """Check a query; return its models, the number of neighbours, the distance."""
+        metric = self._check_ready()
         chosen = self.n_neighbors if n_neighbors is None else n_neighbors
         n_neighbors = check_neighbor_count(chosen, self.n_samples_fit_ - (X is None))
-        index = self._index()
+        return self._queries(X), n_neighbors, metric
+
+    def _queries(self, X):
+        """Return `X` as models or given distances; None stands for the references."""
+        if X is None:
+            return None
+        return self._checked(X, reset=False) if self._precomputed else self._models(X)
+
+    def _distances(self, queries, metric):
+        """Return the distances of checked queries to the references."""
+        if self._precomputed:
+            given = self._given if queries is None else queries
+            return mixed_precomputed(given, self.alpha)
+        models = self.models_ if queries is None else queries
+        self._searched["counts"] = {"distance": len(models) * len(self.models_)}
+        return reference_distances(
+            models, self.models_, metric, n_jobs=self.n_jobs, verbose=self.verbose
+        )
+
+    def _nearest(self, queries, n_neighbors, metric):
+        """Return distances and indices of the neighbours of checked queries."""
+        index = self._index(metric)
         if index is not None:
             found = index.kneighbors(
-                self._queries(X), n_neighbors, n_jobs=self.n_jobs, verbose=self.verbose
+                queries, n_neighbors, n_jobs=self.n_jobs, verbose=self.verbose
             )
             self._searched["counts"] = dict(index.counts)
             return found
-        seek = nearest_others if X is None else nearest
-        return seek(self._distances(X), n_neighbors)
+        seek = nearest_others if queries is None else nearest
+        return seek(self._distances(queries, metric), n_neighbors)
 
     def _vote(self, voter, targets, found, indices):
         """Return the voter, and the neighbours in the form that it takes."""

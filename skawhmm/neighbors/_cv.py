@@ -9,7 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from skawhmm._estimator import ReferencesMixin, check_classes, is_mixture
+from skawhmm._estimator import (
+    ReferencesMixin,
+    check_classes,
+    is_mixture,
+    reference_components,
+    reference_distances,
+)
 from skawhmm.neighbors._base import WEIGHTS, KNeighborsMixin
 from skawhmm.neighbors._estimators import KNeighborsHMMClassifier
 from skawhmm.neighbors._leave_one_out import (
@@ -17,7 +23,7 @@ from skawhmm.neighbors._leave_one_out import (
     SCORES,
     grid_neighbors,
     nearest_path,
-    vote_shares,
+    vote_fractions,
     widest_best,
 )
 from skawhmm.utils._checks import (
@@ -35,7 +41,7 @@ DEFAULT_ALPHAS = np.linspace(0, 1, 101)
 
 
 def check_alphas(name, value):
-    """Return shares of the transition component, or raise; None is left as it is.
+    """Return weights of the transition component, or raise; None stays None.
 
     Parameters
     ----------
@@ -48,7 +54,7 @@ def check_alphas(name, value):
     Returns
     -------
     alphas : list of float or None
-        The shares.
+        The weights.
     """
     if value is None:
         return None
@@ -98,9 +104,6 @@ class KNeighborsHMMClassifierCV(
         Turns sequences into models; it is cloned, and fitted on the training
         sequences. By default ``HMMTransformer()``; None if `X` is an `HMMBatch`.
 
-    memory : str, path-like or joblib.Memory, default=None
-        Where fitted models and components are kept, by content.
-
     n_jobs : int, default=None
         Number of joblib workers for the distances, threads by default.
 
@@ -110,7 +113,7 @@ class KNeighborsHMMClassifierCV(
     Attributes
     ----------
     alpha_ : float
-        The chosen share of the transition component: the middle of the widest range
+        The chosen weight of the transition component: the middle of the widest range
         with the best score.
 
     n_neighbors_ : int
@@ -122,7 +125,7 @@ class KNeighborsHMMClassifierCV(
         of many.
 
     alphas_ : ndarray of shape (n_alphas,)
-        The shares tried.
+        The weights tried.
 
     n_neighbors_tried_ : ndarray of shape (n_numbers,)
         The numbers of neighbours tried.
@@ -192,7 +195,6 @@ class KNeighborsHMMClassifierCV(
         p: float | None = None,
         metric_params: Mapping[str, Any] | None = None,
         hmm: Any = None,
-        memory: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
@@ -204,7 +206,6 @@ class KNeighborsHMMClassifierCV(
         self.p = p
         self.metric_params = metric_params
         self.hmm = hmm
-        self.memory = memory
         self.n_jobs = n_jobs
         self.verbose = verbose
 
@@ -227,24 +228,28 @@ class KNeighborsHMMClassifierCV(
         self : KNeighborsHMMClassifierCV
             The fitted classifier.
         """
-        self._begin_fit()
+        metric = self._begin_fit()
         y = check_classes(y, type(self).__name__)
         self.classes_, codes = np.unique(y, return_inverse=True)
         if self.scoring == "roc_auc" and len(self.classes_) < 2:
             raise ValueError("scoring='roc_auc' needs at least 2 classes in y, got 1.")
         X = self._checked(X, y, reset=True)
-        if not self._is_mixed(X):
+        is_mixed = X.ndim == 3 if metric is None else is_mixture(metric)
+        if not is_mixed:
             reason = f"with metric={self.metric!r} and without components"
             check_unused("alphas", self.alphas, None, reason)
         check_one_each(X, y)
         self.n_neighbors_tried_ = self._usable_numbers(len(X))
         models = self._learned_models(X, y)
-        components = self._components(X, models)
-        self.alphas_ = self._shares(components)
+        components = X if metric is None else self._components(models, metric)
+        if components.ndim == 2:
+            # A single number stands for both components.
+            components = np.stack([components, components], axis=-1)
+        self.alphas_ = self._alphas_to_try(components)
         self._score(components, codes)
         self._choose()
         # Distances that are a single number have no alpha, objects their own.
-        is_named = isinstance(self.metric, str) and self._is_mixed(X)
+        is_named = isinstance(self.metric, str) and is_mixed
         self.best_estimator_ = KNeighborsHMMClassifier(
             self.n_neighbors_,
             weights=self.weights,
@@ -252,7 +257,6 @@ class KNeighborsHMMClassifierCV(
             alpha=self.alpha_ if is_named else None,
             p=self.p,
             metric_params=self.metric_params,
-            memory=self.memory,
             n_jobs=self.n_jobs,
             verbose=self.verbose,
         ).fit(X if models is None else models, y)
@@ -270,13 +274,13 @@ class KNeighborsHMMClassifierCV(
         Returns
         -------
         y : ndarray of shape (n_queries,)
-            The class with the most votes; in a tie, that of the nearest neighbour.
+            The class with the most votes; in a tie, the class of the nearest neighbour.
         """
         self._check_ready()
         return self.best_estimator_.predict(self._queries(X))
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Return the shares of the classes in the votes, one row per query.
+        """Return the fraction of votes for each class, one row per query.
 
         Parameters
         ----------
@@ -286,8 +290,8 @@ class KNeighborsHMMClassifierCV(
 
         Returns
         -------
-        shares : ndarray of shape (n_queries, n_classes)
-            Shares in the order of `classes_`.
+        fractions : ndarray of shape (n_queries, n_classes)
+            Fractions in the order of `classes_`.
         """
         self._check_ready()
         return self.best_estimator_.predict_proba(self._queries(X))
@@ -303,25 +307,12 @@ class KNeighborsHMMClassifierCV(
             )
         return np.array(usable)
 
-    def _is_mixed(self, X):
-        """Whether distances are made of components, and `alpha` has an effect."""
-        if self._precomputed:
-            return X.ndim == 3
-        return is_mixture(self._resolved_metric())
+    def _components(self, models, metric):
+        """Return the components between models, or their distances without them."""
+        compare = reference_components if is_mixture(metric) else reference_distances
+        return compare(models, models, metric, n_jobs=self.n_jobs, verbose=self.verbose)
 
-    def _components(self, X, models):
-        """Return the components between the references; a single number comes twice."""
-        if models is None:
-            distances = X
-        elif self._is_mixed(X):
-            distances = self._components_between(models, models)
-        else:
-            distances = self._distances_between(models, models)
-        if distances.ndim == 3:
-            return distances
-        return np.stack([distances, distances], axis=-1)
-
-    def _shares(self, components):
+    def _alphas_to_try(self, components):
         """Return the values of alpha to try, in increasing order."""
         if self.alphas is not None:
             return np.unique(check_alphas("alphas", self.alphas))
@@ -337,10 +328,10 @@ class KNeighborsHMMClassifierCV(
         neighborhoods = grid_neighbors(components, self.alphas_, most)
         for i, (found, indices) in enumerate(neighborhoods):
             neighbors = codes[indices]
-            shares = vote_shares(found, neighbors, n_classes, self.weights)
+            fractions = vote_fractions(found, neighbors, n_classes, self.weights)
             for j, number in enumerate(self.n_neighbors_tried_):
                 self.scores_[i, j] = score(
-                    codes, shares[:, number - 1], neighbors[:, :number]
+                    codes, fractions[:, number - 1], neighbors[:, :number]
                 )
         alphas, scores = nearest_path(components, codes, gains(codes))
         self.alpha_path_ = {"alphas": alphas, "scores": scores}
@@ -376,9 +367,12 @@ class KNeighborsHMMClassifierCV(
     def _n_references(self):
         return self.best_estimator_.n_samples_fit_
 
-    def _nearest(self, X, n_neighbors=None):
+    def _question(self, X, n_neighbors=None):
         self._check_ready()
-        return self.best_estimator_._nearest(self._queries(X), n_neighbors)
+        return self.best_estimator_._question(self._queries(X), n_neighbors)
+
+    def _nearest(self, *question):
+        return self.best_estimator_._nearest(*question)
 
     def _queries(self, X):
         """Return what the chosen classifier takes as `X`."""

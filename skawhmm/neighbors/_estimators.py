@@ -58,10 +58,6 @@ class KNeighborsHMMClassifier(NeighborsMixin, ClassifierMixin, BaseEstimator):
         "coupling" with ``p >= 1``). The neighbours are the same. By default pruned,
         where possible, among 500 models or more.
 
-    memory : str, path-like or joblib.Memory, default=None
-        Where fitted models and components are kept, by content: a grid search over
-        `alpha` then computes each model and each pair once.
-
     n_jobs : int, default=None
         Number of joblib workers for the distances, threads by default.
 
@@ -92,7 +88,7 @@ class KNeighborsHMMClassifier(NeighborsMixin, ClassifierMixin, BaseEstimator):
 
     See Also
     --------
-    KNeighborsHMMClassifierCV : Chooses `alpha` and `n_neighbors` by itself.
+    KNeighborsHMMClassifierCV : Chooses `alpha` and `n_neighbors`.
     HMMRetriever : Neighbours without labels.
 
     Examples
@@ -117,7 +113,6 @@ class KNeighborsHMMClassifier(NeighborsMixin, ClassifierMixin, BaseEstimator):
         metric_params: Mapping[str, Any] | None = None,
         hmm: Any = None,
         algorithm: str = "auto",
-        memory: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
@@ -129,7 +124,6 @@ class KNeighborsHMMClassifier(NeighborsMixin, ClassifierMixin, BaseEstimator):
         self.metric_params = metric_params
         self.hmm = hmm
         self.algorithm = algorithm
-        self.memory = memory
         self.n_jobs = n_jobs
         self.verbose = verbose
 
@@ -152,9 +146,9 @@ class KNeighborsHMMClassifier(NeighborsMixin, ClassifierMixin, BaseEstimator):
         self : KNeighborsHMMClassifier
             The fitted classifier.
         """
-        self._begin_fit()
+        metric = self._begin_fit()
         y = check_classes(y, type(self).__name__)
-        self._fit_references(X, y, n_voters=self.n_neighbors)
+        self._fit_references(X, y, metric=metric, n_voters=self.n_neighbors)
         self.classes_, self._codes = np.unique(y, return_inverse=True)
         return self
 
@@ -170,14 +164,14 @@ class KNeighborsHMMClassifier(NeighborsMixin, ClassifierMixin, BaseEstimator):
         Returns
         -------
         y : ndarray of shape (n_queries,)
-            The class with the most votes; in a tie, that of the nearest neighbour
-            among the tied classes.
+            The class with the most votes; in a tie, the class of the nearest
+            neighbour among the tied classes.
         """
-        shares = self.predict_proba(X)
-        return self.classes_[np.argmax(shares, axis=1)]
+        fractions = self.predict_proba(X)
+        return self.classes_[np.argmax(fractions, axis=1)]
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Return the shares of the classes in the votes, one row per query.
+        """Return the fraction of votes for each class, one row per query.
 
         Parameters
         ----------
@@ -187,12 +181,12 @@ class KNeighborsHMMClassifier(NeighborsMixin, ClassifierMixin, BaseEstimator):
 
         Returns
         -------
-        shares : ndarray of shape (n_queries, n_classes)
-            Shares in the order of `classes_`. If several are largest, the class of the
-            nearest neighbour among them is ahead by the last digit, so that `predict`
-            always takes the largest.
+        fractions : ndarray of shape (n_queries, n_classes)
+            Fractions in the order of `classes_`. If several are largest, the class of
+            the nearest neighbour among them is ahead by the last digit, so that
+            `predict` always takes the largest.
         """
-        found, indices = self._nearest(X)
+        found, indices = self._nearest(*self._question(X))
         voter, graph = self._vote(KNeighborsClassifier, self._codes, found, indices)
         return broken_ties(voter.predict_proba(graph), self._codes[indices])
 
@@ -237,10 +231,6 @@ class KNeighborsHMMRegressor(NeighborsMixin, RegressorMixin, BaseEstimator):
         lower bound of the distance rules out ("pruned"; for "maw", "iaw", "jaw" and
         "coupling" with ``p >= 1``). The neighbours are the same. By default pruned,
         where possible, among 500 models or more.
-
-    memory : str, path-like or joblib.Memory, default=None
-        Where fitted models and components are kept, by content: a grid search over
-        `alpha` then computes each model and each pair once.
 
     n_jobs : int, default=None
         Number of joblib workers for the distances, threads by default.
@@ -294,7 +284,6 @@ class KNeighborsHMMRegressor(NeighborsMixin, RegressorMixin, BaseEstimator):
         metric_params: Mapping[str, Any] | None = None,
         hmm: Any = None,
         algorithm: str = "auto",
-        memory: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
@@ -306,7 +295,6 @@ class KNeighborsHMMRegressor(NeighborsMixin, RegressorMixin, BaseEstimator):
         self.metric_params = metric_params
         self.hmm = hmm
         self.algorithm = algorithm
-        self.memory = memory
         self.n_jobs = n_jobs
         self.verbose = verbose
 
@@ -329,10 +317,10 @@ class KNeighborsHMMRegressor(NeighborsMixin, RegressorMixin, BaseEstimator):
         self : KNeighborsHMMRegressor
             The fitted regressor.
         """
-        self._begin_fit()
+        metric = self._begin_fit()
         y = real_array("y", check_targets(y, type(self).__name__))
         self._targets = check_array(y, ensure_2d=False, dtype="numeric", input_name="y")
-        self._fit_references(X, self._targets, n_voters=self.n_neighbors)
+        self._fit_references(X, self._targets, metric=metric, n_voters=self.n_neighbors)
         return self
 
     def predict(self, X: Any) -> NDArray[np.float64]:
@@ -349,7 +337,7 @@ class KNeighborsHMMRegressor(NeighborsMixin, RegressorMixin, BaseEstimator):
         y : ndarray of shape (n_queries,) or (n_queries, n_outputs)
             The mean targets.
         """
-        found, indices = self._nearest(X)
+        found, indices = self._nearest(*self._question(X))
         voter, graph = self._vote(KNeighborsRegressor, self._targets, found, indices)
         return voter.predict(graph)
 

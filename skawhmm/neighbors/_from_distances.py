@@ -38,81 +38,25 @@ def nearest(distances, n_neighbors):
 
 
 def nearest_others(distances, n_neighbors):
-    """Return the nearest columns of each row but the one on the diagonal.
-
-    Parameters
-    ----------
-    distances : ndarray of shape (n_models, n_models)
-        Distances, without NaN.
-
-    n_neighbors : int
-        Number of neighbours per row, at most ``n_models - 1``.
-
-    Returns
-    -------
-    distances, indices : ndarray of shape (n_models, n_neighbors)
-        As `nearest` returns them.
-    """
+    """Return the nearest columns of each row, without the one on the diagonal."""
     found, indices = nearest(without_diagonal(distances), n_neighbors)
     return found, whole_columns(indices)
 
 
 def without_diagonal(rows, first=0):
-    """Return rows of a square matrix less its diagonal: what models have with others.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (n_rows, n_models, ...)
-        One entry per pair: the whole matrix, or some successive rows.
-
-    first : int, default=0
-        Number of the first row.
-
-    Returns
-    -------
-    others : ndarray of shape (n_rows, n_models - 1, ...)
-        The entries of each row in their order.
-    """
+    """Return the off-diagonal entries of successive rows of a square matrix."""
     n_rows, n_models = rows.shape[:2]
     others = rows[~np.eye(n_rows, n_models, first, dtype=bool)]
     return others.reshape(n_rows, n_models - 1, *rows.shape[2:])
 
 
 def whole_columns(indices, first=0):
-    """Return columns of a whole matrix for those of one without its diagonal.
-
-    Parameters
-    ----------
-    indices : ndarray of int of shape (n_rows, n_indices)
-        Columns of what `without_diagonal` returns, by rows.
-
-    first : int, default=0
-        Number of the first row.
-
-    Returns
-    -------
-    columns : ndarray of int of shape (n_rows, n_indices)
-        The columns where the same entries stand in the matrix itself.
-    """
+    """Return columns of a whole matrix, given columns without the diagonal."""
     return indices + (indices >= first + np.arange(len(indices))[:, None])
 
 
 def neighbor_graph(values, indices, n_columns):
-    """Return a sparse matrix of neighbours, each row in the order given.
-
-    Parameters
-    ----------
-    values, indices : ndarray of shape (n_rows, n_neighbors)
-        Entries and their columns.
-
-    n_columns : int
-        Number of columns of the matrix.
-
-    Returns
-    -------
-    graph : csr_matrix of shape (n_rows, n_columns)
-        The matrix; entries may be zero.
-    """
+    """Return a sparse matrix of neighbours, each row in the order given."""
     n_rows, n_neighbors = indices.shape
     starts = np.arange(0, n_rows * n_neighbors + 1, n_neighbors)
     return csr_matrix(
@@ -120,27 +64,27 @@ def neighbor_graph(values, indices, n_columns):
     )
 
 
-def broken_ties(shares, codes):
-    """Return shares of votes in which no two classes share the first place.
+def broken_ties(fractions, codes):
+    """Return fractions of votes in which exactly one class is first.
 
     Parameters
     ----------
-    shares : ndarray of shape (n_rows, n_classes)
-        Shares of votes.
+    fractions : ndarray of shape (n_rows, n_classes)
+        Fractions of votes.
 
     codes : ndarray of shape (n_rows, n_neighbors)
         Class of each neighbour, the nearest first.
 
     Returns
     -------
-    shares : ndarray of shape (n_rows, n_classes)
-        Where several classes have the most votes, that of the nearest neighbour among
-        them has more by the least possible amount.
+    fractions : ndarray of shape (n_rows, n_classes)
+        Where several classes have the most votes, the class of the nearest neighbour
+        among them has more by the least possible amount.
     """
-    most = shares == shares.max(axis=1, keepdims=True)
+    most = fractions == fractions.max(axis=1, keepdims=True)
     rows = np.flatnonzero(most.sum(axis=1) > 1)
     leading = np.take_along_axis(most[rows], codes[rows], axis=1)
     winners = codes[rows, np.argmax(leading, axis=1)]
-    shares = shares.copy()
-    shares[rows, winners] = np.nextafter(shares[rows, winners], 2)
-    return shares
+    fractions = fractions.copy()
+    fractions[rows, winners] = np.nextafter(fractions[rows, winners], 2)
+    return fractions

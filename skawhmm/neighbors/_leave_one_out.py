@@ -14,14 +14,14 @@ from skawhmm.neighbors._from_distances import (
 # Values of alpha that share one search for candidates.
 GRID_PART = 10
 
-# Pairs that are looked at together, in blocks of rows: memory beyond the components is
+# Pairs that are examined together, in blocks of rows: memory beyond the components is
 # a few times this.
 GRID_ENTRIES = 1 << 20
 
-# Share of a distance by which rounding may move it.
+# Fraction of a distance by which rounding may change it.
 GRID_ROUNDING = 1e-12
 
-# Sums of shares that are equal on paper differ by less than this.
+# Sums of fractions that are mathematically equal differ by less than this.
 ROUNDING = 1e-9
 
 # Digits of a score that rounding does not reach.
@@ -80,7 +80,7 @@ def nearest_path(components, codes, gains):
         Classes as numbers from 0.
 
     gains : ndarray of shape (n_classes, n_classes)
-        What a model adds to the score, by its class and that of its neighbour.
+        What a model adds to the score, by its class and the class of its neighbour.
 
     Returns
     -------
@@ -125,8 +125,8 @@ def balanced_gains(codes):
 def auc_gains(codes):
     """Return what each prediction adds to the mean area under the curve.
 
-    A prediction without degrees has, for each class against the rest, the mean of two
-    recalls as area.
+    For a prediction without scores the area of each class against the rest is the mean
+    of two recalls.
     """
     counts = np.bincount(codes)
     right = np.diag(1 / counts)
@@ -138,20 +138,20 @@ def auc_gains(codes):
 
 
 def gain_score(gains):
-    """Return a function of classes and shares of votes that adds up gains."""
+    """Return a function of classes and fractions of votes that adds up gains."""
 
-    def score(codes, shares, neighbors):
-        chosen = np.argmax(broken_ties(shares, neighbors), axis=1)
+    def score(codes, fractions, neighbors):
+        chosen = np.argmax(broken_ties(fractions, neighbors), axis=1)
         return gains(codes)[codes, chosen].sum()
 
     return score
 
 
-def auc_score(codes, shares, neighbors):
+def auc_score(codes, fractions, neighbors):
     """Return the area under the curve of each class against the rest, averaged."""
     counts = np.bincount(codes)
     members = np.eye(len(counts), dtype=bool)[codes]
-    ranks = rankdata(broken_ties(shares, neighbors), axis=0)
+    ranks = rankdata(broken_ties(fractions, neighbors), axis=0)
     ranks = np.where(members, ranks, 0).sum(axis=0)
     areas = (ranks - counts * (counts + 1) / 2) / (counts * (len(codes) - counts))
     return areas.mean()
@@ -164,8 +164,8 @@ SCORES = {
 }
 
 
-def vote_shares(found, codes, n_classes, weights):
-    """Return the shares of votes, per number of neighbours.
+def vote_fractions(found, codes, n_classes, weights):
+    """Return the fractions of votes, per number of neighbours.
 
     Parameters
     ----------
@@ -183,8 +183,8 @@ def vote_shares(found, codes, n_classes, weights):
 
     Returns
     -------
-    shares : ndarray of shape (n_models, n_neighbors, n_classes)
-        At ``[:, k - 1]`` the shares of the k nearest.
+    fractions : ndarray of shape (n_models, n_neighbors, n_classes)
+        At ``[:, k - 1]`` the fractions of the k nearest.
     """
     votes = np.eye(n_classes)[codes]
     if weights == "distance":
@@ -228,7 +228,7 @@ def grid_neighbors(components, alphas, n_neighbors):
         Marginal and transition components.
 
     alphas : ndarray of shape (n_alphas,)
-        Shares of the transition component, in increasing order.
+        Weights of the transition component, in increasing order.
 
     n_neighbors : int
         Number of neighbours per model.

@@ -68,9 +68,6 @@ class HMMNoveltyDetector(OutlierMixin, NeighborsMixin, BaseEstimator):
         lower bound of the distance rules out ("pruned"). The neighbours are the same.
         By default pruned, where possible, among 500 models or more.
 
-    memory : str, path-like or joblib.Memory, default=None
-        Where fitted models and components are kept, by content.
-
     n_jobs : int, default=None
         Number of joblib workers for the distances, threads by default.
 
@@ -162,7 +159,6 @@ class HMMNoveltyDetector(OutlierMixin, NeighborsMixin, BaseEstimator):
         metric_params: Mapping[str, Any] | None = None,
         hmm: Any = None,
         algorithm: str = "auto",
-        memory: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
@@ -174,7 +170,6 @@ class HMMNoveltyDetector(OutlierMixin, NeighborsMixin, BaseEstimator):
         self.metric_params = metric_params
         self.hmm = hmm
         self.algorithm = algorithm
-        self.memory = memory
         self.n_jobs = n_jobs
         self.verbose = verbose
 
@@ -197,10 +192,10 @@ class HMMNoveltyDetector(OutlierMixin, NeighborsMixin, BaseEstimator):
         self : HMMNoveltyDetector
             The fitted detector.
         """
-        self._begin_fit()
+        metric = self._begin_fit()
         # A training model needs as many neighbours beside itself.
-        self._fit_references(X, n_voters=int(self.n_neighbors) + 1)
-        self._calibration = self._nearest(None)
+        self._fit_references(X, metric=metric, n_voters=int(self.n_neighbors) + 1)
+        self._calibration = self._nearest(None, int(self.n_neighbors), metric)
         self.calibration_scores_ = self._calibration[0].mean(axis=1)
         self.offset_ = -_threshold(self.calibration_scores_, self.level)
         if self.offset_ == -np.inf and 1 / (self.n_samples_fit_ + 1) > self.level:
@@ -243,8 +238,8 @@ class HMMNoveltyDetector(OutlierMixin, NeighborsMixin, BaseEstimator):
         scores : ndarray of shape (n_queries,)
             The lower, the more unusual.
         """
-        self._check_ready()
-        return -self._judged(X)[0]
+        metric = self._check_ready()
+        return -self._judged(X, metric)[0]
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Return scores that are negative where a model is new.
@@ -258,10 +253,10 @@ class HMMNoveltyDetector(OutlierMixin, NeighborsMixin, BaseEstimator):
         -------
         scores : ndarray of shape (n_queries,)
             ``score_samples(X) - offset_``; 0 for a known model whose score ties with
-            that of the last new training model.
+            the score of the last new training model.
         """
-        self._check_ready()
-        scores, pvalues = self._judged(X)
+        metric = self._check_ready()
+        scores, pvalues = self._judged(X, metric)
         with np.errstate(invalid="ignore"):
             decisions = -scores - self.offset_
         return np.where(pvalues <= self.level, decisions, np.fmax(decisions, 0.0))
@@ -282,7 +277,7 @@ class HMMNoveltyDetector(OutlierMixin, NeighborsMixin, BaseEstimator):
         return _labels(self.pvalues(X), self.level)
 
     def pvalues(self, X: Any = None) -> NDArray[np.float64]:
-        """Return the share of training models that are as far from the others.
+        """Return the fraction of training models that are as far from the others.
 
         Parameters
         ----------
@@ -296,11 +291,11 @@ class HMMNoveltyDetector(OutlierMixin, NeighborsMixin, BaseEstimator):
             ``(b + 1) / (n + 1)`` for b of n training models; for the training models,
             which are among the n, ``b / n``, also if they come as queries.
         """
-        self._check_ready()
+        metric = self._check_ready()
         if X is None:
             farther = _at_least(self.calibration_scores_, self.calibration_scores_)
             return farther / self.n_samples_fit_
-        return self._judged(X)[1]
+        return self._judged(X, metric)[1]
 
     def explain(self, X: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return what each state, and the movement between them, adds to the score.
@@ -320,16 +315,15 @@ class HMMNoveltyDetector(OutlierMixin, NeighborsMixin, BaseEstimator):
             Part that is due to the transitions. All parts of a query add up to minus
             its score.
         """
-        self._check_ready()
-        metric = None if self._precomputed else self._resolved_metric()
+        metric = self._check_ready()
         needed = ("components", "registrations", "alpha", "p")
         if not all(hasattr(metric, name) for name in needed):
             raise TypeError(
                 "metric must register states and have two components to explain a "
                 f"score, got {self.metric!r}."
             )
-        queries = self._models(X)
-        indices = self._found(queries)[1]
+        queries = self._queries(X)
+        indices = self._found(queries, metric)[1]
         neighbors, places = np.unique(indices, return_inverse=True)
         batches = [queries._bare(), self.models_[neighbors]._bare()]
         models = HMMBatch.concatenate(batches)
@@ -341,27 +335,27 @@ class HMMNoveltyDetector(OutlierMixin, NeighborsMixin, BaseEstimator):
         size = queries.transmats.shape[1]
         return states[:, :size], transition.reshape(n_queries, -1).mean(axis=1)
 
-    def _judged(self, X):
-        """Return mean distances and p-values of queries; the one place that judges."""
-        found, _, own = self._found(X)
+    def _judged(self, X, metric):
+        """Return mean distances and p-values of queries."""
+        found, _, own = self._found(self._queries(X), metric)
         scores = np.where(own < 0, found.mean(axis=1), self.calibration_scores_[own])
         farther = _at_least(self.calibration_scores_, scores)
         # A training model is already counted among those as far as itself.
         one = own < 0
         return scores, (farther + one) / (self.n_samples_fit_ + one)
 
-    def _found(self, X):
+    def _found(self, queries, metric):
         """Return distances and indices of neighbours, and which training model each is.
 
         The last is -1 for queries that are not training models. The neighbours of
         training models are the others.
         """
         if self._precomputed:
-            mine, known = map(row_keys, (self._checked(X, reset=False), self._given))
+            mine, known = map(row_keys, (queries, self._given))
         else:
-            X = self._models(X)
-            mine, known = comparable_keys(X, self.models_)
-        found, indices = self._nearest(X, self._calibration[0].shape[1])
+            mine, known = comparable_keys(queries, self.models_)
+        n_neighbors = self._calibration[0].shape[1]
+        found, indices = self._nearest(queries, n_neighbors, metric)
         places = {key: n for n, key in enumerate(known)}
         own = np.array([places.get(key, -1) for key in mine])
         again = own >= 0
@@ -444,9 +438,9 @@ def _parts(models, metric, index_a, index_b):
     cost = power_cost(prepared.costs.cross(index_a, index_b), metric.p)
     moved = np.sum(plans * cost, axis=2)
     totals = moved.sum(axis=1, keepdims=True)
-    shares = moved / np.where(totals > 0, totals, 1)
+    fractions = moved / np.where(totals > 0, totals, 1)
     nothing = np.zeros_like(components[:, 0])
     marginal = np.stack([components[:, 0], nothing], axis=1)
     steps = np.stack([nothing, components[:, 1]], axis=1)
     whole = mixed_components(marginal, metric.alpha)[:, None]
-    return shares * whole, mixed_components(steps, metric.alpha)
+    return fractions * whole, mixed_components(steps, metric.alpha)

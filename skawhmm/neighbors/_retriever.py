@@ -53,9 +53,6 @@ class HMMRetriever(NeighborsMixin, BaseEstimator):
         "coupling" with ``p >= 1``). The neighbours are the same. By default pruned,
         where possible, among 500 models or more.
 
-    memory : str, path-like or joblib.Memory, default=None
-        Where fitted models and components are kept, by content.
-
     n_jobs : int, default=None
         Number of joblib workers for the distances, threads by default.
 
@@ -115,7 +112,6 @@ class HMMRetriever(NeighborsMixin, BaseEstimator):
         metric_params: Mapping[str, Any] | None = None,
         hmm: Any = None,
         algorithm: str = "auto",
-        memory: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
@@ -127,7 +123,6 @@ class HMMRetriever(NeighborsMixin, BaseEstimator):
         self.metric_params = metric_params
         self.hmm = hmm
         self.algorithm = algorithm
-        self.memory = memory
         self.n_jobs = n_jobs
         self.verbose = verbose
 
@@ -150,11 +145,11 @@ class HMMRetriever(NeighborsMixin, BaseEstimator):
         self : HMMRetriever
             The fitted retriever.
         """
-        self._begin_fit()
+        metric = self._begin_fit()
         check_not_lengths(X, y)
         # There may be fewer models than `n_neighbors`: queries can ask for another
         # number, and `radius_neighbors` for none.
-        self._fit_references(X)
+        self._fit_references(X, metric=metric)
         return self
 
     def radius_neighbors(
@@ -169,7 +164,7 @@ class HMMRetriever(NeighborsMixin, BaseEstimator):
             themselves, none of which is its own neighbour.
 
         radius : float, default=None
-            Largest distance; by default that of the retriever.
+            Largest distance; by default `radius` of the retriever.
 
         return_distance : bool, default=True
             Whether to return distances as well.
@@ -182,18 +177,18 @@ class HMMRetriever(NeighborsMixin, BaseEstimator):
         indices : ndarray of shape (n_queries,) of ndarray
             Indices of the neighbours in the models of `fit`.
         """
-        self._check_ready()
+        metric = self._check_ready()
         chosen = self.radius if radius is None else radius
         radius = check_real("radius", chosen, 0, np.inf, allow_infinity=True)
-        index = self._index()
+        queries, index = self._queries(X), self._index(metric)
         if index is not None:
             lists = index.radius_neighbors(
-                self._queries(X), radius, n_jobs=self.n_jobs, verbose=self.verbose
+                queries, radius, n_jobs=self.n_jobs, verbose=self.verbose
             )
             self._searched["counts"] = dict(index.counts)
             found, indices = (_ragged(arrays) for arrays in lists)
             return (found, indices) if return_distance else indices
-        distances = self._distances(X)
+        distances = self._distances(queries, metric)
         near = distances <= radius
         if X is None:
             np.fill_diagonal(near, False)

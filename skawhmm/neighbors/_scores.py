@@ -171,12 +171,12 @@ def precision_at_k(
 
     n_retrieved : int, default=1
         Number of items retrieved; all, if there are fewer. Among items at the distance
-        of the last of them, the expected share under random order counts.
+        of the last of them, the expected fraction under random order counts.
 
     Returns
     -------
     scores : ndarray of shape (n_queries,)
-        One share per query.
+        One fraction per query.
 
     Examples
     --------
@@ -194,9 +194,9 @@ def precision_at_k(
     number = min(check_integer("n_retrieved", n_retrieved, 1), values.shape[1])
     last = np.partition(values, number - 1, axis=1)[:, number - 1, None]
     before, tied = values < last, values == last
-    share = (tied & relevant).sum(axis=1) / tied.sum(axis=1)
+    fraction = (tied & relevant).sum(axis=1) / tied.sum(axis=1)
     hits = (before & relevant).sum(axis=1)
-    return (hits + (number - before.sum(axis=1)) * share) / number
+    return (hits + (number - before.sum(axis=1)) * fraction) / number
 
 
 def check_retrieval(distances, y, y_query):
@@ -216,7 +216,7 @@ def check_retrieval(distances, y, y_query):
     Returns
     -------
     distances : ndarray of shape (n_queries, n_items or n_items - 1)
-        The distances, less those of the items to themselves.
+        The distances without the diagonal.
 
     relevant : ndarray of bool of the same shape
         Whether an item has the label of the query.

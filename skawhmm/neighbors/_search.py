@@ -1,11 +1,21 @@
-"""Exact nearest neighbours without computing every distance.
+r"""Exact nearest neighbours without computing every distance.
 
-A reference can be passed over as soon as a lower bound of its distance exceeds the
-distance of the k-th neighbour found so far. Bounds are applied cheapest first (see
-`_bounds`): a tree over the leading coordinates of the centroids, the whole centroids,
-the relaxed transport, the marginal component, the bound of the transition component.
-What is left is computed like any other distance, so the answers are those of a search
-through all references, to the last bit and with ties in the same order.
+A reference can be skipped as soon as a lower bound of its distance exceeds the distance
+of the k-th neighbour found so far. Bounds are applied cheapest first: a tree over the
+leading coordinates of the centroids, the whole centroids, the relaxed transport, the
+marginal component, the bound of the transition component. The distances that are left
+are computed like any others, so the answers are the same as those of a search through
+all references, to the last bit and with ties in the same order.
+
+With :math:`f = (\mu, \sqrt{\operatorname{diag} \Sigma})` the Euclidean distance of two
+states' vectors is at most :math:`W_2`: each coordinate of a coupling of two Gaussians
+costs at least what the coupling of its own margins does. Hence, for p >= 1:
+
+- centroid: :math:`R \ge \lVert E_a f - E_b f \rVert`, since a norm is convex;
+- relaxed: :math:`R^p \ge \sum_i \pi_a[i] \min_j \lVert f_i - f_j \rVert^p` and the same
+  with a and b exchanged, since a plan with one margin less to obey costs no more;
+- transition: :math:`OT_{C^p}(s, t) \ge \lVert (s - t) F \rVert^p` for rows s, t and the
+  matrix F of the states' vectors, again by convexity.
 """
 
 from collections import Counter
@@ -19,8 +29,7 @@ from skawhmm.distances._pairwise import bare_models, oriented
 from skawhmm.distances._prepared import PreparedModels
 from skawhmm.distances._registration import optimal_registrations, power_cost
 from skawhmm.models._batch import HMMBatch
-from skawhmm.neighbors._bounds import state_vectors
-from skawhmm.neighbors._bounds_kernels import (
+from skawhmm.neighbors._search_kernels import (
     centroid_bounds,
     relaxed_bounds,
     transition_bounds,
@@ -31,13 +40,13 @@ from skawhmm.utils._parallel import Shared, completed
 TREE_DIMENSIONS = 6
 
 # Bounds and distances are rounded; a reference is dropped only if its bound exceeds
-# the limit by more than this share.
+# the limit by more than this fraction.
 PRUNING_SLACK = 1e-6
 
 # Queries searched together, so that compiled loops have enough pairs to work on.
 QUERY_BLOCK = 64
 
-# References a query looks at before limits are drawn tighter; doubled each round.
+# References examined per query before limits are tightened; doubled each round.
 FIRST_ROUND = 4
 
 
@@ -48,21 +57,7 @@ def has_bounds(metric):
 
 
 def can_prune(metric, references):
-    """Whether this distance between these models has lower bounds.
-
-    Parameters
-    ----------
-    metric : object
-        The distance.
-
-    references : HMMBatch
-        The models to search.
-
-    Returns
-    -------
-    possible : bool
-        Whether `SearchIndex` can be used.
-    """
+    """Whether a distance between these models has lower bounds for `SearchIndex`."""
     return (
         has_bounds(metric)
         and references.emission.name == "gaussian"
@@ -71,16 +66,7 @@ def can_prune(metric, references):
 
 
 def check_prunable(possible, metric):
-    """Check that neighbours can be sought by bounds.
-
-    Parameters
-    ----------
-    possible : bool
-        Whether they can.
-
-    metric : object
-        The distance as the caller gave it.
-    """
+    """Raise unless neighbours can be sought by bounds."""
     if not possible:
         raise ValueError(
             "algorithm='pruned' needs a distance with lower bounds ('maw', 'jaw', "
@@ -89,6 +75,14 @@ def check_prunable(possible, metric):
             f"metric={metric!r}. "
             "Use algorithm='auto' or 'brute'."
         )
+
+
+def state_vectors(models):
+    """Return the vectors f of states, (n_models, n_components, 2 * n_features)."""
+    variances = models.covars
+    if models.covariance_type == "full":
+        variances = np.diagonal(variances, axis1=2, axis2=3)
+    return np.concatenate([models.means, np.sqrt(variances)], axis=2)
 
 
 class SearchIndex:
@@ -105,7 +99,7 @@ class SearchIndex:
     Attributes
     ----------
     counts : Counter
-        How many pairs each stage looked at in the last search: "centroid", "relaxed",
+        How many pairs each stage examined in the last search: "centroid", "relaxed",
         "marginal" and "distance" (the full ones).
     """
 
@@ -115,7 +109,7 @@ class SearchIndex:
         self.prepared = metric.prepare(self.references)
         self.vectors = state_vectors(self.references)
         self.centroids = _centroids(self.prepared.margins, self.vectors)
-        # Of two equal models the bounds differ from 0 by their rounding.
+        # The bounds of two equal models differ from 0 by rounding.
         self.rounding = PRUNING_SLACK * np.abs(self.vectors).max()
         self.centre = self.centroids.mean(axis=0)
         spread = self.centroids - self.centre
@@ -301,7 +295,7 @@ def _registered_bounds(metric, prepared, vectors, a, b):
 
 def _least_transitions(metric, prepared, vectors, a, b, plans):
     """Lower bounds of the transition component, given the best registration."""
-    # A distance that says nothing of its steps and rows has those of MAW.
+    # A distance without `steps` and `rows` has the defaults of MAW.
     steps = getattr(metric, "steps", "independent")
     rows = getattr(metric, "rows", "transport")
     if rows == "hellinger":

@@ -1,1 +1,1 @@
-"""Transport, forward-backward, paths and stationary laws, on arrays only."""
+"""Transport, forward-backward, paths and stationary distributions, on arrays only."""

@@ -3,7 +3,7 @@
 The method of Jonker and Volgenant: column reduction, reduction transfer, two rounds of
 augmenting row reduction, then shortest augmenting paths for the rows still free, whose
 loops over columns fill vector registers. `benchmarks/bench_kernels.py` prints its time
-beside that of scipy's `linear_sum_assignment`, which starts from nothing; it also runs
+beside scipy's `linear_sum_assignment`, which starts from nothing; it also runs
 inside the compiled loop over pairs.
 """
 

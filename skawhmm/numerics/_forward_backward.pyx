@@ -194,7 +194,7 @@ cdef double passes_each(
 ) except? -1.0 nogil:
     """`passes` of several sequences; the probabilities of first states are added.
 
-    The first frame is that of the first sequence, wherever the offsets begin.
+    The first frame belongs to the first sequence, wherever the offsets begin.
     """
     cdef double total = 0.0
     cdef Py_ssize_t s, k, first

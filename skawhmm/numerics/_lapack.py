@@ -33,7 +33,7 @@ def in_batches(function, matrices):
     Returns
     -------
     result : ndarray or tuple of ndarray
-        The result, to the last bit that of one call.
+        The result, equal to one call to the last bit.
     """
     *leading, n_rows, n_columns = matrices.shape
     if min(n_rows, n_columns) > LARGE_SIZE:

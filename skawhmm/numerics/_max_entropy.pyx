@@ -154,9 +154,9 @@ cdef void search(
 cdef void maximize_entropy(
     const double* marks, int n_sources, int n_sinks, double* plan, const Face* face
 ) noexcept nogil:
-    """Replace a plan by that of the greatest entropy, after `find_components`.
+    """Replace a plan by the one of greatest entropy, after `find_components`.
 
-    Margins are those of the plan. Masses outside of the components stay.
+    The margins of the plan stay the same. Masses outside of the components stay.
     """
     cdef int i, node, step, n_rows, n_columns
     for i in range(n_sources):
@@ -303,7 +303,7 @@ cdef void solve_laplacian(int n_nodes, const Face* face) noexcept nogil:
     Nodes are eliminated from the last to the second, a star being replaced by a mesh.
     """
     cdef double* row
-    cdef double share
+    cdef double part
     cdef int i, k, l
     for i in range(n_nodes - 1, 0, -1):
         row = face.between + i * n_nodes
@@ -312,15 +312,15 @@ cdef void solve_laplacian(int n_nodes, const Face* face) noexcept nogil:
             face.degree[i] += row[k]
         for k in range(i):
             if row[k] > 0:
-                share = row[k] / face.degree[i]
-                face.gap[k] += share * face.gap[i]
+                part = row[k] / face.degree[i]
+                face.gap[k] += part * face.gap[i]
                 for l in range(k):
-                    face.between[k * n_nodes + l] += share * row[l]
+                    face.between[k * n_nodes + l] += part * row[l]
     face.change[0] = 0.0
     for i in range(1, n_nodes):
         row = face.between + i * n_nodes
-        share = face.gap[i]
+        part = face.gap[i]
         for k in range(i):
-            share += row[k] * face.change[k]
+            part += row[k] * face.change[k]
         # A connected node has neighbours, unless their masses underflow.
-        face.change[i] = share / face.degree[i] if face.degree[i] > 0 else 0.0
+        face.change[i] = part / face.degree[i] if face.degree[i] > 0 else 0.0

@@ -108,7 +108,7 @@ def random_path(
     Parameters
     ----------
     startprob : ndarray of shape (n_components,)
-        Initial law.
+        Start probabilities.
 
     transmat : ndarray of shape (n_states, n_states)
         Transition probabilities; those beyond n_components are padding.

@@ -1,4 +1,4 @@
-"""Stationary laws and covariance roots, for stacks of models."""
+"""Stationary distributions of stacks of chains."""
 
 import numpy as np
 
@@ -6,12 +6,13 @@ from skawhmm.numerics._stationary_kernels import stationary_distributions
 
 
 def stationary_distribution(transmats, startprobs):
-    r"""Share of time that each chain spends in each state in the long run.
+    r"""Return the fraction of time that chains spend in each state in the long run.
 
-    The law is found by the elimination of Grassmann, Taksar and Heyman, which never
+    It is found by the elimination of Grassmann, Taksar and Heyman, which never
     subtracts and so keeps full relative accuracy for nearly reducible chains. A chain
-    with several closed classes has no unique law: its start probabilities then decide
-    how much weight each class receives (the Cesàro limit of :math:`s T^t`).
+    with several closed classes has no unique stationary distribution: its start
+    probabilities then decide how much weight each class receives (the Cesàro limit of
+    :math:`s T^t`).
 
     Parameters
     ----------
@@ -24,7 +25,7 @@ def stationary_distribution(transmats, startprobs):
     Returns
     -------
     weights : ndarray of shape (n_models, n_components)
-        The laws :math:`\pi`, with :math:`\pi T = \pi`.
+        The distributions :math:`\pi`, with :math:`\pi T = \pi`.
     """
     return stationary_distributions(
         np.ascontiguousarray(transmats), np.ascontiguousarray(startprobs)

@@ -1,4 +1,4 @@
-"""Stationary laws of many chains in one loop; see `_stationary`."""
+"""Stationary distributions of many chains in one loop; see `_stationary`."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from skawhmm.utils._interruption cimport interrupted
 def stationary_distributions(
     const double[:, :, ::1] transmats, const double[:, ::1] startprobs
 ):
-    """Return the laws of all chains, of shape (n_models, n_components)."""
+    """Return the distributions of all chains, of shape (n_models, n_components)."""
     cdef Py_ssize_t size = startprobs.shape[1], n, i
     cdef double[:, ::1] weights = np.empty((startprobs.shape[0], size))
     cdef double[:, ::1] chain = np.empty((size, size))
@@ -57,7 +57,7 @@ cdef int eliminate_transient(
 ) except -1 nogil:
     """Move the start mass of transient states to the classes they end in."""
     cdef Py_ssize_t size = chain.shape[0], i, j, k
-    cdef double leaving, share
+    cdef double leaving, fraction
     for k in range(size):
         if closed[k] >= 0:
             continue
@@ -70,11 +70,11 @@ cdef int eliminate_transient(
         for j in range(size):
             if j == k:
                 continue
-            share = chain[k, j] / leaving if leaving > 0 else 0.0
-            mass[j] += mass[k] * share
+            fraction = chain[k, j] / leaving if leaving > 0 else 0.0
+            mass[j] += mass[k] * fraction
             for i in range(size):
                 if i != k:
-                    chain[i, j] += chain[i, k] * share
+                    chain[i, j] += chain[i, k] * fraction
         mass[k] = 0.0
         for i in range(size):
             chain[i, k] = 0.0
@@ -87,43 +87,43 @@ cdef int fill_distribution(
     double[:, ::1] block,
     double[::1] weights,
 ) except -1 nogil:
-    """Write the law of a chain with closed classes into `weights`.
+    """Write the distribution of a chain with closed classes into `weights`.
 
     The first row of `vectors` is the mass of each state at the start, the first row of
     `states` the class of each; the others are scratch.
     """
     cdef Py_ssize_t size = chain.shape[0], first, i, j, n_states
-    cdef double total = 0.0, share
+    cdef double total = 0.0, fraction
     for i in range(size):
         weights[i] = 0.0
         total += vectors[0, i]
     for first in range(size):
         if states[0, first] != first:
             continue
-        n_states, share = 0, 0.0
+        n_states, fraction = 0, 0.0
         for i in range(size):
             if states[0, i] == first:
                 states[1, n_states] = i
                 n_states += 1
-                share += vectors[0, i]
-        share /= total
-        if share == 0:
+                fraction += vectors[0, i]
+        fraction /= total
+        if fraction == 0:
             continue
         for i in range(n_states):
             for j in range(n_states):
                 block[i, j] = chain[states[1, i], states[1, j]]
         fill_class(block, n_states, vectors[1], vectors[2])
         for i in range(n_states):
-            weights[states[1, i]] = share * vectors[2, i]
+            weights[states[1, i]] = fraction * vectors[2, i]
 
 
 cdef int fill_class(
-    double[:, ::1] block, Py_ssize_t size, double[::1] leaving, double[::1] law
+    double[:, ::1] block, Py_ssize_t size, double[::1] leaving, double[::1] found
 ) except -1 nogil:
-    """Write the law of one closed class into `law`."""
+    """Write the distribution of one closed class into `found`."""
     cdef Py_ssize_t i, j, k
-    cdef double share, entering, total = 0.0
-    leaving[0] = law[0] = 1.0
+    cdef double fraction, entering, total = 0.0
+    leaving[0] = found[0] = 1.0
     for k in range(size - 1, 0, -1):
         if k % 32 == 31:
             interrupted()
@@ -131,21 +131,21 @@ cdef int fill_class(
         for j in range(k):
             leaving[k] += block[k, j]
         for j in range(k):
-            share = block[k, j] / leaving[k] if leaving[k] > 0 else 0.0
+            fraction = block[k, j] / leaving[k] if leaving[k] > 0 else 0.0
             for i in range(k):
-                block[i, j] += block[i, k] * share
+                block[i, j] += block[i, k] * fraction
     for k in range(1, size):
-        law[k] = 1.0
+        found[k] = 1.0
         entering = 0.0
         for i in range(k):
-            entering += law[i] * block[i, k]
+            entering += found[i] * block[i, k]
         # The largest weight stays one: ratios of tiny probabilities would overflow.
         if entering > leaving[k]:
             for i in range(k):
-                law[i] *= leaving[k] / entering
+                found[i] *= leaving[k] / entering
         else:
-            law[k] = entering / leaving[k] if leaving[k] > 0 else 0.0
+            found[k] = entering / leaving[k] if leaving[k] > 0 else 0.0
     for k in range(size):
-        total += law[k]
+        total += found[k]
     for k in range(size):
-        law[k] /= total
+        found[k] /= total

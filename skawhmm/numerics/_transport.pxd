@@ -3,7 +3,7 @@
 cdef extern from *:
     """
     /* What is left of a mass that was split among a few cells is rounding below this
-       share of it (a sum of up to a hundred parts is exact to about this). */
+       fraction of it (a sum of up to a hundred parts is exact to about this). */
     #define MASS_ROUNDING 1e-14
     """
     const double MASS_ROUNDING

@@ -8,7 +8,7 @@ spanning tree of a transportation problem: a greedy start on reduced costs, row-
 pricing, and Cunningham's rule (trees stay strongly feasible), so that degenerate
 problems cannot cycle. Nodes are the sources, then the sinks.
 
-Many problems that share their cost share the start, too: cells are ranked once, and
+Problems with the same cost have the same start, too: cells are ranked once, and
 each plan is filled in this order. If only the cost changes, the tree of a problem stays
 feasible: it is kept, a few numbers per node, and later resumed from there.
 
@@ -24,7 +24,7 @@ from skawhmm.utils._interruption cimport interrupted
 
 cdef extern from *:
     """
-    /* Prices are sums of up to two costs per state, exact to about this share of the
+    /* Prices are sums of up to two costs per state, exact to about this fraction of the
        largest cost: a cell cheaper by less is not worth a pivot. */
     #define PRICE_ROUNDING 1e-14
 

@@ -29,6 +29,7 @@ from skawhmm.utils._numbers import (
     label_array,
     shaped_array,
 )
+from skawhmm.utils._seeds import random_stream
 from skawhmm.utils._whole_files import whole_file
 
 # Markers change when the colours are used up.
@@ -145,7 +146,7 @@ class HMMMapDisplay:
         n_neighbors : int, default=0
             Number of nearest models to which each model is connected by lines.
 
-        random_state : int, RandomState instance or None, default=0
+        random_state : int, RandomState instance, Generator or None, default=0
             Seed of "tsne", which starts from classical scaling.
 
         ax : matplotlib.axes.Axes, default=None
@@ -175,7 +176,7 @@ class HMMMapDisplay:
         neighbors = None
         if check_integer("n_neighbors", n_neighbors, 0) > 0:
             neighbors, _ = _linked_models(distances, n_neighbors)
-        positions = POSITIONS[method](distances, random_state)
+        positions = POSITIONS[method](distances, random_stream(random_state))
         display = cls(positions, y, neighbors=neighbors, distances=distances)
         return display.plot(ax=ax, **kwargs)
 

@@ -119,7 +119,7 @@ def _check_rows(estimator, X, reset):
         " Rows of a table are univariate sequences; write [X] if X is one sequence.",
     )
     if estimator._learned_from[1] == "rows":
-        # The names of a table are those of its columns; its rows have one channel.
+        # Tables have names of columns; their rows have one channel.
         X = validate_data(estimator, X, reset=reset, **checks)
         return CheckedSequences(check_sequences(X))
     warn_of_form(X)
@@ -130,7 +130,7 @@ def _check_rows(estimator, X, reset):
 
 
 def check_channels(estimator, n_channels, names=None, *, reset):
-    """Set or check the number of channels and their names, of input that is no table.
+    """Set or check the number of channels and their names, of input other than tables.
 
     Parameters
     ----------

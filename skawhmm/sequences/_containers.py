@@ -89,7 +89,7 @@ def as_sequences(
           sequences in them may be arrays, lists or tables.
 
     id : str or list of str, default=None
-        Column, columns or dimension that tells sequences apart.
+        Column, columns or dimension that identifies sequences.
 
     time : str, default=None
         Column or dimension by which frames are sorted: numbers or dates. A time that
@@ -319,7 +319,7 @@ def _checked_rows(values):
     if values.ndim == 1:
         raise ValueError(
             "A table of strings must have several rows per sequence; the argument id "
-            "names the columns that tell sequences apart."
+            "names the columns that identify sequences."
         )
     return check_sequences(values, caller="as_sequences")
 

@@ -156,7 +156,7 @@ def readable(X, name="X"):
             f"{name} must be a list of arrays or an array of numbers, got a structured "
             f"array with the fields {list(X.dtype.names)}. If its rows are frames, "
             f"write: {name}, ids = as_sequences({name}, id=...), with the name of the "
-            "field that tells sequences apart."
+            "field that identifies sequences."
         )
     is_other = not isinstance(X, list | tuple) and not hasattr(X, "__array__")
     if isinstance(X, Sequence) and is_other:
@@ -185,8 +185,8 @@ def _table_message(X, kind, name):
     if line is None:
         return (
             f"{message}If each row is a univariate sequence, write: {name}, ids = "
-            f"as_sequences({name}). If rows are frames, name the column that tells "
-            f"sequences apart: {name}, ids = as_sequences({name}, id=...)."
+            f"as_sequences({name}). If rows are frames, name the column that "
+            f"identifies sequences: {name}, ids = as_sequences({name}, id=...)."
         )
     return (
         f"{message}Write: {line}. (This reads one row per frame; if each row is a "
@@ -208,7 +208,7 @@ def suggested_line(X, name):
     Returns
     -------
     line : str or None
-        None if no column looks like that of the ids.
+        None if no column looks like ids.
     """
     if getattr(getattr(X, "index", None), "nlevels", 1) > 1:
         return f"{name}, ids = as_sequences({name})"
@@ -223,7 +223,7 @@ def suggested_line(X, name):
 
 
 def is_id_name(name):
-    """Whether a column is called as those that tell sequences apart usually are."""
+    """Whether a column has a name that columns of ids usually have."""
     lower = str(name).lower()
     return lower in ID_NAMES or lower.endswith(("_id", " id"))
 

@@ -52,7 +52,7 @@ def mfcc(
         Samples per second.
 
     n_coefficients : int, default=13
-        Number of static coefficients, including that of the overall level (c0).
+        Number of static coefficients, including the overall level (c0).
 
     window : float, default=0.025
         Length of the analysis window in seconds.

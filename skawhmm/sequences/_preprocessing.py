@@ -1,6 +1,7 @@
 """Steps before the models: sequences in, sequences out."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -136,6 +137,17 @@ class SequenceTransformer(  # type: ignore[call-arg]
         return tags
 
 
+def check_row_transformer(name, value):
+    """Raise unless `value` can transform rows, or is None."""
+    members = ("fit", "transform", "get_params")
+    able = all(hasattr(value, member) for member in members)
+    if value is not None and (isinstance(value, type) or not able):
+        raise TypeError(
+            f"{name} must be None or an instance that transforms rows, such as "
+            f"StandardScaler(), got {value!r}."
+        )
+
+
 class Framewise(SequenceTransformer):
     """Apply a transformer of scikit-learn to the frames of sequences.
 
@@ -173,18 +185,10 @@ class Framewise(SequenceTransformer):
     ((74, 3), (74, 2))
     """
 
+    _parameter_checks: ClassVar = {"transformer": check_row_transformer}
+
     def __init__(self, transformer: Any = None) -> None:
         self.transformer = transformer
-
-    def _check_parameters(self):
-        chosen = self._chosen()
-        members = ("fit", "transform", "get_params")
-        able = all(hasattr(chosen, member) for member in members)
-        if not able or isinstance(chosen, type):
-            raise TypeError(
-                "transformer must be None or an instance that transforms rows, such as "
-                f"StandardScaler(), got {self.transformer!r}."
-            )
 
     def _chosen(self):
         return StandardScaler() if self.transformer is None else self.transformer
@@ -215,6 +219,12 @@ class Framewise(SequenceTransformer):
                 f"shape {frames.shape}."
             )
         return [np.ascontiguousarray(x) for x in np.split(frames, ends[:-1])]
+
+
+def check_order(name, value):
+    """Raise unless `value` is 1 or 2, the number of differences."""
+    if check_integer(name, value, 1) > 2:
+        raise ValueError(f"{name} must be 1 or 2, got {value!r}.")
 
 
 class Deltas(SequenceTransformer):
@@ -254,16 +264,12 @@ class Deltas(SequenceTransformer):
            [4., 3.]])]
     """
 
+    _parameter_checks: ClassVar = {"order": check_order, "lags": check_counts}
     _read_later: ClassVar = frozenset({"order", "lags"})
 
     def __init__(self, order: int = 1, lags: int | Sequence[int] = 1) -> None:
         self.order = order
         self.lags = lags
-
-    def _check_parameters(self):
-        self._checked_lags()
-        if check_integer("order", self.order, 1) > 2:
-            raise ValueError(f"order must be 1 or 2, got {self.order!r}.")
 
     def _names(self, channels):
         suffixes = [""]
@@ -324,13 +330,13 @@ class TimeChannel(SequenceTransformer):
            [7., 2.]])]
     """
 
+    _parameter_checks: ClassVar = {
+        "scale": partial(check_real, low=0, high=LARGEST_VALUE)
+    }
     _read_later: ClassVar = frozenset({"scale"})
 
     def __init__(self, scale: float = 1.0) -> None:
         self.scale = scale
-
-    def _check_parameters(self):
-        check_real("scale", self.scale, 0, LARGEST_VALUE)
 
     def _names(self, channels):
         return [*channels, "position"]

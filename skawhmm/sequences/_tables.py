@@ -247,7 +247,7 @@ def group_codes(columns, names):
     Parameters
     ----------
     columns : list of ndarray of shape (n_rows,)
-        What tells sequences apart.
+        What identifies sequences.
 
     names : list
         Names of the columns.
@@ -265,7 +265,7 @@ def group_codes(columns, names):
         missing = np.flatnonzero(_missing_rows(column))
         if len(missing):
             raise ValueError(
-                f"The column {name!r} tells sequences apart and must have a value in "
+                f"The column {name!r} identifies sequences and must have a value in "
                 f"every row, got none in row {missing[0]} and {len(missing) - 1} "
                 "others."
             )

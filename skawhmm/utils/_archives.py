@@ -192,7 +192,9 @@ def stored_array(content, name):
     try:
         shape, by_columns, dtype = readers[np.lib.format.read_magic(file)](file)
     except HEADER_ERRORS as error:
-        raise ValueError(f"{name!r} is no array that can be read ({error})") from error
+        raise ValueError(
+            f"{name!r} is not an array that can be read ({error})"
+        ) from error
     # A header may say True for 1.
     shape = tuple(map(int, shape))
     if dtype.hasobject:

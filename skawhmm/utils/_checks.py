@@ -1,6 +1,5 @@
 """Checks of parameters that any function or estimator may have."""
 
-import os
 from functools import partial
 from numbers import Integral, Real
 
@@ -23,29 +22,9 @@ LARGEST_DISTANCE = 1e150
 def check_real(
     name, value, low, high, *, include_low=True, include_high=True, allow_infinity=False
 ):
-    """Return `value` as a float if it lies in the interval, else raise.
+    """Return `value` as a float if it lies between `low` and `high`, else raise.
 
-    Parameters
-    ----------
-    name : str
-        The argument as the caller knows it.
-
-    value : object
-        The value to check.
-
-    low, high : float
-        Ends of the interval; the upper end belongs to it unless it is infinite.
-
-    include_low, include_high : bool, default=True
-        Whether the ends belong to the interval.
-
-    allow_infinity : bool, default=False
-        Whether an upper end that is infinite belongs to it.
-
-    Returns
-    -------
-    value : float
-        The number.
+    Infinite ends do not belong to the interval unless `allow_infinity`.
     """
     left = "[" if include_low else "("
     right = "]" if (np.isfinite(high) and include_high) or allow_infinity else ")"
@@ -66,18 +45,7 @@ def check_real(
 
 
 def shown_value(value):
-    """Return a wrong value as it is shown in an error, cut short.
-
-    Parameters
-    ----------
-    value : object
-        The value.
-
-    Returns
-    -------
-    text : str
-        Its representation. Python refuses to write integers of thousands of digits.
-    """
+    """Return a wrong value as text for an error message, shortened."""
     try:
         text = repr(value)
     except ValueError:
@@ -86,24 +54,7 @@ def shown_value(value):
 
 
 def check_integer(name, value, low):
-    """Return `value` if it is an integer of at least `low`, else raise.
-
-    Parameters
-    ----------
-    name : str
-        The argument as the caller knows it.
-
-    value : object
-        The value to check.
-
-    low : int
-        The least value allowed.
-
-    Returns
-    -------
-    value : int
-        The number, of Python: integers of NumPy overflow in sums and products.
-    """
+    """Return `value` if it is an integer of at least `low`, else raise."""
     wanted = f"{name} must be an integer of at least {low}"
     if not is_integer(value):
         raise TypeError(f"{wanted}, got {shown_value(value)}.")
@@ -115,40 +66,12 @@ def check_integer(name, value, low):
 
 
 def is_integer(value):
-    """Whether a value is an integer of Python or NumPy; True and False are none.
-
-    Parameters
-    ----------
-    value : object
-        The value.
-
-    Returns
-    -------
-    integer : bool
-        Whether it is one.
-    """
+    """Whether a value is an integer of Python or NumPy; booleans do not count."""
     return isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
 
 
 def check_choice(name, value, choices):
-    """Return `value` if it is one of `choices`, else raise.
-
-    Parameters
-    ----------
-    name : str
-        The argument as the caller knows it.
-
-    value : object
-        The value to check.
-
-    choices : iterable of str
-        The allowed values.
-
-    Returns
-    -------
-    value : str
-        The value.
-    """
+    """Return `value` if it is one of `choices`, else raise."""
     if not isinstance(value, str) or value not in choices:
         listed = ", ".join(repr(choice) for choice in choices)
         raise ValueError(f"{name} must be one of {listed}, got {shown_value(value)}.")
@@ -156,63 +79,20 @@ def check_choice(name, value, choices):
 
 
 def check_optional(name, value, check):
-    """Raise unless `value` is None or passes a check.
-
-    Parameters
-    ----------
-    name : str
-        The argument as the caller knows it.
-
-    value : object
-        The value to check.
-
-    check : callable
-        Takes the name and the value, and raises if it is wrong.
-    """
+    """Raise unless `value` is None or passes a check."""
     if value is not None:
         check(name, value)
 
 
 def check_boolean(name, value):
-    """Return `value` if it is True or False, else raise.
-
-    Parameters
-    ----------
-    name : str
-        The argument as the caller knows it.
-
-    value : object
-        The value to check.
-
-    Returns
-    -------
-    value : bool
-        The truth value.
-    """
+    """Return `value` if it is True or False, else raise."""
     if not isinstance(value, bool | np.bool_):
         raise TypeError(f"{name} must be True or False, got {shown_value(value)}.")
     return bool(value)
 
 
 def check_numbers(name, values, check):
-    """Return a number, or several, as a list of checked numbers, else raise.
-
-    Parameters
-    ----------
-    name : str
-        The argument as the caller knows it.
-
-    values : object
-        The value to check: a number or a sequence of numbers.
-
-    check : callable
-        Takes the name and a number, and returns the number or raises.
-
-    Returns
-    -------
-    numbers : list
-        The numbers, at least one.
-    """
+    """Return one number, or several, as a list of results of `check`, else raise."""
     numbers = np.atleast_1d(np.asarray(values, dtype=object)).ravel().tolist()
     if not numbers:
         raise ValueError(f"{name} must hold at least 1 number, got none.")
@@ -220,40 +100,12 @@ def check_numbers(name, values, check):
 
 
 def check_counts(name, values):
-    """Return a count, or several, as a list of integers of at least 1, else raise.
-
-    Parameters
-    ----------
-    name : str
-        The argument as the caller knows it.
-
-    values : object
-        The value to check: an integer or a sequence of integers.
-
-    Returns
-    -------
-    counts : list of int
-        The integers, at least one.
-    """
+    """Return a count, or several, as a list of integers of at least 1, else raise."""
     return check_numbers(name, values, partial(check_integer, low=1))
 
 
 def check_n_jobs(name, value):
-    """Return `value` if it is a number of jobs in joblib's sense, else raise.
-
-    Parameters
-    ----------
-    name : str
-        The argument as the caller knows it.
-
-    value : object
-        The value to check: an integer other than 0, or None.
-
-    Returns
-    -------
-    value : int or None
-        The number, of Python.
-    """
+    """Return `value` if it is a number of jobs in joblib's sense, else raise."""
     if value is None:
         return None
     wanted = f"{name} must be an integer other than 0, or None"
@@ -265,56 +117,21 @@ def check_n_jobs(name, value):
 
 
 def check_verbose(name, value):
-    """Raise unless `value` says whether to show progress.
-
-    Parameters
-    ----------
-    name : str
-        The argument as the caller knows it.
-
-    value : object
-        The value to check: an integer of at least 0, True or False.
-    """
+    """Raise unless `value` says whether to show progress."""
     if not isinstance(value, bool | np.bool_):
         check_integer(name, value, 0)
 
 
-def check_memory_place(name, value):
-    """Raise unless `value` is a place where joblib can keep results.
-
-    Parameters
-    ----------
-    name : str
-        The argument as the caller knows it.
-
-    value : object
-        The value to check: a folder, an object like `joblib.Memory`, or None.
-    """
-    is_place = value is None or isinstance(value, str | os.PathLike)
-    if not is_place and (isinstance(value, type) or not hasattr(value, "cache")):
-        raise TypeError(
-            f"{name} must be None, the name of a folder or a joblib.Memory, got "
-            f"{shown_value(value)}."
-        )
-
-
 def check_random(name, value):
-    """Raise unless `value` is a random state in scikit-learn's sense.
-
-    Parameters
-    ----------
-    name : str
-        The argument as the caller knows it.
-
-    value : object
-        The value to check: an integer, a RandomState or None.
-    """
+    """Raise unless `value` is an integer, a RandomState, a Generator or None."""
     message = (
-        f"{name} must be an integer from 0 to 2**32 - 1, a RandomState or None, got "
-        f"{shown_value(value)}."
+        f"{name} must be an integer from 0 to 2**32 - 1, a RandomState, a Generator "
+        f"or None, got {shown_value(value)}."
     )
     if isinstance(value, bool | np.bool_):
         raise TypeError(message)
+    if isinstance(value, np.random.Generator):
+        return
     try:
         check_random_state(value)
     except ValueError as error:
@@ -322,43 +139,17 @@ def check_random(name, value):
 
 
 def check_seed(random_state):
-    """Return the seed of a random state in scikit-learn's sense.
-
-    Parameters
-    ----------
-    random_state : int, RandomState instance or None
-        The value to check.
-
-    Returns
-    -------
-    seed : int
-        The integer that was given, or one drawn from the random state.
-    """
+    """Return the integer that was given as a random state, or one drawn from it."""
     check_random("random_state", random_state)
     if isinstance(random_state, Integral):
         return int(random_state)
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(2**31 - 1))
     return int(check_random_state(random_state).randint(2**31 - 1))
 
 
 def check_float_type(name, value, choices=()):
-    """Return a type of floating-point numbers, or raise: others cut numbers off.
-
-    Parameters
-    ----------
-    name : str
-        The argument as the caller knows it.
-
-    value : object
-        What NumPy takes for a type.
-
-    choices : tuple of str, default=()
-        Names of the types that are allowed; by default all.
-
-    Returns
-    -------
-    dtype : dtype
-        The type.
-    """
+    """Return a floating-point dtype, one of `choices` if there are any, else raise."""
     wanted = " or ".join(f"numpy.{choice}" for choice in choices)
     wanted = wanted or "a type of floating-point numbers"
     message = f"{name} must be {wanted}, got {value!r}."
@@ -376,19 +167,7 @@ def check_float_type(name, value, choices=()):
 
 
 def check_one_each(X, y, name="y"):
-    """Raise unless there is one value per sequence or model.
-
-    Parameters
-    ----------
-    X : sized
-        The sequences or models.
-
-    y : sized or None
-        What must have as many entries, if it was given.
-
-    name : str, default="y"
-        The argument as the caller knows it.
-    """
+    """Raise unless there is one value per sequence or model."""
     if y is not None and len(X) != len(y):
         raise ValueError(
             f"{name} must hold one value per entry of X, got {len(y)} values for "
@@ -399,41 +178,23 @@ def check_one_each(X, y, name="y"):
 def check_parameters(values, checks):
     """Raise if a parameter is wrong, according to its own check.
 
-    Parameters
-    ----------
-    values : dict
-        The parameters by name, in the order in which they are checked.
-
-    checks : dict of callable
-        Functions by the name of the parameter. Each takes a name and a value, and
-        raises if the value is wrong. Parameters without a function are not checked.
+    This is how all parameters are checked, of estimators and of functions: `checks` has
+    one function per name, which takes the name and the value and raises.
     """
     for name, value in values.items():
         if name in checks:
             checks[name](name, value)
 
 
+# Checks of the parameters that say how work is done.
+WORK_CHECKS = {"n_jobs": check_n_jobs, "verbose": check_verbose}
+
+
 def check_distances(name, distances, largest=None, first=(0, 0)):
     """Return distances if none of them is NaN, else raise; infinity is allowed.
 
-    Parameters
-    ----------
-    name : str
-        The argument that computed them, as the caller knows it.
-
-    distances : ndarray of shape (n_rows, n_columns[, 2])
-        The values.
-
-    largest : float, default=None
-        The largest value allowed beside infinity; by default any.
-
-    first : tuple of int, default=(0, 0)
-        Row and column of the first value, if they are a part of a matrix.
-
-    Returns
-    -------
-    distances : ndarray of the same shape
-        The values.
+    `largest` bounds finite values; `first` is the place of the first value in its
+    matrix, for the message.
     """
     for rows in row_blocks(distances):
         _check_distance_block(
@@ -443,7 +204,7 @@ def check_distances(name, distances, largest=None, first=(0, 0)):
 
 
 def _check_distance_block(name, block, largest, first):
-    """Raise for what is no distance in some rows, whose first place is `first`."""
+    """Raise if rows hold anything but distances; they begin at place `first`."""
     bad = np.isnan(block)
     if bad.any():
         row, column = (int(k) for k in np.argwhere(bad)[0][:2] + first)

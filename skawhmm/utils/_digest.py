@@ -1,7 +1,7 @@
 """One short text for the content of any object: arrays, parameters, code of users.
 
-Results on disk are told apart by it. Two objects with equal content have the same
-digest in every process; whatever cannot be told apart is refused, never guessed.
+Results on disk are distinguished by it. Two objects with equal content have the same
+digest in every process; objects that cannot be distinguished are refused.
 """
 
 import dis

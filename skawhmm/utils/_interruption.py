@@ -75,7 +75,7 @@ def check_wanted():
 
 
 def waited_for(function, *arguments):
-    """Return what a function returns that heeds no signal, such as those of LAPACK.
+    """Return the result of a function that ignores signals, such as LAPACK's.
 
     The main thread runs it in another one, so that Ctrl-C need not wait for it. What
     was interrupted comes to its end, and nobody looks at it.

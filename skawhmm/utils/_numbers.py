@@ -121,7 +121,9 @@ def real_array(name: str, values: Any) -> NDArray[np.float64]:
     try:
         return aligned(np.asarray(array, dtype=np.float64))
     except (TypeError, ValueError, OverflowError) as error:
-        raise TypeError(f"{wanted}, got objects that are none ({error}).") from error
+        raise TypeError(
+            f"{wanted}, got objects that are not numbers ({error})."
+        ) from error
 
 
 def check_square(name: str, values: Any, of: str = "model") -> NDArray[np.float64]:

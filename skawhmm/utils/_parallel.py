@@ -1,23 +1,19 @@
-"""The only module that calls joblib: parallel tasks, and results kept in memory."""
+"""The only module that calls joblib: parallel tasks."""
 
-import os
 import pickle
 import sys
 from collections import deque
 from concurrent.futures import CancelledError
 from functools import cached_property
-from importlib.metadata import version
 from itertools import islice
 
 import cloudpickle
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from joblib.parallel import get_active_backend
-from sklearn.utils.validation import check_memory
 from tqdm.auto import tqdm
 
-from skawhmm.utils._checks import check_memory_place, check_n_jobs, check_verbose
-from skawhmm.utils._digest import content_digest
+from skawhmm.utils._checks import check_n_jobs
 from skawhmm.utils._interruption import Call
 
 # If a worker dies, the shared data it held are lost. Tasks without a result are then
@@ -33,12 +29,12 @@ TASKS_AHEAD = 4
 
 
 class Shared:
-    """What all tasks of a call share, sent to each worker once and not with each task.
+    """Data of all tasks of a call, sent to each worker once and not with each task.
 
     Parameters
     ----------
     value : object
-        What is shared.
+        The data.
 
     n_bytes : int
         Approximate size, by which back ends decide how to send it.
@@ -87,7 +83,7 @@ def progress_bar(total, label, verbose):
         Its name.
 
     verbose : int
-        Whether it is shown at all.
+        Whether to show it.
 
     Returns
     -------
@@ -132,9 +128,8 @@ def completed(
     result : object
         The result of one task.
     """
-    # Parameters may have changed since `fit` checked them.
+    # Small integer types would overflow.
     n_jobs = check_n_jobs("n_jobs", n_jobs)
-    check_verbose("verbose", verbose)
     n_done, retries = 0, MAX_RETRIES
     total = len(tasks) if amounts is None else sum(amounts)
     with progress_bar(total, label, verbose) as bar:
@@ -222,7 +217,7 @@ def _sent(client, shared):
         # Without a hash the data of a dead worker are not taken for those sent again.
         return client.scatter(shared, hash=False)
     except TimeoutError:
-        # There are no workers: to try again is no help.
+        # There are no workers, so another attempt would fail too.
         raise
     except OSError as error:
         raise CancelledError from error
@@ -276,42 +271,3 @@ def writable(arrays):
         C-contiguous, writable arrays.
     """
     return [np.require(x, requirements=("C", "W", "E")) for x in arrays]
-
-
-def remembered(memory, key, compute):
-    """Return the result of a call, from memory if it was computed before.
-
-    Parameters
-    ----------
-    memory : None, str, path-like or joblib.Memory
-        Where results are kept; None keeps none.
-
-    key : object
-        Everything the result depends on, told apart by content. The version of the
-        package is added to it.
-
-    compute : callable
-        Takes no arguments and returns the result.
-
-    Returns
-    -------
-    result : object
-        The result.
-    """
-    if memory is None:
-        return compute()
-    check_memory_place("memory", memory)
-    place = os.fspath(memory) if isinstance(memory, os.PathLike) else memory
-    try:
-        digest = content_digest(key)
-    except TypeError as error:
-        raise ValueError(
-            "memory keeps results only if a later call can tell whether it asks for "
-            f"the same, but {error}. Use memory=None."
-        ) from error
-    cached = check_memory(place).cache(_result, ignore=["compute"])
-    return cached(version("skawhmm"), digest, compute)
-
-
-def _result(release, key, compute):  # noqa: ARG001
-    return compute()

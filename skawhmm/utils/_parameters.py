@@ -1,6 +1,6 @@
 """Parameters of estimators: those without effect, and those changed after `fit`."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from inspect import signature
 from typing import Any, ClassVar, NamedTuple
@@ -8,7 +8,10 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-# Parameters about how work is done, which never change a result.
+from skawhmm.utils._checks import check_parameters
+
+# Parameters about how work is done, which never change a result; a pipeline within an
+# estimator may have a memory.
 WORK = frozenset({"n_jobs", "verbose", "memory"})
 
 
@@ -79,9 +82,13 @@ def is_same(one, two):
 class ParametersMixin:
     """What all estimators do about their parameters.
 
-    A subclass has `_check_parameters`, which raises if a parameter is wrong. Its `fit`
-    begins with `_begin_fit`, its other methods with `_check_ready`.
+    The `fit` of a subclass begins with `_begin_fit`, its other methods with
+    `_check_ready`.
     """
+
+    # What raises if a parameter is wrong, given its name and value. A subclass adds the
+    # parameters of its own.
+    _parameter_checks: ClassVar[Mapping[str, Callable[[str, Any], Any]]] = {}
 
     _unused: ClassVar[Sequence[Unused]] = ()
 
@@ -92,7 +99,9 @@ class ParametersMixin:
         return self.get_params(deep=False)  # type: ignore[attr-defined]
 
     def _check_parameters(self):
-        raise NotImplementedError
+        """Raise if a parameter is wrong, alone or beside others."""
+        check_parameters(self._params(), self._parameter_checks)
+        self._check_effects()
 
     def _check_effects(self):
         """Raise if a parameter was set that another one leaves without effect."""
@@ -108,9 +117,12 @@ class ParametersMixin:
         return checked
 
     def _check_ready(self):
-        """Raise unless this is fitted, with parameters that suit what it learned."""
+        """Raise unless this is fitted, with parameters that suit what it learned.
+
+        Returns what `_check_parameters` returns, such as the distance.
+        """
         check_is_fitted(self)
-        self._check_parameters()
+        checked = self._check_parameters()
         now = self.get_params(deep=True)  # type: ignore[attr-defined]
         allowed = self._changeable()
         for name, before in self._fitted_params.items():
@@ -121,6 +133,7 @@ class ParametersMixin:
                     f"{name} must be as it was in fit ({before!r:.100}), got "
                     f"{now[name]!r:.100}. Call fit again to use another value."
                 )
+        return checked
 
     def _changeable(self):
         """Return the parameters that may differ from their values in `fit`."""

@@ -2,9 +2,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from skawhmm.datasets import (
-    make_hmm_sequences,
-)
+from skawhmm import HMMBatch
+from skawhmm.datasets import make_hmm_sequences, make_model_sequences
 
 FAMILIES = ["means", "covariances", "transitions"]
 
@@ -118,3 +117,15 @@ def test_wrong_types_are_named(arguments):
     (name,) = arguments
     with pytest.raises(TypeError, match=f"{name} must be"):
         make_hmm_sequences(**arguments)
+
+
+def test_chains_with_several_closed_classes_start_as_their_models_say():
+    transmats = np.array([[[1, 0, 0], [0, 1, 0], [0.7, 0.2, 0.1]]])
+    means, covars = np.array([[[0.0], [10.0], [20.0]]]), np.full((1, 3, 1), 1e-6)
+    arrays = {"transmats": transmats, "means": means, "covars": covars}
+    X, _ = make_model_sequences(arrays, 4000, n_timesteps=1, random_state=0)
+    found = np.bincount(np.round(np.ravel(X) / 10).astype(int), minlength=3) / 4000
+    wanted = HMMBatch(**arrays, startprobs=np.full((1, 3), 1 / 3)).weights[0]
+    # Five standard deviations of a fraction.
+    assert np.abs(found - wanted).max() < 5 * np.sqrt(0.25 / 4000)
+    assert wanted[0] > 0.55

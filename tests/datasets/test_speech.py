@@ -4,13 +4,14 @@ from numpy.testing import assert_allclose
 from scipy.linalg import solve_toeplitz
 
 from skawhmm.datasets import _formants as tables
-from skawhmm.datasets._sampling import item_generator, seed_sequence
+from skawhmm.datasets._sampling import seed_sequence
 from skawhmm.datasets._speech import SAMPLE_RATE, make_speaker, synthesized_phoneme
+from skawhmm.utils._seeds import item_rng
 
 
 def utterances(phoneme, group, n_utterances):
     for i in range(n_utterances):
-        rng = item_generator(seed_sequence(0), i)
+        rng = item_rng(seed_sequence(0), i)
         yield synthesized_phoneme(rng, phoneme, make_speaker(rng, group))
 
 
@@ -65,7 +66,7 @@ def test_stops_begin_quiet_and_end_loud():
     for phoneme in tables.PLOSIVES:
         ratios = []
         for i in range(10):
-            rng = item_generator(seed_sequence(1), i)
+            rng = item_rng(seed_sequence(1), i)
             wave = synthesized_phoneme(rng, phoneme, make_speaker(rng, i % 3))
             n = len(wave) // 4
             ratios.append(

@@ -1,4 +1,3 @@
-import joblib
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -230,23 +229,23 @@ def test_output_feeds_mds(models):
     assert mds.fit_transform(distances).shape == (9, 2)
 
 
-def count_calls(monkeypatch, name):
-    """Count the calls of a function that estimators use for all pairs."""
+def count_calls(monkeypatch):
+    """Record the number of models of each call for all pairs by an estimator."""
     import skawhmm._estimator as module
 
     calls = []
-    function = getattr(module, name)
+    function = module.all_pairs
 
     def counted(*args, **kwargs):
         calls.append(len(args[0]))
         return function(*args, **kwargs)
 
-    monkeypatch.setattr(module, name, counted)
+    monkeypatch.setattr(module, "all_pairs", counted)
     return calls
 
 
 def test_mixer_searches_alpha_with_one_computation(monkeypatch, make_batch):
-    calls = count_calls(monkeypatch, "pairwise_hmm_components")
+    calls = count_calls(monkeypatch)
     models = make_batch(n_models=30)
     y = np.arange(30) % 2
     stack = PairwiseHMMDistance(output="components").fit_transform(models)
@@ -260,50 +259,6 @@ def test_mixer_searches_alpha_with_one_computation(monkeypatch, make_batch):
     )
     scores = cross_val_score(plain, models, y, cv=3)
     assert_allclose(search.cv_results_["mean_test_score"][37], scores.mean())
-
-
-@pytest.mark.parametrize("kind", ["path", "str", "memory"])
-def test_memory_computes_components_once(monkeypatch, tmp_path, models, kind):
-    place = {"path": tmp_path, "str": str(tmp_path)}.get(kind)
-    memory = place or joblib.Memory(tmp_path, verbose=0)
-    calls = count_calls(monkeypatch, "pairwise_hmm_components")
-    for alpha in (0.1, 0.5, 0.9):
-        step = PairwiseHMMDistance(alpha=alpha, memory=memory).fit(models[:6])
-        again = models[np.arange(9)]
-        wanted = pairwise_hmm_distances(models, models[:6], alpha=alpha)
-        assert_array_equal(step.transform(again), wanted)
-    assert calls == [9]
-    PairwiseHMMDistance(p=2, memory=memory).fit(models).transform(models)
-    assert len(calls) == 2
-
-
-def test_memory_tells_costs_apart(tmp_path):
-    chains = np.full((2, 2, 2), 0.5)
-    states = [[[0.0], [1.0]], [[2.0], [4.0]]]
-    for power in (1, 2):
-        models = HMMBatch.from_state_costs(
-            chains, lambda x, y, n=power: np.abs(x - y)[:, 0] ** n, states=states
-        )
-        step = PairwiseHMMDistance(alpha=0, memory=tmp_path).fit(models)
-        expected = pairwise_hmm_distances(models, alpha=0)
-        assert_array_equal(step.transform(models), expected)
-
-
-def test_memory_keeps_fitted_models(tmp_path, monkeypatch, make_sequences):
-    X, _ = make_sequences()
-    calls = []
-    transform = HMMTransformer.transform
-
-    def counted(self, X):
-        calls.append(len(X))
-        return transform(self, X)
-
-    monkeypatch.setattr(HMMTransformer, "transform", counted)
-    hmm = HMMTransformer(n_components=2, random_state=0)
-    for alpha in (0.1, 0.9):
-        step = PairwiseHMMDistance(alpha=alpha, hmm=hmm, memory=tmp_path)
-        step.fit(X).transform(X[:2])
-    assert calls == [6, 2]
 
 
 def test_mixer_leaves_single_numbers_alone(models):

@@ -198,7 +198,6 @@ WORK = "changes how the work is done, never the result"
 SILENT = {
     "n_jobs": WORK,
     "verbose": WORK,
-    "memory": WORK,
     "algorithm": "the neighbours are the same by any algorithm",
     "out": "the result is the same wherever it is put",
     "random_state": "a seed is harmless where nothing is drawn",

@@ -51,7 +51,6 @@ SHARED: dict[str, tuple[list[Any], list[Any]]] = {
         [sk.HMMTransformer(1), sk.HMMTransformer(2, random_state=0)],
         [3, "hmm", sk.HMMTransformer, BaseEstimator(), True],
     ),
-    "memory": ([None], [3, ["folder"], True]),
     "n_jobs": ([None, 1, 2], [0, 1.5, "all", True, NAN, [], 0.0]),
     "verbose": ([0, False], [-1, "yes", None, 2.5, []]),
     "random_state": (

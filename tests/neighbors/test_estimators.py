@@ -64,9 +64,9 @@ def test_votes_are_those_of_scikit_learn(models, y, weights, n_neighbors):
     oracle = KNeighborsClassifier(n_neighbors, weights=weights, metric="precomputed")
     oracle.fit(pairwise_hmm_distances(models[:20], alpha=0.3), y[:20])
     distances = pairwise_hmm_distances(models[20:], models[:20], alpha=0.3)
-    shares = oracle.predict_proba(distances)
-    assert_allclose(knn.predict_proba(models[20:]), shares)
-    clear = (shares == shares.max(axis=1, keepdims=True)).sum(axis=1) == 1
+    fractions = oracle.predict_proba(distances)
+    assert_allclose(knn.predict_proba(models[20:]), fractions)
+    clear = (fractions == fractions.max(axis=1, keepdims=True)).sum(axis=1) == 1
     wanted = oracle.predict(distances)
     assert clear.any()
     assert_array_equal(knn.predict(models[20:])[clear], wanted[clear])
@@ -80,9 +80,9 @@ def test_a_tie_goes_to_the_nearest():
     # One vote each: scikit-learn would take "a", the first label.
     knn = KNeighborsHMMClassifier(2).fit(points([0, 3]), ["b", "a"])
     assert_array_equal(knn.predict(points([1, 2])), ["b", "a"])
-    shares = knn.predict_proba(points([1, 2]))
-    assert_allclose(shares, 0.5)
-    assert_array_equal(np.argmax(shares, axis=1), [1, 0])
+    fractions = knn.predict_proba(points([1, 2]))
+    assert_allclose(fractions, 0.5)
+    assert_array_equal(np.argmax(fractions, axis=1), [1, 0])
 
 
 def test_equal_distances_go_by_index():
@@ -169,11 +169,11 @@ def test_graph_feeds_scikit_learn(models, y):
     retriever = HMMRetriever(n_neighbors=6).fit(models[:20])
     oracle = KNeighborsClassifier(5, metric="precomputed")
     oracle.fit(retriever.kneighbors_graph(mode="distance"), y[:20])
-    shares = oracle.predict_proba(
+    fractions = oracle.predict_proba(
         retriever.kneighbors_graph(models[20:], mode="distance")
     )
     knn = KNeighborsHMMClassifier().fit(models[:20], y[:20])
-    assert_allclose(knn.predict_proba(models[20:]), shares)
+    assert_allclose(knn.predict_proba(models[20:]), fractions)
 
 
 def test_too_many_neighbors_are_named(models, y):
@@ -259,7 +259,7 @@ def test_scores_are_leave_one_out(models, y, scoring, weights):
     score = {
         "accuracy": lambda labels, _: np.mean(labels == y),
         "balanced_accuracy": lambda labels, _: balanced_accuracy_score(y, labels),
-        "roc_auc": lambda _, shares: roc_auc_score(y, shares, multi_class="ovr"),
+        "roc_auc": lambda _, fractions: roc_auc_score(y, fractions, multi_class="ovr"),
     }[scoring]
     wanted = [
         [score(*left_out(stack, y, alpha, number, weights)) for number in numbers]

@@ -56,7 +56,7 @@ def test_masked_values_are_missing():
         ({"a": 1}, "a dict"),
         (iter([1.0]), "a list_iterator"),
         (float, "a type"),
-        ([object()], "objects that are none"),
+        ([object()], "objects that are not numbers"),
         ([10**400], "an integer beyond the range of floats"),
     ],
 )

@@ -7,7 +7,6 @@ import sys
 import threading
 import time
 from concurrent.futures import CancelledError
-from functools import partial
 
 import joblib
 import numpy as np
@@ -27,7 +26,6 @@ from skawhmm.utils._parallel import (
     Shared,
     completed,
     even_ranges,
-    remembered,
 )
 
 
@@ -210,22 +208,7 @@ def test_a_killed_worker_costs_nothing_but_time(cluster, make_batch, tmp_path):
     assert_array_equal(distances, expected)
 
 
-def test_results_are_remembered_by_content(tmp_path, rng):
-    values, calls = rng.normal(size=5), []
-
-    def total(values):
-        calls.append(values)
-        return values.sum()
-
-    for given in (values, values.copy(), values + 1):
-        kept = remembered(tmp_path, ("total", given), partial(total, given))
-        assert kept == given.sum()
-    assert len(calls) == 2
-    assert remembered(None, ("total", values), partial(total, values)) == values.sum()
-    assert len(calls) == 3
-
-
-@pytest.mark.parametrize("change", [{"memory": 3}, {"n_jobs": 0}, {"verbose": "x"}])
+@pytest.mark.parametrize("change", [{"n_jobs": 0}, {"verbose": "x"}])
 def test_how_work_is_done_is_checked_after_fit_too(change, make_batch):
     fitted = PairwiseHMMDistance().fit(make_batch(3)).set_params(**change)
     with pytest.raises((TypeError, ValueError), match=rf"^{next(iter(change))} must"):

@@ -9,8 +9,8 @@ from numpy.testing import assert_allclose
 from skawhmm import HMMBatch, pairwise_hmm_components
 from skawhmm.distances._prepared import prepare_models
 from skawhmm.distances._registration import optimal_registrations, power_cost
-from skawhmm.neighbors._bounds import state_vectors
-from skawhmm.neighbors._bounds_kernels import (
+from skawhmm.neighbors._search import state_vectors
+from skawhmm.neighbors._search_kernels import (
     centroid_bounds,
     relaxed_bounds,
     transition_bounds,

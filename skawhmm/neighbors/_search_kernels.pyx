@@ -1,4 +1,4 @@
-"""Lower bounds of distances of many pairs in one loop; see `_bounds`."""
+"""Lower bounds of distances of many pairs in one loop; see `_search`."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from libc.math cimport pow, sqrt
 from skawhmm.distances._components cimport carry_chain, conditionals
 from skawhmm.utils._interruption cimport interrupted
 
-cdef extern from "neighbors/_bounds_kernels.h" nogil:
+cdef extern from "neighbors/_search_kernels.h" nogil:
     int fill_distances(
         const double* vectors_a,
         const double* vectors_b,
@@ -178,11 +178,11 @@ def transition_bounds(
     bounds : ndarray of shape (n_pairs,)
         The bounds.
     """
-    cdef const double[:, ::1] laws = np.ascontiguousarray(weights)
+    cdef const double[:, ::1] masses = np.ascontiguousarray(weights)
     cdef const double[:, :, ::1] steps = np.ascontiguousarray(transmats)
     cdef const double[:, :, ::1] own = np.ascontiguousarray(chains)
     cdef const double[:, :, ::1] points = np.ascontiguousarray(vectors)
-    cdef int size = <int>laws.shape[1], n_cells = size * size
+    cdef int size = <int>masses.shape[1], n_cells = size * size
     cdef Py_ssize_t n_dimensions = points.shape[2], n, a, b
     cdef double total
     cdef double[::1] scratch = np.empty(4 * n_cells + n_dimensions)
@@ -199,12 +199,12 @@ def transition_bounds(
             conditionals(&plans[n, 0, 0], size, forth, back)
             carry_chain(forth, &steps[b, 0, 0], back, size, joint, half, moved)
             total = row_gaps(
-                &laws[a, 0], &own[a, 0, 0], moved, &points[a, 0, 0], size, n_dimensions,
+                &masses[a, 0], &own[a, 0, 0], moved, &points[a, 0, 0], size, n_dimensions,
                 p, gap,
             )
             carry_chain(back, &steps[a, 0, 0], forth, size, joint, half, moved)
             total += row_gaps(
-                &laws[b, 0], &own[b, 0, 0], moved, &points[b, 0, 0], size, n_dimensions,
+                &masses[b, 0], &own[b, 0, 0], moved, &points[b, 0, 0], size, n_dimensions,
                 p, gap,
             )
             bounds[n] = pow(total, 1 / p)
