@@ -1,17 +1,18 @@
 """Aggregated Wasserstein distances: a marginal and a transition component, mixed."""
 
 from abc import ABC, abstractmethod
-from typing import Any
+from functools import partial
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from skawhmm.distances._components import marginal_components, transition_components
-from skawhmm.distances._parameters import Parametrized
 from skawhmm.distances._prepared import prepare_models
 from skawhmm.distances._registration import power_cost
 from skawhmm.models._batch import HMMBatch
 from skawhmm.utils._checks import check_choice, check_real
+from skawhmm.utils._parameters import Parametrized
 
 STEPS = ("independent", "joint")
 ROWS = ("transport", "hellinger")
@@ -100,6 +101,12 @@ class Aggregated(Parametrized, ABC):
     """
 
     symmetric = True
+    _parameter_checks: ClassVar = {
+        "alpha": partial(check_real, low=0, high=1),
+        "p": partial(check_real, low=0, high=2, include_low=False),
+        "steps": partial(check_choice, choices=STEPS),
+        "rows": partial(check_choice, choices=ROWS),
+    }
 
     def __init__(
         self,
@@ -109,10 +116,10 @@ class Aggregated(Parametrized, ABC):
         steps: str = "independent",
         rows: str = "transport",
     ) -> None:
-        self.alpha = check_real("alpha", alpha, 0, 1)
-        self.p = check_real("p", p, 0, 2, include_low=False)
-        self.steps = check_choice("steps", steps, STEPS)
-        self.rows = check_choice("rows", rows, ROWS)
+        self.alpha = alpha
+        self.p = p
+        self.steps = steps
+        self.rows = rows
 
     def prepare(self, models: HMMBatch) -> Any:
         """Return what the pairs of `models` share.

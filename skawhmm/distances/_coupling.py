@@ -25,18 +25,19 @@ probabilities are stationary, :math:`\nu = \pi`, and the bound is the marginal c
 R of MAW. Fitted models have others, and R may then exceed :math:`D_\gamma`.
 """
 
-from typing import Any
+from functools import partial
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from skawhmm.distances._coupling_kernels import coupling_distances
-from skawhmm.distances._parameters import Parametrized
 from skawhmm.distances._prepared import prepare_models
 from skawhmm.distances._registration import power_cost
 from skawhmm.models._batch import HMMBatch
 from skawhmm.numerics._lapack import in_batches
 from skawhmm.utils._checks import check_real
+from skawhmm.utils._parameters import Parametrized
 
 # Closer to 1 the present cost is lost in rounding.
 MAX_GAMMA = 1 - 1e-9
@@ -106,10 +107,15 @@ class TransitionCoupling(Parametrized):
     symmetric = True
     marginal_share = 1.0
     transition_share = 0.0
+    _parameter_checks: ClassVar = {
+        "p": partial(check_real, low=0, high=2, include_low=False),
+        "gamma": partial(check_real, low=0, high=MAX_GAMMA),
+    }
 
     def __init__(self, p: float = 1, *, gamma: float = 0.9) -> None:
-        self.p = check_real("p", p, 0, 2, include_low=False)
-        self.gamma = check_real("gamma", gamma, 0, MAX_GAMMA)
+        self.p = p
+        self.gamma = gamma
+        self._check_parameters()
 
     def prepare(self, models: HMMBatch) -> Any:
         """Return what the pairs of `models` share.

@@ -1,5 +1,6 @@
 """IAW: the aggregated distance whose registration comes from samples."""
 
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -101,6 +102,15 @@ class IAW(Aggregated):
     0.0
     """
 
+    _parameter_checks: ClassVar = {
+        **Aggregated._parameter_checks,
+        "n_samples": partial(check_integer, low=1),
+        "sampling": partial(check_choice, choices=("sobol", "iid")),
+        "coupling": partial(check_choice, choices=("exact", "sinkhorn")),
+        "project": check_boolean,
+        "debias": check_boolean,
+        "reg": partial(check_real, low=0, high=np.inf, include_low=False),
+    }
     _unused: ClassVar = (Unused(("reg",), "coupling", lambda c: c != "sinkhorn"),)
 
     def __init__(
@@ -119,14 +129,14 @@ class IAW(Aggregated):
         random_state: Any = 0,
     ) -> None:
         super().__init__(alpha, p, steps=steps, rows=rows)
-        self.n_samples = check_integer("n_samples", n_samples, 1)
-        self.sampling = check_choice("sampling", sampling, ("sobol", "iid"))
-        self.coupling = check_choice("coupling", coupling, ("exact", "sinkhorn"))
-        self.project = check_boolean("project", project)
-        self.debias = check_boolean("debias", debias)
-        self.reg = check_real("reg", reg, 0, np.inf, include_low=False)
+        self.n_samples = n_samples
+        self.sampling = sampling
+        self.coupling = coupling
+        self.project = project
+        self.debias = debias
+        self.reg = reg
         self.random_state = random_state
-        self._check_effects()
+        self._check_parameters()
 
     def prepare(self, models: HMMBatch) -> Any:
         """Return what the pairs of `models` share.

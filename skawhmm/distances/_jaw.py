@@ -79,3 +79,8 @@ class JAW(MAW):
         registration: str = "transport",
     ) -> None:
         super().__init__(alpha, p, steps=steps, rows=rows, registration=registration)
+
+    @property
+    def _kind(self) -> type:
+        # JAW has other defaults than MAW, and nothing else of its own.
+        return MAW if type(self) is JAW else type(self)

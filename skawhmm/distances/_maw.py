@@ -1,5 +1,6 @@
 """MAW: the aggregated distance whose registration is optimal transport."""
 
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -81,6 +82,10 @@ class MAW(Aggregated):
            [1., 0.]])
     """
 
+    _parameter_checks: ClassVar = {
+        **Aggregated._parameter_checks,
+        "registration": partial(check_choice, choices=REGISTRATIONS),
+    }
     _unused: ClassVar = (Unused(("steps",), "registration", lambda r: r == "identity"),)
 
     def __init__(
@@ -93,8 +98,8 @@ class MAW(Aggregated):
         registration: str = "transport",
     ) -> None:
         super().__init__(alpha, p, steps=steps, rows=rows)
-        self.registration = check_choice("registration", registration, REGISTRATIONS)
-        self._check_effects()
+        self.registration = registration
+        self._check_parameters()
 
     def prepare(self, models: HMMBatch) -> Any:
         """Return what the pairs of `models` share.

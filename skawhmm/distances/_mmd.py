@@ -1,14 +1,13 @@
 """Distances between the laws that two models give to their frames."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from skawhmm.distances._parameters import Parametrized
 from skawhmm.models._batch import HMMBatch
 from skawhmm.utils._checks import check_choice, check_integer, check_real
-from skawhmm.utils._parameters import check_unused
+from skawhmm.utils._parameters import Parametrized, check_unused
 
 
 def check_bandwidth(name, value):
@@ -120,13 +119,15 @@ class MMD(Parametrized):
     """
 
     symmetric = True
+    _parameter_checks: ClassVar = {"order": check_order, "bandwidth": check_bandwidth}
 
     # Laws of pairs of symbols are made for the models of a tile, and may be large.
     max_tile = 64
 
     def __init__(self, *, order: int = 2, bandwidth: float | str = "median") -> None:
-        self.order = check_order("order", order)
-        self.bandwidth = check_bandwidth("bandwidth", bandwidth)
+        self.order = order
+        self.bandwidth = bandwidth
+        self._check_parameters()
 
     def fitted_to(self, models: HMMBatch) -> "MMD":
         """Return the distance with the bandwidth that reference models suggest.

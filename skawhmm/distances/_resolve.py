@@ -76,7 +76,7 @@ from skawhmm.utils._checks import (
     check_parameters,
     check_real,
 )
-from skawhmm.utils._parameters import check_unused
+from skawhmm.utils._parameters import Parametrized, check_unused
 
 METRICS = {
     "maw": MAW,
@@ -159,7 +159,8 @@ def resolve_metric(metric, *, alpha=None, p=None, metric_params=None, implied=No
         check_metric(metric)
         for name, value in {**given, "metric_params": metric_params or None}.items():
             check_unused(name, value, None, reason)
-        return metric
+        # Parameters may have been set since the distance was made.
+        return metric._checked() if isinstance(metric, Parametrized) else metric
     chosen = METRICS[check_choice("metric", metric, METRICS)]
     known = signature(chosen).parameters
     for name in given.keys() - known.keys():
@@ -177,7 +178,7 @@ def resolve_metric(metric, *, alpha=None, p=None, metric_params=None, implied=No
         for name, value in {**(implied or {}), **stated}.items()
         if name in known
     }
-    return chosen(**params, **extra)
+    return chosen(**params, **extra)._checked()
 
 
 def fitted_metric(metric, references):

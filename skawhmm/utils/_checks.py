@@ -156,7 +156,7 @@ def check_choice(name, value, choices):
 
 
 def check_optional(name, value, check):
-    """Raise unless `value` is None or passes a check.
+    """Return `value` if it is None, else what a check makes of it.
 
     Parameters
     ----------
@@ -168,9 +168,13 @@ def check_optional(name, value, check):
 
     check : callable
         Takes the name and the value, and raises if it is wrong.
+
+    Returns
+    -------
+    value : object
+        None, or what the check returns.
     """
-    if value is not None:
-        check(name, value)
+    return None if value is None else check(name, value)
 
 
 def check_boolean(name, value):
