@@ -11,6 +11,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from skawhmm.distances._aggregated import mixed_components
+from skawhmm.distances._base import AggregatedDistance
 from skawhmm.distances._pairwise import (
     models_digest,
     pairwise_hmm_components,
@@ -388,7 +389,7 @@ def later_models(hmm, X, memory):
 
 def is_mixture(metric):
     """Whether a distance is made of two components by its alpha."""
-    return hasattr(metric, "components") and hasattr(metric, "alpha")
+    return isinstance(metric, AggregatedDistance)
 
 
 def reference_distances(X, Y, metric, *, memory=None, n_jobs=None, verbose=0):

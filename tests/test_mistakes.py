@@ -319,7 +319,7 @@ MISTAKES = {
         TypeError,
         "an object with symmetric, prepare and distances",
         "got <function",
-        "MAW's documentation shows how",
+        "documentation of Distance shows how",
     ),
     "a parameter of another distance": Mistake(
         lambda d: pairwise_hmm_distances(d.models, metric_params={"gamma": 0.5}),
@@ -435,17 +435,22 @@ MISTAKES = {
         lambda d: HMMClassDistance().fit(d.X, ["a", 0] * 4),
         *(TypeError, "y must hold labels of one type", "int (0)", "Write all of them"),
     ),
-    "an effect at a level of one": Mistake(
-        lambda d: state_effects(d.models, d.y, level=1.0),
-        *(ValueError, "level must be a number in (0, 1)", "got 1.0", "in (0, 1)"),
+    "an effect at a confidence of one": Mistake(
+        lambda d: state_effects(d.models, d.y, confidence=1.0),
+        *(ValueError, "confidence must be a number in (0, 1)", "got 1.0", "in (0, 1)"),
     ),
-    "an interval at a level of one": Mistake(
-        lambda d: distance_interval(d.models[0], d.models[1], level=1.0),
-        *(ValueError, "level must be a number in (0, 1)", "got 1.0", "in (0, 1)"),
+    "an interval at a confidence of one": Mistake(
+        lambda d: distance_interval(d.models[0], d.models[1], confidence=1.0),
+        *(ValueError, "confidence must be a number in (0, 1)", "got 1.0", "in (0, 1)"),
     ),
-    "a detector at a level of one": Mistake(
-        lambda d: HMMNoveltyDetector(level=1.0).fit(d.models),
-        *(ValueError, "level must be a number in (0, 1)", "got 1.0", "in (0, 1)"),
+    "a detector with a rate of one": Mistake(
+        lambda d: HMMNoveltyDetector(false_alarm_rate=1.0).fit(d.models),
+        *(
+            ValueError,
+            "false_alarm_rate must be a number in (0, 1)",
+            "got 1.0",
+            "in (0, 1)",
+        ),
     ),
     "a table with a column named emission": Mistake(
         lambda d: neighbors().fit(table_of("emission"), d.y),

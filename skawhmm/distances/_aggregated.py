@@ -185,12 +185,12 @@ class Aggregated(Parametrized, ABC):
         return mixed_components(self.components(prepared, index_a, index_b), self.alpha)
 
     @property
-    def marginal_share(self) -> float:
+    def marginal_weight(self) -> float:
         """Share of MAW's marginal component that the distance is never below."""
         return 1 - self.alpha
 
     @property
-    def transition_share(self) -> float:
+    def transition_weight(self) -> float:
         """Share of MAW's transition component that this bound may add."""
         return 0.0
 

@@ -105,8 +105,8 @@ class TransitionCoupling(Parametrized):
     """
 
     symmetric = True
-    marginal_share = 1.0
-    transition_share = 0.0
+    marginal_weight = 1.0
+    transition_weight = 0.0
     _parameter_checks: ClassVar = {
         "p": partial(check_real, low=0, high=2, include_low=False),
         "gamma": partial(check_real, low=0, high=MAX_GAMMA),

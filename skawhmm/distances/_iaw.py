@@ -25,10 +25,11 @@ from skawhmm.utils._checks import (
     check_boolean,
     check_choice,
     check_integer,
-    check_real,
     check_seed,
 )
-from skawhmm.utils._parameters import Unused
+
+# Strength of the entropy of a smoothed coupling, as a fraction of the mean cost.
+ENTROPY = 0.05
 
 
 class IAW(Aggregated):
@@ -67,17 +68,9 @@ class IAW(Aggregated):
         Whether two samples are coupled by the cheapest assignment of their points, or
         by the entropic coupling of POT.
 
-    project : bool, default=True
-        Whether to scale the registration to the state probabilities of both models, as
-        the paper's theorems require.
-
     debias : bool, default=False
         Whether to subtract what overlapping states add even between equal models. The
         distance of a model to itself is then 0.
-
-    reg : float, default=0.05
-        Strength of the entropy as a fraction of the mean cost. Only for
-        ``coupling="sinkhorn"``.
 
     random_state : int, RandomState instance or None, default=0
         Seed of the samples.
@@ -107,11 +100,8 @@ class IAW(Aggregated):
         "n_samples": partial(check_integer, low=1),
         "sampling": partial(check_choice, choices=("sobol", "iid")),
         "coupling": partial(check_choice, choices=("exact", "sinkhorn")),
-        "project": check_boolean,
         "debias": check_boolean,
-        "reg": partial(check_real, low=0, high=np.inf, include_low=False),
     }
-    _unused: ClassVar = (Unused(("reg",), "coupling", lambda c: c != "sinkhorn"),)
 
     def __init__(
         self,
@@ -123,18 +113,14 @@ class IAW(Aggregated):
         n_samples: int = 256,
         sampling: str = "sobol",
         coupling: str = "exact",
-        project: bool = True,
         debias: bool = False,
-        reg: float = 0.05,
         random_state: Any = 0,
     ) -> None:
         super().__init__(alpha, p, steps=steps, rows=rows)
         self.n_samples = n_samples
         self.sampling = sampling
         self.coupling = coupling
-        self.project = project
         self.debias = debias
-        self.reg = reg
         self.random_state = random_state
         self._check_parameters()
 
@@ -165,12 +151,12 @@ class IAW(Aggregated):
         )
 
     @property
-    def marginal_share(self) -> float:
+    def marginal_weight(self) -> float:
         """Share of MAW's marginal component that the distance is never below.
 
         A registration with the right margins costs at least what the best one does.
         """
-        return 1 - self.alpha if self.project and not self.debias else 0.0
+        return 0.0 if self.debias else 1 - self.alpha
 
     def _plans(self, prepared, index_a, index_b, cost):  # noqa: ARG002
         models, seed = prepared.sampler
@@ -182,9 +168,9 @@ class IAW(Aggregated):
         if self.coupling == "exact":
             plans = sampled_registrations(*args)
         else:
-            plans = smoothed_registrations(*args, self.reg)
-        if self.project:
-            project_registrations(plans, prepared.weights, index_a, index_b)
+            plans = smoothed_registrations(*args, ENTROPY)
+        # The theorems of the paper need the state probabilities of both models.
+        project_registrations(plans, prepared.weights, index_a, index_b)
         return plans
 
     def samples(

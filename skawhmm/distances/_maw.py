@@ -50,7 +50,8 @@ class MAW(Aggregated):
 
     See Also
     --------
-    JAW : The same registration, with steps carried over jointly.
+    JAW : The same registration, with steps registered jointly.
+    Distance : How to write a distance of your own.
 
     Examples
     --------
@@ -62,24 +63,6 @@ class MAW(Aggregated):
     ... )
     >>> round(hmm_distance(models[0], models[1], MAW(alpha=0.5)), 2)
     1.3
-
-    Your own distance needs three members, and works wherever the name of a distance
-    does:
-
-    >>> import numpy as np
-    >>> from skawhmm import pairwise_hmm_distances
-    >>> class MeanDistance:
-    ...     symmetric = True
-    ...
-    ...     def prepare(self, models):
-    ...         return np.einsum("nk,nkd->nd", models.weights, models.means)
-    ...
-    ...     def distances(self, prepared, index_a, index_b):
-    ...         gap = prepared[index_a] - prepared[index_b]
-    ...         return np.linalg.norm(gap, axis=1)
-    >>> pairwise_hmm_distances(models, metric=MeanDistance())
-    array([[0., 1.],
-           [1., 0.]])
     """
 
     _parameter_checks: ClassVar = {
@@ -123,14 +106,14 @@ class MAW(Aggregated):
         return prepared._replace(transmats=chains, chains=chains)
 
     @property
-    def marginal_share(self) -> float:
+    def marginal_weight(self) -> float:
         """Share of the marginal component that the distance is never below."""
         # A search by bounds prepares queries by themselves, and could not compare
         # their number of states with that of the references.
-        return 0.0 if self._by_number else super().marginal_share
+        return 0.0 if self._by_number else super().marginal_weight
 
     @property
-    def transition_share(self) -> float:
+    def transition_weight(self) -> float:
         """Share of the transition component under the best registration."""
         return 0.0 if self._by_number else self.alpha
 

@@ -10,9 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm.auto import tqdm
 
+from skawhmm.distances._base import Distance
 from skawhmm.distances._matrix_file import check_matrix, open_matrix, tile_checksum
 from skawhmm.distances._resolve import (
     check_aggregated,
+    check_registering,
     fitted_metric,
     resolve_metric,
 )
@@ -32,12 +34,13 @@ from skawhmm.utils._checks import (
 )
 from skawhmm.utils._digest import content_digest
 from skawhmm.utils._parallel import Shared, completed
+from skawhmm.utils._parameters import kind_of
 
 
 def pairwise_hmm_distances(
     X: HMMBatch,
     Y: HMMBatch | None = None,
-    metric: Any = "maw",
+    metric: str | Distance = "maw",
     *,
     alpha: float | None = None,
     p: float | None = None,
@@ -114,7 +117,7 @@ def pairwise_hmm_distances(
 def pairwise_hmm_distances_chunked(
     X: HMMBatch,
     Y: HMMBatch | None = None,
-    metric: Any = "maw",
+    metric: str | Distance = "maw",
     *,
     alpha: float | None = None,
     p: float | None = None,
@@ -197,7 +200,7 @@ def pairwise_hmm_distances_chunked(
 def pairwise_hmm_components(
     X: HMMBatch,
     Y: HMMBatch | None = None,
-    metric: Any = "maw",
+    metric: str | Distance = "maw",
     *,
     p: float | None = None,
     metric_params: Mapping[str, Any] | None = None,
@@ -261,7 +264,7 @@ def pairwise_hmm_components(
 def hmm_distance(
     a: HMMBatch,
     b: HMMBatch,
-    metric: Any = "maw",
+    metric: str | Distance = "maw",
     *,
     alpha: float | None = None,
     p: float | None = None,
@@ -317,7 +320,7 @@ def hmm_distance(
 def register_states(
     a: HMMBatch,
     b: HMMBatch,
-    metric: Any = "maw",
+    metric: str | Distance = "maw",
     *,
     p: float | None = None,
     metric_params: Mapping[str, Any] | None = None,
@@ -360,7 +363,7 @@ def register_states(
     check_single_model("a", a)
     check_single_model("b", b)
     chosen = resolve_metric(metric, p=p, metric_params=metric_params)
-    check_aggregated(chosen, metric)
+    check_registering(chosen, metric)
     check_same_features(a, b, ("a", "b"))
     models = HMMBatch.concatenate([bare_models(a), bare_models(b)])
     plan = registrations(models, chosen, np.array([0]), np.array([1]))[0]
@@ -526,7 +529,7 @@ def _plan(models, metric):
         f"{name}={value!r}" if isinstance(value, float | int | str) else f"{name}=..."
         for name, value in vars(metric).items()
     )
-    metric = f"{type(metric).__name__}({shown})"
+    metric = f"{kind_of(metric).__name__}({shown})"
     return {**digests, "metric": metric, "skawhmm": version("skawhmm")}
 
 

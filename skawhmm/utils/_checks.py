@@ -1,6 +1,7 @@
 """Checks of parameters that any function or estimator may have."""
 
 import os
+from difflib import get_close_matches
 from functools import partial
 from numbers import Integral, Real
 
@@ -151,7 +152,12 @@ def check_choice(name, value, choices):
     """
     if not isinstance(value, str) or value not in choices:
         listed = ", ".join(repr(choice) for choice in choices)
-        raise ValueError(f"{name} must be one of {listed}, got {shown_value(value)}.")
+        text = value.lower() if isinstance(value, str) else ""
+        near = get_close_matches(text, [*map(str, choices)], n=1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise ValueError(
+            f"{name} must be one of {listed}, got {shown_value(value)}.{hint}"
+        )
     return value
 
 

@@ -102,7 +102,9 @@ class Parametrized(BaseEstimator):
     def _checked(self) -> Any:
         """Return a copy with checked parameters in their usual types."""
         checked = copy(self)
-        return checked.set_params(**self._check_parameters())
+        for name, value in self._check_parameters().items():
+            setattr(checked, name, value)
+        return checked
 
     @property
     def _kind(self) -> type:
@@ -128,6 +130,11 @@ class Parametrized(BaseEstimator):
     def __hash__(self) -> int:
         # Parameters may change, and may be arrays.
         return hash(self._kind)
+
+
+def kind_of(value):
+    """Return the class that counts when an object is compared with others."""
+    return value._kind if isinstance(value, Parametrized) else type(value)
 
 
 class ParametersMixin:

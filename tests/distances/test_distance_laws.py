@@ -26,7 +26,7 @@ DISTANCES = {
     "iaw": IAW(0.3, n_samples=24),
     "iaw-joint": IAW(0.3, n_samples=24, steps="joint", debias=True),
     "iaw-iid": IAW(0.3, 2, n_samples=24, sampling="iid"),
-    "iaw-debias": IAW(0.3, 1.5, n_samples=24, debias=True, project=False),
+    "iaw-debias": IAW(0.3, 1.5, n_samples=24, debias=True),
     "kl": KL(n_steps=40),
     "kl-one-way": KL(n_steps=40, symmetric=False),
     "kl-variational": KL(method="variational"),

@@ -32,9 +32,9 @@ def two_groups(rng):
     return chains(np.where(group == "a", 0.6, 0.75) + rng.normal(0, 0.05, 19)), group
 
 
-def difference_interval(values, design, level):
+def difference_interval(values, design, confidence):
     rows = np.arange(len(values))
-    return difference_intervals(values[:, None], design, rows, level)[:, 0, 0]
+    return difference_intervals(values[:, None], design, rows, confidence)[:, 0, 0]
 
 
 def row(effects, measure, state, next_state=-1, group="a", other="b"):
@@ -52,7 +52,7 @@ def row(effects, measure, state, next_state=-1, group="a", other="b"):
 def test_two_groups_are_compared_as_welch_does(two_groups):
     models, group = two_groups
     effects = state_effects(
-        models, group, reference=None, level=0.9, n_permutations=99, random_state=0
+        models, group, reference=None, confidence=0.9, n_permutations=99, random_state=0
     )
     stay = models.transmats[:, 1, 1]
     found = row(effects, "transition", 1, 1)
@@ -277,7 +277,7 @@ def test_it_is_shown_and_cannot_be_changed(two_groups):
     frame = effects.to_frame()
     assert (np.diff(frame["pvalue"]) >= 0).all()
     with pytest.raises(AttributeError):
-        effects.level = 0.5
+        effects.confidence = 0.5
     with pytest.raises(TypeError):
         effects.columns["pvalue"] = 0
 
@@ -287,7 +287,7 @@ def test_it_is_shown_and_cannot_be_changed(two_groups):
     [
         ({"measures": "speed"}, "measures must be one of"),
         ({"measures": []}, "measures must name at least 1"),
-        ({"level": 0}, "level must be a number in"),
+        ({"confidence": 0}, "confidence must be a number in"),
         ({"n_permutations": 0}, "n_permutations must be"),
         ({"reference": "mean"}, "reference must be one of"),
         (

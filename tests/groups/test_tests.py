@@ -7,6 +7,7 @@ from scipy import stats
 from scipy.spatial.distance import cdist
 
 from skawhmm import (
+    KL,
     HMMBatch,
     HMMTransformer,
     hmm_group_test,
@@ -323,8 +324,6 @@ WRONG = [
     ({"n_permutations": 0}, "n_permutations must be an integer of at least 1"),
     ({"metric": "far"}, "metric must be 'jaw' if X holds distances or components"),
     ({"metric": "maw"}, "metric must be 'jaw' if X holds distances or components"),
-    ({"p": 2}, "p must be None if X holds distances"),
-    ({"metric_params": {"steps": "joint"}}, "metric_params must be None if X holds"),
     ({"alpha": 0.3}, "alpha must be None if X holds distances, not components"),
     ({"alpha": 2}, "alpha must be a number in"),
     ({"n_jobs": 0}, "n_jobs must be"),
@@ -372,8 +371,7 @@ def test_infinite_and_one_sided_distances_are_refused():
         hmm_group_test(
             HMMBatch.from_emissionprobs([[[1.0]]] * 6, [[[0.5, 0.5]]] * 6),
             GROUPS,
-            metric="kl",
-            metric_params={"symmetric": False},
+            metric=KL(symmetric=False),
         )
     with pytest.raises(ValueError, match="metric must be one of 'maw'"):
         hmm_group_test(apart, GROUPS, metric="far")
