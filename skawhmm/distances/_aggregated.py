@@ -134,6 +134,7 @@ class Aggregated(Parametrized, ABC):
         prepared : PreparedModels
             For the other methods.
         """
+        self._check_parameters()
         return prepare_models(models)
 
     def components(

@@ -130,6 +130,7 @@ class TransitionCoupling(Parametrized):
         prepared : PreparedModels
             For the other method.
         """
+        self._check_parameters()
         # States that are not visited have a cost to run from, like all others.
         chains = np.array(models.transmats)
         margins = discounted_distributions(models.weights, chains, self.gamma)

@@ -214,6 +214,7 @@ class KL(Parametrized):
         prepared : object
             For the other method.
         """
+        self._check_parameters()
         if self.method == "data":
             check_kept_sequences(models)
         seed = check_seed(self.random_state)

@@ -164,6 +164,7 @@ class MMD(Parametrized):
         prepared : callable
             For the other method.
         """
+        self._check_parameters()
         if not models.emission.has_kernel:
             reason = "for states without a kernel between frames, such as symbols"
             check_unused("bandwidth", self.bandwidth, "median", reason)
