@@ -102,7 +102,7 @@ WRONG = [
     (IAW(), {"n_samples": 0}, "n_samples must be .* got 0"),
     (KL(), {"method": "data", "n_steps": 5}, "n_steps must be 2000 with method="),
     (TransitionCoupling(), {"gamma": 2}, "gamma must be .* got 2"),
-    (MMD(), {"order": 3}, "order must be 1 or 2, got 3"),
+    (MMD(bandwidth=1.0), {"order": 3}, "order must be 1 or 2, got 3"),
 ]
 
 
