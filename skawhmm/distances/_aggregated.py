@@ -27,7 +27,7 @@ def mixed_components(components, alpha):
         Marginal and transition component.
 
     alpha : float
-        Share of the transition component.
+        Weight of the transition component.
 
     Returns
     -------
@@ -43,7 +43,7 @@ def registered_transitions(prepared, index_a, index_b, plans, p, steps, rows):
     Parameters
     ----------
     prepared : PreparedModels
-        What the pairs share.
+        What is computed once for all pairs.
 
     index_a, index_b : ndarray of int of shape (n_pairs,)
         The models of each pair.
@@ -55,7 +55,7 @@ def registered_transitions(prepared, index_a, index_b, plans, p, steps, rows):
         Order of the distance.
 
     steps, rows : str
-        How steps are carried over, and how rows are compared.
+        How the ends of a step are registered, and how rows are compared.
 
     Returns
     -------
@@ -85,7 +85,7 @@ class Aggregated(Parametrized, ABC):
     Parameters
     ----------
     alpha : float in [0, 1], default=0.1
-        Share of the transition component in the distance.
+        Weight of the transition component in the distance.
 
     p : float in (0, 2], default=1
         Order of the distance: states are compared by the p-th power of their
@@ -122,7 +122,7 @@ class Aggregated(Parametrized, ABC):
         self.rows = rows
 
     def prepare(self, models: HMMBatch) -> Any:
-        """Return what the pairs of `models` share.
+        """Return what is computed once for all pairs of `models`.
 
         Parameters
         ----------
@@ -159,9 +159,9 @@ class Aggregated(Parametrized, ABC):
         plans = self._plans(prepared, index_a, index_b, cost)
         bias = 0.5 * (prepared.bias[index_a] + prepared.bias[index_b])
         marginal = marginal_components(plans, cost, self.p, bias)
-        carriers = self._carriers(plans)
+        chain_plans = self._chain_plans(plans)
         transition = registered_transitions(
-            prepared, index_a, index_b, carriers, self.p, self.steps, self.rows
+            prepared, index_a, index_b, chain_plans, self.p, self.steps, self.rows
         )
         return np.stack([marginal, transition], axis=1)
 
@@ -187,20 +187,20 @@ class Aggregated(Parametrized, ABC):
 
     @property
     def marginal_weight(self) -> float:
-        """Share of MAW's marginal component that the distance is never below."""
+        """Weight of MAW's marginal component in the lower bound."""
         return 1 - self.alpha
 
     @property
     def transition_weight(self) -> float:
-        """Share of MAW's transition component that this bound may add."""
+        """Weight of MAW's transition component in the lower bound."""
         return 0.0
 
     @abstractmethod
     def _plans(self, prepared, index_a, index_b, cost):
         """Return the registration of the states of each pair, given their cost."""
 
-    def _carriers(self, plans):
-        """Return the registrations by which chains are carried over."""
+    def _chain_plans(self, plans):
+        """Return the registrations that chains are transferred by."""
         return plans
 
     def registrations(
@@ -219,7 +219,7 @@ class Aggregated(Parametrized, ABC):
         Returns
         -------
         plans : ndarray of shape (n_pairs, n_components, n_components)
-            Probability that each state of a shares with each state of b.
+            Joint probability of each state of a and each state of b.
         """
         cost = power_cost(prepared.costs.cross(index_a, index_b), self.p)
         return self._plans(prepared, index_a, index_b, cost)

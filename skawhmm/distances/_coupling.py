@@ -12,8 +12,8 @@ a linear system; given V, each row coupling is a transport problem. V falls in e
 round, and since there are finitely many extreme couplings it stops after a few rounds.
 
 The search for neighbours needs a lower bound. Two chains that start from W and run by
-the best couplings spend a share of :math:`(1-\gamma) \gamma^t` of their discounted time
-at step t. The law of the pair of states over this time has the margins
+the best couplings spend a fraction of :math:`(1-\gamma) \gamma^t` of their discounted
+time at step t. The distribution of the pair of states over this time has the margins
 
 .. math::
     \nu_a = (1-\gamma) \sum_t \gamma^t \pi_a T_a^t
@@ -44,7 +44,7 @@ MAX_GAMMA = 1 - 1e-9
 
 
 def discounted_distributions(weights, transmats, gamma):
-    r"""Return the share of discounted time that each chain spends in each state.
+    r"""Return the fraction of discounted time that each chain spends in each state.
 
     Parameters
     ----------
@@ -59,14 +59,14 @@ def discounted_distributions(weights, transmats, gamma):
 
     Returns
     -------
-    laws : ndarray of shape (n_models, n_components)
+    occupancies : ndarray of shape (n_models, n_components)
         :math:`\nu = (1-\gamma) \, \pi (I - \gamma T)^{-1}`; rows sum to one.
     """
     system = np.eye(transmats.shape[1]) - gamma * transmats.swapaxes(1, 2)
     systems = np.concatenate([system, weights[..., None]], axis=2)
-    # Rounding can push the share of a state that is hardly reached below zero.
-    laws = np.maximum(in_batches(_solutions, systems)[..., 0], 0)
-    return laws / laws.sum(axis=1, keepdims=True)
+    # Rounding can push the fraction of a state that is hardly reached below zero.
+    occupancies = np.maximum(in_batches(_solutions, systems)[..., 0], 0)
+    return occupancies / occupancies.sum(axis=1, keepdims=True)
 
 
 def _solutions(systems):
@@ -118,7 +118,7 @@ class TransitionCoupling(Parametrized):
         self._check_parameters()
 
     def prepare(self, models: HMMBatch) -> Any:
-        """Return what the pairs of `models` share.
+        """Return what is computed once for all pairs of `models`.
 
         Parameters
         ----------

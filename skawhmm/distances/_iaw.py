@@ -42,7 +42,7 @@ class IAW(Aggregated):
     Parameters
     ----------
     alpha : float in [0, 1], default=0.1
-        Share of the transition component in the distance.
+        Weight of the transition component in the distance.
 
     p : float in (0, 2], default=1
         Order of the distance: states and points are compared by the p-th power of their
@@ -61,7 +61,7 @@ class IAW(Aggregated):
         Points drawn from each model.
 
     sampling : {"sobol", "iid"}, default="sobol"
-        Whether the points are quasi-random, with the exact share of each state, or
+        Whether the points are quasi-random, with exact proportions of the states, or
         independent.
 
     coupling : {"exact", "sinkhorn"}, default="exact"
@@ -84,8 +84,8 @@ class IAW(Aggregated):
 
     Examples
     --------
-    Overlapping states share probability, so even the distance of a model to itself is
-    above 0, unless it is debiased:
+    Overlapping states exchange probability, so even the distance of a model to itself
+    is above 0, unless it is debiased:
 
     >>> from skawhmm import IAW, HMMBatch, hmm_distance
     >>> model = HMMBatch([[[0.5, 0.5], [0.5, 0.5]]], [[[0.0], [2.0]]], [[[1.0], [1.0]]])
@@ -125,7 +125,7 @@ class IAW(Aggregated):
         self._check_parameters()
 
     def prepare(self, models: HMMBatch) -> Any:
-        """Return what the pairs of `models` share.
+        """Return what is computed once for all pairs of `models`.
 
         Parameters
         ----------
@@ -152,9 +152,9 @@ class IAW(Aggregated):
 
     @property
     def marginal_weight(self) -> float:
-        """Share of MAW's marginal component that the distance is never below.
+        """Weight of MAW's marginal component in the lower bound.
 
-        A registration with the right margins costs at least what the best one does.
+        A registration with the right margins costs at least as much as the best one.
         """
         return 0.0 if self.debias else 1 - self.alpha
 

@@ -59,7 +59,7 @@ def own_lengths(models):
 
 
 def log_ratios(own, other):
-    """Return by how much the first model is likelier than the second on its sequence.
+    """Return the log likelihood ratios of two models on the sequences of the first.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ class KL(Parametrized):
     method : {"monte_carlo", "variational", "data"}, default="monte_carlo"
         How the rate is computed: from a sequence drawn from each model; by the upper
         bound of Hershey, Olsen and Rennie, which needs no random numbers; or from the
-        sequence that each model was fitted to, which the models must carry
+        sequence that each model was fitted to, which the models must keep
         (``HMMTransformer(keep_sequences=True)``).
 
     n_steps : int, default=2000
@@ -202,7 +202,7 @@ class KL(Parametrized):
         self._check_parameters()
 
     def prepare(self, models: HMMBatch) -> Any:
-        """Return what the pairs of `models` share.
+        """Return what is computed once for all pairs of `models`.
 
         Parameters
         ----------

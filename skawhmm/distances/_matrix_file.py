@@ -114,7 +114,7 @@ class Journal:
             )
         for line in lines:
             entry, _, check = line.rpartition(b" ")
-            # A line that was cut short or damaged is as good as none.
+            # A line that was cut short or damaged does not count.
             if check == _line_check(entry):
                 number, checksum = entry.decode().split(" ")
                 self.checksums[int(number)] = checksum
@@ -161,7 +161,7 @@ class Journal:
                 rest = rest[self._file.write(rest) :]
             os.fsync(self._file.fileno())
         except OSError as error:
-            # That of a full disk names no file.
+            # The error for a full disk has no file name.
             error.filename = os.fspath(self.path)
             raise
 
@@ -184,7 +184,7 @@ def _line_check(entry):
 
 
 def tile_checksum(values):
-    """Return a text that tells the numbers of a tile from others.
+    """Return a text that identifies the numbers of a tile.
 
     Parameters
     ----------
@@ -201,7 +201,7 @@ def tile_checksum(values):
 
 
 def _differences(found, wanted):
-    """Return why a journal is not that of the plan."""
+    """Return why a journal does not belong to the plan."""
     try:
         one, two = json.loads(found), json.loads(wanted)
         version = one["version"]
@@ -261,14 +261,14 @@ def _allocated(path, shape, dtype):
         with path.open("r+b") as file:
             if file.read(len(head)) != head or path.stat().st_size > size:
                 raise ValueError(
-                    f"{os.fspath(path)!r} must be the matrix that its journal tells "
-                    "of, but is another file or damaged in its first bytes: move it "
-                    "away to start again."
+                    f"{os.fspath(path)!r} must be the matrix that its journal "
+                    "describes, but is another file or damaged in its first bytes: "
+                    "move it away to start again."
                 )
             _allocate(file, size)
         return len(head)
     # A file under its final name always is complete, so that none is overwritten. The
-    # draft has one name, unlike those of `whole_file`: what a killed process left of
+    # draft has one name, unlike drafts of `whole_file`: what a killed process left of
     # it, which may be large, is overwritten by the next one. The journal is locked.
     draft = path.with_name(path.name + ".draft")
     try:

@@ -1,4 +1,4 @@
-"""Distances between the laws that two models give to their frames."""
+"""Maximum mean discrepancy between the frame distributions of two models."""
 
 from typing import Any, ClassVar
 
@@ -54,12 +54,12 @@ def check_order(name, value):
 
 
 class MMD(Parametrized):
-    r"""Distance between the laws of two successive frames, without a registration.
+    r"""Maximum mean discrepancy of two successive frames, without a registration.
 
-    A model says how likely each pair of successive frames is. Two models are compared
-    by these laws only, so the distance does not depend on how a mixture is cut into
-    states. It is a Euclidean distance in a space of functions: it obeys the triangle
-    inequality, and kernels made of it are positive semidefinite as they are.
+    A model defines a distribution of pairs of successive frames. Two models are
+    compared by these distributions only, so the distance does not depend on how a
+    mixture is split into states. It is a Euclidean distance in a space of functions: it
+    obeys the triangle inequality, and kernels made of it are positive semidefinite.
 
     Parameters
     ----------
@@ -86,9 +86,10 @@ class MMD(Parametrized):
     and on nothing else of the batch; with a number it depends on the pair only.
 
     *Symbols* are compared by the Hellinger distance, which is at most 1, between the
-    laws of pairs of symbols; costs between symbols are not used. *Counts* :math:`x` are
-    compared after :math:`2 \sqrt x`, which turns a Poisson law into one that is close
-    to a Gaussian of variance 1. States with a cost of the user have no law.
+    distributions of pairs of symbols; costs between symbols are not used. *Counts*
+    :math:`x` are compared after :math:`2 \sqrt x`, which makes a Poisson distribution
+    close to a Gaussian of variance 1. States with a user-defined cost have no
+    distribution.
 
     *Missing channels.* Two models that observed different channels are compared on
     those that both observed, with squared distances between frames scaled up by the
@@ -103,7 +104,7 @@ class MMD(Parametrized):
     Examples
     --------
     Two chains with the same states, of which the second changes state more often. A
-    single frame does not tell them apart; two frames do:
+    single frame does not distinguish them; two frames do:
 
     >>> from skawhmm import HMMBatch, hmm_distance
     >>> from skawhmm.distances import MMD
@@ -121,7 +122,7 @@ class MMD(Parametrized):
     symmetric = True
     _parameter_checks: ClassVar = {"order": check_order, "bandwidth": check_bandwidth}
 
-    # Laws of pairs of symbols are made for the models of a tile, and may be large.
+    # Distributions of pairs of symbols are computed per tile, and may be large.
     max_tile = 64
 
     def __init__(self, *, order: int = 2, bandwidth: float | str = "median") -> None:
@@ -152,7 +153,7 @@ class MMD(Parametrized):
         return type(self)(order=self.order, bandwidth=float(bandwidth))
 
     def prepare(self, models: HMMBatch) -> Any:
-        """Return what the pairs of `models` share.
+        """Return what is computed once for all pairs of `models`.
 
         Parameters
         ----------

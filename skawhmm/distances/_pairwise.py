@@ -50,7 +50,7 @@ def pairwise_hmm_distances(
     out: str | PathLike[str] | NDArray[Any] | None = None,
     dtype: Any = np.float64,
 ) -> NDArray[Any]:
-    """Return all distances between the models of `X` and those of `Y`.
+    """Return all distances between the models of `X` and of `Y`.
 
     Parameters
     ----------
@@ -58,15 +58,15 @@ def pairwise_hmm_distances(
         The models.
 
     Y : HMMBatch, default=None
-        The models to compare with; by default those of `X`, each pair computed once.
+        The models to compare with; by default `X`, each pair computed once.
 
     metric : {"maw", "iaw", "jaw", "kl", "coupling", "mmd"} or object, default="maw"
         Distance between two models.
 
     alpha : float in [0, 1], default=None
-        Weight of the transition component in the distance. By default that of the
-        distance: 0.1 for "maw" and "iaw", 0.5 for "jaw". Must be None if the
-        distance has no components, or if `metric` is an object, which has its own.
+        Weight of the transition component in the distance. By default 0.1 for "maw"
+        and "iaw", 0.5 for "jaw". Must be None if the distance has no components, or if
+        `metric` is an object, which has its own.
 
     p : float in (0, 2], default=None
         Order of the distance, by default 1. Must be None if the distance has no
@@ -134,15 +134,15 @@ def pairwise_hmm_distances_chunked(
         The models.
 
     Y : HMMBatch, default=None
-        The models to compare with; by default those of `X`.
+        The models to compare with; by default `X`.
 
     metric : {"maw", "iaw", "jaw", "kl", "coupling", "mmd"} or object, default="maw"
         Distance between two models.
 
     alpha : float in [0, 1], default=None
-        Weight of the transition component in the distance. By default that of the
-        distance: 0.1 for "maw" and "iaw", 0.5 for "jaw". Must be None if the
-        distance has no components, or if `metric` is an object, which has its own.
+        Weight of the transition component in the distance. By default 0.1 for "maw"
+        and "iaw", 0.5 for "jaw". Must be None if the distance has no components, or if
+        `metric` is an object, which has its own.
 
     p : float in (0, 2], default=None
         Order of the distance, by default 1. Must be None if the distance has no
@@ -217,7 +217,7 @@ def pairwise_hmm_components(
         The models.
 
     Y : HMMBatch, default=None
-        The models to compare with; by default those of `X`, each pair computed once.
+        The models to compare with; by default `X`, each pair computed once.
 
     metric : {"maw", "iaw", "jaw"} or object, default="maw"
         Distance between two models, which must have components.
@@ -281,9 +281,9 @@ def hmm_distance(
         Distance between two models.
 
     alpha : float in [0, 1], default=None
-        Weight of the transition component in the distance. By default that of the
-        distance: 0.1 for "maw" and "iaw", 0.5 for "jaw". Must be None if the
-        distance has no components, or if `metric` is an object, which has its own.
+        Weight of the transition component in the distance. By default 0.1 for "maw"
+        and "iaw", 0.5 for "jaw". Must be None if the distance has no components, or if
+        `metric` is an object, which has its own.
 
     p : float in (0, 2], default=None
         Order of the distance, by default 1. Must be None if the distance has no
@@ -345,8 +345,8 @@ def register_states(
     Returns
     -------
     plan : ndarray of shape (n_components_a, n_components_b)
-        Probability that each state of `a` shares with each state of `b`. Rows sum to
-        the weights of `a`, columns to those of `b`.
+        Joint probability of each state of `a` and each state of `b`. Rows sum to
+        the weights of `a`, columns to the weights of `b`.
 
     Examples
     --------
@@ -387,8 +387,8 @@ def registrations(models, metric, index_a, index_b):
     Returns
     -------
     plans : ndarray of shape (n_pairs, n_components, n_components)
-        Probability that states share. The plan of (b, a) is the transpose of that of
-        (a, b).
+        Joint probabilities of states. The plan of (b, a) is the transpose of the plan
+        of (a, b).
     """
     first, second = oriented(models.keys, index_a, index_b)
     plans = metric.registrations(metric.prepare(models), first, second)
@@ -449,7 +449,8 @@ def _array_for(out, shape, dtype):
         check_matrix("out", out, shape)
         if dtype not in (np.float64, out.dtype):
             raise ValueError(
-                f"dtype must be that of out ({out.dtype}), or the default, got {dtype}."
+                f"dtype must be the dtype of out ({out.dtype}), or the default, got "
+                f"{dtype}."
             )
         return out
     if isinstance(out, str | PathLike):
@@ -511,7 +512,7 @@ def _is_whole(matrix, tile, mirrored, checksum):
 
 
 def _plan(models, metric):
-    """Return what tells the job of a file from all others."""
+    """Return what identifies the matrix of a file."""
     if hasattr(metric, "random_state") and metric.random_state is None:
         raise ValueError(
             "out can name a file only if a later call gives the same distances: "
@@ -534,7 +535,7 @@ def _plan(models, metric):
 
 
 def models_digest(models):
-    """Return a text that is the same only for models that no distance tells apart.
+    """Return a text that is the same only for models that all distances equate.
 
     Parameters
     ----------

@@ -85,7 +85,7 @@ def resolve_metric(metric, *, alpha=None, p=None, metric_params=None, implied=No
         A name, or a distance, which is returned unchanged.
 
     alpha, p : float, default=None
-        Weight of the transition component, and order; by default those of the distance.
+        Weight of the transition component, and order; by default of the distance.
 
     metric_params : dict, default=None
         Further parameters of the distance.

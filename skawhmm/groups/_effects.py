@@ -65,7 +65,7 @@ class StateEffects:
     Parameters
     ----------
     columns : dict of ndarray of shape (n_effects,)
-        The table: "measure", "state", "next_state" (-1 if it is no transition),
+        The table: "measure", "state", "next_state" (-1 unless it is a transition),
         "group", "other", "mean", "other_mean", "difference" (of the other group from
         the first), "low", "high", "standardized" (the difference in standard deviations
         within groups), "pvalue" (corrected for all rows together) and "uncorrected".
@@ -223,11 +223,11 @@ def state_effects(
     reference : {"barycenter", "medoid"}, HMMBatch, HMMAligner or None, \
             default="barycenter"
         Whose states the models are brought to, as in :func:`state_table`. None takes
-        the states as they are, which must then be the same in all models.
+        the states unchanged, which must then be the same in all models.
 
     measures : str or sequence of str, default=("occupancy", "dwell_time", \
             "parameters", "transitions")
-        What is compared: shares of time, mean lengths of visits, numbers of "visits"
+        What is compared: fractions of time, mean lengths of visits, numbers of "visits"
         per 100 steps, means and standard deviations (or probabilities of symbols,
         rates of counts) of the states, transition probabilities.
 
@@ -314,7 +314,7 @@ def state_effects(
     occupancy       1                  0.1197   0.1003   0.1391  0.0001
     """
     check_models("models", models)
-    # What is no list is refused by its name below.
+    # Anything but a list is rejected below, by name.
     given: Any = measures
     is_list = np.iterable(given) and not isinstance(given, str)
     names = list(given) if is_list else [given]

@@ -52,8 +52,8 @@ from skawhmm.utils._checks import (
 from skawhmm.utils._numbers import real_array
 from skawhmm.utils._parameters import check_unused, defaults_of
 
-# Given distances may be asymmetric, or off 0 on the diagonal, by this share of the
-# largest one.
+# Given distances may be asymmetric, or off 0 on the diagonal, by this fraction of
+# the largest one.
 DISTANCE_TOLERANCE = 1e-8
 
 # Powers of the distances that the two statistics are made of.
@@ -99,9 +99,9 @@ def hmm_group_test(
         Distance between two models, which must be symmetric.
 
     alpha : float in [0, 1], default=None
-        Weight of the transition component in the distance. By default that of the
-        distance: 0.1 for "maw" and "iaw", 0.5 for "jaw". Must be None if the
-        distance has no components, or if `metric` is an object, which has its own.
+        Weight of the transition component in the distance. By default 0.1 for "maw"
+        and "iaw", 0.5 for "jaw". Must be None if the distance has no components, or if
+        `metric` is an object, which has its own.
 
     statistic : {"pseudo_f", "energy"}, default="pseudo_f"
         What is compared: the pseudo-F of PERMANOVA, made of squared distances, which
@@ -137,8 +137,8 @@ def hmm_group_test(
     Returns
     -------
     result : GroupTestResult
-        Statistics, p-values, shares of explained variation and null distributions for
-        the distance and its components, a test of equal spread and, for three or more
+        Statistics, p-values, fractions of explained variation and null distributions
+        for the distance and its components, a test of equal spread and, for three or more
         groups, tests of all pairs with the correction of Holm.
 
     See Also
@@ -233,7 +233,7 @@ def _checked(X, metric, alpha):
 
 
 def checked_matrices(X):
-    """Return given distances or components, or raise if they are none.
+    """Return given distances or components, or raise if they are neither.
 
     Parameters
     ----------
@@ -340,9 +340,9 @@ def unit_matrices(matrices, design):
         rows = np.argsort(design.unit_of)
         matrices = matrices[:, rows][:, :, rows]
     else:
-        shares = (np.arange(n_units)[:, None] == design.unit_of).astype(float)
-        shares /= shares.sum(axis=1, keepdims=True)
-        matrices = shares @ matrices @ shares.T
+        means = (np.arange(n_units)[:, None] == design.unit_of).astype(float)
+        means /= means.sum(axis=1, keepdims=True)
+        matrices = means @ matrices @ means.T
     # What a permutation does must not depend on the order in which models were given.
     content = np.sort(matrices[0], axis=1).sum(axis=1)
     order = np.lexsort((content, design.codes))
@@ -372,11 +372,14 @@ def _component_tests(design, names, matrices, n_permutations, workers, seed):
     ratios = [
         _f_ratios(values, totals, n_effects, n_left) for values in (observed, forms)
     ]
-    shares = observed[0, :, :n_effects].sum(axis=1) / np.where(totals > 0, totals, 1)
+    fractions = observed[0, :, :n_effects].sum(axis=1) / np.where(totals > 0, totals, 1)
     chances = pvalues(ratios[0][0], ratios[1])
     return {
         name: PermutationTest(
-            float(ratios[0][0, k]), float(chances[k]), float(shares[k]), ratios[1][:, k]
+            float(ratios[0][0, k]),
+            float(chances[k]),
+            float(fractions[k]),
+            ratios[1][:, k],
         )
         for k, name in enumerate(names)
     }

@@ -6,7 +6,7 @@ Resampling shows by how much. Sequences are drawn from the two models (or from b
 their frames), models are fitted to them, and the squared distances :math:`d_r^2`
 between these exceed :math:`d^2` as :math:`d^2` exceeds the true value. The estimate is
 therefore :math:`2 d^2 - \operatorname{mean} d_r^2`, and the spread of the
-:math:`d_r^2` is that of the interval.
+:math:`d_r^2` gives the width of the interval.
 """
 
 from collections.abc import Iterable
@@ -139,7 +139,7 @@ def distance_interval(
 
     method : {"parametric", "block"}, default="parametric"
         Where resampled sequences come from: drawn from the models; or put together from
-        blocks of the sequences that the models carry
+        blocks of the sequences that the models keep
         (``HMMTransformer(keep_sequences=True)``), which asks nothing of the models.
 
     block_length : int, default=None
@@ -160,9 +160,9 @@ def distance_interval(
         Distance between two models.
 
     alpha : float in [0, 1], default=None
-        Weight of the transition component in the distance. By default that of the
-        distance: 0.1 for "maw" and "iaw", 0.5 for "jaw". Must be None if the
-        distance has no components, or if `metric` is an object, which has its own.
+        Weight of the transition component in the distance. By default 0.1 for "maw"
+        and "iaw", 0.5 for "jaw". Must be None if the distance has no components, or if
+        `metric` is an object, which has its own.
 
     random_state : int, RandomState instance or None, default=None
         Seed of the resampling.
@@ -183,8 +183,8 @@ def distance_interval(
 
     Notes
     -----
-    The interval takes the spread of the fits into account, but not that of the subjects
-    or machines behind the sequences: for groups, use :func:`hmm_group_test`.
+    The interval takes the spread of the fits into account, but not the spread of the
+    subjects or machines behind the sequences: for groups, use :func:`hmm_group_test`.
 
     Examples
     --------
@@ -289,8 +289,7 @@ def _refitted(model, name, hmm, n_resamples, how, seed):
         drawn, _ = sample_sequences(repeated, length, seeds)
     else:
         drawn = _blocks(model, name, block_length, seeds)
-    shown = [model.emission.shown(x) for x in drawn]
-    return hmm.fit_transform(shown)
+    return hmm.fit_transform([model.emission.shown(x) for x in drawn])
 
 
 def _length(model, name, n_timesteps):
@@ -308,7 +307,7 @@ def _blocks(model, name, block_length, seeds):
     """Return sequences put together from blocks of the model's own one."""
     if model.sequences is None:
         raise ValueError(
-            f"method='block' needs models that carry their sequences, got {name} "
+            f"method='block' needs models that keep their sequences, got {name} "
             "without. HMMTransformer(keep_sequences=True) makes them."
         )
     x = model.sequences[0]
@@ -459,9 +458,9 @@ def stability_curve(
         Distance between two models.
 
     alpha : float in [0, 1], default=None
-        Weight of the transition component in the distance. By default that of the
-        distance: 0.1 for "maw" and "iaw", 0.5 for "jaw". Must be None if the
-        distance has no components, or if `metric` is an object, which has its own.
+        Weight of the transition component in the distance. By default 0.1 for "maw"
+        and "iaw", 0.5 for "jaw". Must be None if the distance has no components, or if
+        `metric` is an object, which has its own.
 
     random_state : int, RandomState instance or None, default=None
         Seed of the starts.
@@ -485,7 +484,7 @@ def stability_curve(
     -----
     A single state is always stable: it is the mean of the frames. The number to choose
     is therefore the largest with which restarts agree, unless its halves agree much
-    less than those of fewer states.
+    less than with fewer states.
 
     Examples
     --------
