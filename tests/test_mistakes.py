@@ -21,6 +21,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.svm import SVC
 
 from skawhmm import (
+    KL,
     MAW,
     AlphaMixer,
     Framewise,
@@ -40,6 +41,7 @@ from skawhmm import (
     make_classifier,
     pairwise_hmm_components,
     pairwise_hmm_distances,
+    register_states,
 )
 from skawhmm.datasets import load_japanese_vowels, make_hmm_sequences
 from skawhmm.features import HMMClassDistance, NGrams
@@ -313,6 +315,18 @@ MISTAKES = {
     "a class as a distance": Mistake(
         lambda d: pairwise_hmm_distances(d.models, metric=MAW),
         *(TypeError, "metric must be one of", "got <class", "Write metric=MAW()"),
+    ),
+    "the name of a distance in capitals": Mistake(
+        lambda d: pairwise_hmm_distances(d.models, metric="MAW"),
+        *(ValueError, "metric must be one of 'maw'", "got 'MAW'", "mean 'maw'?"),
+    ),
+    "a parameter of a distance set to a wrong value": Mistake(
+        lambda d: pairwise_hmm_distances(d.models, metric=MAW().set_params(alpha=2)),
+        *(ValueError, "alpha must be a number in [0, 1]", "got 2", "in [0, 1]"),
+    ),
+    "registrations of a distance without": Mistake(
+        lambda d: register_states(d.models[0], d.models[1], metric=KL()),
+        *(TypeError, "metric must register states", "got KL()", "'maw', 'iaw'"),
     ),
     "a function as a distance": Mistake(
         lambda d: pairwise_hmm_distances(d.models, metric=lambda a, b: 1.0),

@@ -19,21 +19,7 @@ ROWS = ("transport", "hellinger")
 
 
 def mixed_components(components, alpha):
-    """Return the distance that the two components make at `alpha`.
-
-    Parameters
-    ----------
-    components : ndarray of shape (..., 2)
-        Marginal and transition component.
-
-    alpha : float
-        Weight of the transition component.
-
-    Returns
-    -------
-    distances : ndarray of shape (...)
-        The mixture.
-    """
+    """Return the mixture, at `alpha`, of components in the last axis."""
     return (1 - alpha) * components[..., 0] + alpha * components[..., 1]
 
 

@@ -184,18 +184,7 @@ def _line_check(entry):
 
 
 def tile_checksum(values):
-    """Return a text that identifies the numbers of a tile.
-
-    Parameters
-    ----------
-    values : ndarray
-        The numbers, in the type of the matrix.
-
-    Returns
-    -------
-    checksum : str
-        16 hexadecimal digits.
-    """
+    """Return 16 hexadecimal digits that identify the numbers of a tile."""
     content = np.ascontiguousarray(values).tobytes()
     return hashlib.blake2b(content, digest_size=8).hexdigest()
 
@@ -313,19 +302,7 @@ def _allocate(file, size):
 
 
 def check_matrix(name, matrix, shape):
-    """Check that an array can take a result.
-
-    Parameters
-    ----------
-    name : str
-        The argument as the caller knows it.
-
-    matrix : ndarray
-        What was given.
-
-    shape : tuple of int
-        The shape it must have.
-    """
+    """Raise unless an array of floats has a given shape and can be written to."""
     floating = np.issubdtype(matrix.dtype, np.floating)
     if matrix.shape != shape or not floating or not matrix.flags.writeable:
         raise ValueError(

@@ -11,21 +11,7 @@ from skawhmm.utils._parameters import Parametrized, check_unused
 
 
 def check_bandwidth(name, value):
-    """Return the width of a kernel: a number above 0, or "median".
-
-    Parameters
-    ----------
-    name : str
-        The argument as the caller knows it.
-
-    value : object
-        What was given.
-
-    Returns
-    -------
-    value : float or str
-        The width.
-    """
+    """Return the width of a kernel: a number above 0, or "median"."""
     if isinstance(value, str):
         return check_choice(name, value, ("median",))
     # The largest number that is finite: a kernel of infinite width sees no difference.
@@ -33,21 +19,7 @@ def check_bandwidth(name, value):
 
 
 def check_order(name, value):
-    """Return a number of successive frames, 1 or 2.
-
-    Parameters
-    ----------
-    name : str
-        The argument as the caller knows it.
-
-    value : object
-        What was given.
-
-    Returns
-    -------
-    value : int
-        The number.
-    """
+    """Return a number of successive frames, 1 or 2."""
     if check_integer(name, value, 1) > 2:
         raise ValueError(f"{name} must be 1 or 2, got {value!r}.")
     return int(value)

@@ -535,18 +535,7 @@ def _plan(models, metric):
 
 
 def models_digest(models):
-    """Return a text that is the same only for models that all distances equate.
-
-    Parameters
-    ----------
-    models : HMMBatch
-        The models.
-
-    Returns
-    -------
-    digest : str
-        The digest of their states, chains and sequences.
-    """
+    """Return a text that is the same only for models that all distances equate."""
     chains = models.transmats, models.weights, models.startprobs
     return content_digest((models.emission, chains, models.sequences))
 

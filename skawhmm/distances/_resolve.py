@@ -36,28 +36,13 @@ METRICS = {
 
 
 def check_metric_params(name, value):
-    """Raise unless `value` is a mapping of further parameters, or None.
-
-    Parameters
-    ----------
-    name : str
-        The argument as the caller knows it.
-
-    value : object
-        The value to check.
-    """
+    """Raise unless `value` is a mapping of further parameters, or None."""
     if value is not None and not isinstance(value, Mapping):
         raise TypeError(f"{name} must be a dict or None, got {type(value).__name__}.")
 
 
 def check_components_alpha(alpha):
-    """Raise if nothing says at which weight given components are mixed.
-
-    Parameters
-    ----------
-    alpha : float or None
-        What the caller gave.
-    """
+    """Raise if `alpha` is None, so that given components cannot be mixed."""
     if alpha is None:
         raise ValueError(
             "alpha must be a number in [0, 1] if X holds components, which do not "
@@ -82,7 +67,7 @@ def resolve_metric(metric, *, alpha=None, p=None, metric_params=None, implied=No
     Parameters
     ----------
     metric : str or object
-        A name, or a distance, which is returned unchanged.
+        A name, or a distance.
 
     alpha, p : float, default=None
         Weight of the transition component, and order; by default of the distance.
@@ -97,7 +82,8 @@ def resolve_metric(metric, *, alpha=None, p=None, metric_params=None, implied=No
     Returns
     -------
     metric : object
-        The distance. Parameters that it does not have raise an error.
+        The distance; a copy with checked parameters if it is a distance of the package.
+        Parameters that it does not have raise an error.
     """
     given = {"alpha": alpha, "p": p}
     check_parameters({**given, "metric_params": metric_params}, METRIC_CHECKS)
@@ -129,38 +115,13 @@ def resolve_metric(metric, *, alpha=None, p=None, metric_params=None, implied=No
 
 
 def fitted_metric(metric, references):
-    """Return a distance with what it learns from reference models, if anything.
-
-    Parameters
-    ----------
-    metric : object
-        The distance.
-
-    references : HMMBatch
-        The models.
-
-    Returns
-    -------
-    metric : object
-        The same distance, or another one that has learned.
-    """
+    """Return a distance with what it learns from reference models, if anything."""
     is_learned = isinstance(metric, LearnedDistance)
     return metric.fitted_to(references) if is_learned else metric
 
 
 def check_metric(metric):
-    """Return `metric` if it has the members of a distance, else raise.
-
-    Parameters
-    ----------
-    metric : object
-        The value to check.
-
-    Returns
-    -------
-    metric : object
-        The distance.
-    """
+    """Return `metric` if it has the members of a distance, else raise."""
     if isinstance(metric, type) or not isinstance(metric, Distance):
         hint = ""
         if isinstance(metric, type):
@@ -175,19 +136,7 @@ def check_metric(metric):
 
 
 def check_aggregated(metric, given, purpose=""):
-    """Raise unless a distance has a marginal and a transition component.
-
-    Parameters
-    ----------
-    metric : object
-        The distance.
-
-    given : str or object
-        What the caller gave as `metric`.
-
-    purpose : str, default=""
-        What needs components, such as " with output='components'".
-    """
+    """Raise unless a distance has components; `given` is what the caller passed."""
     if not isinstance(metric, AggregatedDistance):
         raise TypeError(
             f"metric must have a marginal and a transition component{purpose}, got "

@@ -138,8 +138,8 @@ def hmm_group_test(
     -------
     result : GroupTestResult
         Statistics, p-values, fractions of explained variation and null distributions
-        for the distance and its components, a test of equal spread and, for three or more
-        groups, tests of all pairs with the correction of Holm.
+        for the distance and its components, a test of equal spread and, for three or
+        more groups, tests of all pairs with the correction of Holm.
 
     See Also
     --------

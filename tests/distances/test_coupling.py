@@ -169,7 +169,7 @@ def policy_iteration(chain_a, chain_b, cost, gamma):
 
 
 @pytest.mark.parametrize("chain", ["random", "sticky", "left-right", "split"])
-def test_value_is_that_of_literal_policy_iteration(chain, rng):
+def test_value_matches_literal_policy_iteration(chain, rng):
     for sizes in ((4, 6), (20, 16)):
         chains = [CHAINS[chain](rng, m) for m in sizes]
         cost = rng.random(sizes)
@@ -412,7 +412,7 @@ def test_bad_order(p, make_batch):
 # The lower bound
 
 
-def test_discounted_laws_are_those_of_the_series(rng):
+def test_discounted_distributions_match_the_series(rng):
     weights, chains = rng.dirichlet(np.ones(3), 4), rng.dirichlet(np.ones(3), (4, 3))
     laws, now = np.zeros((4, 3)), weights
     for t in range(400):
@@ -439,7 +439,7 @@ def test_the_marginal_component_bounds_stationary_models_only():
 
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from(GAMMAS), st.sampled_from([1.0, 2.0]))
-def test_transport_of_discounted_laws_is_a_lower_bound(seed, gamma, p):
+def test_transport_of_discounted_distributions_is_a_lower_bound(seed, gamma, p):
     rng = np.random.default_rng(seed)
     models = HMMBatch(
         rng.dirichlet(np.full(3, 0.3), (4, 3)),

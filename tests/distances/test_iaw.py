@@ -165,7 +165,7 @@ def test_converged_registration_does_not_depend_on_the_parametrisation():
 
 
 @pytest.mark.parametrize("p", POWERS)
-def test_marginal_is_never_below_that_of_maw(p):
+def test_marginal_is_never_below_the_marginal_of_maw(p):
     models = overlapping(5, 2)
     least, _ = pairwise_hmm_components(models, p=p)
     params = {"n_samples": 64}
@@ -351,7 +351,7 @@ def test_bad_options(params, error, words, make_batch):
         pairwise_hmm_distances(make_batch(2), metric="iaw", metric_params=params)
 
 
-def test_options_with_an_object_are_refused(make_batch):
+def test_metric_params_with_an_object_are_rejected(make_batch):
     with pytest.raises(
         ValueError, match=r"metric_params must be None with metric=IAW\(\)"
     ):

@@ -244,7 +244,7 @@ def test_symbols_have_no_bandwidth(rng):
 
 
 @given(seed=st.integers(0, 10**6), kind=KINDS, law=LAWS)
-def test_distance_is_a_metric_of_laws(seed, kind, law):
+def test_distance_is_a_metric_of_distributions(seed, kind, law):
     models = random_batch(np.random.default_rng(seed), 5, kind)
     matrix = pairwise_hmm_distances(models, metric=suited(law, kind))
     assert_array_equal(matrix, matrix.T)
@@ -376,7 +376,7 @@ def test_median_by_hand():
     assert MMD(bandwidth=3).fitted_to(three).bandwidth == 3
 
 
-def test_median_is_that_of_the_reference_models(make_batch):
+def test_median_is_taken_from_the_reference_models(make_batch):
     models = make_batch(12)
     train, new = models[:8], models[8:]
     number = MMD().fitted_to(train)
@@ -441,7 +441,7 @@ def test_bandwidth_in_a_grid_search():
     assert scores[1:].min() > 0.8 > scores[0]
 
 
-def test_neighbours_by_laws_of_symbols():
+def test_neighbours_by_distributions_of_symbols():
     X = ["ababababab", "abababab", "aabbaabbaabb", "bbaabbaabb"]
     hmm = HMMTransformer(2, emission="categorical", random_state=0)
     knn = KNeighborsHMMClassifier(1, metric="mmd", hmm=hmm).fit(X, [0, 0, 1, 1])
@@ -473,7 +473,7 @@ def test_wrong_parameters(params, error, text, make_batch):
         PairwiseHMMDistance("mmd", metric_params=params).fit(make_batch(2))
 
 
-def test_states_without_a_law():
+def test_states_without_a_distribution_are_rejected():
     models = HMMBatch.from_state_costs(np.ones((2, 1, 1)), np.zeros((2, 2)))
     with pytest.raises(TypeError, match="states have a law, got states of kind"):
         pairwise_hmm_distances(models, metric="mmd")

@@ -130,7 +130,7 @@ def test_marginal_against_pot(rng):
         assert_allclose(register_states(batch(one), batch(two), p=2), plan, atol=1e-10)
 
 
-def test_stationary_law(case):
+def test_stationary_distribution(case):
     models = case_models(case)
     for k, expected in enumerate(case_weights(case)):
         actual = models.weights[k, : len(expected)]
@@ -191,7 +191,7 @@ def test_transition_given_the_plan(case):
         assert_allclose(actual[0], case["D"][k], rtol=0, atol=tolerance)
 
 
-def test_carried_chains_given_the_plan(case):
+def test_transferred_chains_given_the_plan(case):
     models = case_models(case)
     size = models.transmats.shape[1]
     forth, back, half, moved = (np.empty((size, size)) for _ in range(4))

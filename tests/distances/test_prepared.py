@@ -167,7 +167,7 @@ def fitted(request):
 
 @pytest.mark.parametrize("name", sorted(METRICS))
 @pytest.mark.parametrize(("p", "rounding"), [(1, 1e-7), (2, 1e-4)])
-def test_laws_on_fitted_models(fitted, name, p, rounding):
+def test_properties_hold_on_fitted_models(fitted, name, p, rounding):
     metric = METRICS[name](p=p)
     components = np.array(pairwise_hmm_components(fitted, metric=metric))
     scale = np.median(components, axis=(1, 2))
@@ -210,7 +210,7 @@ def real(request):
     ("metric", "p"),
     [("maw", 1), ("maw", 2), ("jaw", 1), ("coupling", 1), ("mmd", None)],
 )
-def test_laws_on_models_of_real_data(real, metric, p):
+def test_properties_hold_on_models_of_real_data(real, metric, p):
     distances = pairwise_hmm_distances(real, metric=metric, p=p)
     scale = np.median(distances)
     assert np.diagonal(distances).max() <= 1e-9 * scale

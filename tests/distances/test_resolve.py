@@ -65,7 +65,7 @@ def test_an_object_stays_unchanged():
     ],
     ids=["object", "user's", "kl", "mmd", "coupling"],
 )
-def test_parameters_that_a_distance_does_not_take_are_refused(metric, names):
+def test_parameters_that_a_distance_does_not_have_are_rejected(metric, names):
     values = {"alpha": 0.1, "p": 1, "metric_params": {"steps": "joint"}}
     for name in names:
         with pytest.raises(ValueError, match=f"^{name} must be None with metric="):

@@ -81,7 +81,7 @@ def test_pairs_are_compared_as_the_paired_t_test_does(rng):
     assert_allclose(found[1:3], wanted.confidence_interval(0.9))
 
 
-def test_corrected_pvalues_are_those_of_the_largest_statistic(two_groups):
+def test_corrected_pvalues_match_the_largest_statistic(two_groups):
     models, group = two_groups
     effects = state_effects(
         models, group, reference=None, n_permutations=400, random_state=0
@@ -308,7 +308,7 @@ def test_bad_input_is_named(change, message, two_groups):
         state_effects(**arguments)
 
 
-def test_models_that_do_not_differ_are_refused(make_batch):
+def test_models_that_do_not_differ_are_rejected(make_batch):
     models = make_batch(1)[np.zeros(6, int)]
     with pytest.raises(ValueError, match="models must differ in what is compared"):
         state_effects(models, list("aaabbb"), reference=None)
@@ -317,7 +317,7 @@ def test_models_that_do_not_differ_are_refused(make_batch):
         state_effects(custom, list("aaabbb"), reference=None, measures="parameters")
 
 
-def test_statistics_are_those_of_the_columns(two_groups):
+def test_statistics_match_the_columns(two_groups):
     models, group = two_groups
     effects = state_effects(models, group, reference=None, n_permutations=99)
     assert_array_equal(

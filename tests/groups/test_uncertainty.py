@@ -123,7 +123,7 @@ def test_symbols_counts_and_a_transformer_of_ones_own():
         ({"method": "jackknife"}, "method must be one of"),
         (
             {"method": "block", "n_timesteps": None},
-            "method='block' needs models that carry .* got a without",
+            "method='block' needs models that keep .* got a without",
         ),
         ({"method": "block"}, "n_timesteps must be None with method='block'"),
         ({"block_length": 5}, "block_length must be None with method='parametric'"),
