@@ -33,7 +33,7 @@ DISTANCES = {
     "kl-data": KL(method="data"),
     "coupling": TransitionCoupling(),
     "mmd": MMD(bandwidth=2.0),
-    "law-single": MMD(order=1, bandwidth=0.5),
+    "mmd-single": MMD(order=1, bandwidth=0.5),
 }
 
 

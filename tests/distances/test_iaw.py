@@ -152,7 +152,7 @@ def test_registration_converges_in_the_plane():
 
 
 def test_converged_registration_does_not_depend_on_the_parametrisation():
-    # One Gaussian, and the same law as a mixture of two equal halves: the marginal
+    # One Gaussian, and the same one as a mixture of two equal halves: the marginal
     # mixtures are equal, so the registration must be the product of the weights.
     halves = [[[0.0], [0.0]], [[0.0], [0.0]]]
     models = HMMBatch(

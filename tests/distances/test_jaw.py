@@ -1,4 +1,4 @@
-"""What sets JAW apart; the laws that it shares with MAW are in `test_maw`."""
+"""What sets JAW apart; the properties it has in common with MAW are in `test_maw`."""
 
 import numpy as np
 import ot

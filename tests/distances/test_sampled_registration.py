@@ -24,8 +24,8 @@ from skawhmm.distances._sampled_registration_kernels import (
 ONE, TWO = np.array([0]), np.array([1])
 
 
-def random_laws(rng, n_laws, size):
-    return rng.dirichlet(np.ones(size), n_laws)
+def random_weights(rng, n_models, size):
+    return rng.dirichlet(np.ones(size), n_models)
 
 
 # Draws
@@ -54,7 +54,7 @@ def test_proportions_that_are_integers_up_to_rounding():
 
 
 def test_stratified_draws_have_exact_proportions(rng):
-    weights = random_laws(rng, 3, 4)
+    weights = random_weights(rng, 3, 4)
     states, normals = stratified_draws(weights, 100, 2, 0, np.array([1, 2, 3]))
     assert normals.shape == (3, 100, 2)
     for row, expected in zip(states, stratified_counts(weights, 100), strict=True):
@@ -76,7 +76,7 @@ def test_stratified_draws_are_more_even_than_independent_ones(n_features):
 @pytest.mark.parametrize("n_samples", [1, 2, 3, 100, 256])
 def test_draws_depend_on_the_content_and_the_seed_alone(draw, n_samples, rng):
     keys = [7, 2**63 + 5, 9, 2**64 - 1, 0]
-    weights, keys = random_laws(rng, 5, 3), np.array(keys, dtype=np.uint64)
+    weights, keys = random_weights(rng, 5, 3), np.array(keys, dtype=np.uint64)
     states, normals = draw(weights, n_samples, 2, 3, keys)
     order = rng.permutation(5)
     again = draw(weights[order], n_samples, 2, 3, keys[order])
