@@ -111,11 +111,11 @@ class HMMAligner(ModelsMixin, TransformerMixin, BaseEstimator):
 
     n_components : int, default=None
         Number of states of the average, or of the models among which the medoid is
-        sought. By default that of the largest model, and any. Must be None if the
-        reference is given.
+        sought. By default the number of the largest model, and any number. Must be None
+        if the reference is given.
 
     max_distance : float, default=None
-        Distance from which on a state does not count as the state it is matched with.
+        Largest distance at which a state counts as the state it is matched with.
         By default the mean distance between two states of the reference.
 
     hmm : transformer, default=None
