@@ -11,6 +11,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from skawhmm.distances._aggregated import mixed_components
+from skawhmm.distances._base import AggregatedDistance
 from skawhmm.distances._pairwise import all_pairs
 from skawhmm.distances._resolve import (
     METRIC_CHECKS,
@@ -226,7 +227,7 @@ def check_classes(y, caller):
 
 def is_mixture(metric):
     """Whether a distance is made of two components by its alpha."""
-    return hasattr(metric, "components") and hasattr(metric, "alpha")
+    return isinstance(metric, AggregatedDistance)
 
 
 def reference_distances(X, Y, metric, *, n_jobs=None, verbose=0):

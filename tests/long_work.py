@@ -110,7 +110,7 @@ def samples():
 
 
 def samples_by_sinkhorn():
-    return pairs(gaussian(5, 3, 4), IAW(n_samples=1500, coupling="sinkhorn", reg=1e-3))
+    return pairs(gaussian(5, 3, 4), IAW(n_samples=1500, coupling="sinkhorn"))
 
 
 def divergence_bound():

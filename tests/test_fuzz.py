@@ -21,6 +21,10 @@ RESULTS = {
     *("Alignment", "DistanceInterval", "Explanation", "GroupTestResult"),
     *("StabilityCurve", "StateEffects", "show_versions"),
 }
+# Nothing is made of them.
+PROTOCOLS = {
+    *("Distance", "AggregatedDistance", "RegisteringDistance", "LearnedDistance"),
+}
 
 
 def test_random_cases_have_good_outcomes():
@@ -61,7 +65,7 @@ def test_every_public_name_is_called():
     folder = Path(__file__).parent / "fuzzing"
     text = "".join(path.read_text(encoding="utf-8") for path in folder.rglob("*.py"))
     missing = {*PUBLIC} - {*re.findall(r"\w+", text)}
-    assert missing <= RESULTS | {*skawhmm.datasets.__all__}
+    assert missing <= RESULTS | PROTOCOLS | {*skawhmm.datasets.__all__}
 
 
 @pytest.mark.parametrize(

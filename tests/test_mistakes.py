@@ -21,6 +21,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.svm import SVC
 
 from skawhmm import (
+    KL,
     MAW,
     AlphaMixer,
     Framewise,
@@ -40,6 +41,7 @@ from skawhmm import (
     make_classifier,
     pairwise_hmm_components,
     pairwise_hmm_distances,
+    register_states,
 )
 from skawhmm.datasets import load_japanese_vowels, make_hmm_sequences
 from skawhmm.features import HMMClassDistance, NGrams
@@ -314,12 +316,24 @@ MISTAKES = {
         lambda d: pairwise_hmm_distances(d.models, metric=MAW),
         *(TypeError, "metric must be one of", "got <class", "Write metric=MAW()"),
     ),
+    "the name of a distance in capitals": Mistake(
+        lambda d: pairwise_hmm_distances(d.models, metric="MAW"),
+        *(ValueError, "metric must be one of 'maw'", "got 'MAW'", "mean 'maw'?"),
+    ),
+    "a parameter of a distance set to a wrong value": Mistake(
+        lambda d: pairwise_hmm_distances(d.models, metric=MAW().set_params(alpha=2)),
+        *(ValueError, "alpha must be a number in [0, 1]", "got 2", "in [0, 1]"),
+    ),
+    "registrations of a distance without": Mistake(
+        lambda d: register_states(d.models[0], d.models[1], metric=KL()),
+        *(TypeError, "metric must register states", "got KL()", "'maw', 'iaw'"),
+    ),
     "a function as a distance": Mistake(
         lambda d: pairwise_hmm_distances(d.models, metric=lambda a, b: 1.0),
         TypeError,
         "an object with symmetric, prepare and distances",
         "got <function",
-        "MAW's documentation shows how",
+        "documentation of Distance shows how",
     ),
     "a parameter of another distance": Mistake(
         lambda d: pairwise_hmm_distances(d.models, metric_params={"gamma": 0.5}),
@@ -435,17 +449,22 @@ MISTAKES = {
         lambda d: HMMClassDistance().fit(d.X, ["a", 0] * 4),
         *(TypeError, "y must hold labels of one type", "int (0)", "Write all of them"),
     ),
-    "an effect at a level of one": Mistake(
-        lambda d: state_effects(d.models, d.y, level=1.0),
-        *(ValueError, "level must be a number in (0, 1)", "got 1.0", "in (0, 1)"),
+    "an effect at a confidence of one": Mistake(
+        lambda d: state_effects(d.models, d.y, confidence=1.0),
+        *(ValueError, "confidence must be a number in (0, 1)", "got 1.0", "in (0, 1)"),
     ),
-    "an interval at a level of one": Mistake(
-        lambda d: distance_interval(d.models[0], d.models[1], level=1.0),
-        *(ValueError, "level must be a number in (0, 1)", "got 1.0", "in (0, 1)"),
+    "an interval at a confidence of one": Mistake(
+        lambda d: distance_interval(d.models[0], d.models[1], confidence=1.0),
+        *(ValueError, "confidence must be a number in (0, 1)", "got 1.0", "in (0, 1)"),
     ),
-    "a detector at a level of one": Mistake(
-        lambda d: HMMNoveltyDetector(level=1.0).fit(d.models),
-        *(ValueError, "level must be a number in (0, 1)", "got 1.0", "in (0, 1)"),
+    "a detector with a rate of one": Mistake(
+        lambda d: HMMNoveltyDetector(false_alarm_rate=1.0).fit(d.models),
+        *(
+            ValueError,
+            "false_alarm_rate must be a number in (0, 1)",
+            "got 1.0",
+            "in (0, 1)",
+        ),
     ),
     "a table with a column named emission": Mistake(
         lambda d: neighbors().fit(table_of("emission"), d.y),

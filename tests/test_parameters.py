@@ -119,7 +119,7 @@ OWN: dict = {
     },
     HMMNoveltyDetector: {
         "n_neighbors": [0, 2.5, "few", 6],
-        "level": [0, 1.5, "low"],
+        "false_alarm_rate": [0, 1.5, "low"],
         "algorithm": ["fast", None],
     },
     KNeighborsHMMClassifier: VOTERS,
@@ -267,7 +267,9 @@ def test_changed_parameters_take_effect_without_refit(estimator, change, make_ba
     assert before.shape != after.shape or np.abs(after - before).max() > 1e-6
 
 
-@pytest.mark.parametrize("change", SETTINGS, ids=str)
+@pytest.mark.parametrize(
+    "change", [{"alpha": 0.9}, {"metric": "coupling"}, {"metric": MAW(p=2)}], ids=str
+)
 def test_changed_class_distances_take_effect(change, make_sequences):
     X, y = make_sequences(n_sequences=8)
     step = HMMClassDistance(hmm=HMMTransformer(2, random_state=0)).fit(X, y)
@@ -305,7 +307,7 @@ def test_components_need_alpha_and_distances_reject_it(kind, rng):
         with pytest.raises(ValueError, match=r"^alphas must be None with metric="):
             kind(metric="precomputed", alphas=[0.5]).fit(stack[..., 0], y)
         return
-    small = {"level": 0.5} if kind is HMMNoveltyDetector else {}
+    small = {"false_alarm_rate": 0.5} if kind is HMMNoveltyDetector else {}
     kind(2, metric="precomputed", alpha=0.5, **small).fit(stack, y)
     with pytest.raises(ValueError, match=r"^alpha must be .* MAW and IAW use alpha=0"):
         outcome(kind(2, metric="precomputed", **small).fit(stack, y), stack)
@@ -404,9 +406,9 @@ def test_in_place_changes_of_parameters_are_noticed():
         hmm.transform(["ab"])
     metric = MAW(0.3)
     models = HMMTransformer(1).fit_transform([np.arange(9.0) + n for n in range(6)])
-    detector = HMMNoveltyDetector(2, level=0.5, metric=metric).fit(models)
+    detector = HMMNoveltyDetector(2, false_alarm_rate=0.5, metric=metric).fit(models)
     metric.alpha = 0.9
-    with pytest.raises(ValueError, match="metric must"):
+    with pytest.raises(ValueError, match="metric__alpha must"):
         detector.predict(models)
 
 
@@ -477,7 +479,7 @@ def fitted_once(make_sequences):
                 "n_neighbors": 2,
                 "n_clusters": 2,
                 "cv": 2,
-                "level": 0.5,
+                "false_alarm_rate": 0.5,
                 "random_state": 0,
             }
             names = kind().get_params(deep=False)

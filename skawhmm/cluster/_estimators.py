@@ -1,6 +1,5 @@
 """Clusters of models, around averages or around medoids."""
 
-from collections.abc import Mapping
 from functools import partial
 from typing import Any, ClassVar
 
@@ -327,13 +326,6 @@ class HMMKMedoids(ReferencesMixin, _HMMClusterer):
         components, and None if there are none, or if `metric` is an object, which has
         its own.
 
-    p : float in (0, 2], default=None
-        Order of the distance, by default 1. Must be None if the distance has no
-        order, or if `metric` is an object, which has its own.
-
-    metric_params : dict, default=None
-        Further parameters of the distance.
-
     max_iter : int, default=100
         Largest number of rounds over all models.
 
@@ -409,8 +401,6 @@ class HMMKMedoids(ReferencesMixin, _HMMClusterer):
         *,
         metric: Any = "maw",
         alpha: float | None = None,
-        p: float | None = None,
-        metric_params: Mapping[str, Any] | None = None,
         max_iter: int = 100,
         hmm: Any = None,
         n_jobs: int | None = None,
@@ -419,8 +409,6 @@ class HMMKMedoids(ReferencesMixin, _HMMClusterer):
         self.n_clusters = n_clusters
         self.metric = metric
         self.alpha = alpha
-        self.p = p
-        self.metric_params = metric_params
         self.max_iter = max_iter
         self.hmm = hmm
         self.n_jobs = n_jobs

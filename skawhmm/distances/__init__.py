@@ -1,5 +1,11 @@
 """Distances between models: one file per distance; all pairs; matrix files."""
 
+from skawhmm.distances._base import (
+    AggregatedDistance,
+    Distance,
+    LearnedDistance,
+    RegisteringDistance,
+)
 from skawhmm.distances._coupling import TransitionCoupling
 from skawhmm.distances._iaw import IAW
 from skawhmm.distances._jaw import JAW
@@ -20,6 +26,10 @@ __all__ = [
     "KL",
     "MAW",
     "MMD",
+    "AggregatedDistance",
+    "Distance",
+    "LearnedDistance",
+    "RegisteringDistance",
     "TransitionCoupling",
     "hmm_distance",
     "pairwise_hmm_components",

@@ -1,38 +1,25 @@
 """Aggregated Wasserstein distances: a marginal and a transition component, mixed."""
 
 from abc import ABC, abstractmethod
-from typing import Any
+from functools import partial
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from skawhmm.distances._components import marginal_components, transition_components
-from skawhmm.distances._parameters import Parametrized
 from skawhmm.distances._prepared import prepare_models
 from skawhmm.distances._registration import power_cost
 from skawhmm.models._batch import HMMBatch
 from skawhmm.utils._checks import check_choice, check_real
+from skawhmm.utils._parameters import Parametrized
 
 STEPS = ("independent", "joint")
 ROWS = ("transport", "hellinger")
 
 
 def mixed_components(components, alpha):
-    """Return the distance that the two components make at `alpha`.
-
-    Parameters
-    ----------
-    components : ndarray of shape (..., 2)
-        Marginal and transition component.
-
-    alpha : float
-        Share of the transition component.
-
-    Returns
-    -------
-    distances : ndarray of shape (...)
-        The mixture.
-    """
+    """Return the mixture, at `alpha`, of components in the last axis."""
     return (1 - alpha) * components[..., 0] + alpha * components[..., 1]
 
 
@@ -42,7 +29,7 @@ def registered_transitions(prepared, index_a, index_b, plans, p, steps, rows):
     Parameters
     ----------
     prepared : PreparedModels
-        What the pairs share.
+        What is computed once for all pairs.
 
     index_a, index_b : ndarray of int of shape (n_pairs,)
         The models of each pair.
@@ -54,7 +41,7 @@ def registered_transitions(prepared, index_a, index_b, plans, p, steps, rows):
         Order of the distance.
 
     steps, rows : str
-        How steps are carried over, and how rows are compared.
+        How the ends of a step are registered, and how rows are compared.
 
     Returns
     -------
@@ -84,7 +71,7 @@ class Aggregated(Parametrized, ABC):
     Parameters
     ----------
     alpha : float in [0, 1], default=0.1
-        Share of the transition component in the distance.
+        Weight of the transition component in the distance.
 
     p : float in (0, 2], default=1
         Order of the distance: states are compared by the p-th power of their
@@ -100,6 +87,12 @@ class Aggregated(Parametrized, ABC):
     """
 
     symmetric = True
+    _parameter_checks: ClassVar = {
+        "alpha": partial(check_real, low=0, high=1),
+        "p": partial(check_real, low=0, high=2, include_low=False),
+        "steps": partial(check_choice, choices=STEPS),
+        "rows": partial(check_choice, choices=ROWS),
+    }
 
     def __init__(
         self,
@@ -109,13 +102,13 @@ class Aggregated(Parametrized, ABC):
         steps: str = "independent",
         rows: str = "transport",
     ) -> None:
-        self.alpha = check_real("alpha", alpha, 0, 1)
-        self.p = check_real("p", p, 0, 2, include_low=False)
-        self.steps = check_choice("steps", steps, STEPS)
-        self.rows = check_choice("rows", rows, ROWS)
+        self.alpha = alpha
+        self.p = p
+        self.steps = steps
+        self.rows = rows
 
     def prepare(self, models: HMMBatch) -> Any:
-        """Return what the pairs of `models` share.
+        """Return what is computed once for all pairs of `models`.
 
         Parameters
         ----------
@@ -127,6 +120,7 @@ class Aggregated(Parametrized, ABC):
         prepared : PreparedModels
             For the other methods.
         """
+        self._check_parameters()
         return prepare_models(models)
 
     def components(
@@ -151,9 +145,9 @@ class Aggregated(Parametrized, ABC):
         plans = self._plans(prepared, index_a, index_b, cost)
         bias = 0.5 * (prepared.bias[index_a] + prepared.bias[index_b])
         marginal = marginal_components(plans, cost, self.p, bias)
-        carriers = self._carriers(plans)
+        chain_plans = self._chain_plans(plans)
         transition = registered_transitions(
-            prepared, index_a, index_b, carriers, self.p, self.steps, self.rows
+            prepared, index_a, index_b, chain_plans, self.p, self.steps, self.rows
         )
         return np.stack([marginal, transition], axis=1)
 
@@ -178,21 +172,21 @@ class Aggregated(Parametrized, ABC):
         return mixed_components(self.components(prepared, index_a, index_b), self.alpha)
 
     @property
-    def marginal_share(self) -> float:
-        """Share of MAW's marginal component that the distance is never below."""
+    def marginal_weight(self) -> float:
+        """Weight of MAW's marginal component in the lower bound."""
         return 1 - self.alpha
 
     @property
-    def transition_share(self) -> float:
-        """Share of MAW's transition component that this bound may add."""
+    def transition_weight(self) -> float:
+        """Weight of MAW's transition component in the lower bound."""
         return 0.0
 
     @abstractmethod
     def _plans(self, prepared, index_a, index_b, cost):
         """Return the registration of the states of each pair, given their cost."""
 
-    def _carriers(self, plans):
-        """Return the registrations by which chains are carried over."""
+    def _chain_plans(self, plans):
+        """Return the registrations that chains are transferred by."""
         return plans
 
     def registrations(
@@ -211,7 +205,7 @@ class Aggregated(Parametrized, ABC):
         Returns
         -------
         plans : ndarray of shape (n_pairs, n_components, n_components)
-            Probability that each state of a shares with each state of b.
+            Joint probability of each state of a and each state of b.
         """
         cost = power_cost(prepared.costs.cross(index_a, index_b), self.p)
         return self._plans(prepared, index_a, index_b, cost)

@@ -11,7 +11,7 @@ from skawhmm.numerics._transport import make_workspace
 
 cdef extern from *:
     """
-    /* States of one model whose cost is below this share of its largest one are equal:
+    /* States of one model whose cost is below this fraction of its largest one are equal:
        costs of equal states differ from 0 by about 1e-15 of scale. */
     #define EQUAL_STATES 1e-13
     """
@@ -119,10 +119,10 @@ def transition_components(
     transition : ndarray of shape (n_pairs,)
         The distances :math:`D`.
     """
-    cdef const double[:, ::1] laws = np.ascontiguousarray(weights)
+    cdef const double[:, ::1] probs = np.ascontiguousarray(weights)
     cdef const double[:, :, ::1] steps = np.ascontiguousarray(transmats)
     cdef const double[:, :, ::1] own = np.ascontiguousarray(chains)
-    cdef int size = <int>laws.shape[1], n_cells = size * size
+    cdef int size = <int>probs.shape[1], n_cells = size * size
     cdef Py_ssize_t n, a, b
     cdef double total
     numbers, nodes = make_workspace(size, size)
@@ -147,12 +147,12 @@ def transition_components(
             conditionals(&plans[n, 0, 0], size, forth, back)
             carry_chain(forth, &steps[b, 0, 0], back, size, joint, half, moved)
             total = compared(
-                0.0, &laws[a, 0], &own[a, 0, 0], moved, &within_a[n, 0, 0], size, p,
+                0.0, &probs[a, 0], &own[a, 0, 0], moved, &within_a[n, 0, 0], size, p,
                 &rows,
             )
             carry_chain(back, &steps[a, 0, 0], forth, size, joint, half, moved)
             total = compared(
-                total, &laws[b, 0], &own[b, 0, 0], moved, &within_b[n, 0, 0], size, p,
+                total, &probs[b, 0], &own[b, 0, 0], moved, &within_b[n, 0, 0], size, p,
                 &rows,
             )
             transition[n] = pow(total, 1 / p)
@@ -201,7 +201,7 @@ def conditional_plans(
 ):
     """Normalise a plan by its own margins, 0 / 0 being 0.
 
-    `forth[i]` is the law of the state of b given state i of a, `back[j]` that of the
+    `forth[i]` is the distribution of the state of b given state i of a, `back[j]` of the
     state of a given state j of b.
     """
     conditionals(&plan[0, 0], <int>plan.shape[0], &forth[0, 0], &back[0, 0])
@@ -287,20 +287,20 @@ cdef inline int multiply(
 ) except -1 nogil:
     """Write the product into `out`; `hollow` takes the diagonal of `right` for 0."""
     cdef int i, j, k
-    cdef double share
+    cdef double fraction
     for i in range(size):
         if i % 32 == 31:
             interrupted()
         for k in range(size):
             out[i * size + k] = 0.0
         for j in range(size):
-            share = left[i * size + j]
+            fraction = left[i * size + j]
             # Plans are sparse, and an exact zero adds nothing.
-            if share != 0:
+            if fraction != 0:
                 for k in range(j if hollow else size):
-                    out[i * size + k] += share * right[j * size + k]
+                    out[i * size + k] += fraction * right[j * size + k]
                 for k in range(j + 1 if hollow else size, size):
-                    out[i * size + k] += share * right[j * size + k]
+                    out[i * size + k] += fraction * right[j * size + k]
 
 
 cdef struct Rows:

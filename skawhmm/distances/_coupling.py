@@ -12,8 +12,8 @@ a linear system; given V, each row coupling is a transport problem. V falls in e
 round, and since there are finitely many extreme couplings it stops after a few rounds.
 
 The search for neighbours needs a lower bound. Two chains that start from W and run by
-the best couplings spend a share of :math:`(1-\gamma) \gamma^t` of their discounted time
-at step t. The law of the pair of states over this time has the margins
+the best couplings spend a fraction of :math:`(1-\gamma) \gamma^t` of their discounted
+time at step t. The distribution of the pair of states over this time has the margins
 
 .. math::
     \nu_a = (1-\gamma) \sum_t \gamma^t \pi_a T_a^t
@@ -25,25 +25,26 @@ probabilities are stationary, :math:`\nu = \pi`, and the bound is the marginal c
 R of MAW. Fitted models have others, and R may then exceed :math:`D_\gamma`.
 """
 
-from typing import Any
+from functools import partial
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from skawhmm.distances._coupling_kernels import coupling_distances
-from skawhmm.distances._parameters import Parametrized
 from skawhmm.distances._prepared import prepare_models
 from skawhmm.distances._registration import power_cost
 from skawhmm.models._batch import HMMBatch
 from skawhmm.numerics._lapack import in_batches
 from skawhmm.utils._checks import check_real
+from skawhmm.utils._parameters import Parametrized
 
 # Closer to 1 the present cost is lost in rounding.
 MAX_GAMMA = 1 - 1e-9
 
 
 def discounted_distributions(weights, transmats, gamma):
-    r"""Return the share of discounted time that each chain spends in each state.
+    r"""Return the fraction of discounted time that each chain spends in each state.
 
     Parameters
     ----------
@@ -58,14 +59,14 @@ def discounted_distributions(weights, transmats, gamma):
 
     Returns
     -------
-    laws : ndarray of shape (n_models, n_components)
+    occupancies : ndarray of shape (n_models, n_components)
         :math:`\nu = (1-\gamma) \, \pi (I - \gamma T)^{-1}`; rows sum to one.
     """
     system = np.eye(transmats.shape[1]) - gamma * transmats.swapaxes(1, 2)
     systems = np.concatenate([system, weights[..., None]], axis=2)
-    # Rounding can push the share of a state that is hardly reached below zero.
-    laws = np.maximum(in_batches(_solutions, systems)[..., 0], 0)
-    return laws / laws.sum(axis=1, keepdims=True)
+    # Rounding can push the fraction of a state that is hardly reached below zero.
+    occupancies = np.maximum(in_batches(_solutions, systems)[..., 0], 0)
+    return occupancies / occupancies.sum(axis=1, keepdims=True)
 
 
 def _solutions(systems):
@@ -104,15 +105,20 @@ class TransitionCoupling(Parametrized):
     """
 
     symmetric = True
-    marginal_share = 1.0
-    transition_share = 0.0
+    marginal_weight = 1.0
+    transition_weight = 0.0
+    _parameter_checks: ClassVar = {
+        "p": partial(check_real, low=0, high=2, include_low=False),
+        "gamma": partial(check_real, low=0, high=MAX_GAMMA),
+    }
 
     def __init__(self, p: float = 1, *, gamma: float = 0.9) -> None:
-        self.p = check_real("p", p, 0, 2, include_low=False)
-        self.gamma = check_real("gamma", gamma, 0, MAX_GAMMA)
+        self.p = p
+        self.gamma = gamma
+        self._check_parameters()
 
     def prepare(self, models: HMMBatch) -> Any:
-        """Return what the pairs of `models` share.
+        """Return what is computed once for all pairs of `models`.
 
         Parameters
         ----------
@@ -124,6 +130,7 @@ class TransitionCoupling(Parametrized):
         prepared : PreparedModels
             For the other method.
         """
+        self._check_parameters()
         # States that are not visited have a cost to run from, like all others.
         chains = np.array(models.transmats)
         margins = discounted_distributions(models.weights, chains, self.gamma)

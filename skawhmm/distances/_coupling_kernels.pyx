@@ -19,14 +19,14 @@ from skawhmm.numerics._transport import make_workspace
 cdef extern from "distances/_coupling_kernels.h" nogil:
     """
     /* Masses are exact to some 1e-15, which moves values by this over 1 - gamma. A round
-       that lowers none by more than ten times this share of the largest cost is the
+       that lowers none by more than ten times this fraction of the largest cost is the
        last. */
     #define VALUE_ROUNDING 1e-14
 
     /* Rounds are few (2 to 6 are seen); the bound only guards against rounding. */
     #define MAX_ROUNDS 100
 
-    /* Steps and sweeps stop at changes of this share of the largest cost, which is
+    /* Steps and sweeps stop at changes of this fraction of the largest cost, which is
        rounding. */
     #define SWEEP_ROUNDING 1e-15
 
@@ -43,7 +43,7 @@ cdef extern from "distances/_coupling_kernels.h" nogil:
     #define MAX_STEPS 100
     #define MAX_DESCENTS 3
 
-    /* A sweep leaves a share gamma of the error; this many over 1 - gamma leave none. */
+    /* A sweep leaves a fraction gamma of the error; this many over 1 - gamma leave none. */
     #define MAX_SWEEPS 100
     """
     const double VALUE_ROUNDING, SWEEP_ROUNDING, STEADY_GAMMA
@@ -118,10 +118,10 @@ cdef Scratch scratch_of(
 
 cdef bint eliminates(int n_rows, int n_columns, double gamma) noexcept nogil:
     """Whether V of two models of so many states is better found by elimination."""
-    cdef double n_cells = <double>n_rows * n_columns, share = 1.0
+    cdef double n_cells = <double>n_rows * n_columns, fraction = 1.0
     if gamma > STEADY_GAMMA:
-        share = (1 - gamma) / (1 - STEADY_GAMMA)
-    return share * n_cells * n_cells <= STEPS * (n_rows + n_columns)
+        fraction = (1 - gamma) / (1 - STEADY_GAMMA)
+    return fraction * n_cells * n_cells <= STEPS * (n_rows + n_columns)
 
 
 cdef Py_ssize_t largest_dense(int n_rows, int n_columns, double gamma) noexcept nogil:
@@ -171,9 +171,9 @@ def coupling_distances(
     distances : ndarray of shape (n_pairs,)
         The distances :math:`D_\gamma`.
     """
-    cdef const double[:, ::1] laws = np.ascontiguousarray(weights)
+    cdef const double[:, ::1] probs = np.ascontiguousarray(weights)
     cdef const double[:, :, ::1] chains = np.ascontiguousarray(transmats)
-    cdef int largest = <int>laws.shape[1], n_cells = largest * largest
+    cdef int largest = <int>probs.shape[1], n_cells = largest * largest
     cdef int n_rows, n_columns, i, j
     cdef Py_ssize_t n, a, b
     cdef double total
@@ -192,8 +192,8 @@ def coupling_distances(
         for n in range(index_a.shape[0]):
             interrupted()
             a, b = index_a[n], index_b[n]
-            n_rows = used_states(&laws[a, 0], &chains[a, 0, 0], largest)
-            n_columns = used_states(&laws[b, 0], &chains[b, 0, 0], largest)
+            n_rows = used_states(&probs[a, 0], &chains[a, 0, 0], largest)
+            n_columns = used_states(&probs[b, 0], &chains[b, 0, 0], largest)
             for i in range(n_rows):
                 for j in range(n_columns):
                     own[i * n_columns + j] = cost[n, i, j]
@@ -202,7 +202,7 @@ def coupling_distances(
                 n_columns, gamma, value, &scratch,
             )
             total = least_cost(
-                &laws[a, 0], &laws[b, 0], value, n_rows, n_columns, plan,
+                &probs[a, 0], &probs[b, 0], value, n_rows, n_columns, plan,
                 &scratch.tree,
             )
             distances[n] = pow(total, 1 / p)
@@ -580,7 +580,7 @@ cdef Py_ssize_t sweep(
 ) except -1 nogil:
     """Set each value to its cost now and the mean ahead, until none changes.
 
-    A sweep leaves at most a share gamma of the error. Return how many it took.
+    A sweep leaves at most a fraction gamma of the error. Return how many it took.
     """
     cdef Py_ssize_t most = <Py_ssize_t>(MAX_SWEEPS / (1 - gamma)), left = most
     cdef double change = INFINITY, fresh

@@ -1,5 +1,6 @@
 """IAW: the aggregated distance whose registration comes from samples."""
 
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -24,10 +25,11 @@ from skawhmm.utils._checks import (
     check_boolean,
     check_choice,
     check_integer,
-    check_real,
     check_seed,
 )
-from skawhmm.utils._parameters import Unused
+
+# Strength of the entropy of a smoothed coupling, as a fraction of the mean cost.
+ENTROPY = 0.05
 
 
 class IAW(Aggregated):
@@ -40,7 +42,7 @@ class IAW(Aggregated):
     Parameters
     ----------
     alpha : float in [0, 1], default=0.1
-        Share of the transition component in the distance.
+        Weight of the transition component in the distance.
 
     p : float in (0, 2], default=1
         Order of the distance: states and points are compared by the p-th power of their
@@ -59,24 +61,16 @@ class IAW(Aggregated):
         Points drawn from each model.
 
     sampling : {"sobol", "iid"}, default="sobol"
-        Whether the points are quasi-random, with the exact share of each state, or
+        Whether the points are quasi-random, with exact proportions of the states, or
         independent.
 
     coupling : {"exact", "sinkhorn"}, default="exact"
         Whether two samples are coupled by the cheapest assignment of their points, or
         by the entropic coupling of POT.
 
-    project : bool, default=True
-        Whether to scale the registration to the state probabilities of both models, as
-        the paper's theorems require.
-
     debias : bool, default=False
         Whether to subtract what overlapping states add even between equal models. The
         distance of a model to itself is then 0.
-
-    reg : float, default=0.05
-        Strength of the entropy as a fraction of the mean cost. Only for
-        ``coupling="sinkhorn"``.
 
     random_state : int, RandomState instance, Generator or None, default=0
         Seed of the samples.
@@ -90,8 +84,8 @@ class IAW(Aggregated):
 
     Examples
     --------
-    Overlapping states share probability, so even the distance of a model to itself is
-    above 0, unless it is debiased:
+    Overlapping states exchange probability, so even the distance of a model to itself
+    is above 0, unless it is debiased:
 
     >>> from skawhmm import IAW, HMMBatch, hmm_distance
     >>> model = HMMBatch([[[0.5, 0.5], [0.5, 0.5]]], [[[0.0], [2.0]]], [[[1.0], [1.0]]])
@@ -101,7 +95,13 @@ class IAW(Aggregated):
     0.0
     """
 
-    _unused: ClassVar = (Unused(("reg",), "coupling", lambda c: c != "sinkhorn"),)
+    _parameter_checks: ClassVar = {
+        **Aggregated._parameter_checks,
+        "n_samples": partial(check_integer, low=1),
+        "sampling": partial(check_choice, choices=("sobol", "iid")),
+        "coupling": partial(check_choice, choices=("exact", "sinkhorn")),
+        "debias": check_boolean,
+    }
 
     def __init__(
         self,
@@ -113,23 +113,19 @@ class IAW(Aggregated):
         n_samples: int = 256,
         sampling: str = "sobol",
         coupling: str = "exact",
-        project: bool = True,
         debias: bool = False,
-        reg: float = 0.05,
         random_state: Any = 0,
     ) -> None:
         super().__init__(alpha, p, steps=steps, rows=rows)
-        self.n_samples = check_integer("n_samples", n_samples, 1)
-        self.sampling = check_choice("sampling", sampling, ("sobol", "iid"))
-        self.coupling = check_choice("coupling", coupling, ("exact", "sinkhorn"))
-        self.project = check_boolean("project", project)
-        self.debias = check_boolean("debias", debias)
-        self.reg = check_real("reg", reg, 0, np.inf, include_low=False)
+        self.n_samples = n_samples
+        self.sampling = sampling
+        self.coupling = coupling
+        self.debias = debias
         self.random_state = random_state
-        self._check_effects()
+        self._check_parameters()
 
     def prepare(self, models: HMMBatch) -> Any:
-        """Return what the pairs of `models` share.
+        """Return what is computed once for all pairs of `models`.
 
         Parameters
         ----------
@@ -155,12 +151,12 @@ class IAW(Aggregated):
         )
 
     @property
-    def marginal_share(self) -> float:
-        """Share of MAW's marginal component that the distance is never below.
+    def marginal_weight(self) -> float:
+        """Weight of MAW's marginal component in the lower bound.
 
-        A registration with the right margins costs at least what the best one does.
+        A registration with the right margins costs at least as much as the best one.
         """
-        return 1 - self.alpha if self.project and not self.debias else 0.0
+        return 0.0 if self.debias else 1 - self.alpha
 
     def _plans(self, prepared, index_a, index_b, cost):  # noqa: ARG002
         models, seed = prepared.sampler
@@ -172,9 +168,9 @@ class IAW(Aggregated):
         if self.coupling == "exact":
             plans = sampled_registrations(*args)
         else:
-            plans = smoothed_registrations(*args, self.reg)
-        if self.project:
-            project_registrations(plans, prepared.weights, index_a, index_b)
+            plans = smoothed_registrations(*args, ENTROPY)
+        # The theorems of the paper need the state probabilities of both models.
+        project_registrations(plans, prepared.weights, index_a, index_b)
         return plans
 
     def samples(

@@ -1,4 +1,4 @@
-"""JAW: states registered as in MAW, steps carried over jointly."""
+"""JAW: states registered as in MAW, both ends of a step registered jointly."""
 
 from skawhmm.distances._maw import MAW
 
@@ -8,22 +8,22 @@ class JAW(MAW):
 
     States are registered as in :class:`MAW`. MAW registers the two ends of a step
     independently: as soon as two models give their states different probabilities, the
-    registration splits states, and a chain that stays in its state comes back as one
-    that jumps. Here both ends are carried over by one random map of states. Choose it
-    if the order of the frames matters.
+    registration splits states, and a chain that stays in its state becomes one that
+    jumps. Here one random map of states transfers both ends. Choose it if the order of
+    the frames matters. ``JAW()`` equals ``MAW(0.5, steps="joint")``.
 
     Parameters
     ----------
     alpha : float in [0, 1], default=0.5
-        Share of the transition component in the distance.
+        Weight of the transition component in the distance.
 
     p : float in (0, 2], default=1
         Order of the distance: states are compared by the p-th power of their
         2-Wasserstein distance.
 
     steps : {"independent", "joint"}, default="joint"
-        Whether the two ends of a step are carried over together, or registered
-        independently, as in :class:`MAW`. Only for ``registration="transport"``.
+        Whether the two ends of a step are registered together, or independently,
+        as in :class:`MAW`. Only for ``registration="transport"``.
 
     rows : {"transport", "hellinger"}, default="transport"
         Whether the rows of two transition matrices are compared by optimal transport
@@ -31,11 +31,11 @@ class JAW(MAW):
         transitions and has no unit.
 
     registration : {"transport", "identity"}, default="transport"
-        How transitions are carried over. With "identity", state 1 of a model stands for
-        state 1 of every other one, and so on: rows are compared as they are. It is for
+        How transitions are transferred. With "identity", state 1 of a model stands for
+        state 1 of every other model, and so on: rows are compared directly. It is for
         models that share their states, such as visible chains and models that start
         from a pooled one; all must have the same number of states. The marginal
-        component is that of optimal transport in either case.
+        component uses optimal transport in either case.
 
     See Also
     --------
@@ -44,13 +44,13 @@ class JAW(MAW):
     Notes
     -----
     Where each state of one model is registered with one state of the other, both ways,
-    the distance is that of MAW at the same `alpha`.
+    the distance equals MAW at the same `alpha`.
 
     Examples
     --------
-    Two models with the same states, which all are left with probability 0.1. The second
-    is more often in its first state. MAW takes this for a difference between the
-    transitions, too:
+    Two models with the same states, each of which is left with probability 0.1. The
+    second is more often in its first state. MAW reports this as a difference between
+    the transitions, too:
 
     >>> import numpy as np
     >>> from skawhmm import JAW, MAW, HMMBatch, pairwise_hmm_components
@@ -79,3 +79,8 @@ class JAW(MAW):
         registration: str = "transport",
     ) -> None:
         super().__init__(alpha, p, steps=steps, rows=rows, registration=registration)
+
+    @property
+    def _kind(self) -> type:
+        # JAW has other defaults than MAW, and nothing else of its own.
+        return MAW if type(self) is JAW else type(self)

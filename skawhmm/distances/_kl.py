@@ -1,12 +1,12 @@
 """Kullback-Leibler divergence rates."""
 
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from skawhmm.distances._kl_variational import variational_rates
-from skawhmm.distances._parameters import Parametrized
 from skawhmm.models._batch import HMMBatch
 from skawhmm.models._checks import check_kept_sequences
 from skawhmm.models._inference import chains, sample_sequences
@@ -14,10 +14,11 @@ from skawhmm.utils._checks import (
     check_boolean,
     check_choice,
     check_integer,
+    check_optional,
     check_real,
     check_seed,
 )
-from skawhmm.utils._parameters import Unused
+from skawhmm.utils._parameters import Parametrized, Unused
 
 # Rarer steps, and states with less weight, count as none: a chain that returns to a
 # state less than once in a million steps has left it.
@@ -58,7 +59,7 @@ def own_lengths(models):
 
 
 def log_ratios(own, other):
-    """Return by how much the first model is likelier than the second on its sequence.
+    """Return the log likelihood ratios of two models on the sequences of the first.
 
     Parameters
     ----------
@@ -116,7 +117,7 @@ class KL(Parametrized):
     method : {"monte_carlo", "variational", "data"}, default="monte_carlo"
         How the rate is computed: from a sequence drawn from each model; by the upper
         bound of Hershey, Olsen and Rennie, which needs no random numbers; or from the
-        sequence that each model was fitted to, which the models must carry
+        sequence that each model was fitted to, which the models must keep
         (``HMMTransformer(keep_sequences=True)``).
 
     n_steps : int, default=2000
@@ -168,6 +169,15 @@ class KL(Parametrized):
     2.0
     """
 
+    _parameter_checks: ClassVar = {
+        "method": partial(check_choice, choices=("monte_carlo", "variational", "data")),
+        "n_steps": partial(check_integer, low=1),
+        "symmetric": check_boolean,
+        "cap": partial(
+            check_optional,
+            check=partial(check_real, low=0, high=np.inf, allow_infinity=True),
+        ),
+    }
     _unused: ClassVar = (
         Unused(("n_steps", "random_state"), "method", lambda m: m != "monte_carlo"),
     )
@@ -184,20 +194,15 @@ class KL(Parametrized):
         cap: float | None = None,
         random_state: Any = 0,
     ) -> None:
-        methods = ("monte_carlo", "variational", "data")
-        self.method = check_choice("method", method, methods)
-        self.n_steps = check_integer("n_steps", n_steps, 1)
-        self.symmetric = check_boolean("symmetric", symmetric)
-        self.cap = (
-            None
-            if cap is None
-            else check_real("cap", cap, 0, np.inf, allow_infinity=True)
-        )
+        self.method = method
+        self.n_steps = n_steps
+        self.symmetric = symmetric
+        self.cap = cap
         self.random_state = random_state
-        self._check_effects()
+        self._check_parameters()
 
     def prepare(self, models: HMMBatch) -> Any:
-        """Return what the pairs of `models` share.
+        """Return what is computed once for all pairs of `models`.
 
         Parameters
         ----------
@@ -209,6 +214,7 @@ class KL(Parametrized):
         prepared : object
             For the other method.
         """
+        self._check_parameters()
         if self.method == "data":
             check_kept_sequences(models)
         seed = check_seed(self.random_state)

@@ -22,7 +22,7 @@ from skawhmm.utils._interruption cimport interrupted
 
 cdef extern from *:
     """
-    /* Growth of V that is even among states to this share is taken as the rate; of equal
+    /* Growth of V that is even among states to this fraction is taken as the rate; of equal
        models it is up to twice this, and taken as 0. */
     #define RATE_TOLERANCE 1e-9
     #define MAX_STEPS 2000
@@ -31,9 +31,9 @@ cdef extern from *:
     #define INNER_TOLERANCE 1e-11
     #define MAX_UPDATES 500
 
-    /* A share that is possible but too small for a number is this: it may grow again,
+    /* A fraction that is possible but too small for a number is this: it may grow again,
        and what divides by it is finite. */
-    #define LEAST_SHARE 2.2250738585072014e-308
+    #define LEAST_FRACTION 2.2250738585072014e-308
 
     /* Couplings of all pairs of states go on where they were in the step before, if they
        are no more than this many numbers; with more states they start anew. */
@@ -43,7 +43,7 @@ cdef extern from *:
     const int MAX_STEPS
     const double INNER_TOLERANCE
     const int MAX_UPDATES
-    const double LEAST_SHARE
+    const double LEAST_FRACTION
     const Py_ssize_t KEPT_SHARES
 
 cdef struct Chain:
@@ -65,7 +65,7 @@ cdef struct Work:
     # column sums.
     double* psi
     double* start
-    double* shares
+    double* fractions
 
 
 def variational_rates(
@@ -100,11 +100,11 @@ def variational_rates(
     rates : ndarray of shape (n_pairs,)
         The bounds, infinite where the supports of the models differ.
     """
-    cdef const double[:, ::1] laws = np.ascontiguousarray(weights)
+    cdef const double[:, ::1] probs = np.ascontiguousarray(weights)
     cdef const double[:, :, ::1] chains = np.ascontiguousarray(transmats)
     cdef const double[:, :, ::1] costs = np.ascontiguousarray(divergences)
-    cdef Py_ssize_t size = laws.shape[1], n
-    cdef const Py_ssize_t[:, ::1] reached = reached_states(laws, chains, index_a, index_b)
+    cdef Py_ssize_t size = probs.shape[1], n
+    cdef const Py_ssize_t[:, ::1] reached = reached_states(probs, chains, index_a, index_b)
     cdef double[:, :, ::1] matrices = np.empty((7, size, size))
     cdef double[:, ::1] vectors = np.empty((4, size))
     cdef double[::1] psi = make_couplings(reached, index_a, index_b)
@@ -116,12 +116,12 @@ def variational_rates(
     work.divergence, work.likely = &matrices[2, 0, 0], &matrices[3, 0, 0]
     work.value, work.fresh = &matrices[4, 0, 0], &matrices[5, 0, 0]
     work.start, work.psi = &matrices[6, 0, 0], &psi[0]
-    work.least, work.shares = &vectors[2, 0], &vectors[3, 0]
+    work.least, work.fractions = &vectors[2, 0], &vectors[3, 0]
     with nogil:
         for n in range(rates.shape[0]):
             interrupted()
-            take_chain(laws[index_a[n]], chains[index_a[n]], reached[index_a[n]], &a)
-            take_chain(laws[index_b[n]], chains[index_b[n]], reached[index_b[n]], &b)
+            take_chain(probs[index_a[n]], chains[index_a[n]], reached[index_a[n]], &a)
+            take_chain(probs[index_b[n]], chains[index_b[n]], reached[index_b[n]], &b)
             take_costs(
                 costs[n], reached[index_a[n]], reached[index_b[n]], work.divergence
             )
@@ -130,7 +130,7 @@ def variational_rates(
 
 
 cdef reached_states(
-    const double[:, ::1] laws,
+    const double[:, ::1] probs,
     const double[:, :, ::1] chains,
     const Py_ssize_t[::1] index_a,
     const Py_ssize_t[::1] index_b,
@@ -139,15 +139,15 @@ cdef reached_states(
 
     Padding is never reached. Models that are in no pair are left out.
     """
-    cdef Py_ssize_t size = laws.shape[1], m, i
-    cdef Py_ssize_t[:, ::1] reached = np.zeros((laws.shape[0], size + 1), np.intp)
+    cdef Py_ssize_t size = probs.shape[1], m, i
+    cdef Py_ssize_t[:, ::1] reached = np.zeros((probs.shape[0], size + 1), np.intp)
     cdef Py_ssize_t[::1] used = np.union1d(index_a, index_b).astype(np.intp)
     cdef unsigned char[::1] known = np.empty(size, np.uint8)
     cdef Py_ssize_t n
     with nogil:
         for n in range(used.shape[0]):
             m = used[n]
-            fill_reached(laws[m], chains[m], known)
+            fill_reached(probs[m], chains[m], known)
             for i in range(size):
                 if known[i]:
                     reached[m, 0] += 1
@@ -283,7 +283,7 @@ cdef inline void fill_outer(
     for k in range(size_a):
         for m in range(size_b):
             if row_a[k] > 0 and row_b[m] > 0:
-                outer[k * size_b + m] = max(row_a[k] * row_b[m], LEAST_SHARE)
+                outer[k * size_b + m] = max(row_a[k] * row_b[m], LEAST_FRACTION)
             else:
                 outer[k * size_b + m] = 0.0
 
@@ -359,8 +359,8 @@ cdef double coupled_divergence(
 ) except? -1.0 nogil:
     """Minimum F of the coupled divergence of two rows; `psi` starts and ends there."""
     cdef Py_ssize_t k, m
-    cdef double before = INFINITY, total = 0.0, least, mass, share
-    cdef double* shares = work.shares
+    cdef double before = INFINITY, total = 0.0, least, mass, fraction
+    cdef double* fractions = work.fractions
     cdef double* row
     cdef const double* values
     cdef int updates
@@ -369,7 +369,7 @@ cdef double coupled_divergence(
             interrupted()
         total = 0.0
         for m in range(size_b):
-            shares[m] = 0.0
+            fractions[m] = 0.0
         for k in range(size_a):
             row, values = psi + k * size_b, value + k * size_b
             if row_a[k] <= 0:
@@ -386,23 +386,23 @@ cdef double coupled_divergence(
                     row[m] = 0.0
                 elif row[m] > 0:
                     # The best phi given psi stands in its place.
-                    share = (
+                    fraction = (
                         work.likely[k * size_b + m] if least == work.least[k]
                         else exp(least - values[m])
                     )
-                    row[m] = max(row[m] * share, LEAST_SHARE)
+                    row[m] = max(row[m] * fraction, LEAST_FRACTION)
                     mass += row[m]
             total += row_a[k] * (log(row_a[k] / mass) + least)
             for m in range(size_b):
                 if row[m] > 0:
-                    row[m] = max(row[m] * (row_a[k] / mass), LEAST_SHARE)
-                    shares[m] += row[m]
+                    row[m] = max(row[m] * (row_a[k] / mass), LEAST_FRACTION)
+                    fractions[m] += row[m]
         for k in range(size_a):
             row = psi + k * size_b
             for m in range(size_b):
                 if row[m] > 0:
-                    # In this order nothing is above 1, however small the shares are.
-                    row[m] = max(row[m] / shares[m] * row_b[m], LEAST_SHARE)
+                    # In this order nothing is above 1, however small the fractions are.
+                    row[m] = max(row[m] / fractions[m] * row_b[m], LEAST_FRACTION)
         if before - total <= INNER_TOLERANCE * max(fabs(total), 1.0):
             break
         before = total

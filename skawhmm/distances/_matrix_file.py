@@ -114,7 +114,7 @@ class Journal:
             )
         for line in lines:
             entry, _, check = line.rpartition(b" ")
-            # A line that was cut short or damaged is as good as none.
+            # A line that was cut short or damaged does not count.
             if check == _line_check(entry):
                 number, checksum = entry.decode().split(" ")
                 self.checksums[int(number)] = checksum
@@ -161,7 +161,7 @@ class Journal:
                 rest = rest[self._file.write(rest) :]
             os.fsync(self._file.fileno())
         except OSError as error:
-            # That of a full disk names no file.
+            # The error for a full disk has no file name.
             error.filename = os.fspath(self.path)
             raise
 
@@ -184,24 +184,13 @@ def _line_check(entry):
 
 
 def tile_checksum(values):
-    """Return a text that tells the numbers of a tile from others.
-
-    Parameters
-    ----------
-    values : ndarray
-        The numbers, in the type of the matrix.
-
-    Returns
-    -------
-    checksum : str
-        16 hexadecimal digits.
-    """
+    """Return 16 hexadecimal digits that identify the numbers of a tile."""
     content = np.ascontiguousarray(values).tobytes()
     return hashlib.blake2b(content, digest_size=8).hexdigest()
 
 
 def _differences(found, wanted):
-    """Return why a journal is not that of the plan."""
+    """Return why a journal does not belong to the plan."""
     try:
         one, two = json.loads(found), json.loads(wanted)
         version = one["version"]
@@ -261,14 +250,14 @@ def _allocated(path, shape, dtype):
         with path.open("r+b") as file:
             if file.read(len(head)) != head or path.stat().st_size > size:
                 raise ValueError(
-                    f"{os.fspath(path)!r} must be the matrix that its journal tells "
-                    "of, but is another file or damaged in its first bytes: move it "
-                    "away to start again."
+                    f"{os.fspath(path)!r} must be the matrix that its journal "
+                    "describes, but is another file or damaged in its first bytes: "
+                    "move it away to start again."
                 )
             _allocate(file, size)
         return len(head)
     # A file under its final name always is complete, so that none is overwritten. The
-    # draft has one name, unlike those of `whole_file`: what a killed process left of
+    # draft has one name, unlike drafts of `whole_file`: what a killed process left of
     # it, which may be large, is overwritten by the next one. The journal is locked.
     draft = path.with_name(path.name + ".draft")
     try:
@@ -313,19 +302,7 @@ def _allocate(file, size):
 
 
 def check_matrix(name, matrix, shape):
-    """Check that an array can take a result.
-
-    Parameters
-    ----------
-    name : str
-        The argument as the caller knows it.
-
-    matrix : ndarray
-        What was given.
-
-    shape : tuple of int
-        The shape it must have.
-    """
+    """Raise unless an array of floats has a given shape and can be written to."""
     floating = np.issubdtype(matrix.dtype, np.floating)
     if matrix.shape != shape or not floating or not matrix.flags.writeable:
         raise ValueError(

@@ -1,5 +1,6 @@
 """MAW: the aggregated distance whose registration is optimal transport."""
 
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -24,7 +25,7 @@ class MAW(Aggregated):
     Parameters
     ----------
     alpha : float in [0, 1], default=0.1
-        Share of the transition component in the distance.
+        Weight of the transition component in the distance.
 
     p : float in (0, 2], default=1
         Order of the distance: states are compared by the p-th power of their
@@ -41,15 +42,16 @@ class MAW(Aggregated):
         then count as one.
 
     registration : {"transport", "identity"}, default="transport"
-        How transitions are carried over. With "identity", state 1 of a model stands for
-        state 1 of every other one, and so on: rows are compared as they are. It is for
+        How transitions are transferred. With "identity", state 1 of a model stands for
+        state 1 of every other model, and so on: rows are compared directly. It is for
         models that share their states, such as visible chains and models that start
         from a pooled one; all must have the same number of states. The marginal
-        component is that of optimal transport in either case.
+        component uses optimal transport in either case.
 
     See Also
     --------
-    JAW : The same registration, with steps carried over jointly.
+    JAW : The same registration, with steps registered jointly.
+    Distance : How to write a distance of your own.
 
     Examples
     --------
@@ -61,26 +63,12 @@ class MAW(Aggregated):
     ... )
     >>> round(hmm_distance(models[0], models[1], MAW(alpha=0.5)), 2)
     1.3
-
-    Your own distance needs three members, and works wherever the name of a distance
-    does:
-
-    >>> import numpy as np
-    >>> from skawhmm import pairwise_hmm_distances
-    >>> class MeanDistance:
-    ...     symmetric = True
-    ...
-    ...     def prepare(self, models):
-    ...         return np.einsum("nk,nkd->nd", models.weights, models.means)
-    ...
-    ...     def distances(self, prepared, index_a, index_b):
-    ...         gap = prepared[index_a] - prepared[index_b]
-    ...         return np.linalg.norm(gap, axis=1)
-    >>> pairwise_hmm_distances(models, metric=MeanDistance())
-    array([[0., 1.],
-           [1., 0.]])
     """
 
+    _parameter_checks: ClassVar = {
+        **Aggregated._parameter_checks,
+        "registration": partial(check_choice, choices=REGISTRATIONS),
+    }
     _unused: ClassVar = (Unused(("steps",), "registration", lambda r: r == "identity"),)
 
     def __init__(
@@ -93,11 +81,11 @@ class MAW(Aggregated):
         registration: str = "transport",
     ) -> None:
         super().__init__(alpha, p, steps=steps, rows=rows)
-        self.registration = check_choice("registration", registration, REGISTRATIONS)
-        self._check_effects()
+        self.registration = registration
+        self._check_parameters()
 
     def prepare(self, models: HMMBatch) -> Any:
-        """Return what the pairs of `models` share.
+        """Return what is computed once for all pairs of `models`.
 
         Parameters
         ----------
@@ -110,7 +98,7 @@ class MAW(Aggregated):
             For the other methods.
         """
         prepared = super().prepare(models)
-        if not self._by_number:
+        if not self._by_index:
             return prepared
         check_equal_sizes(models, "registration='identity'")
         # Every state has its counterpart, whether it is visited or not.
@@ -118,34 +106,34 @@ class MAW(Aggregated):
         return prepared._replace(transmats=chains, chains=chains)
 
     @property
-    def marginal_share(self) -> float:
-        """Share of the marginal component that the distance is never below."""
-        # A search by bounds prepares queries by themselves, and could not compare
-        # their number of states with that of the references.
-        return 0.0 if self._by_number else super().marginal_share
+    def marginal_weight(self) -> float:
+        """Weight of the marginal component in the lower bound."""
+        # A search by bounds prepares queries alone, and could not compare their number
+        # of states with the number of the references.
+        return 0.0 if self._by_index else super().marginal_weight
 
     @property
-    def transition_share(self) -> float:
-        """Share of the transition component under the best registration."""
-        return 0.0 if self._by_number else self.alpha
+    def transition_weight(self) -> float:
+        """Weight of the transition component under the best registration."""
+        return 0.0 if self._by_index else self.alpha
 
     @property
-    def _by_number(self):
+    def _by_index(self):
         return self.registration == "identity"
 
     def _plans(self, prepared, index_a, index_b, cost):
-        # By number, the plan is needed for its cost only, which ties do not change.
+        # By index, the plan is needed for its cost only, which ties do not change.
         return optimal_registrations(
             prepared.weights,
             prepared.transmats,
             index_a,
             index_b,
             cost,
-            break_ties=not self._by_number,
+            break_ties=not self._by_index,
         )
 
-    def _carriers(self, plans):
-        if not self._by_number:
+    def _chain_plans(self, plans):
+        if not self._by_index:
             return plans
         return np.tile(np.eye(plans.shape[1]), (len(plans), 1, 1))
 
@@ -165,10 +153,10 @@ class MAW(Aggregated):
         Returns
         -------
         plans : ndarray of shape (n_pairs, n_components, n_components)
-            Probability that each state of a shares with each state of b. If states are
-            registered by number, the mean of their two probabilities.
+            Joint probability of each state of a and each state of b. If states are
+            registered by index, the mean of their two probabilities.
         """
-        if not self._by_number:
+        if not self._by_index:
             return super().registrations(prepared, index_a, index_b)
         weights = 0.5 * (prepared.weights[index_a] + prepared.weights[index_b])
         return weights[:, :, None] * np.eye(weights.shape[1])

@@ -1,32 +1,17 @@
-"""Distances between the laws that two models give to their frames."""
+"""Maximum mean discrepancy between the frame distributions of two models."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from skawhmm.distances._parameters import Parametrized
 from skawhmm.models._batch import HMMBatch
 from skawhmm.utils._checks import check_choice, check_integer, check_real
-from skawhmm.utils._parameters import check_unused
+from skawhmm.utils._parameters import Parametrized, check_unused
 
 
 def check_bandwidth(name, value):
-    """Return the width of a kernel: a number above 0, or "median".
-
-    Parameters
-    ----------
-    name : str
-        The argument as the caller knows it.
-
-    value : object
-        What was given.
-
-    Returns
-    -------
-    value : float or str
-        The width.
-    """
+    """Return the width of a kernel: a number above 0, or "median"."""
     if isinstance(value, str):
         return check_choice(name, value, ("median",))
     # The largest number that is finite: a kernel of infinite width sees no difference.
@@ -34,33 +19,19 @@ def check_bandwidth(name, value):
 
 
 def check_order(name, value):
-    """Return a number of successive frames, 1 or 2.
-
-    Parameters
-    ----------
-    name : str
-        The argument as the caller knows it.
-
-    value : object
-        What was given.
-
-    Returns
-    -------
-    value : int
-        The number.
-    """
+    """Return a number of successive frames, 1 or 2."""
     if check_integer(name, value, 1) > 2:
         raise ValueError(f"{name} must be 1 or 2, got {value!r}.")
     return int(value)
 
 
 class MMD(Parametrized):
-    r"""Distance between the laws of two successive frames, without a registration.
+    r"""Maximum mean discrepancy of two successive frames, without a registration.
 
-    A model says how likely each pair of successive frames is. Two models are compared
-    by these laws only, so the distance does not depend on how a mixture is cut into
-    states. It is a Euclidean distance in a space of functions: it obeys the triangle
-    inequality, and kernels made of it are positive semidefinite as they are.
+    A model defines a distribution of pairs of successive frames. Two models are
+    compared by these distributions only, so the distance does not depend on how a
+    mixture is split into states. It is a Euclidean distance in a space of functions: it
+    obeys the triangle inequality, and kernels made of it are positive semidefinite.
 
     Parameters
     ----------
@@ -87,9 +58,10 @@ class MMD(Parametrized):
     and on nothing else of the batch; with a number it depends on the pair only.
 
     *Symbols* are compared by the Hellinger distance, which is at most 1, between the
-    laws of pairs of symbols; costs between symbols are not used. *Counts* :math:`x` are
-    compared after :math:`2 \sqrt x`, which turns a Poisson law into one that is close
-    to a Gaussian of variance 1. States with a cost of the user have no law.
+    distributions of pairs of symbols; costs between symbols are not used. *Counts*
+    :math:`x` are compared after :math:`2 \sqrt x`, which makes a Poisson distribution
+    close to a Gaussian of variance 1. States with a user-defined cost have no
+    distribution.
 
     *Missing channels.* Two models that observed different channels are compared on
     those that both observed, with squared distances between frames scaled up by the
@@ -104,7 +76,7 @@ class MMD(Parametrized):
     Examples
     --------
     Two chains with the same states, of which the second changes state more often. A
-    single frame does not tell them apart; two frames do:
+    single frame does not distinguish them; two frames do:
 
     >>> from skawhmm import HMMBatch, hmm_distance
     >>> from skawhmm.distances import MMD
@@ -120,13 +92,15 @@ class MMD(Parametrized):
     """
 
     symmetric = True
+    _parameter_checks: ClassVar = {"order": check_order, "bandwidth": check_bandwidth}
 
-    # Laws of pairs of symbols are made for the models of a tile, and may be large.
+    # Distributions of pairs of symbols are computed per tile, and may be large.
     max_tile = 64
 
     def __init__(self, *, order: int = 2, bandwidth: float | str = "median") -> None:
-        self.order = check_order("order", order)
-        self.bandwidth = check_bandwidth("bandwidth", bandwidth)
+        self.order = order
+        self.bandwidth = bandwidth
+        self._check_parameters()
 
     def fitted_to(self, models: HMMBatch) -> "MMD":
         """Return the distance with the bandwidth that reference models suggest.
@@ -151,7 +125,7 @@ class MMD(Parametrized):
         return type(self)(order=self.order, bandwidth=float(bandwidth))
 
     def prepare(self, models: HMMBatch) -> Any:
-        """Return what the pairs of `models` share.
+        """Return what is computed once for all pairs of `models`.
 
         Parameters
         ----------
@@ -163,6 +137,7 @@ class MMD(Parametrized):
         prepared : callable
             For the other method.
         """
+        self._check_parameters()
         if not models.emission.has_kernel:
             reason = "for states without a kernel between frames, such as symbols"
             check_unused("bandwidth", self.bandwidth, "median", reason)

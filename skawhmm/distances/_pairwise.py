@@ -10,9 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm.auto import tqdm
 
+from skawhmm.distances._base import Distance
 from skawhmm.distances._matrix_file import check_matrix, open_matrix, tile_checksum
 from skawhmm.distances._resolve import (
     check_aggregated,
+    check_registering,
     fitted_metric,
     resolve_metric,
 )
@@ -32,12 +34,13 @@ from skawhmm.utils._checks import (
 )
 from skawhmm.utils._digest import content_digest
 from skawhmm.utils._parallel import Shared, completed
+from skawhmm.utils._parameters import kind_of
 
 
 def pairwise_hmm_distances(
     X: HMMBatch,
     Y: HMMBatch | None = None,
-    metric: Any = "maw",
+    metric: str | Distance = "maw",
     *,
     alpha: float | None = None,
     p: float | None = None,
@@ -47,7 +50,7 @@ def pairwise_hmm_distances(
     out: str | PathLike[str] | NDArray[Any] | None = None,
     dtype: Any = np.float64,
 ) -> NDArray[Any]:
-    """Return all distances between the models of `X` and those of `Y`.
+    """Return all distances between the models of `X` and of `Y`.
 
     Parameters
     ----------
@@ -55,15 +58,15 @@ def pairwise_hmm_distances(
         The models.
 
     Y : HMMBatch, default=None
-        The models to compare with; by default those of `X`, each pair computed once.
+        The models to compare with; by default `X`, each pair computed once.
 
     metric : {"maw", "iaw", "jaw", "kl", "coupling", "mmd"} or object, default="maw"
         Distance between two models.
 
     alpha : float in [0, 1], default=None
-        Weight of the transition component in the distance. By default that of the
-        distance: 0.1 for "maw" and "iaw", 0.5 for "jaw". Must be None if the
-        distance has no components, or if `metric` is an object, which has its own.
+        Weight of the transition component in the distance. By default 0.1 for "maw"
+        and "iaw", 0.5 for "jaw". Must be None if the distance has no components, or if
+        `metric` is an object, which has its own.
 
     p : float in (0, 2], default=None
         Order of the distance, by default 1. Must be None if the distance has no
@@ -115,7 +118,7 @@ def pairwise_hmm_distances(
 def pairwise_hmm_distances_chunked(
     X: HMMBatch,
     Y: HMMBatch | None = None,
-    metric: Any = "maw",
+    metric: str | Distance = "maw",
     *,
     alpha: float | None = None,
     p: float | None = None,
@@ -132,15 +135,15 @@ def pairwise_hmm_distances_chunked(
         The models.
 
     Y : HMMBatch, default=None
-        The models to compare with; by default those of `X`.
+        The models to compare with; by default `X`.
 
     metric : {"maw", "iaw", "jaw", "kl", "coupling", "mmd"} or object, default="maw"
         Distance between two models.
 
     alpha : float in [0, 1], default=None
-        Weight of the transition component in the distance. By default that of the
-        distance: 0.1 for "maw" and "iaw", 0.5 for "jaw". Must be None if the
-        distance has no components, or if `metric` is an object, which has its own.
+        Weight of the transition component in the distance. By default 0.1 for "maw"
+        and "iaw", 0.5 for "jaw". Must be None if the distance has no components, or if
+        `metric` is an object, which has its own.
 
     p : float in (0, 2], default=None
         Order of the distance, by default 1. Must be None if the distance has no
@@ -197,7 +200,7 @@ def pairwise_hmm_distances_chunked(
 def pairwise_hmm_components(
     X: HMMBatch,
     Y: HMMBatch | None = None,
-    metric: Any = "maw",
+    metric: str | Distance = "maw",
     *,
     p: float | None = None,
     metric_params: Mapping[str, Any] | None = None,
@@ -214,7 +217,7 @@ def pairwise_hmm_components(
         The models.
 
     Y : HMMBatch, default=None
-        The models to compare with; by default those of `X`, each pair computed once.
+        The models to compare with; by default `X`, each pair computed once.
 
     metric : {"maw", "iaw", "jaw"} or object, default="maw"
         Distance between two models, which must have components.
@@ -262,7 +265,7 @@ def pairwise_hmm_components(
 def hmm_distance(
     a: HMMBatch,
     b: HMMBatch,
-    metric: Any = "maw",
+    metric: str | Distance = "maw",
     *,
     alpha: float | None = None,
     p: float | None = None,
@@ -279,9 +282,9 @@ def hmm_distance(
         Distance between two models.
 
     alpha : float in [0, 1], default=None
-        Weight of the transition component in the distance. By default that of the
-        distance: 0.1 for "maw" and "iaw", 0.5 for "jaw". Must be None if the
-        distance has no components, or if `metric` is an object, which has its own.
+        Weight of the transition component in the distance. By default 0.1 for "maw"
+        and "iaw", 0.5 for "jaw". Must be None if the distance has no components, or if
+        `metric` is an object, which has its own.
 
     p : float in (0, 2], default=None
         Order of the distance, by default 1. Must be None if the distance has no
@@ -318,7 +321,7 @@ def hmm_distance(
 def register_states(
     a: HMMBatch,
     b: HMMBatch,
-    metric: Any = "maw",
+    metric: str | Distance = "maw",
     *,
     p: float | None = None,
     metric_params: Mapping[str, Any] | None = None,
@@ -343,8 +346,8 @@ def register_states(
     Returns
     -------
     plan : ndarray of shape (n_components_a, n_components_b)
-        Probability that each state of `a` shares with each state of `b`. Rows sum to
-        the weights of `a`, columns to those of `b`.
+        Joint probability of each state of `a` and each state of `b`. Rows sum to
+        the weights of `a`, columns to the weights of `b`.
 
     Examples
     --------
@@ -361,7 +364,7 @@ def register_states(
     check_single_model("a", a)
     check_single_model("b", b)
     chosen = resolve_metric(metric, p=p, metric_params=metric_params)
-    check_aggregated(chosen, metric)
+    check_registering(chosen, metric)
     check_same_features(a, b, ("a", "b"))
     models = HMMBatch.concatenate([bare_models(a), bare_models(b)])
     plan = registrations(models, chosen, np.array([0]), np.array([1]))[0]
@@ -385,8 +388,8 @@ def registrations(models, metric, index_a, index_b):
     Returns
     -------
     plans : ndarray of shape (n_pairs, n_components, n_components)
-        Probability that states share. The plan of (b, a) is the transpose of that of
-        (a, b).
+        Joint probabilities of states. The plan of (b, a) is the transpose of the plan
+        of (a, b).
     """
     first, second = oriented(models.keys, index_a, index_b)
     plans = metric.registrations(metric.prepare(models), first, second)
@@ -460,7 +463,8 @@ def _array_for(out, shape, dtype):
         check_matrix("out", out, shape)
         if dtype not in (np.float64, out.dtype):
             raise ValueError(
-                f"dtype must be that of out ({out.dtype}), or the default, got {dtype}."
+                f"dtype must be the dtype of out ({out.dtype}), or the default, got "
+                f"{dtype}."
             )
         return out
     if isinstance(out, str | PathLike):
@@ -522,7 +526,7 @@ def _is_whole(matrix, tile, mirrored, checksum):
 
 
 def _plan(models, metric):
-    """Return what tells the job of a file from all others."""
+    """Return what identifies the matrix of a file."""
     if hasattr(metric, "random_state") and metric.random_state is None:
         raise ValueError(
             "out can name a file only if a later call gives the same distances: "
@@ -540,23 +544,12 @@ def _plan(models, metric):
         f"{name}={value!r}" if isinstance(value, float | int | str) else f"{name}=..."
         for name, value in vars(metric).items()
     )
-    metric = f"{type(metric).__name__}({shown})"
+    metric = f"{kind_of(metric).__name__}({shown})"
     return {**digests, "metric": metric, "skawhmm": version("skawhmm")}
 
 
 def models_digest(models):
-    """Return a text that is the same only for models that no distance tells apart.
-
-    Parameters
-    ----------
-    models : HMMBatch
-        The models.
-
-    Returns
-    -------
-    digest : str
-        The digest of their states, chains and sequences.
-    """
+    """Return a text that is the same only for models that all distances equate."""
     chains = models.transmats, models.weights, models.startprobs
     return content_digest((models.emission, chains, models.sequences))
 

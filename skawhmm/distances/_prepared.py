@@ -6,16 +6,16 @@ import numpy as np
 
 from skawhmm.models._batch import HMMBatch
 
-# A state counts as visited if its probability is at least this share of the probability
-# that a step leads to it. The two are equal for stationary laws, and of one size for a
-# state in which a sequence spends a frame.
-VISITED_SHARE = 1e-3
+# A state counts as visited if its probability is at least this fraction of the
+# probability that a step leads to it. The two are equal for stationary distributions,
+# and of similar size for a state in which a sequence spends a frame.
+VISITED_FRACTION = 1e-3
 
 
 class PreparedModels(NamedTuple):
     """What distances by transport need of a batch, with one row per model.
 
-    `chains` are what carried chains are compared with, `bias` what is taken off the
+    `chains` are what transferred chains are compared with, `bias` what is taken off the
     marginal component. `margins` are the state probabilities whose transport the search
     for neighbours bounds distances by.
     """
@@ -64,7 +64,7 @@ def visited_chains(weights, transmats):
 
     A model fitted to a short sequence may step, by its prior, to states in which the
     sequence never was. With no probability, or next to none, such a state is registered
-    with no state of another model, or with any, and steps to it cannot be carried over.
+    with no state of another model, or with any, and steps to it cannot be transferred.
     They are left out, and the others scaled to sum to one. So that the result does not
     jump where a state begins to be visited, a step to state l counts with a factor
     :math:`\min(1, \pi_l / (\epsilon \, (\pi T)_l))^2`. The square keeps the rounding
@@ -86,12 +86,12 @@ def visited_chains(weights, transmats):
     """
     # Summed state by state: padding then changes no bit.
     reached = sum(weights[:, [i]] * transmats[:, i] for i in range(transmats.shape[1]))
-    rare = np.any(weights < VISITED_SHARE * reached, axis=1)
+    rare = np.any(weights < VISITED_FRACTION * reached, axis=1)
     if not rare.any():
         return transmats
     factors = np.ones_like(weights[rare])
-    few = weights[rare] < VISITED_SHARE * reached[rare]
-    factors[few] = (weights[rare][few] / (VISITED_SHARE * reached[rare][few])) ** 2
+    few = weights[rare] < VISITED_FRACTION * reached[rare]
+    factors[few] = (weights[rare][few] / (VISITED_FRACTION * reached[rare][few])) ** 2
     kept = transmats[rare] * factors[:, None, :]
     totals = sum(kept[:, :, [k]] for k in range(kept.shape[2]))
     stays = np.eye(kept.shape[1])
@@ -101,7 +101,7 @@ def visited_chains(weights, transmats):
 
 
 def prepare_models(models):
-    """Return what the pairs of `models` share.
+    """Return what is computed once for all pairs of `models`.
 
     Parameters
     ----------

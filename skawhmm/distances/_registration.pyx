@@ -24,7 +24,7 @@ from skawhmm.numerics._transport import make_workspace
 
 cdef extern from *:
     """
-    /* A cell whose reduced cost is below this share of the largest cost may carry mass
+    /* A cell whose reduced cost is below this fraction of the largest cost may carry mass
        in another optimal plan. Costs of equal states differ by about 1e-15 of scale. */
     #define TIE_TOLERANCE 1e-13
 
@@ -32,7 +32,7 @@ cdef extern from *:
        the largest cost, and prices are sums of up to two of them per state. */
     #define AHEAD_TOLERANCE 1e-11
 
-    /* A smaller squared distance has lost digits, and shares of it lose more: it is 0. */
+    /* A smaller squared distance has lost digits, and fractions of it lose more: it is 0. */
     #define LEAST_SQUARED 1e-290
     """
     const double TIE_TOLERANCE, AHEAD_TOLERANCE, LEAST_SQUARED
@@ -40,8 +40,8 @@ cdef extern from *:
 
 cdef struct Pair:
     # Two models, the cost between their states, and their registration.
-    const double* law_a
-    const double* law_b
+    const double* probs_a
+    const double* probs_b
     const double* chain_a
     const double* chain_b
     const double* cost
@@ -118,9 +118,9 @@ def optimal_registrations(
     plans : ndarray of shape (n_pairs, n_components, n_components)
         The plans.
     """
-    cdef const double[:, ::1] laws = np.ascontiguousarray(weights)
+    cdef const double[:, ::1] probs = np.ascontiguousarray(weights)
     cdef const double[:, :, ::1] chains = np.ascontiguousarray(transmats)
-    cdef int size = <int>laws.shape[1]
+    cdef int size = <int>probs.shape[1]
     cdef Py_ssize_t n, a, b
     cdef Pair pair
     cdef Stages stages
@@ -139,11 +139,11 @@ def optimal_registrations(
         for n in range(index_a.shape[0]):
             interrupted()
             a, b = index_a[n], index_b[n]
-            pair.law_a, pair.chain_a = &laws[a, 0], &chains[a, 0, 0]
-            pair.law_b, pair.chain_b = &laws[b, 0], &chains[b, 0, 0]
+            pair.probs_a, pair.chain_a = &probs[a, 0], &chains[a, 0, 0]
+            pair.probs_b, pair.chain_b = &probs[b, 0], &chains[b, 0, 0]
             pair.cost, pair.plan = &cost[n, 0, 0], &plans[n, 0, 0]
             least_cost(
-                pair.law_a, pair.law_b, pair.cost, size, size, pair.plan, &stages.tree
+                pair.probs_a, pair.probs_b, pair.cost, size, size, pair.plan, &stages.tree
             )
             if break_ties:
                 choose_plan(&pair, &stages)

@@ -25,7 +25,7 @@ SINKHORN_ITERATIONS = 300
 
 
 def stratified_draws(weights, n_samples, n_features, seed, keys):
-    """Quasi-random draws from each model: states in exact shares, spread within each.
+    """Quasi-random draws from each model, with exact proportions of the states.
 
     All models share one scrambled Sobol net; each state shifts it by its own offset,
     made from `seed` and the content of its model.
@@ -102,13 +102,13 @@ def stratified_counts(weights, n_samples):
     Returns
     -------
     counts : ndarray of int of shape (n_models, n_components)
-        Floors of the shares; the largest remainders are rounded up.
+        Floors of the expected counts; the largest remainders are rounded up.
     """
-    shares = weights * n_samples
-    counts = np.floor(shares).astype(np.int64)
+    expected = weights * n_samples
+    counts = np.floor(expected).astype(np.int64)
     short = n_samples - counts.sum(axis=1)
     # A stable sort gives equal remainders to the earlier state.
-    ranks = np.argsort(np.argsort(counts - shares, axis=1, kind="stable"), axis=1)
+    ranks = np.argsort(np.argsort(counts - expected, axis=1, kind="stable"), axis=1)
     return counts + (ranks < short[:, None])
 
 
@@ -153,7 +153,7 @@ def smoothed_registrations(points, posteriors, masks, index_a, index_b, p, reg):
         As in `sampled_registrations`.
 
     reg : float
-        Strength of the entropy, as a share of the mean cost.
+        Strength of the entropy, as a fraction of the mean cost.
 
     Returns
     -------

@@ -158,7 +158,7 @@ cdef void fill_shares(
     const double* weights,
     Py_ssize_t size,
     Py_ssize_t origin,
-    double* shares,
+    double* fractions,
 ) noexcept nogil:
     """Fill the probabilities of states, given log densities and weights.
 
@@ -168,17 +168,17 @@ cdef void fill_shares(
     cdef double top = -INFINITY, total = 0.0
     cdef Py_ssize_t k
     for k in range(size):
-        shares[k] = logs[k * stride] + log(weights[k])
-        top = max(top, shares[k])
+        fractions[k] = logs[k * stride] + log(weights[k])
+        top = max(top, fractions[k])
     if top == -INFINITY:
         for k in range(size):
-            shares[k] = 1.0 if k == origin else 0.0
+            fractions[k] = 1.0 if k == origin else 0.0
         return
     for k in range(size):
-        shares[k] = exp(shares[k] - top)
-        total += shares[k]
+        fractions[k] = exp(fractions[k] - top)
+        total += fractions[k]
     for k in range(size):
-        shares[k] /= total
+        fractions[k] /= total
 
 
 def sampled_registrations(
@@ -312,13 +312,13 @@ def project_registrations(
     index_a, index_b : ndarray of shape (n_pairs,)
         The models of each pair.
     """
-    cdef const double[:, ::1] laws = np.ascontiguousarray(weights)
-    cdef Py_ssize_t size = laws.shape[1], n
+    cdef const double[:, ::1] probs = np.ascontiguousarray(weights)
+    cdef Py_ssize_t size = probs.shape[1], n
     cdef double[:, ::1] short = np.empty((2, size))
     with nogil:
         for n in range(plans.shape[0]):
             project(
-                &plans[n, 0, 0], &laws[index_a[n], 0], &laws[index_b[n], 0], size,
+                &plans[n, 0, 0], &probs[index_a[n], 0], &probs[index_b[n], 0], size,
                 &short[0, 0], &short[1, 0],
             )
 

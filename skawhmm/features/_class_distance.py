@@ -56,13 +56,6 @@ class HMMClassDistance(ModelsMixin, TransformerMixin, BaseEstimator):
         distance: 0.1 for "maw" and "iaw", 0.5 for "jaw". Must be None if the
         distance has no components, or if `metric` is an object, which has its own.
 
-    p : float in (0, 2], default=None
-        Order of the distance, by default 1. Must be None if the distance has no
-        order, or if `metric` is an object, which has its own.
-
-    metric_params : dict, default=None
-        Further parameters of the distance.
-
     hmm : HMMTransformer, default=None
         Fits the models of sequences and of classes; it is cloned. By default
         ``HMMTransformer()``.
@@ -133,8 +126,6 @@ class HMMClassDistance(ModelsMixin, TransformerMixin, BaseEstimator):
         *,
         metric: Any = "maw",
         alpha: float | None = None,
-        p: float | None = None,
-        metric_params: Mapping[str, Any] | None = None,
         hmm: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -142,8 +133,6 @@ class HMMClassDistance(ModelsMixin, TransformerMixin, BaseEstimator):
         self.groups = groups
         self.metric = metric
         self.alpha = alpha
-        self.p = p
-        self.metric_params = metric_params
         self.hmm = hmm
         self.n_jobs = n_jobs
         self.verbose = verbose

@@ -28,8 +28,9 @@ from skawhmm.utils._parameters import Unused
 
 REFERENCES = ("barycenter", "medoid")
 
-# Share of the cost by which occupancy and persistence decide between equal matchings.
-TIE_SHARE = 1e-9
+# Fraction of the cost by which occupancy and persistence decide between equal
+# matchings.
+TIE_FRACTION = 1e-9
 
 # Mass of states that are reached but have no weight: they are matched, last of all.
 LEAST_MASS = 1e-12
@@ -70,7 +71,8 @@ class Alignment:
         Mass of each state of a model on each state of the reference.
 
     distances : ndarray of shape (n_models, n_components)
-        Distance of each state to that of the reference; NaN where a model has none.
+        Distance of each state to its state of the reference; NaN where a model has
+        none.
 
     matched_mass : ndarray of shape (n_models, n_components)
         Mass of states that lie within the largest distance of their counterpart.
@@ -97,7 +99,7 @@ class HMMAligner(ModelsMixin, TransformerMixin, BaseEstimator):
     matched with one state of the reference: one to one as far as the numbers of states
     allow, with the least mean squared distance between states. Surplus states join the
     nearest of the others. Unlike a registration by transport, a matching lets models
-    spend unequal shares of time in a state.
+    spend unequal fractions of time in a state.
 
     Parameters
     ----------
@@ -109,11 +111,11 @@ class HMMAligner(ModelsMixin, TransformerMixin, BaseEstimator):
 
     n_components : int, default=None
         Number of states of the average, or of the models among which the medoid is
-        sought. By default that of the largest model, and any. Must be None if the
-        reference is given.
+        sought. By default the number of the largest model, and any number. Must be None
+        if the reference is given.
 
     max_distance : float, default=None
-        Distance from which on a state does not count as the state it is matched with.
+        Largest distance at which a state counts as the state it is matched with.
         By default the mean distance between two states of the reference.
 
     hmm : transformer, default=None
@@ -169,7 +171,7 @@ class HMMAligner(ModelsMixin, TransformerMixin, BaseEstimator):
 
     Notes
     -----
-    Chains are carried over to the reference by the matching: where several states
+    Chains are transferred to the reference by the matching: where several states
     become one, their steps are added up, so that staying among them is staying. A state
     of the reference that a model does not have gets weight 0 and the parameters of the
     reference, and no path reaches it.
@@ -396,10 +398,10 @@ def mean_state_distance(model):
     """
     index = np.zeros(1, dtype=np.int64)
     distances = np.sqrt(model.emission.ground_costs().within(index, index)[0])
-    shares = np.outer(model.weights[0], model.weights[0])
-    np.fill_diagonal(shares, 0.0)
-    total = shares.sum()
-    return float((shares * distances).sum() / total) if total > 0 else np.inf
+    masses = np.outer(model.weights[0], model.weights[0])
+    np.fill_diagonal(masses, 0.0)
+    total = masses.sum()
+    return float((masses * distances).sum() / total) if total > 0 else np.inf
 
 
 def matched_states(cost, weights, ties):
@@ -423,7 +425,7 @@ def matched_states(cost, weights, ties):
         every state of the reference is taken, and the least total cost is found.
     """
     scale = cost.max() or 1.0
-    weighted = weights[:, None] * (cost + TIE_SHARE * scale * ties)
+    weighted = weights[:, None] * (cost + TIE_FRACTION * scale * ties)
     n_states, n_targets = weighted.shape
     nearest = weighted.argmin(axis=1)
     if n_states > n_targets:
@@ -468,11 +470,11 @@ def aligned_models(models, reference, max_distance):
     chains = carried_chains(both.transmats[rows], carried, True)
     totals = carried.sum(axis=2)[:, :n_targets]
     empty = totals == 0
-    shares = carried[:, :n_targets] / np.where(empty, 1, totals)[..., None]
+    fractions = carried[:, :n_targets] / np.where(empty, 1, totals)[..., None]
     chains = chains[:, :n_targets, :n_targets]
     chains[empty] = np.eye(n_targets)[np.nonzero(empty)[1]]
     aligned = models._changed(
-        emission=_merged_states(both.emission, shares, empty),
+        emission=_merged_states(both.emission, fractions, empty),
         transmats=chains,
         weights=plans.sum(axis=1),
         startprobs=np.einsum("nj,njk->nk", both.startprobs[rows], maps),
@@ -505,10 +507,10 @@ def _maps(both, cross, real, n_targets):
     return maps
 
 
-def _merged_states(emission, shares, empty):
-    """Return states of models merged by shares; those of the reference if empty."""
+def _merged_states(emission, fractions, empty):
+    """Return merged states of models; states of the reference where they are empty."""
     own = emission[1:]
-    merged = own.merged(shares)
+    merged = own.merged(fractions)
     arrays = []
     for name, array in merged.parameters.items():
         axes = tuple(range(2, array.ndim))

@@ -6,7 +6,7 @@ import numpy as np
 
 from skawhmm.utils._numbers import check_one_type, real_array
 
-# A direction that a basis explains up to this share is explained.
+# A direction that a basis explains up to this fraction counts as explained.
 RANK_TOLERANCE = 1e-8
 
 
@@ -284,7 +284,7 @@ def check_covariates(covariates, models):
 
 
 def _column(name, values, models):
-    """Return the column of `info` that a string names; anything else as it is."""
+    """Return the column of `info` that a string names; anything else unchanged."""
     if not isinstance(values, str):
         return values
     info: Any = getattr(models, "info", {})

@@ -65,7 +65,7 @@ class StateEffects:
     Parameters
     ----------
     columns : dict of ndarray of shape (n_effects,)
-        The table: "measure", "state", "next_state" (-1 if it is no transition),
+        The table: "measure", "state", "next_state" (-1 unless it is a transition),
         "group", "other", "mean", "other_mean", "difference" (of the other group from
         the first), "low", "high", "standardized" (the difference in standard deviations
         within groups), "pvalue" (corrected for all rows together) and "uncorrected".
@@ -84,8 +84,8 @@ class StateEffects:
     groups : dict
         Number of units per group.
 
-    level : float
-        Level of the intervals.
+    confidence : float
+        Confidence of the intervals.
 
     left_out : dict of ndarray of shape (n_left_out,)
         Measures that are not compared: "measure", "state", "next_state", and the
@@ -120,7 +120,7 @@ class StateEffects:
     statistic: NDArray[np.float64] = field(repr=False)
     models: HMMBatch
     groups: Mapping[str, int]
-    level: float
+    confidence: float
     left_out: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     amounts: Mapping[str, Amounts] = field(default_factory=dict)
 
@@ -201,7 +201,7 @@ def state_effects(
     measures: str | Sequence[str] = COMPARED,
     units: str | ArrayLike | None = None,
     strata: str | ArrayLike | None = None,
-    level: float = 0.95,
+    confidence: float = 0.95,
     n_permutations: int = 9999,
     random_state: Any = None,
     n_jobs: int | None = None,
@@ -223,11 +223,11 @@ def state_effects(
     reference : {"barycenter", "medoid"}, HMMBatch, HMMAligner or None, \
             default="barycenter"
         Whose states the models are brought to, as in :func:`state_table`. None takes
-        the states as they are, which must then be the same in all models.
+        the states unchanged, which must then be the same in all models.
 
     measures : str or sequence of str, default=("occupancy", "dwell_time", \
             "parameters", "transitions")
-        What is compared: shares of time, mean lengths of visits, numbers of "visits"
+        What is compared: fractions of time, mean lengths of visits, numbers of "visits"
         per 100 steps, means and standard deviations (or probabilities of symbols,
         rates of counts) of the states, transition probabilities.
 
@@ -238,8 +238,8 @@ def state_effects(
     strata : str or array-like of shape (n_models,), default=None
         What units are compared and permuted within, such as pairs or sites.
 
-    level : float in (0, 1), default=0.95
-        Level of the intervals, each for itself.
+    confidence : float in (0, 1), default=0.95
+        Confidence of each interval, taken alone.
 
     n_permutations : int, default=9999
         Number of permutations.
@@ -314,7 +314,7 @@ def state_effects(
     occupancy       1                  0.1197   0.1003   0.1391  0.0001
     """
     check_models("models", models)
-    # What is no list is refused by its name below.
+    # Anything but a list is rejected below, by name.
     given: Any = measures
     is_list = np.iterable(given) and not isinstance(given, str)
     names = list(given) if is_list else [given]
@@ -322,7 +322,9 @@ def state_effects(
         check_choice("measures", name, MEASURES)
     if not names:
         raise ValueError("measures must name at least 1 measure, got none.")
-    level = check_real("level", level, 0, 1, include_low=False, include_high=False)
+    confidence = check_real(
+        "confidence", confidence, 0, 1, include_low=False, include_high=False
+    )
     check_integer("n_permutations", n_permutations, 1)
     check_n_jobs("n_jobs", n_jobs)
     check_verbose("verbose", verbose)
@@ -356,7 +358,7 @@ def state_effects(
     null = np.abs(null)
     largest = null.max(axis=(1, 2))
     values = compared.linearized(design.codes)
-    columns = _columns(compared.labels, values, design, level)
+    columns = _columns(compared.labels, values, design, confidence)
     columns["pvalue"] = pvalues(np.abs(observed).ravel(), largest[:, None])
     columns["uncorrected"] = pvalues(np.abs(observed), null).ravel()
     counts = zip(map(str, design.names), design.counts.tolist(), strict=True)
@@ -366,7 +368,7 @@ def state_effects(
         observed.ravel(),
         aligned,
         MappingProxyType(dict(counts)),
-        level,
+        confidence,
         MappingProxyType(left_out),
         MappingProxyType(amounts),
     )
@@ -473,7 +475,7 @@ def _correlations(arrays, rows):
     return found.reshape(len(rows), n_pairs, -1)
 
 
-def _columns(labels, values, design, level):
+def _columns(labels, values, design, confidence):
     """Return names, differences and intervals of all measures and pairs of groups."""
     n_pairs, n_measures = len(design.pairs), len(labels)
     one, two = (np.repeat(side, n_measures) for side in np.transpose(design.pairs))
@@ -497,7 +499,7 @@ def _columns(labels, values, design, level):
     for k, pattern in enumerate(patterns.T):
         own = np.flatnonzero(which.ravel() == k)
         rows = np.flatnonzero(pattern)
-        part = difference_intervals(values[np.ix_(rows, own)], design, rows, level)
+        part = difference_intervals(values[np.ix_(rows, own)], design, rows, confidence)
         found[..., own] = part
     names = "difference", "low", "high", "standardized"
     return columns | dict(zip(names, found.reshape(4, -1), strict=True))
@@ -510,7 +512,7 @@ def _known_mean(values):
     return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
 
 
-def difference_intervals(values, design, rows, level):
+def difference_intervals(values, design, rows, confidence):
     """Return the differences of measures between pairs of groups, with intervals.
 
     Parameters
@@ -524,8 +526,8 @@ def difference_intervals(values, design, rows, level):
     rows : ndarray of int of shape (n_rows,)
         The units that the values belong to.
 
-    level : float
-        Level of the intervals.
+    confidence : float
+        Confidence of the intervals.
 
     Returns
     -------
@@ -547,7 +549,7 @@ def difference_intervals(values, design, rows, level):
         deviation = np.sqrt(np.sum(left**2, axis=0) / np.trace(rest))
         deviation[np.trace(rest) < 0.5] = np.nan
         difference = contrasts @ values
-        margin = errors * stats.t.ppf((1 + level) / 2, freedom)[:, None]
+        margin = errors * stats.t.ppf((1 + confidence) / 2, freedom)[:, None]
         standardized = difference / np.where(deviation > 0, deviation, np.nan)
     return np.stack(
         [difference, difference - margin, difference + margin, standardized]

@@ -37,7 +37,7 @@ def measured(models, names):
             f"measures must be known of these models, got {names}, and states of kind "
             f"{models.emission.name!r}, of which nothing can be measured."
         )
-    return Measures.joined(parts)
+    return Measures.concatenated(parts)
 
 
 def _state_labels(name, models):

@@ -8,8 +8,8 @@ from skawhmm.utils._seeds import item_rng
 # Permutations per task. The draws of a task depend on its number only.
 BLOCK = 256
 
-# A statistic below the observed one by this share is equal to it: the same arrangement
-# may come up again, and its terms are then added in another order.
+# A statistic below the observed one by this fraction is equal to it: the same
+# arrangement may come up again, and its terms are then added in another order.
 EQUAL = 1e-10
 
 # The level of warnings.
@@ -114,7 +114,7 @@ def quadratic_forms(matrices, basis, rows):
 
 
 def pvalues(observed, null):
-    """Return the shares of permutations that are at least as extreme.
+    """Return the fractions of permutations that are at least as extreme.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ def pvalues(observed, null):
         Statistics; larger is more extreme.
 
     null : ndarray of shape (n_permutations, ...)
-        Those of the permutations.
+        The statistics of the permutations.
 
     Returns
     -------

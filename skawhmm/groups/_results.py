@@ -23,10 +23,10 @@ class PermutationTest:
         The observed value.
 
     pvalue : float
-        Share of arrangements with a value at least as large.
+        Fraction of arrangements with a value at least as large.
 
     effect_size : float
-        Share of the variation that the groups explain; NaN if it has no meaning.
+        Fraction of the variation that the groups explain; NaN if it has no meaning.
 
     null_distribution : ndarray of shape (n_permutations,)
         Values under permutation.
@@ -45,7 +45,7 @@ class GroupTestResult:
     Parameters
     ----------
     tests : dict of PermutationTest
-        The test of the distance, and those of its components if it has any:
+        The tests of the distance and, if it has any, of its components:
         "distance", "marginal" and "transition".
 
     dispersion : PermutationTest
@@ -112,12 +112,12 @@ class GroupTestResult:
 
     @property
     def pvalue(self) -> float:
-        """Share of arrangements that are at least as extreme."""
+        """Fraction of arrangements that are at least as extreme."""
         return self.tests["distance"].pvalue
 
     @property
     def effect_size(self) -> float:
-        """Share of the variation that the groups explain."""
+        """Fraction of the variation that the groups explain."""
         return self.tests["distance"].effect_size
 
     @property

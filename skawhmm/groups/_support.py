@@ -89,7 +89,7 @@ class Measures(NamedTuple):
         return cls(labels, sums, sizes, flags, flags & inverted)
 
     @classmethod
-    def joined(cls, parts):
+    def concatenated(cls, parts):
         """Return several measures of the same models as one.
 
         Parameters
@@ -103,8 +103,8 @@ class Measures(NamedTuple):
             All columns, in the order given.
         """
         labels, *arrays = zip(*parts, strict=True)
-        joined = (np.concatenate(part, axis=-1) for part in arrays)
-        return cls([label for part in labels for label in part], *joined)
+        columns = (np.concatenate(part, axis=-1) for part in arrays)
+        return cls([label for part in labels for label in part], *columns)
 
     @property
     def values(self):

@@ -22,13 +22,13 @@ def state_table(models: HMMBatch, reference: Any = None) -> Any:
 
     reference : {"barycenter", "medoid"}, HMMBatch or HMMAligner, default=None
         Whose states the models are brought to first, by :class:`HMMAligner`; a fitted
-        aligner is used as it is. By default models keep their own states, whose numbers
-        mean something only if all models share them.
+        aligner is used unchanged. By default models keep their own states, whose
+        indices mean something only if all models share them.
 
     Returns
     -------
     table : pandas.DataFrame
-        The columns are "model", those of `info`, and "state", with
+        The columns are "model", the columns of `info`, and "state", with
 
         - "occupancy": probability of the state;
         - "dwell_time": mean number of steps that a visit lasts;
@@ -105,7 +105,7 @@ def transition_table(models: HMMBatch, reference: Any = None) -> Any:
     Returns
     -------
     table : pandas.DataFrame
-        The columns are "model", those of `info`, "state" and "next_state", with
+        The columns are "model", the columns of `info`, "state" and "next_state", with
 
         - "probability": that of the next state given the state; NaN where a model does
           not have the state;
@@ -146,7 +146,7 @@ def transition_table(models: HMMBatch, reference: Any = None) -> Any:
 
 
 class Compared(NamedTuple):
-    """Models as they are compared, with what an alignment says of their states."""
+    """Models on the states that are compared, and how well they match."""
 
     models: HMMBatch
     distances: Any = None
@@ -154,7 +154,7 @@ class Compared(NamedTuple):
 
 
 def aligned_to(models, reference):
-    """Return models on the states of a reference; as they are if it is None.
+    """Return models on the states of a reference; unchanged if it is None.
 
     Parameters
     ----------
@@ -167,7 +167,7 @@ def aligned_to(models, reference):
     Returns
     -------
     compared : Compared
-        The models, and how near their states are to those of the reference.
+        The models, and how near their states are to the states of the reference.
     """
     check_models("models", models)
     if reference is None:

@@ -14,7 +14,6 @@ They permute the rows of the bases, so that a thousand of them are one matrix pr
 """
 
 import warnings
-from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -27,6 +26,7 @@ from skawhmm._estimator import (
     reference_components,
     reference_distances,
 )
+from skawhmm.distances._base import Distance
 from skawhmm.distances._resolve import METRIC_CHECKS, resolve_metric
 from skawhmm.groups._amounts import compared_amounts, warn_of_amounts
 from skawhmm.groups._design import check_design
@@ -46,15 +46,14 @@ from skawhmm.utils._checks import (
     check_distances,
     check_integer,
     check_n_jobs,
-    check_parameters,
     check_seed,
     check_verbose,
 )
 from skawhmm.utils._numbers import real_array
 from skawhmm.utils._parameters import check_unused, defaults_of
 
-# Given distances may be asymmetric, or off 0 on the diagonal, by this share of the
-# largest one.
+# Given distances may be asymmetric, or off 0 on the diagonal, by this fraction of
+# the largest one.
 DISTANCE_TOLERANCE = 1e-8
 
 # Powers of the distances that the two statistics are made of.
@@ -68,10 +67,8 @@ def hmm_group_test(
     X: Any,
     groups: str | ArrayLike,
     *,
-    metric: Any = "jaw",
+    metric: str | Distance = "jaw",
     alpha: float | None = None,
-    p: float | None = None,
-    metric_params: Mapping[str, Any] | None = None,
     statistic: str = "pseudo_f",
     n_permutations: int = 9999,
     units: str | ArrayLike | None = None,
@@ -92,8 +89,8 @@ def hmm_group_test(
     X : HMMBatch or array-like of shape (n_models, n_models[, 2])
         The models, or the distances between them, or their components as
         :func:`pairwise_hmm_components` gives them, stacked along a third axis.
-        Components need `alpha`; distances and components have no `metric`, `p` and
-        `metric_params` beside them.
+        Components need `alpha`; `metric` has no effect beside distances and
+        components, and must not be set.
 
     groups : str or array-like of shape (n_models,)
         The group of each model, or the name of a column of ``X.info``.
@@ -102,16 +99,9 @@ def hmm_group_test(
         Distance between two models, which must be symmetric.
 
     alpha : float in [0, 1], default=None
-        Weight of the transition component in the distance. By default that of the
-        distance: 0.1 for "maw" and "iaw", 0.5 for "jaw". Must be None if the
-        distance has no components, or if `metric` is an object, which has its own.
-
-    p : float in (0, 2], default=None
-        Order of the distance, by default 1. Must be None if the distance has no
-        order, or if `metric` is an object, which has its own.
-
-    metric_params : dict, default=None
-        Further parameters of the distance.
+        Weight of the transition component in the distance. By default 0.1 for "maw"
+        and "iaw", 0.5 for "jaw". Must be None if the distance has no components, or if
+        `metric` is an object, which has its own.
 
     statistic : {"pseudo_f", "energy"}, default="pseudo_f"
         What is compared: the pseudo-F of PERMANOVA, made of squared distances, which
@@ -147,9 +137,9 @@ def hmm_group_test(
     Returns
     -------
     result : GroupTestResult
-        Statistics, p-values, shares of explained variation and null distributions for
-        the distance and its components, a test of equal spread and, for three or more
-        groups, tests of all pairs with the correction of Holm.
+        Statistics, p-values, fractions of explained variation and null distributions
+        for the distance and its components, a test of equal spread and, for three or
+        more groups, tests of all pairs with the correction of Holm.
 
     See Also
     --------
@@ -203,8 +193,7 @@ def hmm_group_test(
     check_n_jobs("n_jobs", n_jobs)
     check_verbose("verbose", verbose)
     seed = check_seed(random_state)
-    given = {"metric": metric, "p": p, "metric_params": metric_params}
-    X, chosen = _checked(X, alpha, given)
+    X, chosen = _checked(X, metric, alpha)
     design = check_design(X, groups, units, strata, covariates)
     _warn_of_few_permutations(design, n_permutations)
     amounts = compared_amounts(X, design, n_permutations, (seed, AMOUNTS))
@@ -231,21 +220,20 @@ def hmm_group_test(
     )
 
 
-def _checked(X, alpha, given):
+def _checked(X, metric, alpha):
     """Return models and their distance, or given matrices and None."""
     if is_models(X):
-        chosen = resolve_metric(**given, alpha=alpha)
+        chosen = resolve_metric(metric, alpha=alpha)
         return check_models("X", X), chosen
-    check_parameters({"alpha": alpha, **given}, METRIC_CHECKS)
+    METRIC_CHECKS["alpha"]("alpha", alpha)
     X = checked_matrices(X)
-    for name, value in given.items():
-        default = defaults_of(hmm_group_test)[name]
-        check_unused(name, value, default, "if X holds distances or components")
+    default = defaults_of(hmm_group_test)["metric"]
+    check_unused("metric", metric, default, "if X holds distances or components")
     return X, None
 
 
 def checked_matrices(X):
-    """Return given distances or components, or raise if they are none.
+    """Return given distances or components, or raise if they are neither.
 
     Parameters
     ----------
@@ -352,9 +340,9 @@ def unit_matrices(matrices, design):
         rows = np.argsort(design.unit_of)
         matrices = matrices[:, rows][:, :, rows]
     else:
-        shares = (np.arange(n_units)[:, None] == design.unit_of).astype(float)
-        shares /= shares.sum(axis=1, keepdims=True)
-        matrices = shares @ matrices @ shares.T
+        means = (np.arange(n_units)[:, None] == design.unit_of).astype(float)
+        means /= means.sum(axis=1, keepdims=True)
+        matrices = means @ matrices @ means.T
     # What a permutation does must not depend on the order in which models were given.
     content = np.sort(matrices[0], axis=1).sum(axis=1)
     order = np.lexsort((content, design.codes))
@@ -384,11 +372,14 @@ def _component_tests(design, names, matrices, n_permutations, workers, seed):
     ratios = [
         _f_ratios(values, totals, n_effects, n_left) for values in (observed, forms)
     ]
-    shares = observed[0, :, :n_effects].sum(axis=1) / np.where(totals > 0, totals, 1)
+    fractions = observed[0, :, :n_effects].sum(axis=1) / np.where(totals > 0, totals, 1)
     chances = pvalues(ratios[0][0], ratios[1])
     return {
         name: PermutationTest(
-            float(ratios[0][0, k]), float(chances[k]), float(shares[k]), ratios[1][:, k]
+            float(ratios[0][0, k]),
+            float(chances[k]),
+            float(fractions[k]),
+            ratios[1][:, k],
         )
         for k, name in enumerate(names)
     }

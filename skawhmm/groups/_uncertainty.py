@@ -6,10 +6,10 @@ Resampling shows by how much. Sequences are drawn from the two models (or from b
 their frames), models are fitted to them, and the squared distances :math:`d_r^2`
 between these exceed :math:`d^2` as :math:`d^2` exceeds the true value. The estimate is
 therefore :math:`2 d^2 - \operatorname{mean} d_r^2`, and the spread of the
-:math:`d_r^2` is that of the interval.
+:math:`d_r^2` gives the width of the interval.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,6 +19,7 @@ from scipy import stats
 from sklearn.base import clone
 
 from skawhmm._estimator import check_hmm, reference_distances
+from skawhmm.distances._base import Distance, RegisteringDistance
 from skawhmm.distances._pairwise import oriented, registrations
 from skawhmm.distances._resolve import resolve_metric
 from skawhmm.fitting._transformer import HMMTransformer
@@ -62,8 +63,8 @@ class DistanceInterval:
     low, high : float
         Ends of the interval of the true distance.
 
-    level : float
-        Its level.
+    confidence : float
+        Confidence of the interval.
 
     replicates : ndarray of shape (n_resamples,)
         Distances between models fitted to resampled sequences.
@@ -98,7 +99,7 @@ class DistanceInterval:
     estimate: float
     low: float
     high: float
-    level: float
+    confidence: float
     replicates: NDArray[np.float64] = field(repr=False)
     registration: NDArray[np.float64] | None = field(default=None, repr=False)
     registration_low: NDArray[np.float64] | None = field(default=None, repr=False)
@@ -115,12 +116,10 @@ def distance_interval(
     method: str = "parametric",
     block_length: int | None = None,
     n_resamples: int = 200,
-    level: float = 0.9,
+    confidence: float = 0.9,
     hmm: Any = None,
-    metric: Any = "jaw",
+    metric: str | Distance = "jaw",
     alpha: float | None = None,
-    p: float | None = None,
-    metric_params: Mapping[str, Any] | None = None,
     random_state: Any = None,
     verbose: int = 0,
 ) -> DistanceInterval:
@@ -141,7 +140,7 @@ def distance_interval(
 
     method : {"parametric", "block"}, default="parametric"
         Where resampled sequences come from: drawn from the models; or put together from
-        blocks of the sequences that the models carry
+        blocks of the sequences that the models keep
         (``HMMTransformer(keep_sequences=True)``), which asks nothing of the models.
 
     block_length : int, default=None
@@ -151,8 +150,8 @@ def distance_interval(
     n_resamples : int, default=200
         Number of resampled sequences per model.
 
-    level : float in (0, 1), default=0.9
-        Level of the intervals.
+    confidence : float in (0, 1), default=0.9
+        Confidence of the intervals.
 
     hmm : transformer, default=None
         How models were fitted. By default an :class:`HMMTransformer` with as many
@@ -162,16 +161,9 @@ def distance_interval(
         Distance between two models.
 
     alpha : float in [0, 1], default=None
-        Weight of the transition component in the distance. By default that of the
-        distance: 0.1 for "maw" and "iaw", 0.5 for "jaw". Must be None if the
-        distance has no components, or if `metric` is an object, which has its own.
-
-    p : float in (0, 2], default=None
-        Order of the distance, by default 1. Must be None if the distance has no
-        order, or if `metric` is an object, which has its own.
-
-    metric_params : dict, default=None
-        Further parameters of the distance.
+        Weight of the transition component in the distance. By default 0.1 for "maw"
+        and "iaw", 0.5 for "jaw". Must be None if the distance has no components, or if
+        `metric` is an object, which has its own.
 
     random_state : int, RandomState instance, Generator or None, default=None
         Seed of the resampling.
@@ -192,8 +184,8 @@ def distance_interval(
 
     Notes
     -----
-    The interval takes the spread of the fits into account, but not that of the subjects
-    or machines behind the sequences: for groups, use :func:`hmm_group_test`.
+    The interval takes the spread of the fits into account, but not the spread of the
+    subjects or machines behind the sequences: for groups, use :func:`hmm_group_test`.
 
     Examples
     --------
@@ -222,11 +214,13 @@ def distance_interval(
     name, length = unused[METHODS.index(method)]
     check_unused(name, length, None, f"with method={method!r}")
     check_integer("n_resamples", n_resamples, 2)
-    level = check_real("level", level, 0, 1, include_low=False, include_high=False)
+    confidence = check_real(
+        "confidence", confidence, 0, 1, include_low=False, include_high=False
+    )
     check_hmm("hmm", hmm)
     check_verbose("verbose", verbose)
     seed = check_seed(random_state)
-    chosen = resolve_metric(metric, alpha=alpha, p=p, metric_params=metric_params)
+    chosen = resolve_metric(metric, alpha=alpha)
     models = [model for model in (a, b, c) if model is not None]
     fits = [
         _refitted(
@@ -244,10 +238,10 @@ def distance_interval(
     rows = first[:, None] + np.arange(n_resamples)
     distance, replicates = _distance_pairs(batch, chosen, rows, 1)
     center, spread = _without_noise(distance**2, replicates**2)
-    margin = spread * stats.norm.ppf((1 + level) / 2)
+    margin = spread * stats.norm.ppf((1 + confidence) / 2)
     plans: Any = (None, None, None)
-    if hasattr(chosen, "registrations"):
-        plans = _registration_intervals(batch, chosen, models, fits, rows, level)
+    if isinstance(chosen, RegisteringDistance):
+        plans = _registration_intervals(batch, chosen, models, fits, rows, confidence)
     nearer = None
     if c is not None:
         other, others = _distance_pairs(batch, chosen, rows, 2)
@@ -261,7 +255,7 @@ def distance_interval(
         float(estimate),
         float(low),
         float(high),
-        level,
+        confidence,
         replicates,
         registration=plans[0],
         registration_low=plans[1],
@@ -296,8 +290,7 @@ def _refitted(model, name, hmm, n_resamples, how, seed):
         drawn, _ = sample_sequences(repeated, length, seeds)
     else:
         drawn = _blocks(model, name, block_length, seeds)
-    shown = [model.emission.shown(x) for x in drawn]
-    return hmm.fit_transform(shown)
+    return hmm.fit_transform([model.emission.shown(x) for x in drawn])
 
 
 def _length(model, name, n_timesteps):
@@ -315,7 +308,7 @@ def _blocks(model, name, block_length, seeds):
     """Return sequences put together from blocks of the model's own one."""
     if model.sequences is None:
         raise ValueError(
-            f"method='block' needs models that carry their sequences, got {name} "
+            f"method='block' needs models that keep their sequences, got {name} "
             "without. HMMTransformer(keep_sequences=True) makes them."
         )
     x = model.sequences[0]
@@ -348,7 +341,7 @@ def _transformer_like(model, seed, verbose):
     )
 
 
-def _registration_intervals(batch, metric, models, fits, rows, level):
+def _registration_intervals(batch, metric, models, fits, rows, confidence):
     """Return the registration of a and b, and quantiles of it, on their own states."""
     index_a = np.concatenate([[0], rows[0]])
     index_b = np.concatenate([[1], rows[1]])
@@ -364,7 +357,7 @@ def _registration_intervals(batch, metric, models, fits, rows, level):
     moved = np.einsum(
         "nij,nia,njb->nab", plans[1:, : shapes[0], : shapes[1]], *sides, optimize=True
     )
-    low, high = np.quantile(moved, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    low, high = np.quantile(moved, [(1 - confidence) / 2, (1 + confidence) / 2], axis=0)
     return plan, low, high
 
 
@@ -438,10 +431,8 @@ def stability_curve(
     n_components: int | Iterable[int] = range(1, 9),
     *,
     hmm: Any = None,
-    metric: Any = "jaw",
+    metric: str | Distance = "jaw",
     alpha: float | None = None,
-    p: float | None = None,
-    metric_params: Mapping[str, Any] | None = None,
     random_state: Any = None,
     n_jobs: int | None = None,
     verbose: int = 0,
@@ -468,16 +459,9 @@ def stability_curve(
         Distance between two models.
 
     alpha : float in [0, 1], default=None
-        Weight of the transition component in the distance. By default that of the
-        distance: 0.1 for "maw" and "iaw", 0.5 for "jaw". Must be None if the
-        distance has no components, or if `metric` is an object, which has its own.
-
-    p : float in (0, 2], default=None
-        Order of the distance, by default 1. Must be None if the distance has no
-        order, or if `metric` is an object, which has its own.
-
-    metric_params : dict, default=None
-        Further parameters of the distance.
+        Weight of the transition component in the distance. By default 0.1 for "maw"
+        and "iaw", 0.5 for "jaw". Must be None if the distance has no components, or if
+        `metric` is an object, which has its own.
 
     random_state : int, RandomState instance, Generator or None, default=None
         Seed of the starts.
@@ -501,7 +485,7 @@ def stability_curve(
     -----
     A single state is always stable: it is the mean of the frames. The number to choose
     is therefore the largest with which restarts agree, unless its halves agree much
-    less than those of fewer states.
+    less than with fewer states.
 
     Examples
     --------
@@ -524,7 +508,7 @@ def stability_curve(
     check_n_jobs("n_jobs", n_jobs)
     check_verbose("verbose", verbose)
     seed = check_seed(random_state)
-    chosen = resolve_metric(metric, alpha=alpha, p=p, metric_params=metric_params)
+    chosen = resolve_metric(metric, alpha=alpha)
     sequences = symbol_sequences(X) if holds_symbols(X) else check_sequences(X)
     _check_halves(sequences)
     cuts = [len(x) // 2 for x in sequences]

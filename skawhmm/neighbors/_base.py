@@ -205,13 +205,12 @@ class NeighborsMixin(KNeighborsMixin, ReferencesMixin):
             check_prunable(possible, self.metric)
         if not possible:
             return None
-        settings = self.metric, self.alpha, self.p, repr(self.metric_params)
         made_for, index = self._searched.get("index", (None, None))
-        if made_for != settings:
+        if made_for != metric:
             index = SearchIndex(self.models_, metric)
             # Both are stored at once: an index cut short leaves nothing behind, and
             # other threads never see one without the other.
-            self._searched["index"] = settings, index
+            self._searched["index"] = metric, index
         return index
 
     def _question(self, X, n_neighbors=None):

@@ -1,7 +1,6 @@
 """New models: those farther from their neighbours than known models are from theirs."""
 
 import warnings
-from collections.abc import Mapping
 from functools import partial
 from typing import Any, ClassVar
 
@@ -10,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, OutlierMixin
 
 from skawhmm._estimator import content_keys
-from skawhmm.distances._aggregated import mixed_components
+from skawhmm.distances._aggregated import Aggregated, mixed_components
 from skawhmm.distances._pairwise import oriented, registrations
 from skawhmm.distances._registration import power_cost
 from skawhmm.models._batch import HMMBatch
@@ -35,10 +34,10 @@ class HMMNoveltyDetector(OutlierMixin, NeighborsMixin, BaseEstimator):
     n_neighbors : int, default=5
         Number of neighbours. There must be more training models.
 
-    level : float in (0, 1), default=0.05
-        Share of known models that may be called new: those with a smaller or equal
-        p-value are. It takes at least ``1 / level - 1`` training models to call any
-        model new.
+    false_alarm_rate : float in (0, 1), default=0.05
+        Fraction of known models that may be called new: those with a smaller or equal
+        p-value are. It takes at least ``1 / false_alarm_rate - 1`` training models to
+        call any model new.
 
     metric : {"maw", "iaw", "jaw", "kl", "coupling", "precomputed"} or object, \
             default="jaw"
@@ -51,13 +50,6 @@ class HMMNoveltyDetector(OutlierMixin, NeighborsMixin, BaseEstimator):
         distance: 0.1 for "maw" and "iaw", 0.5 for "jaw". Must be given with
         components, and None if there are none, or if `metric` is an object, which has
         its own.
-
-    p : float in (0, 2], default=None
-        Order of the distance, by default 1. Must be None if the distance has no
-        order, or if `metric` is an object, which has its own.
-
-    metric_params : dict, default=None
-        Further parameters of the distance.
 
     hmm : transformer, default=None
         Turns sequences into models; it is cloned, and fitted on the training
@@ -141,7 +133,7 @@ class HMMNoveltyDetector(OutlierMixin, NeighborsMixin, BaseEstimator):
 
     _parameter_checks: ClassVar = {
         **NeighborsMixin._parameter_checks,
-        "level": partial(
+        "false_alarm_rate": partial(
             check_real, low=0, high=1, include_low=False, include_high=False
         ),
     }
@@ -152,22 +144,18 @@ class HMMNoveltyDetector(OutlierMixin, NeighborsMixin, BaseEstimator):
         self,
         n_neighbors: int = 5,
         *,
-        level: float = 0.05,
+        false_alarm_rate: float = 0.05,
         metric: Any = "jaw",
         alpha: float | None = None,
-        p: float | None = None,
-        metric_params: Mapping[str, Any] | None = None,
         hmm: Any = None,
         algorithm: str = "auto",
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
         self.n_neighbors = n_neighbors
-        self.level = level
+        self.false_alarm_rate = false_alarm_rate
         self.metric = metric
         self.alpha = alpha
-        self.p = p
-        self.metric_params = metric_params
         self.hmm = hmm
         self.algorithm = algorithm
         self.n_jobs = n_jobs
@@ -197,10 +185,14 @@ class HMMNoveltyDetector(OutlierMixin, NeighborsMixin, BaseEstimator):
         self._fit_references(X, metric=metric, n_voters=int(self.n_neighbors) + 1)
         self._calibration = self._nearest(None, int(self.n_neighbors), metric)
         self.calibration_scores_ = self._calibration[0].mean(axis=1)
-        self.offset_ = -_threshold(self.calibration_scores_, self.level)
-        if self.offset_ == -np.inf and 1 / (self.n_samples_fit_ + 1) > self.level:
+        self.offset_ = -_threshold(self.calibration_scores_, self.false_alarm_rate)
+        if (
+            self.offset_ == -np.inf
+            and 1 / (self.n_samples_fit_ + 1) > self.false_alarm_rate
+        ):
             warnings.warn(
-                f"level={self.level} takes at least {np.ceil(1 / self.level - 1):.0f} "
+                f"false_alarm_rate={self.false_alarm_rate} takes at least "
+                f"{np.ceil(1 / self.false_alarm_rate - 1):.0f} "
                 f"training models, got {self.n_samples_fit_}: no model will be new.",
                 stacklevel=2,
             )
@@ -220,10 +212,10 @@ class HMMNoveltyDetector(OutlierMixin, NeighborsMixin, BaseEstimator):
         Returns
         -------
         labels : ndarray of shape (n_models,)
-            -1 for models whose p-value, that of ``pvalues()``, is at most `level`, and
-            1 for the others.
+            -1 for models whose p-value from ``pvalues()`` is at most
+            `false_alarm_rate`, and 1 for the others.
         """
-        return _labels(self.fit(X, y).pvalues(), self.level)
+        return _labels(self.fit(X, y).pvalues(), self.false_alarm_rate)
 
     def score_samples(self, X: Any) -> NDArray[np.float64]:
         """Return minus the mean distance of each model to its nearest neighbours.
@@ -259,7 +251,9 @@ class HMMNoveltyDetector(OutlierMixin, NeighborsMixin, BaseEstimator):
         scores, pvalues = self._judged(X, metric)
         with np.errstate(invalid="ignore"):
             decisions = -scores - self.offset_
-        return np.where(pvalues <= self.level, decisions, np.fmax(decisions, 0.0))
+        return np.where(
+            pvalues <= self.false_alarm_rate, decisions, np.fmax(decisions, 0.0)
+        )
 
     def predict(self, X: Any) -> NDArray[np.int64]:
         """Tell which models are new.
@@ -272,9 +266,10 @@ class HMMNoveltyDetector(OutlierMixin, NeighborsMixin, BaseEstimator):
         Returns
         -------
         labels : ndarray of shape (n_queries,)
-            -1 for new models, whose p-value is at most `level`, and 1 for known ones.
+            -1 for new models, whose p-value is at most `false_alarm_rate`, and 1 for
+            known ones.
         """
-        return _labels(self.pvalues(X), self.level)
+        return _labels(self.pvalues(X), self.false_alarm_rate)
 
     def pvalues(self, X: Any = None) -> NDArray[np.float64]:
         """Return the fraction of training models that are as far from the others.
@@ -316,8 +311,7 @@ class HMMNoveltyDetector(OutlierMixin, NeighborsMixin, BaseEstimator):
             its score.
         """
         metric = self._check_ready()
-        needed = ("components", "registrations", "alpha", "p")
-        if not all(hasattr(metric, name) for name in needed):
+        if not isinstance(metric, Aggregated):
             raise TypeError(
                 "metric must register states and have two components to explain a "
                 f"score, got {self.metric!r}."
@@ -386,11 +380,11 @@ def _at_least(known, scores):
     return len(known) - np.searchsorted(np.sort(known), scores)
 
 
-def _labels(pvalues, level):
-    return np.where(pvalues <= level, -1, 1)
+def _labels(pvalues, false_alarm_rate):
+    return np.where(pvalues <= false_alarm_rate, -1, 1)
 
 
-def _threshold(scores, level):
+def _threshold(scores, false_alarm_rate):
     """Return the mean distance above which models are new.
 
     A query is new above the m-th largest score of the training models, m being the
@@ -400,8 +394,8 @@ def _threshold(scores, level):
     """
     size = len(scores)
     ranks = np.arange(1, size + 2)
-    n_new = np.count_nonzero(ranks / (size + 1) <= level)
-    n_own = np.count_nonzero(ranks[:size] / size <= level)
+    n_new = np.count_nonzero(ranks / (size + 1) <= false_alarm_rate)
+    n_own = np.count_nonzero(ranks[:size] / size <= false_alarm_rate)
     if n_new == 0:
         return np.inf
     falling = np.append(np.sort(scores)[::-1], -np.inf)

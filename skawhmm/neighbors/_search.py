@@ -24,6 +24,7 @@ import numpy as np
 from sklearn.neighbors import KDTree
 
 from skawhmm.distances._aggregated import registered_transitions
+from skawhmm.distances._base import BoundedDistance
 from skawhmm.distances._components import marginal_components
 from skawhmm.distances._pairwise import bare_models, oriented
 from skawhmm.distances._prepared import PreparedModels
@@ -52,8 +53,9 @@ FIRST_ROUND = 4
 
 def has_bounds(metric):
     """Whether the distances of two models have lower bounds, if they are Gaussian."""
-    share = getattr(metric, "marginal_share", 0.0)
-    return share > 0 and metric.p >= 1 and metric.symmetric
+    if not isinstance(metric, BoundedDistance):
+        return False
+    return metric.marginal_weight > 0 and metric.p >= 1 and metric.symmetric
 
 
 def can_prune(metric, references):
@@ -70,7 +72,7 @@ def check_prunable(possible, metric):
     if not possible:
         raise ValueError(
             "algorithm='pruned' needs a distance with lower bounds ('maw', 'jaw', "
-            "'iaw' with project=True and debias=False, or 'coupling', with p >= 1 and "
+            "'iaw' with debias=False, or 'coupling', with p >= 1 and "
             "alpha < 1) and Gaussian models that observed every feature, got "
             f"metric={metric!r}. "
             "Use algorithm='auto' or 'brute'."
@@ -238,7 +240,7 @@ class _Block:
     def bounded(self, query, reference, limits):
         """Drop pairs whose cheap bounds exceed the limits; return the other bounds."""
         index, p = self.index, self.index.metric.p
-        share = index.metric.marginal_share
+        share = index.metric.marginal_weight
         self.counts["centroid"] += query.size
         bounds = share * centroid_bounds(
             self.centroids, index.centroids, query, reference
@@ -285,9 +287,9 @@ def _registered_bounds(metric, prepared, vectors, a, b):
     cost = power_cost(prepared.costs.cross(a, b), p)
     plans = optimal_registrations(prepared.margins, prepared.transmats, a, b, cost)
     marginal = marginal_components(plans, cost, p, np.zeros(a.size))
-    bounds = metric.marginal_share * marginal
-    if metric.transition_share > 0:
-        bounds += metric.transition_share * _least_transitions(
+    bounds = metric.marginal_weight * marginal
+    if metric.transition_weight > 0:
+        bounds += metric.transition_weight * _least_transitions(
             metric, prepared, vectors, a, b, plans
         )
     return bounds
@@ -325,7 +327,7 @@ def _search_block(shared, queries, first, last):
     else:
         found = _first_guess(block, n_queries, n_neighbors)
         limits = _limits(found, n_queries, n_neighbors) + index.rounding
-    reach = limits / index.metric.marginal_share
+    reach = limits / index.metric.marginal_weight
     hits = index.tree.query_radius(block.points, reach)
     query = np.repeat(np.arange(n_queries), [hit.size for hit in hits])
     query, reference = block.others(query, np.concatenate(hits))

@@ -12,6 +12,7 @@ from importlib.resources import files
 
 import numpy as np
 
+from skawhmm.distances._base import RegisteringDistance
 from skawhmm.distances._maw import MAW
 from skawhmm.distances._pairwise import registrations
 from skawhmm.models._inference import best_paths
@@ -89,7 +90,7 @@ def explorer_page(
     values, codes = np.unique(
         np.zeros(len(positions)) if y is None else y, return_inverse=True
     )
-    registering = metric if hasattr(metric, "registrations") else MAW()
+    registering = metric if isinstance(metric, RegisteringDistance) else MAW()
     data = {
         "title": title,
         "metric": "as given" if metric is None else type(metric).__name__,

@@ -28,8 +28,8 @@ class DistanceIntervalDisplay:
     replicates : array-like of shape (n_resamples,)
         Distances between models fitted to resampled sequences.
 
-    level : float, default=None
-        Level of the interval, for the legend.
+    confidence : float, default=None
+        Confidence of the interval, for the legend.
 
     Attributes
     ----------
@@ -74,14 +74,14 @@ class DistanceIntervalDisplay:
         high: float,
         replicates: ArrayLike,
         *,
-        level: float | None = None,
+        confidence: float | None = None,
     ) -> None:
         self.distance = distance
         self.estimate = estimate
         self.low = low
         self.high = high
         self.replicates = replicates
-        self.level = level
+        self.confidence = confidence
 
     @classmethod
     def from_interval(
@@ -111,7 +111,7 @@ class DistanceIntervalDisplay:
             interval.low,
             interval.high,
             interval.replicates,
-            level=interval.level,
+            confidence=interval.confidence,
         )
         return display.plot(ax=ax, **kwargs)
 
@@ -139,7 +139,7 @@ class DistanceIntervalDisplay:
         self.line_ = self.ax_.axvline(
             self.distance, color=COLORS[0], label="distance of the fitted models"
         )
-        confidence = "" if self.level is None else f"{self.level:.0%} "
+        confidence = "" if self.confidence is None else f"{self.confidence:.0%} "
         ends = [[self.estimate - self.low], [self.high - self.estimate]]
         self.interval_ = self.ax_.errorbar(
             [self.estimate],

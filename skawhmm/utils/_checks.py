@@ -1,5 +1,6 @@
 """Checks of parameters that any function or estimator may have."""
 
+from difflib import get_close_matches
 from functools import partial
 from numbers import Integral, Real
 
@@ -74,14 +75,18 @@ def check_choice(name, value, choices):
     """Return `value` if it is one of `choices`, else raise."""
     if not isinstance(value, str) or value not in choices:
         listed = ", ".join(repr(choice) for choice in choices)
-        raise ValueError(f"{name} must be one of {listed}, got {shown_value(value)}.")
+        text = value.lower() if isinstance(value, str) else ""
+        near = get_close_matches(text, [*map(str, choices)], n=1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise ValueError(
+            f"{name} must be one of {listed}, got {shown_value(value)}.{hint}"
+        )
     return value
 
 
 def check_optional(name, value, check):
-    """Raise unless `value` is None or passes a check."""
-    if value is not None:
-        check(name, value)
+    """Return `value` if it is None, else what a check makes of it."""
+    return None if value is None else check(name, value)
 
 
 def check_boolean(name, value):

@@ -24,6 +24,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from skawhmm.utils._parameters import Parametrized
+
 # How the names of compiled modules end.
 COMPILED = tuple(EXTENSION_SUFFIXES)
 
@@ -150,6 +152,11 @@ def _(value):
 @_parts.register(np.ufunc)
 def _(value):
     return "ufunc", value.__name__
+
+
+@_parts.register(Parametrized)
+def _(value):
+    return "parameters", value._kind, vars(value)
 
 
 @_parts.register(list)

@@ -1,4 +1,4 @@
-"""Parameters of estimators: those without effect, and those changed after `fit`."""
+"""Parameters: those without effect, those changed after `fit`, parameter objects."""
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
@@ -6,6 +6,7 @@ from inspect import signature
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from skawhmm.utils._checks import check_parameters
@@ -79,6 +80,66 @@ def is_same(one, two):
     return bool(equal) if np.ndim(equal) == 0 else bool(np.array_equal(one, two))
 
 
+class Parametrized(BaseEstimator):
+    """Base of objects that are nothing but their parameters, such as distances.
+
+    Like scikit-learn's estimators, they have `get_params` and `set_params` and can be
+    cloned. They are equal if their parameters are. The constructor of a subclass stores
+    what it is given and calls `_check_parameters`. Values from `set_params` are checked
+    when the object is used: `_checked` returns a checked copy.
+    """
+
+    # Functions of a name and a value: they return the value in its usual type or raise.
+    _parameter_checks: ClassVar[Mapping[str, Callable[[str, Any], Any]]] = {}
+    _unused: ClassVar[Sequence[Unused]] = ()
+
+    def _check_parameters(self) -> dict[str, Any]:
+        """Return the checked parameters, or raise if one is wrong or has no effect."""
+        values = self.get_params(deep=False)
+        for name, check in self._parameter_checks.items():
+            if name in values:
+                values[name] = check(name, values[name])
+        check_effects(values, defaults_of(type(self)), self._unused)
+        return values
+
+    def _checked(self) -> Any:
+        """Return a copy with checked parameters in their usual types."""
+        checked = copy(self)
+        for name, value in self._check_parameters().items():
+            setattr(checked, name, value)
+        return checked
+
+    @property
+    def _kind(self) -> type:
+        """The class that counts when objects are compared."""
+        return type(self)
+
+    def __repr__(self) -> str:
+        changed = (
+            f"{name}={getattr(self, name)!r}"
+            for name, default in defaults_of(type(self)).items()
+            if not is_same(getattr(self, name), default)
+        )
+        return f"{type(self).__name__}({', '.join(changed)})"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Parametrized) or self._kind is not other._kind:
+            return NotImplemented
+        mine, theirs = (x.get_params(deep=False) for x in (self, other))
+        return mine.keys() == theirs.keys() and all(
+            is_same(mine[name], theirs[name]) for name in mine
+        )
+
+    def __hash__(self) -> int:
+        # Parameters may change, and may be arrays.
+        return hash(self._kind)
+
+
+def kind_of(value):
+    """Return the class that counts when an object is compared with others."""
+    return value._kind if isinstance(value, Parametrized) else type(value)
+
+
 class ParametersMixin:
     """What all estimators do about their parameters.
 
@@ -126,7 +187,7 @@ class ParametersMixin:
         now = self.get_params(deep=True)  # type: ignore[attr-defined]
         allowed = self._changeable()
         for name, before in self._fitted_params.items():
-            if name in allowed or name.rpartition("__")[2] in WORK:
+            if name.partition("__")[0] in allowed or name.rpartition("__")[2] in WORK:
                 continue
             if name in now and not _is_unchanged(now[name], before):
                 raise ValueError(
@@ -169,4 +230,4 @@ def _is_unchanged(value, before):
 
 
 def _is_estimator(value):
-    return hasattr(value, "get_params") and not isinstance(value, type)
+    return hasattr(value, "get_params") and not isinstance(value, type | Parametrized)

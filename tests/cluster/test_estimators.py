@@ -52,7 +52,7 @@ def test_kmeans_recovers_planted_clusters(init, n_init, planted):
     kmeans = HMMKMeans(8, n_init=n_init, init=init, random_state=0).fit(models)
     assert adjusted_rand_score(y, kmeans.labels_) > 0.93
     # Centres are nearer to their archetypes than single models can be.
-    medoids = HMMKMedoids(8, p=2).fit(models)
+    medoids = HMMKMedoids(8, metric=MAW(p=2)).fit(models)
     assert kmeans.inertia_ < np.sum(medoids.transform(models).min(axis=1) ** 2)
 
 

@@ -175,7 +175,7 @@ def test_equal_chains_are_at_distance_zero(kind, rng):
         assert transition(*pair, p, **kind) == 0
 
 
-def test_a_chain_that_stays_is_carried_as_one_by_hand():
+def test_a_chain_that_stays_is_transferred_as_computed_by_hand():
     # State 0 of a is half of state 0 of b and all of state 1.
     plan = np.array([[0.25, 0.25], [0.5, 0.0]])
     transmat = np.array([[0.8, 0.2], [0.6, 0.4]])
@@ -204,7 +204,7 @@ def test_hellinger_rows_by_hand(p):
     assert_allclose(transition(*pair, p, hellinger=True), expected)
 
 
-def test_hellinger_takes_states_that_emit_alike_for_one():
+def test_hellinger_merges_states_with_equal_emissions():
     weights = np.full((2, 3), 1 / 3)
     one = np.array([[0.2, 0.3, 0.5]] * 3)
     other = np.array([[0.5, 0.0, 0.5]] * 3)
@@ -216,7 +216,7 @@ def test_hellinger_takes_states_that_emit_alike_for_one():
 
 
 @pytest.mark.parametrize("size", [1, 2, 6])
-def test_jointly_carried_rows_are_probabilities(size, rng):
+def test_jointly_transferred_rows_are_probabilities(size, rng):
     _, transmats, plan, *_ = random_pair(rng, size, 1)
     forth, back, half, moved = (np.full((size, size), np.nan) for _ in range(4))
     conditional_plans(plan, forth, back)
@@ -230,7 +230,7 @@ def test_jointly_carried_rows_are_probabilities(size, rng):
 
 
 @pytest.mark.parametrize("size", [1, 2, 6])
-def test_carried_rows_are_probabilities(size, rng):
+def test_transferred_rows_are_probabilities(size, rng):
     weights, transmats, plan, *_ = random_pair(rng, size, 1)
     forth, back, half, moved = (np.full((size, size), np.nan) for _ in range(4))
     conditional_plans(plan, forth, back)

@@ -169,7 +169,7 @@ def policy_iteration(chain_a, chain_b, cost, gamma):
 
 
 @pytest.mark.parametrize("chain", ["random", "sticky", "left-right", "split"])
-def test_value_is_that_of_literal_policy_iteration(chain, rng):
+def test_value_matches_literal_policy_iteration(chain, rng):
     for sizes in ((4, 6), (20, 16)):
         chains = [CHAINS[chain](rng, m) for m in sizes]
         cost = rng.random(sizes)
@@ -412,13 +412,15 @@ def test_bad_order(p, make_batch):
 # The lower bound
 
 
-def test_discounted_laws_are_those_of_the_series(rng):
+def test_discounted_distributions_match_the_series(rng):
     weights, chains = rng.dirichlet(np.ones(3), 4), rng.dirichlet(np.ones(3), (4, 3))
-    laws, now = np.zeros((4, 3)), weights
+    occupancies, now = np.zeros((4, 3)), weights
     for t in range(400):
-        laws += 0.1 * 0.9**t * now
+        occupancies += 0.1 * 0.9**t * now
         now = np.einsum("ni,nij->nj", now, chains)
-    assert_allclose(discounted_distributions(weights, chains, 0.9), laws, rtol=1e-12)
+    assert_allclose(
+        discounted_distributions(weights, chains, 0.9), occupancies, rtol=1e-12
+    )
     assert_allclose(discounted_distributions(weights, chains, 0.0), weights, rtol=1e-15)
 
 
@@ -434,12 +436,12 @@ def test_the_marginal_component_bounds_stationary_models_only():
     assert pairwise_hmm_components(models)[0][0, 1] == 8.0
     distance = hmm_distance(models[0], models[1], TransitionCoupling(gamma=0.9))
     assert_allclose(distance, 0.8)
-    laws = discounted_distributions(models.weights, models.transmats, 0.9)
-    assert_allclose(laws, [[0.1, 0.9]] * 2)
+    occupancies = discounted_distributions(models.weights, models.transmats, 0.9)
+    assert_allclose(occupancies, [[0.1, 0.9]] * 2)
 
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from(GAMMAS), st.sampled_from([1.0, 2.0]))
-def test_transport_of_discounted_laws_is_a_lower_bound(seed, gamma, p):
+def test_transport_of_discounted_distributions_is_a_lower_bound(seed, gamma, p):
     rng = np.random.default_rng(seed)
     models = HMMBatch(
         rng.dirichlet(np.full(3, 0.3), (4, 3)),
@@ -448,12 +450,12 @@ def test_transport_of_discounted_laws_is_a_lower_bound(seed, gamma, p):
         weights=rng.dirichlet(np.full(3, 0.3), 4),
     )
     metric = TransitionCoupling(p, gamma=gamma)
-    laws = HMMBatch(
+    occupancies = HMMBatch(
         models.transmats,
         models.means,
         models.covars,
         weights=metric.prepare(models).margins,
     )
-    bound, _ = pairwise_hmm_components(laws, p=p)
+    bound, _ = pairwise_hmm_components(occupancies, p=p)
     distances = pairwise_hmm_distances(models, metric=metric)
     assert np.all(bound <= distances + 1e-9)

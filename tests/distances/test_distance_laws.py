@@ -26,14 +26,14 @@ DISTANCES = {
     "iaw": IAW(0.3, n_samples=24),
     "iaw-joint": IAW(0.3, n_samples=24, steps="joint", debias=True),
     "iaw-iid": IAW(0.3, 2, n_samples=24, sampling="iid"),
-    "iaw-debias": IAW(0.3, 1.5, n_samples=24, debias=True, project=False),
+    "iaw-debias": IAW(0.3, 1.5, n_samples=24, debias=True),
     "kl": KL(n_steps=40),
     "kl-one-way": KL(n_steps=40, symmetric=False),
     "kl-variational": KL(method="variational"),
     "kl-data": KL(method="data"),
     "coupling": TransitionCoupling(),
     "mmd": MMD(bandwidth=2.0),
-    "law-single": MMD(order=1, bandwidth=0.5),
+    "mmd-single": MMD(order=1, bandwidth=0.5),
 }
 
 
@@ -54,7 +54,7 @@ def models(request, make_batch):
     # More than one tile a side, and one model that pads all others.
     sizes[7] = 12
     batch = make_batch(20, sizes, 3, kind, seed=2, observed=observed)
-    sequences, _ = sample_sequences(batch, 15, range(20))
+    sequences, _ = sample_sequences(batch, 15, [(n,) for n in range(20)])
     return batch._changed(sequences=sequences)
 
 

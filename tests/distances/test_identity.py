@@ -37,7 +37,7 @@ def random_batch(seed, n_models=2, n_components=3):
 
 
 @given(seeds, distances)
-def test_rows_are_compared_as_they_are(seed, distance):
+def test_rows_are_compared_index_by_index(seed, distance):
     models = random_batch(seed)
     _, transition = pairwise_hmm_components(models, metric=distance)
     total = 0.0
@@ -55,7 +55,7 @@ def test_rows_are_compared_as_they_are(seed, distance):
 
 
 @given(seeds, distances)
-def test_marginal_component_is_that_of_transport(seed, distance):
+def test_marginal_component_matches_transport(seed, distance):
     models = random_batch(seed)
     marginal, _ = pairwise_hmm_components(models, metric=distance)
     expected, _ = pairwise_hmm_components(models, metric=MAW(p=distance.p))
@@ -81,7 +81,7 @@ def test_common_relabelling_does_not_matter(seed, distance):
 
 
 @pytest.mark.parametrize(("kind", "steps"), [(MAW, "joint"), (JAW, "independent")])
-def test_steps_without_effect_are_refused(kind, steps):
+def test_steps_without_effect_are_rejected(kind, steps):
     with pytest.raises(ValueError, match=r"steps must be .*registration='identity'"):
         kind(steps=steps, registration="identity")
 

@@ -1,4 +1,4 @@
-"""What sets JAW apart; the laws that it shares with MAW are in `test_maw`."""
+"""What sets JAW apart; the properties it has in common with MAW are in `test_maw`."""
 
 import numpy as np
 import ot
@@ -47,7 +47,7 @@ def carried(models, p=1):
 
 
 @given(seeds, st.tuples(st.integers(1, 5), st.integers(1, 5)))
-def test_state_probabilities_are_stationary_for_the_carried_chain(seed, sizes):
+def test_state_probabilities_are_stationary_for_the_transferred_chain(seed, sizes):
     models = random_pair(seed, sizes)
     moved, _ = carried(models)
     size = sizes[0]

@@ -59,7 +59,7 @@ def drawn(models, n_timesteps=50, seed=0):
 
 
 @pytest.mark.parametrize("covariance_type", ["diag", "full"])
-def test_likelihoods_are_those_of_hmmlearn(covariance_type, make_batch):
+def test_likelihoods_match_hmmlearn(covariance_type, make_batch):
     models = make_batch(3, 3, 2, covariance_type)
     sequences = [x[: 20 + 10 * n] for n, x in enumerate(drawn(models))]
     rows, columns = (index.ravel() for index in np.indices((3, 3)))
@@ -112,7 +112,7 @@ def test_log_ratios_are_numbers_or_infinite(own, other, expected):
 
 
 @pytest.mark.parametrize("covariance_type", ["diag", "full"])
-def test_rate_is_that_of_a_loop_over_hmmlearn(covariance_type, make_batch):
+def test_rate_matches_a_loop_over_hmmlearn(covariance_type, make_batch):
     models = make_batch(3, 2, 2, covariance_type)
     actual = pairwise_hmm_distances(models, metric=KL(n_steps=80, symmetric=False))
     seeds = [(0, int(key)) for key in models.keys]
@@ -185,7 +185,7 @@ def test_rate_converges_as_sequences_grow(make_batch):
     assert abs(means[0] - means[1]) < 4 * spreads[0] / np.sqrt(40) + 0.01 * means[1]
 
 
-def test_rate_of_visible_chains_is_that_of_the_chains():
+def test_rate_of_visible_chains_matches_the_chains():
     # Points tell the states apart, so the rate is the entropy of the rows.
     transmats = np.array([[[0.9, 0.1], [0.2, 0.8]], [[0.5, 0.5], [0.3, 0.7]]])
     models = HMMBatch(transmats, [[[0.0], [1.0]]] * 2, np.zeros((2, 2, 1)))
@@ -195,7 +195,7 @@ def test_rate_of_visible_chains_is_that_of_the_chains():
     assert_allclose(actual, expected, atol=0.005)
 
 
-def test_first_state_has_the_weights_as_its_law(make_batch):
+def test_first_state_is_distributed_by_the_weights(make_batch):
     models = make_batch(2)
     other = HMMBatch(
         models.transmats,
@@ -294,7 +294,7 @@ def test_cap_replaces_larger_values(cap, method):
 # Sequences of the caller
 
 
-def test_data_method_uses_the_sequences_that_models_carry(make_batch):
+def test_data_method_uses_the_sequences_of_the_models(make_batch):
     models = make_batch(3)
     sequences = [x[: 10 + 7 * n] for n, x in enumerate(drawn(models, seed=9))]
     models = with_sequences(models, sequences)
@@ -508,7 +508,7 @@ def test_length_is_where_the_chain_has_spent_its_weights():
 
 
 @pytest.mark.parametrize("length", [60, 500, 9000])
-def test_rate_of_chains_with_an_end_is_that_of_their_sequences(length):
+def test_rate_of_chains_with_an_end_matches_their_sequences(length):
     a = ended([30, 20], length=length)
     b = ended([5, 40], startprobs=[0.9, 0.1, 0], length=length)
     length = int(np.rint(own_lengths(a)[0]))

@@ -45,7 +45,7 @@ def prepared_states(models):
 
 
 @pytest.mark.parametrize("n_features", [1, 2, 5])
-def test_divergences_of_states_are_those_of_gaussians(n_features):
+def test_divergences_of_states_match_gaussians(n_features):
     models = random_batch(0, (3, 3), n_features)
     pair = np.array([0]), np.array([1])
     actual = gaussian_divergences(*prepared_states(models), *pair)[0]
@@ -193,7 +193,7 @@ def test_states_that_a_row_never_takes_do_not_overflow():
 
 
 @pytest.mark.parametrize("gap", [37.5, 37.8, 38.0, 38.3, 38.6])
-def test_shares_too_small_for_numbers_do_not_overflow(gap):
+def test_fractions_below_the_range_of_floats_do_not_overflow(gap):
     # Paired with the first state, the second takes exp(-gap**2 / 2) of a step.
     model = HMMBatch(
         [[[0.5, 0.5], [1.0, 0.0]]],

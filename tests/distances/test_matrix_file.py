@@ -138,7 +138,7 @@ def with_lines_exchanged(rng, content):
     return b"\n".join([head, *rng.permutation(lines).tolist()])
 
 
-def test_random_faults_are_mended_or_refused(make_batch, tmp_path):
+def test_random_faults_are_mended_or_rejected(make_batch, tmp_path):
     rng = np.random.default_rng(0)
     models = make_batch(n_models=40)
     names = ["matrix.npy", "matrix.npy.journal"]
@@ -216,7 +216,7 @@ def test_two_processes_leave_one_right_file(make_batch, tmp_path):
     assert_array_equal(np.load(out), expected)
 
 
-def test_a_file_of_an_earlier_version_is_refused(make_batch, tmp_path):
+def test_a_file_of_an_earlier_version_is_rejected(make_batch, tmp_path):
     models = make_batch(n_models=5)
     out = tmp_path / "matrix.npy"
     pairwise_hmm_distances(models, out=out)
@@ -293,7 +293,7 @@ class Scaled:
         return np.abs(gaps) * self.scales.sum()
 
 
-def test_another_job_is_refused(make_batch, make_sequences, tmp_path):
+def test_another_job_is_rejected(make_batch, make_sequences, tmp_path):
     models = make_batch(n_models=3)
     scales = np.ones(5000)
     fitted = HMMTransformer(2).fit_transform(make_sequences()[0])
@@ -331,7 +331,7 @@ def test_another_job_is_refused(make_batch, make_sequences, tmp_path):
             pairwise_hmm_distances(two[0], metric=two[1], out=out)
 
 
-def test_a_job_that_cannot_be_told_apart_is_refused(make_batch, tmp_path):
+def test_a_distance_that_cannot_be_identified_is_rejected(make_batch, tmp_path):
     out = tmp_path / "matrix.npy"
     with pytest.raises(ValueError, match=r"random_state of KL .* got None"):
         pairwise_hmm_distances(make_batch(), metric=KL(random_state=None), out=out)
@@ -350,7 +350,7 @@ def test_a_missing_matrix_is_begun_anew(make_batch, tmp_path):
     assert_array_equal(pairwise_hmm_distances(models, out=out), expected)
 
 
-def test_other_models_or_parameters_are_refused(make_batch, tmp_path):
+def test_other_models_or_parameters_are_rejected(make_batch, tmp_path):
     models = make_batch(n_models=5)
     out = tmp_path / "matrix.npy"
     pairwise_hmm_distances(models, out=out)

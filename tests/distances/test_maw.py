@@ -1,13 +1,13 @@
-"""Laws of MAW and of its kin, on models that Hypothesis draws.
+"""Properties of MAW and related distances, on models that Hypothesis draws.
 
-Unless a law is one of the marginal component alone, it holds with steps carried over
+Unless a property concerns the marginal component alone, it holds with steps registered
 independently (MAW) or jointly (JAW), and with rows compared by transport or by
 Hellinger distance; Hypothesis draws these too.
 
 `models` are in general position. `tied_models` sit on a grid of whole numbers, with
 repeated states, repeated rows and singular covariances; where several registrations
-are best, the transition component may depend on which one is taken, so that fewer laws
-are held on them.
+are best, the transition component may depend on which one is taken, so that fewer
+properties hold for them.
 """
 
 import numpy as np

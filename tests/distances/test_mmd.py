@@ -60,7 +60,7 @@ def state_kernel(mean_a, covar_a, mean_b, covar_b, h):
 
 
 def literal_product(a, b, order, h):
-    """Return the scalar product of two laws, with a loop over all states."""
+    """Return the scalar product of two distributions, with a loop over all states."""
     weights_a, chain_a, means_a, covars_a = a
     weights_b, chain_b, means_b, covars_b = b
     kernel = np.array(
@@ -143,18 +143,20 @@ def test_kernel_is_the_mean_over_drawn_frames(order, rng):
 @pytest.mark.parametrize("order", [1, 2])
 def test_symbols_against_a_loop(order, rng):
     models = random_batch(rng, 5, "categorical")
-    laws = []
+    distributions = []
     for n in range(5):
         weights, chain, probs = parts(models, n)
-        law = weights @ probs
+        joint = weights @ probs
         if order == 2:
-            law = sum(
+            joint = sum(
                 weights[i] * chain[i, j] * np.outer(probs[i], probs[j])
                 for i in range(len(weights))
                 for j in range(len(weights))
             )
-        laws.append(np.sqrt(law.ravel()))
-    expected = [[np.sqrt(max(1 - p @ q, 0)) for q in laws] for p in laws]
+        distributions.append(np.sqrt(joint.ravel()))
+    expected = [
+        [np.sqrt(max(1 - p @ q, 0)) for q in distributions] for p in distributions
+    ]
     actual = pairwise_hmm_distances(
         models, metric="mmd", metric_params={"order": order}
     )
@@ -226,14 +228,14 @@ def test_pairs_of_symbols_by_hand():
 
 
 KINDS = st.sampled_from(["diag", "full", "categorical", "poisson"])
-LAWS = st.builds(
+METRICS = st.builds(
     MMD, order=st.sampled_from([1, 2]), bandwidth=st.floats(0.3, 5) | st.just("median")
 )
 
 
-def suited(law, kind):
+def suited(metric, kind):
     """Return a distance without a bandwidth if states emit symbols."""
-    return MMD(order=law.order) if kind == "categorical" else law
+    return MMD(order=metric.order) if kind == "categorical" else metric
 
 
 def test_symbols_have_no_bandwidth(rng):
@@ -243,10 +245,10 @@ def test_symbols_have_no_bandwidth(rng):
     assert MMD().fitted_to(models).bandwidth == "median"
 
 
-@given(seed=st.integers(0, 10**6), kind=KINDS, law=LAWS)
-def test_distance_is_a_metric_of_laws(seed, kind, law):
+@given(seed=st.integers(0, 10**6), kind=KINDS, metric=METRICS)
+def test_distance_is_a_metric_of_distributions(seed, kind, metric):
     models = random_batch(np.random.default_rng(seed), 5, kind)
-    matrix = pairwise_hmm_distances(models, metric=suited(law, kind))
+    matrix = pairwise_hmm_distances(models, metric=suited(metric, kind))
     assert_array_equal(matrix, matrix.T)
     assert_array_equal(np.diag(matrix), 0)
     assert (matrix >= 0).all()
@@ -254,10 +256,10 @@ def test_distance_is_a_metric_of_laws(seed, kind, law):
     assert (matrix[:, None] <= around + 1e-7).all()
 
 
-@given(seed=st.integers(0, 10**6), kind=KINDS, law=LAWS)
-def test_kernel_is_positive_semidefinite(seed, kind, law):
+@given(seed=st.integers(0, 10**6), kind=KINDS, metric=METRICS)
+def test_kernel_is_positive_semidefinite(seed, kind, metric):
     models = random_batch(np.random.default_rng(seed), 12, kind)
-    kernel = PairwiseHMMDistance(suited(law, kind), output="kernel")
+    kernel = PairwiseHMMDistance(suited(metric, kind), output="kernel")
     kernel = kernel.fit_transform(models)
     assert np.linalg.eigvalsh(kernel).min() > -1e-9
 
@@ -266,8 +268,8 @@ def test_kernel_is_positive_semidefinite(seed, kind, law):
 def test_labels_clones_and_empty_states_change_nothing(seed, kind, order):
     rng = np.random.default_rng(seed)
     models = random_batch(rng, 2, kind)
-    law = suited(MMD(order=order, bandwidth=1.3), kind)
-    expected = hmm_distance(models[0], models[1], law)
+    metric = suited(MMD(order=order, bandwidth=1.3), kind)
+    expected = hmm_distance(models[0], models[1], metric)
     weights, chain, *states = parts(models, 0)
     size = len(weights)
     # State 0 is cut in two, which share its mass; a state is added that never occurs.
@@ -286,8 +288,8 @@ def test_labels_clones_and_empty_states_change_nothing(seed, kind, order):
         shared=models.emission.extras,
         weights=[weights[owner] * share],
     )
-    assert hmm_distance(cut, models[0], law) < 1e-6
-    assert_allclose(hmm_distance(cut, models[1], law), expected, atol=1e-6)
+    assert hmm_distance(cut, models[0], metric) < 1e-6
+    assert_allclose(hmm_distance(cut, models[1], metric), expected, atol=1e-6)
 
 
 @given(seed=st.integers(0, 10**6), kind=st.sampled_from(["diag", "full"]))
@@ -340,8 +342,8 @@ def test_missing_channels_leave_the_common_ones(kind, order, make_batch):
             models.transmats, models.means[:, :, common], covars, weights=models.weights
         )
         # Frames are scaled up by sqrt(4 / n_common), or the kernel made narrower.
-        law = MMD(order=order, bandwidth=2.0 * np.sqrt(common.sum() / 4))
-        assert_allclose(actual[i, j], hmm_distance(part[i], part[j], law), rtol=1e-7)
+        metric = MMD(order=order, bandwidth=2.0 * np.sqrt(common.sum() / 4))
+        assert_allclose(actual[i, j], hmm_distance(part[i], part[j], metric), rtol=1e-7)
 
 
 def test_median_of_missing_channels_uses_the_common_ones(make_batch):
@@ -376,7 +378,7 @@ def test_median_by_hand():
     assert MMD(bandwidth=3).fitted_to(three).bandwidth == 3
 
 
-def test_median_is_that_of_the_reference_models(make_batch):
+def test_median_is_taken_from_the_reference_models(make_batch):
     models = make_batch(12)
     train, new = models[:8], models[8:]
     number = MMD().fitted_to(train)
@@ -441,7 +443,7 @@ def test_bandwidth_in_a_grid_search():
     assert scores[1:].min() > 0.8 > scores[0]
 
 
-def test_neighbours_by_laws_of_symbols():
+def test_neighbours_by_distributions_of_symbols():
     X = ["ababababab", "abababab", "aabbaabbaabb", "bbaabbaabb"]
     hmm = HMMTransformer(2, emission="categorical", random_state=0)
     knn = KNeighborsHMMClassifier(1, metric="mmd", hmm=hmm).fit(X, [0, 0, 1, 1])
@@ -473,7 +475,7 @@ def test_wrong_parameters(params, error, text, make_batch):
         PairwiseHMMDistance("mmd", metric_params=params).fit(make_batch(2))
 
 
-def test_states_without_a_law():
+def test_states_without_a_distribution_are_rejected():
     models = HMMBatch.from_state_costs(np.ones((2, 1, 1)), np.zeros((2, 2)))
     with pytest.raises(TypeError, match="states have a law, got states of kind"):
         pairwise_hmm_distances(models, metric="mmd")

@@ -74,14 +74,14 @@ def literal_maw(one, two, p, steps="independent", rows="transport"):
     return plan, np.sum(plan * cost) ** (1 / p), total ** (1 / p)
 
 
-def model_and_law(rng, size, n_features):
+def stationary_model(rng, size, n_features):
     transmat = rng.dirichlet(np.ones(size), size=size)
     roots = rng.normal(size=(size, n_features, n_features))
     values, vectors = np.linalg.eig(transmat.T)
-    law = np.real(vectors[:, np.argmax(np.real(values))])
+    weights = np.real(vectors[:, np.argmax(np.real(values))])
     return {
         "T": transmat,
-        "pi": law / law.sum(),
+        "pi": weights / weights.sum(),
         "mu": rng.normal(size=(size, n_features)),
         "Sigma": roots @ roots.swapaxes(1, 2) + 0.1 * np.eye(n_features),
     }
@@ -106,7 +106,7 @@ def test_maw_against_the_equations(sizes, n_features, p, steps, rows):
     kind = {"steps": steps, "rows": rows}
     for seed in range(3):
         rng = np.random.default_rng(seed)
-        one, two = (model_and_law(rng, size, n_features) for size in sizes)
+        one, two = (stationary_model(rng, size, n_features) for size in sizes)
         plan, marginal, transition = literal_maw(one, two, p, **kind)
         models = batch(one, two)
         actual = pairwise_hmm_components(models, p=p, metric_params=kind)
@@ -118,7 +118,7 @@ def test_maw_against_the_equations(sizes, n_features, p, steps, rows):
 def test_marginal_against_pot(rng):
     # POT knows the transport between mixtures whose cost is the squared distance.
     for _ in range(5):
-        one, two = model_and_law(rng, 3, 2), model_and_law(rng, 4, 2)
+        one, two = stationary_model(rng, 3, 2), stationary_model(rng, 4, 2)
         squared = ot.gmm.gmm_ot_loss(
             one["mu"], two["mu"], one["Sigma"], two["Sigma"], one["pi"], two["pi"]
         )
@@ -130,7 +130,7 @@ def test_marginal_against_pot(rng):
         assert_allclose(register_states(batch(one), batch(two), p=2), plan, atol=1e-10)
 
 
-def test_stationary_law(case):
+def test_stationary_distribution(case):
     models = case_models(case)
     for k, expected in enumerate(case_weights(case)):
         actual = models.weights[k, : len(expected)]
@@ -191,7 +191,7 @@ def test_transition_given_the_plan(case):
         assert_allclose(actual[0], case["D"][k], rtol=0, atol=tolerance)
 
 
-def test_carried_chains_given_the_plan(case):
+def test_transferred_chains_given_the_plan(case):
     models = case_models(case)
     size = models.transmats.shape[1]
     forth, back, half, moved = (np.empty((size, size)) for _ in range(4))

@@ -333,7 +333,7 @@ class Broken:
         )
 
 
-def test_what_is_no_number_is_an_error_that_names_the_pair(make_batch):
+def test_nan_is_an_error_that_names_the_pair(make_batch):
     models = make_batch(n_models=50)
     with pytest.raises(ValueError, match=r"metric must .* NaN in row 1, column 40"):
         pairwise_hmm_distances(models, metric=Broken())
@@ -348,7 +348,7 @@ def test_distances_are_no_whole_numbers(dtype, make_batch):
 
 
 @pytest.mark.parametrize("out", [3, [[0.0]], b"matrix.npy"])
-def test_what_is_no_place_for_distances_is_named(out, make_batch):
+def test_wrong_out_is_named(out, make_batch):
     with pytest.raises(TypeError, match=r"^out must be None, an array or the name of"):
         pairwise_hmm_distances(make_batch(2), out=out)
 

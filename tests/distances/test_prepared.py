@@ -22,7 +22,7 @@ from skawhmm import (
     pairwise_hmm_distances,
 )
 from skawhmm.datasets import load_basic_motions, load_japanese_vowels, load_npz
-from skawhmm.distances._prepared import VISITED_SHARE, visited_chains
+from skawhmm.distances._prepared import VISITED_FRACTION, visited_chains
 
 METRICS = {
     "maw": MAW,
@@ -47,7 +47,7 @@ def test_steps_to_states_of_probability_zero_are_left_out():
 
 def test_factor_by_hand():
     # Steps lead to state 1 with 0.2, and half of what makes it visited is there.
-    weight = VISITED_SHARE * 0.2 / 2
+    weight = VISITED_FRACTION * 0.2 / 2
     law = np.array([1 - weight, weight])
     transmat = np.array([[0.8, 0.2], [0.8, 0.2]])
     assert_allclose(visited(law, transmat)[0], np.array([0.8, 0.05]) / 0.85)
@@ -167,7 +167,7 @@ def fitted(request):
 
 @pytest.mark.parametrize("name", sorted(METRICS))
 @pytest.mark.parametrize(("p", "rounding"), [(1, 1e-7), (2, 1e-4)])
-def test_laws_on_fitted_models(fitted, name, p, rounding):
+def test_properties_hold_on_fitted_models(fitted, name, p, rounding):
     metric = METRICS[name](p=p)
     components = np.array(pairwise_hmm_components(fitted, metric=metric))
     scale = np.median(components, axis=(1, 2))
@@ -210,7 +210,7 @@ def real(request):
     ("metric", "p"),
     [("maw", 1), ("maw", 2), ("jaw", 1), ("coupling", 1), ("mmd", None)],
 )
-def test_laws_on_models_of_real_data(real, metric, p):
+def test_properties_hold_on_models_of_real_data(real, metric, p):
     distances = pairwise_hmm_distances(real, metric=metric, p=p)
     scale = np.median(distances)
     assert np.diagonal(distances).max() <= 1e-9 * scale

@@ -98,7 +98,7 @@ def test_look_ahead_decides_by_hand():
     assert_allclose(plan, np.array([[0, 1, 0], [1, 0, 0], [0, 0, 1]]) / 3, atol=1e-15)
 
 
-def test_a_small_gap_is_no_tie():
+def test_a_small_gap_is_not_a_tie():
     # Swapping the first two states looks better ahead, but costs 1e-7 more.
     rows = [[0.8, 0.0, 0.2], [0.0, 0.4, 0.6], [0.4, 0.4, 0.2]]
     other = np.array(rows)[[1, 0, 2]][:, [1, 0, 2]]

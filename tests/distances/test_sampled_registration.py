@@ -24,8 +24,8 @@ from skawhmm.distances._sampled_registration_kernels import (
 ONE, TWO = np.array([0]), np.array([1])
 
 
-def random_laws(rng, n_laws, size):
-    return rng.dirichlet(np.ones(size), n_laws)
+def random_weights(rng, n_models, size):
+    return rng.dirichlet(np.ones(size), n_models)
 
 
 # Draws
@@ -35,7 +35,7 @@ def random_laws(rng, n_laws, size):
     st.lists(st.integers(0, 50), min_size=1, max_size=8).filter(any),
     st.integers(1, 300),
 )
-def test_counts_sum_up_and_are_near_the_shares(shares, n_samples):
+def test_counts_sum_up_and_are_near_the_proportions(shares, n_samples):
     weights = np.array([shares]) / sum(shares)
     counts = stratified_counts(weights, n_samples)
     assert counts.sum() == n_samples
@@ -48,13 +48,13 @@ def test_equal_remainders_go_to_the_earlier_states():
     assert_array_equal(stratified_counts(weights, 6), [[2, 2, 1, 1]])
 
 
-def test_shares_that_are_whole_but_for_rounding():
+def test_proportions_that_are_integers_up_to_rounding():
     weights = np.array([[0.1, 0.2, 0.7]])
     assert_array_equal(stratified_counts(weights, 10), [[1, 2, 7]])
 
 
-def test_stratified_draws_have_exact_shares(rng):
-    weights = random_laws(rng, 3, 4)
+def test_stratified_draws_have_exact_proportions(rng):
+    weights = random_weights(rng, 3, 4)
     states, normals = stratified_draws(weights, 100, 2, 0, np.array([1, 2, 3]))
     assert normals.shape == (3, 100, 2)
     for row, expected in zip(states, stratified_counts(weights, 100), strict=True):
@@ -76,7 +76,7 @@ def test_stratified_draws_are_more_even_than_independent_ones(n_features):
 @pytest.mark.parametrize("n_samples", [1, 2, 3, 100, 256])
 def test_draws_depend_on_the_content_and_the_seed_alone(draw, n_samples, rng):
     keys = [7, 2**63 + 5, 9, 2**64 - 1, 0]
-    weights, keys = random_laws(rng, 5, 3), np.array(keys, dtype=np.uint64)
+    weights, keys = random_weights(rng, 5, 3), np.array(keys, dtype=np.uint64)
     states, normals = draw(weights, n_samples, 2, 3, keys)
     order = rng.permutation(5)
     again = draw(weights[order], n_samples, 2, 3, keys[order])
@@ -98,7 +98,7 @@ def test_states_without_weight_are_never_drawn(draw):
     assert np.isfinite(normals).all()
 
 
-def test_independent_draws_have_the_shares_on_average():
+def test_independent_draws_have_the_proportions_on_average():
     weights = np.tile([[0.2, 0.5, 0.3]], (200, 1))
     states, _ = independent_draws(weights, 100, 1, 0, np.arange(200))
     shares = np.bincount(states.ravel()) / states.size
@@ -109,7 +109,7 @@ def test_independent_draws_have_the_shares_on_average():
 
 
 @pytest.mark.parametrize("covariance_type", ["diag", "full"])
-def test_posteriors_are_those_of_the_mixture(covariance_type, make_batch, rng):
+def test_posteriors_match_the_mixture(covariance_type, make_batch, rng):
     models = make_batch(3, [3, 1, 2], 2, covariance_type)
     points = rng.normal(size=(3, 20, 2))
     drawn = np.zeros(points.shape[:2], int)

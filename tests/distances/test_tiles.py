@@ -30,7 +30,7 @@ def test_tiles_cover_a_matrix_once(n_rows, n_columns, edge, mirrored):
 
 
 @given(SIZES, st.integers(1, 9), st.booleans(), st.sets(st.integers(0, 8)))
-def test_some_tiles_are_those_with_their_numbers(size, edge, mirrored, chosen):
+def test_selected_tiles_keep_their_numbers(size, edge, mirrored, chosen):
     tiles = Tiles((size, size), edge, mirrored)
     numbers = [k for k in chosen if k < len(tiles)]
     some = Tiles((size, size), edge, mirrored, np.array(numbers, np.intp))

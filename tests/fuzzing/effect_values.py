@@ -45,7 +45,7 @@ VALUES: dict[str, list[Any]] = {
     "n_neighbors": [2],
     "weights": ["distance"],
     "radius": [0.1, 0.5, 2.0],
-    "level": [0.5, 0.8],
+    "false_alarm_rate": [0.5, 0.8],
     "n_clusters": [2],
     "max_iter": [1, 2],
     "tol": [0.5, 10.0],
@@ -123,7 +123,7 @@ OWN: dict[str, dict[str, list[Any]]] = {
     "state_effects": {
         "reference": ["medoid", None, swapped(models(np.random.default_rng(6))[0])],
         "measures": ["occupancy"],
-        "level": [0.5],
+        "confidence": [0.5],
     },
     "distance_interval": {
         "c": [models(np.random.default_rng(6))[0]],
@@ -131,7 +131,7 @@ OWN: dict[str, dict[str, list[Any]]] = {
         "method": ["block", "parametric"],
         "block_length": [2],
         "n_resamples": [5],
-        "level": [0.5],
+        "confidence": [0.5],
     },
     "stability_curve": {"n_components": [(2, 3)], "hmm": [HMMTransformer(max_iter=2)]},
     "dynamics_gain": {
@@ -153,9 +153,7 @@ OWN: dict[str, dict[str, list[Any]]] = {
         "n_samples": [32],
         "sampling": ["iid"],
         "coupling": ["sinkhorn"],
-        "project": [False],
         "debias": [True],
-        "reg": [2.0],
     },
     "KL": {
         "method": ["variational", "data"],

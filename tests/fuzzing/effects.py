@@ -160,6 +160,12 @@ def metric_contexts(data=models, **params):
     )
 
 
+def plain_contexts(data=models, **params):
+    """Return contexts of what has no `metric_params`."""
+    contexts = metric_contexts(data, **params)
+    return (*(c for c in contexts if "metric_params" not in c.params),)
+
+
 def matrix_contexts(**params):
     """Return contexts with precomputed distances and components."""
     given = {**params, "metric": "precomputed"}
@@ -169,7 +175,9 @@ def matrix_contexts(**params):
 def neighbors(name, **params):
     """Return a nearest-neighbour estimator in all its contexts."""
     sequences = Context(frames, {**params, "hmm": HMM})
-    contexts = *metric_contexts(**params), sequences, *matrix_contexts(**params)
+    takes_params = "metric_params" in inspect.signature(PUBLIC[name]).parameters
+    metrics = metric_contexts if takes_params else plain_contexts
+    contexts = *metrics(**params), sequences, *matrix_contexts(**params)
     return Subject(name, contexts, fitted(name))
 
 
@@ -316,7 +324,7 @@ SUBJECTS = {
         neighbors("KNeighborsHMMClassifier", n_neighbors=3),
         neighbors("KNeighborsHMMRegressor", n_neighbors=3),
         neighbors("HMMRetriever", n_neighbors=3),
-        neighbors("HMMNoveltyDetector", n_neighbors=3, level=0.3),
+        neighbors("HMMNoveltyDetector", n_neighbors=3, false_alarm_rate=0.3),
         Subject(
             "KNeighborsHMMClassifierCV",
             _cv_contexts(),
@@ -347,7 +355,7 @@ SUBJECTS = {
         Subject(
             "HMMClassDistance",
             (
-                *(Context(frames, {**c.params, "hmm": HMM}) for c in metric_contexts()),
+                *(Context(frames, {**c.params, "hmm": HMM}) for c in plain_contexts()),
                 Context(texts, {"hmm": CHAIN, "metric": "mmd"}),
             ),
             fitted("HMMClassDistance"),
@@ -398,7 +406,7 @@ SUBJECTS = {
             ("X", "groups"),
             *(
                 Context(_labelled(models), {**c.params, **FEW})
-                for c in metric_contexts()
+                for c in plain_contexts()
             ),
             Context(LABELLED, FEW),
             Context(_labelled(components), {"alpha": 0.3, **FEW}),
@@ -409,7 +417,7 @@ SUBJECTS = {
         _function(
             "distance_interval",
             ("a", "b"),
-            *(Context(_pair, {**c.params, **RESAMPLED}) for c in metric_contexts()),
+            *(Context(_pair, {**c.params, **RESAMPLED}) for c in plain_contexts()),
             Context(_pair, {"method": "block", **RESAMPLED}),
         ),
         _function(
@@ -417,7 +425,7 @@ SUBJECTS = {
             ("X",),
             *(
                 Context(_alone(frames), {"n_components": (1, 2), **c.params, **SEED})
-                for c in metric_contexts()
+                for c in plain_contexts()
             ),
         ),
         _function(

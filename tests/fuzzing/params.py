@@ -152,7 +152,7 @@ OWN: dict[str, dict[str, tuple[list[Any], list[Any]]]] = {
     },
     "HMMNoveltyDetector": {
         "n_neighbors": NEIGHBORS,
-        "level": ([0.05, 0.5], [0, 1.5, "low", NAN, None]),
+        "false_alarm_rate": ([0.05, 0.5], [0, 1.5, "low", NAN, None]),
     },
     "KNeighborsHMMClassifier": VOTERS,
     "KNeighborsHMMRegressor": VOTERS,
@@ -194,9 +194,7 @@ METRICS: dict[str, dict[str, tuple[list[Any], list[Any]]]] = {
         "n_samples": ([8, 16], NO_COUNT),
         "sampling": (["sobol", "iid"], NO_CHOICE),
         "coupling": (["exact", "sinkhorn"], NO_CHOICE),
-        "project": ([True, False], NO_FLAG),
         "debias": ([True, False], NO_FLAG),
-        "reg": ([0.05, 1.0], [0, -1, *NO_NUMBER]),
         "random_state": ([0, 7], ["now", -1, 0.5, NAN, [1]]),
     },
     "kl": {
@@ -270,8 +268,6 @@ def drawn_metric(rng, names=tuple(METRICS)):
     params = drawn_params(rng, METRICS[name], wrong=False)[0]
     if name == "iaw":
         params.setdefault("n_samples", 8)
-        if params.get("coupling") != "sinkhorn":
-            params.pop("reg", None)
     if name == "kl" and params.get("method", "monte_carlo") == "monte_carlo":
         params.setdefault("n_steps", 20)
     elif name == "kl":

@@ -136,7 +136,7 @@ def test_far_states_count_as_unmatched():
     assert_allclose(near.align(model).matched_mass, [[0.75, 0.25]])
 
 
-def test_states_that_emit_alike_are_told_apart_by_their_chain():
+def test_states_with_equal_emissions_are_distinguished_by_their_chain():
     chain = np.array([[0.9, 0.1, 0.0], [0.3, 0.5, 0.2], [0.0, 0.6, 0.4]])
     order = [2, 0, 1]
     models = HMMBatch(

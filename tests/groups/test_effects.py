@@ -32,9 +32,9 @@ def two_groups(rng):
     return chains(np.where(group == "a", 0.6, 0.75) + rng.normal(0, 0.05, 19)), group
 
 
-def difference_interval(values, design, level):
+def difference_interval(values, design, confidence):
     rows = np.arange(len(values))
-    return difference_intervals(values[:, None], design, rows, level)[:, 0, 0]
+    return difference_intervals(values[:, None], design, rows, confidence)[:, 0, 0]
 
 
 def row(effects, measure, state, next_state=-1, group="a", other="b"):
@@ -52,7 +52,7 @@ def row(effects, measure, state, next_state=-1, group="a", other="b"):
 def test_two_groups_are_compared_as_welch_does(two_groups):
     models, group = two_groups
     effects = state_effects(
-        models, group, reference=None, level=0.9, n_permutations=99, random_state=0
+        models, group, reference=None, confidence=0.9, n_permutations=99, random_state=0
     )
     stay = models.transmats[:, 1, 1]
     found = row(effects, "transition", 1, 1)
@@ -81,7 +81,7 @@ def test_pairs_are_compared_as_the_paired_t_test_does(rng):
     assert_allclose(found[1:3], wanted.confidence_interval(0.9))
 
 
-def test_corrected_pvalues_are_those_of_the_largest_statistic(two_groups):
+def test_corrected_pvalues_match_the_largest_statistic(two_groups):
     models, group = two_groups
     effects = state_effects(
         models, group, reference=None, n_permutations=400, random_state=0
@@ -277,7 +277,7 @@ def test_it_is_shown_and_cannot_be_changed(two_groups):
     frame = effects.to_frame()
     assert (np.diff(frame["pvalue"]) >= 0).all()
     with pytest.raises(AttributeError):
-        effects.level = 0.5
+        effects.confidence = 0.5
     with pytest.raises(TypeError):
         effects.columns["pvalue"] = 0
 
@@ -287,7 +287,7 @@ def test_it_is_shown_and_cannot_be_changed(two_groups):
     [
         ({"measures": "speed"}, "measures must be one of"),
         ({"measures": []}, "measures must name at least 1"),
-        ({"level": 0}, "level must be a number in"),
+        ({"confidence": 0}, "confidence must be a number in"),
         ({"n_permutations": 0}, "n_permutations must be"),
         ({"reference": "mean"}, "reference must be one of"),
         (
@@ -308,7 +308,7 @@ def test_bad_input_is_named(change, message, two_groups):
         state_effects(**arguments)
 
 
-def test_models_that_do_not_differ_are_refused(make_batch):
+def test_models_that_do_not_differ_are_rejected(make_batch):
     models = make_batch(1)[np.zeros(6, int)]
     with pytest.raises(ValueError, match="models must differ in what is compared"):
         state_effects(models, list("aaabbb"), reference=None)
@@ -317,7 +317,7 @@ def test_models_that_do_not_differ_are_refused(make_batch):
         state_effects(custom, list("aaabbb"), reference=None, measures="parameters")
 
 
-def test_statistics_are_those_of_the_columns(two_groups):
+def test_statistics_match_the_columns(two_groups):
     models, group = two_groups
     effects = state_effects(models, group, reference=None, n_permutations=99)
     assert_array_equal(

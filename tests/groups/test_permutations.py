@@ -28,7 +28,7 @@ def test_all_arrangements_come_up_equally_often(rng):
     assert stats.chisquare(counts).pvalue > 1e-4
 
 
-def test_quadratic_forms_are_those_of_permuted_directions(rng):
+def test_quadratic_forms_match_permuted_directions(rng):
     matrices, basis = rng.normal(size=(2, 6, 6)), rng.normal(size=(6, 3))
     rows = permuted_rows(np.zeros(6, int), 5, rng)
     forms = quadratic_forms(matrices, basis, rows)

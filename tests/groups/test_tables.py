@@ -23,7 +23,7 @@ def test_states_of_a_case_worked_by_hand():
     assert "distance" not in table
 
 
-def test_states_of_a_long_sequence_are_those_of_the_table(make_batch):
+def test_states_of_a_long_sequence_match_the_table(make_batch):
     model = make_batch(1, 3)
     path = np.asarray(model.sample(40000, random_state=0)[1][0])
     table = state_table(model)

@@ -51,8 +51,8 @@ def test_parts_of_the_interval():
     assert found.registration_high[0, 0] < 0.2
     assert (found.registration_low <= found.registration_high).all()
     assert found.nearer is None
-    # The square of the distance has a wider interval at a higher level.
-    wide = distance_interval(one, two, n_timesteps=400, level=0.99, random_state=0)
+    # The square of the distance has a wider interval at a higher confidence.
+    wide = distance_interval(one, two, n_timesteps=400, confidence=0.99, random_state=0)
     assert wide.low < found.low < found.high < wide.high
 
 
@@ -123,12 +123,12 @@ def test_symbols_counts_and_a_transformer_of_ones_own():
         ({"method": "jackknife"}, "method must be one of"),
         (
             {"method": "block", "n_timesteps": None},
-            "method='block' needs models that carry .* got a without",
+            "method='block' needs models that keep .* got a without",
         ),
         ({"method": "block"}, "n_timesteps must be None with method='block'"),
         ({"block_length": 5}, "block_length must be None with method='parametric'"),
         ({"n_resamples": 1}, "n_resamples must be an integer of at least 2"),
-        ({"level": 0}, "level must be a number"),
+        ({"confidence": 0}, "confidence must be a number"),
         ({"hmm": 3}, "hmm must be None or a transformer"),
         ({"metric": "far"}, "metric must be one of"),
         ({"b": np.ones(3)}, "b must be an HMMBatch"),

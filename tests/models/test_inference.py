@@ -232,7 +232,7 @@ def test_unobserved_channel_does_not_count(rng):
 @pytest.mark.parametrize("full", [True, False])
 def test_samples_follow_their_model(rng, full):
     models = make_models(rng, 2, 2, full=full)
-    sequences, paths = sample_sequences(models, 40_000, [1, 2])
+    sequences, paths = sample_sequences(models, 40_000, [(1,), (2,)])
     for i, (x, path) in enumerate(zip(sequences, paths, strict=True)):
         moves = np.zeros((2, 2))
         np.add.at(moves, (path[:-1], path[1:]), 1)
@@ -246,8 +246,8 @@ def test_samples_follow_their_model(rng, full):
 
 def test_samples_belong_to_their_seed(rng):
     models = make_models(rng, 3)
-    first, _ = sample_sequences(models, [5, 6, 7], [1, 2, 3])
-    again, _ = sample_sequences(models[[2, 0]], [7, 5], [3, 1])
+    first, _ = sample_sequences(models, [5, 6, 7], [(1,), (2,), (3,)])
+    again, _ = sample_sequences(models[[2, 0]], [7, 5], [(3,), (1,)])
     assert_array_equal(again[0], first[2])
     assert_array_equal(again[1], first[0])
 

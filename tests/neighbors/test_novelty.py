@@ -6,6 +6,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 
 from skawhmm import (
+    IAW,
+    JAW,
+    MAW,
     HMMBatch,
     HMMNoveltyDetector,
     HMMTransformer,
@@ -22,7 +25,7 @@ def gaps(a, b):
 def test_a_case_worked_by_hand():
     # Nearest others of 0, 1, 3, 7: at 1, 1, 2, 4. A query at 10 is 3 away.
     known = [0, 1, 3, 7]
-    detector = HMMNoveltyDetector(1, metric="precomputed", level=0.4)
+    detector = HMMNoveltyDetector(1, metric="precomputed", false_alarm_rate=0.4)
     detector.fit(gaps(known, known))
     assert_allclose(detector.calibration_scores_, [1, 1, 2, 4])
     queries = gaps([10, 12, 1.5], known)
@@ -34,12 +37,12 @@ def test_a_case_worked_by_hand():
     assert detector.offset_ == -2
 
 
-@pytest.mark.parametrize("level", [0.05, 0.1, 0.3])
-def test_new_are_those_with_small_pvalues(level, make_batch):
+@pytest.mark.parametrize("false_alarm_rate", [0.05, 0.1, 0.3])
+def test_new_are_those_with_small_pvalues(false_alarm_rate, make_batch):
     models = make_batch(n_models=60)
-    detector = HMMNoveltyDetector(3, level=level).fit(models[:40])
+    detector = HMMNoveltyDetector(3, false_alarm_rate=false_alarm_rate).fit(models[:40])
     found = detector.pvalues(models[40:])
-    assert_array_equal(detector.predict(models[40:]) == -1, found <= level)
+    assert_array_equal(detector.predict(models[40:]) == -1, found <= false_alarm_rate)
     assert_array_equal(
         detector.decision_function(models[40:]),
         detector.score_samples(models[40:]) - detector.offset_,
@@ -74,14 +77,14 @@ def test_planted_novelty_is_found_and_explained():
     assert transition[0] > states[0].sum()
 
 
-@pytest.mark.parametrize("metric", ["jaw", "maw", "iaw"])
+@pytest.mark.parametrize("metric", [JAW(), MAW(), IAW(n_samples=32)], ids=str)
 @pytest.mark.parametrize("p", [1, 2])
 def test_parts_add_up_to_the_score(metric, p, make_batch):
     models = make_batch(n_models=16, n_components=[2, 3] * 8)
-    params = {"n_samples": 32} if metric == "iaw" else None
     detector = HMMNoveltyDetector(
-        3, level=0.2, metric=metric, p=p, metric_params=params
-    ).fit(models[:12])
+        3, false_alarm_rate=0.2, metric=metric.set_params(p=p)
+    )
+    detector.fit(models[:12])
     states, transition = detector.explain(models[12:])
     total = states.sum(axis=1) + transition
     assert_allclose(total, -detector.score_samples(models[12:]))
@@ -95,7 +98,7 @@ def test_parts_of_one_neighbour_are_costs_of_states():
         [chain] * 2, [[[0.0], [5.0]], [[50.0], [90.0]]], np.ones((2, 2, 1))
     )
     query = HMMBatch([chain], [[[6.0], [0.0]]], np.ones((1, 2, 1)))
-    detector = HMMNoveltyDetector(1, level=0.4, alpha=0.25).fit(known)
+    detector = HMMNoveltyDetector(1, false_alarm_rate=0.4, alpha=0.25).fit(known)
     states, transition = detector.explain(query)
     assert_allclose(states, [[0.75 * 0.5, 0]])
     wanted = pairwise_hmm_components(query, known[:1], metric="jaw")[1]
@@ -133,7 +136,7 @@ def test_too_few_models_are_told(make_batch):
 def test_what_cannot_be_explained_is_told(make_batch):
     models = make_batch(n_models=12)
     for metric, X in (("coupling", models), ("precomputed", np.zeros((12, 12)))):
-        detector = HMMNoveltyDetector(3, level=0.1, metric=metric).fit(X)
+        detector = HMMNoveltyDetector(3, false_alarm_rate=0.1, metric=metric).fit(X)
         with pytest.raises(TypeError, match=f"metric must register .* got '{metric}'"):
             detector.explain(X)
 
@@ -143,8 +146,8 @@ def test_what_cannot_be_explained_is_told(make_batch):
 
 def agrees_with_pvalues(detector, training):
     """Assert that all methods judge the training models among the others."""
-    pvalues, level = detector.pvalues(), detector.level
-    wanted = np.where(pvalues <= level, -1, 1)
+    pvalues, false_alarm_rate = detector.pvalues(), detector.false_alarm_rate
+    wanted = np.where(pvalues <= false_alarm_rate, -1, 1)
     assert_array_equal(detector.pvalues(training), pvalues)
     assert_array_equal(detector.predict(training), wanted)
     assert_array_equal(detector.decision_function(training) < 0, wanted == -1)
@@ -171,7 +174,7 @@ def test_far_training_sequence_is_new(rng):
 def test_training_sequences_are_recognised_whatever_the_fit(options):
     X, _ = make_hmm_sequences(12, random_state=0)
     hmm = HMMTransformer(**{"n_components": 2, **options})
-    detector = HMMNoveltyDetector(2, level=0.2, hmm=hmm).fit(X)
+    detector = HMMNoveltyDetector(2, false_alarm_rate=0.2, hmm=hmm).fit(X)
     pvalues = detector.pvalues()
     assert_array_equal(detector.pvalues(X), pvalues)
     assert_array_equal(detector.pvalues(X[5:6]), pvalues[5:6])
@@ -182,18 +185,20 @@ def test_training_sequences_are_recognised_whatever_the_fit(options):
     points=st.lists(st.integers(0, 6) | st.just(np.inf), min_size=4, max_size=25),
     queries=st.lists(st.integers(0, 9) | st.just(np.inf), min_size=1, max_size=9),
     n_neighbors=st.integers(1, 3),
-    level=st.sampled_from([0.04, 0.1, 0.2, 0.25, 0.3, 0.5, 0.9, 0.99]),
+    false_alarm_rate=st.sampled_from([0.04, 0.1, 0.2, 0.25, 0.3, 0.5, 0.9, 0.99]),
 )
-@pytest.mark.filterwarnings("ignore:level=:UserWarning")
+@pytest.mark.filterwarnings("ignore:false_alarm_rate=:UserWarning")
 def test_labels_follow_pvalues_among_ties_and_infinite_distances(
-    points, queries, n_neighbors, level
+    points, queries, n_neighbors, false_alarm_rate
 ):
     def distances(a, b):
         with np.errstate(invalid="ignore"):
             return np.nan_to_num(gaps(a, b), nan=0, posinf=np.inf)
 
     known = distances(points, points)
-    detector = HMMNoveltyDetector(n_neighbors, level=level, metric="precomputed")
+    detector = HMMNoveltyDetector(
+        n_neighbors, false_alarm_rate=false_alarm_rate, metric="precomputed"
+    )
     agrees_with_pvalues(detector.fit(known), known)
     # A model beside the training models, which may tie with any of them.
     other = distances(queries, points) + 1
@@ -203,25 +208,29 @@ def test_labels_follow_pvalues_among_ties_and_infinite_distances(
     ]
     pvalues = (np.array(farther) + 1) / (len(points) + 1)
     assert_array_equal(detector.pvalues(other), pvalues)
-    assert_array_equal(detector.predict(other) == -1, pvalues <= level)
-    assert_array_equal(detector.decision_function(other) < 0, pvalues <= level)
+    assert_array_equal(detector.predict(other) == -1, pvalues <= false_alarm_rate)
+    assert_array_equal(
+        detector.decision_function(other) < 0, pvalues <= false_alarm_rate
+    )
 
 
 @settings(max_examples=25, deadline=None)
 @given(
     copies=st.lists(st.integers(0, 9), min_size=4, max_size=16),
     n_neighbors=st.integers(1, 3),
-    level=st.sampled_from([0.1, 0.25, 0.5]),
+    false_alarm_rate=st.sampled_from([0.1, 0.25, 0.5]),
     metric=st.sampled_from(["jaw", "maw", "coupling"]),
 )
-@pytest.mark.filterwarnings("ignore:level=:UserWarning")
+@pytest.mark.filterwarnings("ignore:false_alarm_rate=:UserWarning")
 def test_training_models_are_compared_with_the_others(
-    copies, n_neighbors, level, metric
+    copies, n_neighbors, false_alarm_rate, metric
 ):
     rng = np.random.default_rng(0)
     rows = rng.dirichlet(np.ones(2), (10, 2))
     models = HMMBatch(rows, rng.normal(size=(10, 2, 1)), np.ones((10, 2, 1)))[copies]
-    detector = HMMNoveltyDetector(n_neighbors, level=level, metric=metric).fit(models)
+    detector = HMMNoveltyDetector(
+        n_neighbors, false_alarm_rate=false_alarm_rate, metric=metric
+    ).fit(models)
     agrees_with_pvalues(detector, models)
     for n in range(len(copies)):
         # Equal models stay neighbours of each other, none is its own.
@@ -241,5 +250,5 @@ def test_models_are_the_same_with_and_without_their_sequences(make_batch):
         startprobs=models.startprobs,
         sequences=[np.zeros((3, models.n_features))] * 12,
     )
-    detector = HMMNoveltyDetector(2, level=0.2).fit(kept)
+    detector = HMMNoveltyDetector(2, false_alarm_rate=0.2).fit(kept)
     assert_array_equal(detector.pvalues(models), detector.pvalues())

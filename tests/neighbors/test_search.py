@@ -170,7 +170,7 @@ def test_what_can_be_pruned(make_batch):
     assert not can_prune(MAW(alpha=1), models)
     assert not can_prune(MAW(p=0.5), models)
     assert not can_prune(KL(), models)
-    assert not can_prune(IAW(project=False), models)
+    assert can_prune(IAW(), models)
     assert not can_prune(IAW(debias=True), models)
     masked = make_batch(observed=np.array([[True, False]] * 4))
     assert not can_prune(MAW(), masked)

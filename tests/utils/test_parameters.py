@@ -1,8 +1,14 @@
+from functools import partial
+from typing import ClassVar
+
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 from skawhmm import MAW, HMMTransformer
+from skawhmm.utils._checks import check_integer
 from skawhmm.utils._parameters import (
+    Parametrized,
     Unused,
     _is_unchanged,
     _snapshot,
@@ -79,3 +85,41 @@ def test_values_that_nobody_changed_are_unchanged(value):
         value.rand()
     assert _is_unchanged(value, before)
     assert not _is_unchanged("something else", before)
+
+
+class Weighted(Parametrized):
+    """A parameter object."""
+
+    _parameter_checks: ClassVar = {"power": partial(check_integer, low=1)}
+    _unused: ClassVar = (Unused(("weights",), "power", lambda power: power == 1),)
+
+    def __init__(self, weights=None, *, power=2):
+        self.weights = weights
+        self.power = power
+        self._check_parameters()
+
+
+def test_parameter_objects_are_equal_by_their_parameters():
+    one = Weighted(np.array([1, 2]))
+    assert repr(one) == "Weighted(weights=array([1, 2]))"
+    assert one == Weighted(np.array([1, 2]), power=np.int64(2)) == clone(one)
+    assert hash(one) == hash(clone(one))
+    assert one != Weighted(np.array([1, 3]))
+    assert one != Weighted(np.array([1, 2]), power=3)
+
+
+def test_parameter_objects_check_what_they_are_given():
+    with pytest.raises(ValueError, match=r"power must be .* got 0"):
+        Weighted(power=0)
+    with pytest.raises(ValueError, match="weights must be None with power=1"):
+        Weighted([1, 2], power=1)
+
+
+def test_values_from_set_params_are_checked_in_use():
+    one = Weighted().set_params(power=np.int64(3))
+    assert type(one.power) is np.int64
+    assert type(one._checked().power) is int
+    one.set_params(power="two")
+    with pytest.raises(TypeError, match=r"power must be .* got 'two'"):
+        one._checked()
+    assert one != Weighted()

@@ -144,7 +144,7 @@ def _effects(rng):
     models = _some_models(rng)
     given = _group_arguments(rng, len(models)) | {
         "measures": _values(rng, ["occupancy", ("dwell_time",)], ["x", (), 3, ("x",)]),
-        "level": _values(rng, [0.95, 0.5], [0, 1, 2, "x", None, np.nan]),
+        "confidence": _values(rng, [0.95, 0.5], [0, 1, 2, "x", None, np.nan]),
         "n_permutations": _values(rng, [9, 19], [0, -1, 2.5, "x", None]),
         "random_state": _values(rng, *SEEDS),
         "reference": _values(rng, ["barycenter"], ["x", 3]),
@@ -169,7 +169,7 @@ def _interval(rng):
         "method": _values(rng, ["parametric", "blocks"], ["x", None, 3], 0.15),
         "block_length": _values(rng, [None, 3], [0, -1, 2.5, "x"], 0.15),
         "n_resamples": _values(rng, [2, 5], [0, -1, 2.5, "x", None], 0.15),
-        "level": _values(rng, [0.9, 0.5], [0, 1, 2, "x", None, np.nan], 0.15),
+        "confidence": _values(rng, [0.9, 0.5], [0, 1, 2, "x", None, np.nan], 0.15),
         "random_state": _values(rng, *SEEDS),
     }
     values, wrong = _finished(given)

@@ -92,7 +92,9 @@ DISTANCE_USES = {
         sk.KNeighborsHMMClassifierCV, n_neighbors=1
     ),
     "HMMRetriever": _precomputed(sk.HMMRetriever, n_neighbors=1),
-    "HMMNoveltyDetector": _precomputed(sk.HMMNoveltyDetector, n_neighbors=1, level=0.5),
+    "HMMNoveltyDetector": _precomputed(
+        sk.HMMNoveltyDetector, n_neighbors=1, false_alarm_rate=0.5
+    ),
     "HMMKMedoids": _precomputed(sk.HMMKMedoids, n_clusters=2),
     "AlphaMixer": _mixer,
     "average_precision": sk.neighbors.average_precision,
@@ -143,7 +145,7 @@ def trial(rng):
         lambda: use(D, y),
         [D, y] if lasting else [y],
         {"X", "y", "distances", "groups", "y_query", "n_neighbors", "n_clusters"}
-        | {"level", "method", "alpha"},
+        | {"false_alarm_rate", "confidence", "method", "alpha"},
         verify,
         finite=name not in OPEN_RESULTS,
         # In a figure, missing values have no colour.

@@ -29,12 +29,14 @@ def _novelty(rng):
     metric = pick(rng, ["jaw", "maw", "kl", "coupling", "mmd", "precomputed"])
     X, hmm = _known(rng, metric)
     settings = {"n_neighbors": int(rng.integers(1, 4)), "metric": metric}
-    settings["level"] = float(pick(rng, [0.05, 0.1, 0.25, 0.5, 0.9]))
+    settings["false_alarm_rate"] = float(pick(rng, [0.05, 0.1, 0.25, 0.5, 0.9]))
     detector = HMMNoveltyDetector(**settings, hmm=hmm)
 
     def verify(result):
         labels, pvalues, known = result
-        check_same(labels, np.where(known <= detector.level, -1, 1), "labels")
+        check_same(
+            labels, np.where(known <= detector.false_alarm_rate, -1, 1), "labels"
+        )
         check_same(pvalues, known, "p-values of training data as queries")
         check_same(detector.predict(X), labels, "fit_predict and predict")
         negative = detector.decision_function(X) < 0
