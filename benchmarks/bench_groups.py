@@ -200,8 +200,7 @@ def priors(n_draws):
     print(f"\none chain, 15 + 15 texts, share of {n_draws} draws with any effect")
     print(f"  {'prior':18}{'15 and 60 symbols':>18}{'15 symbols':>12}")
     for prior in (None, "pooled", 0.5):
-        hmm = HMMTransformer(
-            "symbols", emission="categorical", symbols="abc", prior=prior
+        hmm = MarkovChainTransformer("abc", prior=prior
         )
         shares = []
         for lengths in ((15, 60), (15, 15)):

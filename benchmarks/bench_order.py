@@ -257,8 +257,7 @@ def transformer(data):
     """One model per sequence: of three states, or a visible chain."""
     if data.symbols is None:
         return make_pipeline(Framewise(), HMMTransformer(random_state=0))
-    return HMMTransformer(
-        "symbols", emission="categorical", symbols=data.symbols, prior="pooled"
+    return MarkovChainTransformer(data.symbols, prior="pooled"
     )
 
 

@@ -4,14 +4,14 @@ A climb is a run of EM from start values. Many models climb at once, each on its
 sequences; a model that has converged takes no further steps.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, reduce
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from skawhmm.emissions._base import Data, Model
 from skawhmm.emissions._gaussian import Gaussian
+from skawhmm.emissions._model import Data, Model
 from skawhmm.fitting._em import chain_log_priors
 from skawhmm.fitting._em_kernels import update_chains
 from skawhmm.models._counts import Counts
@@ -61,31 +61,26 @@ class FitOptions:
     engine : callable or None
         Runs EM from a start in place of our own loop.
 
-    family : Emission or None
-        Family with one blank state, as its method `blank` returns; by default Gaussian
-        states in the coordinates of the fit.
+    template : Emission
+        Family of the states and its options.
     """
 
     n_components: int = 3
-    covariance_type: str = "diag"
     topology: str = "ergodic"
     n_mix: int = 1
     n_init: int = 1
     max_iter: int = 100
     tol: float = 1e-5
-    reg_covar: float = 1e-4
     relevance: float = 0.0
     criterion: str | None = None
     seed: int = 0
     engine: Any = None
-    family: Any = None
+    template: Any = field(default_factory=Gaussian)
 
-    @cached_property
-    def learner(self):
-        """The family that learns the states."""
-        if self.family is not None:
-            return self.family
-        return Gaussian.learner(self.covariance_type, self.reg_covar)
+    @property
+    def covariance_type(self):
+        """Form of the covariances of Gaussian states."""
+        return self.template.covariance_type
 
     @cached_property
     def rule(self):

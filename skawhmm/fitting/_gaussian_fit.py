@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from skawhmm.emissions._base import Model
+from skawhmm.emissions._model import Model
 from skawhmm.fitting._coordinates import channel_scales
 from skawhmm.fitting._em_loop import (
     Climbs,
@@ -108,7 +108,7 @@ def climbs_from(group, starts, options, seeds=None):
         One row per sequence.
     """
     if options.engine is None:
-        return climb(Steps(options.learner, group.data, options.rule, starts), starts)
+        return climb(Steps(options.template, group.data, options.rule, starts), starts)
     seeds = np.zeros(len(group.members), int) if seeds is None else seeds
     climbs = []
     for i, (first, last) in enumerate(pairwise(group.offsets)):

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from skawhmm.emissions._base import Data
+from skawhmm.emissions._model import Data
 from skawhmm.fitting._coordinates import Coordinates, make_coordinates
 
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from skawhmm.emissions._base import Data, Expected, Model
 from skawhmm.emissions._gaussian_em import lifted
+from skawhmm.emissions._model import Data, Expected, Model
 from skawhmm.fitting._coordinates import (
     OTHER_SCALE,
     Coordinates,
@@ -223,7 +223,7 @@ def joined(blocks, coordinates):
 def pooled_runs(blocks, coordinates, n_states, options, n_jobs):
     """Return the best of `n_init` fits with `n_states` states to all blocks."""
     best: Any = None
-    steps = BlockSteps(options.learner, blocks, options.rule, n_jobs=n_jobs)
+    steps = BlockSteps(options.template, blocks, options.rule, n_jobs=n_jobs)
     for run in range(options.n_init):
         pool = joined(blocks, coordinates)
         n_used = distinct_count(pool.points, 0, pool.points.shape[1], n_states)
@@ -359,7 +359,7 @@ def pooled_start_fits(sequences, options, pooled):
     everything = np.ones(len(sequences), bool)
     for group in groups_of(pool, everything, [], scales, kind):
         starts = group.coordinates.local_model(pooled.model)
-        starts = floored(starts, options.learner.floor)
+        starts = floored(starts, options.template.floor)
         found = finished_fits(climbs_from(group, starts, options), group, options)
         for i, fit in zip(group.members, found, strict=True):
             fits[i] = fit
@@ -385,7 +385,7 @@ def adapted_fits(sequences, options, pooled):
     for members in alike(np.array(gappy)):
         channels, offsets = chosen_channels(pool, members)
         group = make_group(members, channels, offsets, coordinates)
-        prior = floored(stacked([local] * len(members)), options.learner.floor)
+        prior = floored(stacked([local] * len(members)), options.template.floor)
         found = finished_fits(climbs_from(group, prior, options), group, options)
         for i, fit in zip(members, found, strict=True):
             fits[i] = completed_fit(fit, sequences[i], coordinates, options)

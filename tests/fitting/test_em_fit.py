@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from skawhmm import HMMBatch, HMMTransformer
-from skawhmm.emissions._base import Data, Model
+from skawhmm.emissions._model import Data, Model
 from skawhmm.emissions._registry import FAMILIES
 from skawhmm.fitting._em_loop import Rule, Steps, climb, model_at, stacked
 

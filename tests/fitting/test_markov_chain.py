@@ -20,7 +20,7 @@ TEXTS = st.lists(st.text("abcd", min_size=1, max_size=30), min_size=1, max_size=
 
 
 def visible(**params):
-    return HMMTransformer("symbols", emission="categorical", **params)
+    return MarkovChainTransformer(**params)
 
 
 def counted(text, symbols):

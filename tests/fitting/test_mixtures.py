@@ -4,7 +4,7 @@ from hmmlearn.hmm import GMMHMM
 from numpy.testing import assert_allclose
 
 from skawhmm import HMMBatch
-from skawhmm.emissions._base import Model
+from skawhmm.emissions._model import Model
 from skawhmm.fitting._em_loop import FitOptions, Rule, Steps, climb, model_at, stacked
 from skawhmm.fitting._gaussian_groups import gaussian_data
 

@@ -137,7 +137,7 @@ def called(name, *inputs):
     return call
 
 
-CHAIN = HMMTransformer("symbols", emission="categorical")
+CHAIN = MarkovChainTransformer()
 OBJECTS = (sk.MAW(0.3), sk.KL(n_steps=30), sk.distances.MMD(order=1))
 NAMES: dict[str, dict[str, Any]] = {
     "jaw": {},

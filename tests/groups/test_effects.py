@@ -341,7 +341,7 @@ def texts_of_one_chain(rng, lengths):
 
 
 def visible_chains(texts, prior):
-    hmm = HMMTransformer("symbols", emission="categorical", symbols="abc", prior=prior)
+    hmm = MarkovChainTransformer("abc", prior=prior)
     return hmm.fit_transform(texts)
 
 

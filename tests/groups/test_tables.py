@@ -106,7 +106,7 @@ def test_channels_not_observed_and_states_never_left():
 
 
 def text_chains(texts, prior=None):
-    hmm = HMMTransformer("symbols", emission="categorical", symbols="abc", prior=prior)
+    hmm = MarkovChainTransformer("abc", prior=prior)
     return hmm.fit_transform(texts)
 
 

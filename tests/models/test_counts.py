@@ -98,7 +98,7 @@ def test_counts_add_up_to_the_frames_and_steps_of_the_data(name, rng):
 
 
 def test_counts_of_texts_are_plain_numbers():
-    hmm = HMMTransformer("symbols", emission="categorical", prior="pooled")
+    hmm = MarkovChainTransformer(prior="pooled")
     counts = hmm.fit_transform(["banana", "ab"]).counts
     assert_array_equal(counts.states, [[3, 1, 2], [1, 1, 0]])
     assert_array_equal(counts.transitions[0], [[0, 0, 2], [1, 0, 0], [2, 0, 0]])

@@ -71,7 +71,7 @@ def _text(rng, n_symbols, length):
 
 
 def _chains(texts, prior):
-    hmm = HMMTransformer("symbols", emission="categorical", symbols="abcd", prior=prior)
+    hmm = MarkovChainTransformer("abcd", prior=prior)
     return hmm.fit_transform(texts)
 
 
