@@ -18,6 +18,7 @@ from skawhmm import (
 )
 from skawhmm.classification import HMMViewClassifier, HMMViewRegressor
 from skawhmm.features import HMMClassDistance, NGrams
+from skawhmm.fitting import MarkovChainTransformer
 from skawhmm.groups import HMMAligner
 from skawhmm.sequences import Deltas, TimeChannel
 
@@ -45,6 +46,10 @@ EXPECTED_FAILURES = {
     },
     "HMMAligner": MODELS_OUT,
     "NGrams": {"check_positive_only_tag_during_fit": INTEGERS},
+    "MarkovChainTransformer": {
+        **MODELS_OUT,
+        "check_positive_only_tag_during_fit": INTEGERS,
+    },
     "HMMTransformer": {
         **MODELS_OUT,
         "check_transformer_n_iter": "every model has its own n_iter, in its info",
@@ -64,6 +69,7 @@ pytestmark = [
 HMM = HMMTransformer(n_components=1)
 ESTIMATORS = [
     HMMTransformer(n_components=2),
+    MarkovChainTransformer(),
     Framewise(),
     Deltas(),
     TimeChannel(),

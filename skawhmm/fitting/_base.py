@@ -195,7 +195,8 @@ def state_weights(occupancies, weights):
     Returns
     -------
     weights : list of ndarray, or None
-        One array per model; None for the stationary distribution, which `HMMBatch` computes.
+        One array per model; None for the stationary distribution, which `HMMBatch`
+        computes.
     """
     if weights == "stationary":
         return None

@@ -66,6 +66,7 @@ class FitOptions:
     """
 
     n_components: int = 3
+    template: Any = field(default_factory=Gaussian)
     topology: str = "ergodic"
     n_mix: int = 1
     n_init: int = 1
@@ -75,7 +76,6 @@ class FitOptions:
     criterion: str | None = None
     seed: int = 0
     engine: Any = None
-    template: Any = field(default_factory=Gaussian)
 
     @property
     def covariance_type(self):

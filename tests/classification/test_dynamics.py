@@ -20,6 +20,7 @@ from skawhmm import (
 )
 from skawhmm.classification._dynamics import DynamicsGain, permuted
 from skawhmm.datasets import make_hmm_sequences
+from skawhmm.fitting import MarkovChainTransformer
 
 
 class FirstFrame(ClassifierMixin, BaseEstimator):

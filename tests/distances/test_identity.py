@@ -13,12 +13,12 @@ from skawhmm import (
     MAW,
     HMMBatch,
     HMMRetriever,
-    HMMTransformer,
     hmm_distance,
     pairwise_hmm_components,
     pairwise_hmm_distances,
     register_states,
 )
+from skawhmm.fitting import MarkovChainTransformer
 
 seeds = st.integers(0, 2**32 - 1)
 distances = st.builds(

@@ -37,6 +37,8 @@ from fuzzing.effect_values import INSTEAD, silence, values_of
 from fuzzing.judge import BreachError, check_same
 from fuzzing.names import PUBLIC
 from skawhmm import HMMBatch, HMMTransformer
+from skawhmm.emissions import Categorical
+from skawhmm.fitting import MarkovChainTransformer
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,13 +209,15 @@ TRANSFORMER = (
     Context(frames, {"n_components": 2, "init": "pooled", **SEED}),
     Context(frames, {"n_components": 2, "prior": "pooled", **SEED}),
     Context(frames, {"n_components": 2, "engine": "hmmlearn", **SEED}),
-    Context(texts, {"n_components": 2, "symbols": "abc", **TEXT}),
-    Context(texts, {"n_components": "symbols", "symbols": "abc", **TEXT}),
-    Context(
-        texts, {"n_components": "symbols", "symbols": "abc", "prior": "pooled", **TEXT}
-    ),
-    Context(texts, {"n_components": 2, "symbols": "abc", "prior": "pooled", **TEXT}),
+    Context(texts, {"n_components": 2, **TEXT}),
+    Context(texts, {"n_components": 2, "emission": Categorical("abc"), **SEED}),
+    Context(texts, {"n_components": 2, "prior": "pooled", **TEXT}),
     Context(counts, {"n_components": 2, "emission": "poisson", **SEED}),
+)
+CHAINS = (
+    Context(texts, {"symbols": "abc"}),
+    Context(texts, {"symbols": "abc", "prior": "pooled"}),
+    Context(texts, {"prior": 0.5}),
 )
 EMBEDDING = (
     Context(frames, {"n_components": (2, 3), **SEED}),
@@ -296,6 +300,7 @@ SUBJECTS = {
     subject.name: subject
     for subject in (
         Subject("HMMTransformer", TRANSFORMER, fitted("HMMTransformer")),
+        Subject("MarkovChainTransformer", CHAINS, fitted("MarkovChainTransformer")),
         Subject(
             "PairwiseHMMDistance",
             (

@@ -3,7 +3,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 
-from skawhmm import HMMBatch, HMMTransformer
+from skawhmm import HMMBatch
+from skawhmm.fitting import MarkovChainTransformer
 from skawhmm.groups import HMMAligner, state_effects
 from skawhmm.groups._design import check_design
 from skawhmm.groups._effects import difference_intervals

@@ -3,6 +3,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from skawhmm import HMMBatch, HMMTransformer
+from skawhmm.fitting import MarkovChainTransformer
 from skawhmm.groups import HMMAligner, state_table, transition_table
 
 pytest.importorskip("pandas")

@@ -7,7 +7,7 @@ import numpy as np
 import skawhmm as sk
 from fuzzing.draw import pick
 from fuzzing.judge import LAW, MISREAD, BreachError, Trial, check_same
-from skawhmm import HMMTransformer
+from skawhmm.fitting import MarkovChainTransformer
 
 # Measures that come from counts, so that neither a prior nor the length enters them.
 COUNTED = ("occupancy", "dwell_time", "visits", "transitions")
