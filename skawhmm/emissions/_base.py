@@ -3,11 +3,10 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, ClassVar, NoReturn, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
 
 import numpy as np
 from numpy.random import Generator
-from sklearn.base import BaseEstimator
 
 from skawhmm.emissions._hmmlearn import hmmlearn_models
 from skawhmm.emissions._model import Array, Data, Expected, Model
@@ -16,6 +15,16 @@ from skawhmm.sequences._checks import check_no_missing, check_sequences
 from skawhmm.utils._checks import LARGEST_VALUE
 from skawhmm.utils._digest import content_digest
 from skawhmm.utils._numbers import aligned
+
+if TYPE_CHECKING:
+    # The part of scikit-learn's class that is used here. The class has no types, and
+    # type checkers would not check its subclasses.
+    class BaseEstimator:
+        def get_params(self, deep: bool = True) -> dict[str, Any]: ...
+
+        def set_params(self, **params: Any) -> Self: ...
+else:
+    from sklearn.base import BaseEstimator
 
 
 class Emission(BaseEstimator, ABC):
@@ -334,9 +343,12 @@ class Emission(BaseEstimator, ABC):
         Returns
         -------
         sequences : list of ndarray of shape (n_timesteps, n_features)
-            Numbers; NaN for values that were not observed.
+            Numbers; NaN for values that were not observed, if the family accepts it.
         """
-        return check_sequences(X, n_features=n_features, caller=caller)
+        sequences = check_sequences(X, n_features=n_features, caller=caller)
+        if not self.accepts_missing:
+            check_no_missing(sequences, f"emission={self!r}")
+        return sequences
 
     def learned(self, X: Any, *, caller: str) -> tuple[Any, list[Array]]:
         """Return the template with what all models share, learned from `X`.
@@ -375,13 +387,9 @@ class Emission(BaseEstimator, ABC):
         is_pooled : bool
             Whether one model is fitted to all of them.
         """
-        if not self.accepts_missing:
-            check_no_missing(sequences, f"emission={self!r}")
 
     def check_scorable(self, sequences: list[Array]) -> None:
         """Raise if values of checked sequences are missing that a density needs."""
-        if not self.accepts_missing:
-            check_no_missing(sequences, f"A density of {self.name} states")
 
     def drawn(self, i: int, path: Array, rng: Generator) -> Array:
         """Draw a checked sequence from model i, given its path of states.

@@ -32,7 +32,7 @@ class StateCosts(Emission):
     is_stored = False
 
     def __init__(self, states, sizes, cost):
-        super().__init__(states)
+        self.states = states
         self.sizes = sizes
         self.cost = cost
 

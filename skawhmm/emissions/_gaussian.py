@@ -69,6 +69,7 @@ class Gaussian(Emission):
     parameter_names = ("means", "covars")
     parameter_axes: ClassVar = {"covars": (2, 3)}
     keeps_sequences = True
+    accepts_missing = True
     has_kernel = True
     hmmlearn_class = "GaussianHMM"
     hmmlearn_attribute = "means_"
