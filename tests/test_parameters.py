@@ -401,7 +401,7 @@ def test_changes_in_place_are_changes():
     costs = np.array([[0.0, 1.0], [1.0, 0.0]])
     hmm = HMMTransformer(1, emission=Categorical("ab", costs=costs))
     hmm.fit(["abab"]).transform(["ab"])
-    costs[0, 1] = 2.0
+    costs[0, 1] = costs[1, 0] = 2.0
     with pytest.raises(ValueError, match="emission__costs must be as it was in fit"):
         hmm.transform(["ab"])
     metric = MAW(0.3)

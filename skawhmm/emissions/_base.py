@@ -469,7 +469,10 @@ class Emission(BaseEstimator, ABC):
     ) -> Callable[..., list[Any]]:
         """Return a function that scores sequences under chosen models.
 
-        The parameters are those of `scorer`.
+        Parameters
+        ----------
+        startprobs, transmats, sizes : ndarray
+            As for `scorer`.
 
         Returns
         -------
@@ -554,8 +557,8 @@ class Emission(BaseEstimator, ABC):
         expected : Expected
             Expected statistics.
 
-        rows, active : ndarray of int of shape (n_active,)
-            Rows of the statistics, and the numbers of the models they belong to.
+        rows : ndarray of int of shape (n_active,)
+            Rows of the statistics that belong to the active models.
 
         model, prior : Model
             Stack of the present parameters, and of the priors (one per model, or one
@@ -563,15 +566,14 @@ class Emission(BaseEstimator, ABC):
 
         relevance : float
             Weight of the prior, in frames per state.
+
+        active : ndarray of int of shape (n_active,)
+            Numbers of the models.
         """
         self._lacking("a way to be fitted")
 
     def log_priors(self, model: Model, prior: Model, active: Array) -> Array:
-        """Return the log priors of the states of some models.
-
-        They are the log priors of one frame of relevance, up to a constant. The
-        parameters are those of `updates`.
-        """
+        """Return the log priors of states per frame of relevance, up to a constant."""
         self._lacking("a way to be fitted")
 
     # ---------------------------------------------------------------- Ground cost
@@ -646,6 +648,11 @@ class Emission(BaseEstimator, ABC):
         ----------
         purpose : str
             Beginning of the message: what needs Gaussian states, and the verb.
+
+        Returns
+        -------
+        family : Gaussian
+            The family.
         """
         raise TypeError(
             f"{purpose} models with Gaussian states, got states of kind {self.name!r}. "

@@ -22,7 +22,7 @@ class Discrete(SimpleEmission):
     accepts_missing = True
 
     @property
-    def states(self):
+    def states(self) -> np.ndarray:
         """The parameters of all states."""
         return getattr(self, self.parameter_names[0])
 

@@ -92,17 +92,17 @@ class Gaussian(Emission):
         check_real("reg_covar", self.reg_covar, 0, np.inf)
 
     @property
-    def is_full(self):
+    def is_full(self) -> bool:
         """Whether covariances are matrices while they are fitted."""
         return self.covariance_type in {"full", "tied"}
 
     @property
-    def floor(self):
+    def floor(self) -> float:
         """Least variance in any direction after an M step."""
         return max(float(self.reg_covar), LEAST_FLOOR)
 
     @property
-    def pooled_covars(self):
+    def pooled_covars(self) -> bool:
         """Whether the M step pools variances: over channels, or over states if full."""
         return self.covariance_type in {"spherical", "tied"}
 
@@ -144,7 +144,7 @@ class Gaussian(Emission):
             both.kept_costs = GaussianCosts.concatenate(costs)
         return both
 
-    def full_covars(self):
+    def full_covars(self) -> np.ndarray:
         """Return the covariances as full matrices."""
         if self.covariance_type == "full":
             return self.covars
@@ -251,12 +251,10 @@ class Gaussian(Emission):
         means, roots = np.array(self.means), covariance_roots(self.covars)
         return GaussianCosts(means, roots, self.masks())
 
-    def keeping_costs(self):
-        """Return the family with its costs prepared, for models compared repeatedly.
-
-        A family that is concatenated from this one and others takes them over, so that
-        only the costs of the others are prepared.
-        """
+    def keeping_costs(self) -> "Gaussian":
+        """Return the family with its costs prepared, for models compared repeatedly."""
+        # A family that is concatenated from this one and others keeps them, so that
+        # only the costs of the others are prepared.
         family = self.like(self.means, self.covars, observed=self.observed)
         family.kept_costs = self.ground_costs()
         return family

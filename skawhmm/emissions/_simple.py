@@ -106,11 +106,14 @@ class SimpleEmission(Emission):
 
         Parameters
         ----------
-        frames, states : ndarray and tuple of ndarray
-            As for `log_densities`.
+        frames : ndarray of shape (n_timesteps, ...)
+            The frames.
 
         post : ndarray of shape (n_components, n_timesteps)
             Probabilities of the states in each frame.
+
+        states : tuple of ndarray of shape (n_components, ...)
+            Parameters of the states.
 
         Returns
         -------

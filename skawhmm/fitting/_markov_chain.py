@@ -127,8 +127,8 @@ class MarkovChainTransformer(ModelTransformer):
         self._prior: Any = None, 0.0
         self.pooled_model_ = None
         n_symbols = len(self._template.symbols)
+        check_no_missing(sequences, type(self).__name__)
         if isinstance(self.prior, str):
-            check_no_missing(sequences, type(self).__name__)
             pooled, fit = pooled_chain(sequences, n_symbols, self.relevance)
             self._prior = pooled, self.relevance
             self.pooled_model_ = make_batch(
@@ -160,6 +160,14 @@ class MarkovChainTransformer(ModelTransformer):
         check_no_missing(sequences, type(self).__name__)
         n_symbols = len(self._template.symbols)
         return self._batch(visible_fits(sequences, n_symbols, *self._prior), sequences)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        tags.input_tags.three_d_array = False
+        tags.input_tags.allow_nan = False
+        return tags
 
     def _check_parameters(self):
         Categorical(self.symbols, costs=self.costs).check_options()

@@ -210,14 +210,14 @@ TRANSFORMER = (
     Context(frames, {"n_components": 2, "prior": "pooled", **SEED}),
     Context(frames, {"n_components": 2, "engine": "hmmlearn", **SEED}),
     Context(texts, {"n_components": 2, **TEXT}),
-    Context(texts, {"n_components": 2, "emission": Categorical("abc"), **SEED}),
+    Context(texts, {"n_components": 2, "emission": Categorical("abcd"), **SEED}),
     Context(texts, {"n_components": 2, "prior": "pooled", **TEXT}),
     Context(counts, {"n_components": 2, "emission": "poisson", **SEED}),
 )
 CHAINS = (
     Context(texts, {"symbols": "abc"}),
     Context(texts, {"symbols": "abc", "prior": "pooled"}),
-    Context(texts, {"prior": 0.5}),
+    Context(texts, {"symbols": "abc", "prior": 0.5}),
 )
 EMBEDDING = (
     Context(frames, {"n_components": (2, 3), **SEED}),
