@@ -27,9 +27,13 @@ from joblib import Parallel, delayed  # noqa: E402
 from skawhmm.emissions import Gaussian  # noqa: E402
 from skawhmm.fitting._base import make_batch  # noqa: E402
 from skawhmm.fitting._coordinates import channel_scales, make_coordinates  # noqa: E402
-from skawhmm.fitting._em_loop import FitOptions, model_at  # noqa: E402
-from skawhmm.fitting._gaussian_fit import climbs_from, finished_fits  # noqa: E402
-from skawhmm.fitting._gaussian_groups import joined_channels, make_group  # noqa: E402
+from skawhmm.fitting._em import FitOptions, model_at  # noqa: E402
+from skawhmm.fitting._gaussian_fit import (  # noqa: E402  # noqa: E402
+    climbs_from,
+    finished_fits,
+    joined_channels,
+    make_group,
+)
 from skawhmm.fitting._gaussian_starts import start_models  # noqa: E402
 from skawhmm.fitting._transformer import fit_models  # noqa: E402
 

@@ -22,8 +22,8 @@ from skawhmm.features._embedding_kernels import (
     weighted_shifts,
 )
 from skawhmm.fitting._coordinates import Coordinates, pooled_coordinates
+from skawhmm.fitting._em import FitOptions, Steps, climb, model_at, stacked
 from skawhmm.fitting._em_fit import start_model
-from skawhmm.fitting._em_loop import FitOptions, Steps, climb, model_at, stacked
 from skawhmm.fitting._gaussian_starts import start_models
 from skawhmm.fitting._pooled import BlockSteps, joined, pool_blocks
 from skawhmm.fitting._starts import distinct_count

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from skawhmm.emissions._model import Model
-from skawhmm.fitting._em_loop import (
+from skawhmm.fitting._em import (
     Fit,
     Steps,
     allowed_moves,

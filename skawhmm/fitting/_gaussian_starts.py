@@ -7,7 +7,7 @@ import numpy as np
 from skawhmm.emissions._gaussian_em import Moments
 from skawhmm.emissions._gaussian_em_kernels import fill_given
 from skawhmm.emissions._model import Expected, Model
-from skawhmm.fitting._em_loop import (
+from skawhmm.fitting._em import (
     Steps,
     allowed_moves,
     best_start,

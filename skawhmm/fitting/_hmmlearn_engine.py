@@ -12,8 +12,8 @@ from sklearn.base import clone
 from skawhmm.emissions._gaussian_em import lifted
 from skawhmm.emissions._hmmlearn import gaussian_arrays, hmmlearn_models
 from skawhmm.emissions._model import Model
-from skawhmm.fitting._em_loop import Climbs, stacked
-from skawhmm.fitting._gaussian_groups import gaussian_data
+from skawhmm.fitting._em import Climbs, stacked
+from skawhmm.fitting._gaussian_fit import gaussian_data
 
 
 def resolve_engine(engine, covariance_type):

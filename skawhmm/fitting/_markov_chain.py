@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from skawhmm.emissions._categorical import Categorical
 from skawhmm.emissions._model import Model
 from skawhmm.fitting._base import WEIGHTS, ModelTransformer, make_batch
-from skawhmm.fitting._em_loop import Fit
+from skawhmm.fitting._em import Fit
 from skawhmm.models._batch import HMMBatch
 from skawhmm.models._counts import Counts
 from skawhmm.sequences._checks import check_no_missing

@@ -15,7 +15,7 @@ from skawhmm.fitting._coordinates import (
     is_oversized,
     pooled_coordinates,
 )
-from skawhmm.fitting._em_loop import (
+from skawhmm.fitting._em import (
     Fit,
     Steps,
     climb,
@@ -24,20 +24,18 @@ from skawhmm.fitting._em_loop import (
     stacked,
 )
 from skawhmm.fitting._gaussian_fit import (
+    chosen_channels,
     climbs_from,
+    equal_rows,
     finished_fits,
+    gaussian_data,
+    groups_of,
     independent_fits,
+    joined_channels,
+    make_group,
     n_parameters,
     still_fit,
     still_fits,
-)
-from skawhmm.fitting._gaussian_groups import (
-    alike,
-    chosen_channels,
-    gaussian_data,
-    groups_of,
-    joined_channels,
-    make_group,
 )
 from skawhmm.fitting._gaussian_starts import start_models
 from skawhmm.fitting._starts import distinct_count
@@ -382,7 +380,7 @@ def adapted_fits(sequences, options, pooled):
     local = coordinates.local_model(pooled.model)
     gappy = [[np.isnan(x[:, coordinates.active]).any()] for x in sequences]
     fits: list[Any] = [None] * len(sequences)
-    for members in alike(np.array(gappy)):
+    for members in equal_rows(np.array(gappy)):
         channels, offsets = chosen_channels(pool, members)
         group = make_group(members, channels, offsets, coordinates)
         prior = floored(stacked([local] * len(members)), options.template.floor)
@@ -407,7 +405,7 @@ def completed_fit(fit, x, coordinates, options):
 
 
 def still_moments(values, coordinates, c, relevance):
-    """Return mean and variance of a channel in which all states are alike.
+    """Return mean and variance of a channel in which all states are equal_rows.
 
     The channel is missing in the sequence, or has at most one distinct value in the
     training sequences.

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from skawhmm import HMMBatch, HMMTransformer
 from skawhmm.emissions import Categorical, Poisson
 from skawhmm.emissions._model import Data, Model
-from skawhmm.fitting._em_loop import Rule, Steps, climb, model_at, stacked
+from skawhmm.fitting._em import Rule, Steps, climb, model_at, stacked
 
 CHAIN = np.array([[0.9, 0.1, 0.0], [0.1, 0.7, 0.2], [0.0, 0.2, 0.8]])
 PROBS = np.array([[0.7, 0.1, 0.1, 0.1], [0.1, 0.7, 0.1, 0.1], [0.0, 0.1, 0.4, 0.5]])

@@ -15,9 +15,8 @@ from skawhmm.datasets import (
 from skawhmm.emissions import Gaussian
 from skawhmm.fitting._base import make_batch, state_weights
 from skawhmm.fitting._coordinates import pooled_coordinates
-from skawhmm.fitting._em_loop import FitOptions, Rule, Steps, climb, model_at
-from skawhmm.fitting._gaussian_fit import n_parameters
-from skawhmm.fitting._gaussian_groups import gaussian_data
+from skawhmm.fitting._em import FitOptions, Rule, Steps, climb, model_at
+from skawhmm.fitting._gaussian_fit import gaussian_data, n_parameters
 from skawhmm.fitting._gaussian_starts import start_models
 from skawhmm.fitting._pooled import fit_pooled
 from skawhmm.fitting._starts import kmeans_starts, segment_starts

@@ -6,8 +6,8 @@ from numpy.testing import assert_allclose
 from skawhmm import HMMBatch
 from skawhmm.emissions import Gaussian
 from skawhmm.emissions._model import Model
-from skawhmm.fitting._em_loop import Rule, Steps, climb, model_at, stacked
-from skawhmm.fitting._gaussian_groups import gaussian_data
+from skawhmm.fitting._em import Rule, Steps, climb, model_at, stacked
+from skawhmm.fitting._gaussian_fit import gaussian_data
 
 N_STATES, N_MIX, N_FEATURES = 2, 2, 2
 
