@@ -405,7 +405,7 @@ def completed_fit(fit, x, coordinates, options):
 
 
 def still_moments(values, coordinates, c, relevance):
-    """Return mean and variance of a channel in which all states are equal_rows.
+    """Return mean and variance of a channel in which all states are identical.
 
     The channel is missing in the sequence, or has at most one distinct value in the
     training sequences.
