@@ -277,7 +277,7 @@ def test_labels_clones_and_empty_states_change_nothing(seed, kind, order):
     order_of = np.argsort(place, kind="stable")
     owner, share = owner[order_of], share[order_of]
     cut = HMMBatch._of(
-        type(models.emission),
+        models.emission,
         [chain[np.ix_(owner, owner)] * share],
         {
             name: [array[owner]]
