@@ -76,6 +76,7 @@ from skawhmm.datasets import (  # noqa: E402
     load_npz,
     load_timit,
 )
+from skawhmm.emissions import Categorical  # noqa: E402
 from skawhmm.features import NGrams  # noqa: E402
 from skawhmm.sequences import Deltas, TimeChannel  # noqa: E402
 
@@ -388,8 +389,7 @@ def symbol_distance_rows(fold, budget):
     largest = max(int(x.max()) for x in fold.X + fold.X_test)
     hmm = HMMTransformer(
         4,
-        emission="categorical",
-        symbols=range(largest + 1),
+        emission=Categorical(range(largest + 1)),
         prior="pooled",
         random_state=0,
     )

@@ -33,6 +33,7 @@ from skawhmm import (
     pairwise_hmm_distances,
 )
 from skawhmm.datasets import data_home
+from skawhmm.emissions import Categorical
 
 # Changes between the two purines (A, G) or the two pyrimidines (C, T) are the common
 # ones; N stands for any.
@@ -125,17 +126,17 @@ def main():
     X, y, symbols = load("udhr_chars")
     hmm = HMMTransformer(
         4,
-        emission="categorical",
-        symbols=range(len(symbols)),
+        emission=Categorical(range(len(symbols))),
         prior="pooled",
         random_state=0,
     )
     report("languages", X, y, hmm, metrics, args.jobs)
     X, y, symbols = load("gene_families")
     X, y = of_each_class(X, y, args.genes)
-    hmm.set_params(symbols=AMINO_ACIDS)
+    hmm.set_params(emission=Categorical(AMINO_ACIDS))
     report("gene families, amino acids", proteins(X), y, hmm, metrics, args.jobs)
-    hmm.set_params(symbols=range(len(symbols)), symbol_costs=nucleotide_costs())
+    nucleotides = Categorical(range(len(symbols)), costs=nucleotide_costs())
+    hmm.set_params(emission=nucleotides)
     report("gene families, nucleotides", X, y, hmm, metrics[:1], args.jobs)
 
 

@@ -24,12 +24,18 @@ import numpy as np  # noqa: E402
 from hmmlearn.hmm import GaussianHMM  # noqa: E402
 from joblib import Parallel, delayed  # noqa: E402
 
+from skawhmm.emissions import Gaussian  # noqa: E402
+from skawhmm.fitting._base import make_batch  # noqa: E402
 from skawhmm.fitting._coordinates import channel_scales, make_coordinates  # noqa: E402
-from skawhmm.fitting._em_loop import FitOptions, model_at  # noqa: E402
-from skawhmm.fitting._gaussian_fit import climbs_from, finished_fits  # noqa: E402
-from skawhmm.fitting._gaussian_groups import joined_channels, make_group  # noqa: E402
+from skawhmm.fitting._em import FitOptions, model_at  # noqa: E402
+from skawhmm.fitting._gaussian_fit import (  # noqa: E402  # noqa: E402
+    climbs_from,
+    finished_fits,
+    joined_channels,
+    make_group,
+)
 from skawhmm.fitting._gaussian_starts import start_models  # noqa: E402
-from skawhmm.fitting._parallel_fit import fit_models, make_batch  # noqa: E402
+from skawhmm.fitting._transformer import fit_models  # noqa: E402
 
 SIZES = [
     (100, 2, 2, "full"),
@@ -153,7 +159,7 @@ def print_row(size, n, times, values, others):
 
 def print_defaults(size, n):
     X = make_data(n, *size[:3])
-    options = FitOptions(n_components=size[2], covariance_type=size[3])
+    options = FitOptions(size[2], Gaussian(size[3]))
     fit_models(X[:2], options)
     theirs, judges = seconds(default_loop, X, options)
     ours, fits = seconds(default_fits, X, options, 1, n_runs=3)
@@ -165,7 +171,7 @@ def print_defaults(size, n):
 
 def print_same_start(size, n):
     X = make_data(n, *size[:3])
-    options = FitOptions(n_components=size[2], covariance_type=size[3])
+    options = FitOptions(size[2], Gaussian(size[3]))
     group, starts = prepared(X, options)
     halves = [prepared(part, options) for part in (X[: n // 2], X[n // 2 :])]
     started_fits(*prepared(X[:2], options), options)
@@ -176,7 +182,7 @@ def print_same_start(size, n):
     theirs, judges = seconds(started_loop, group, starts, options, n_steps)
     excess = group.coordinates.excess(np.diff(group.offsets), group.seen)
     values = np.array([fit.log_likelihood for fit in fits]) + excess
-    floor = options.reg_covar
+    floor = options.template.reg_covar
     others = np.array(
         [
             score(judge, x, floor)
@@ -192,7 +198,7 @@ def print_memory():
     fit_models(X[:2], options)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     start = time.perf_counter()
-    models = make_batch(fit_models(X, options, n_jobs=-1), options.learner)
+    models = make_batch(fit_models(X, options, n_jobs=-1), options.template)
     duration = time.perf_counter() - start
     after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     names = ("transmats", "means", "covars", "weights", "startprobs")

@@ -18,6 +18,7 @@ from scipy.spatial.distance import cdist
 
 from skawhmm import HMMBatch, HMMTransformer, hmm_group_test, pairwise_hmm_distances
 from skawhmm.datasets import make_hmm_sequences
+from skawhmm.fitting import MarkovChainTransformer
 from skawhmm.groups import state_effects
 
 
@@ -206,9 +207,7 @@ def priors(n_draws):
     print(f"\none chain, 15 + 15 texts, fraction of {n_draws} draws with any effect")
     print(f"  {'prior':18}{'15 and 60 symbols':>18}{'15 symbols':>12}")
     for prior in (None, "pooled", 0.5):
-        hmm = HMMTransformer(
-            "symbols", emission="categorical", symbols="abc", prior=prior
-        )
+        hmm = MarkovChainTransformer("abc", prior=prior)
         fractions = []
         for lengths in ((15, 60), (15, 15)):
             hits = 0

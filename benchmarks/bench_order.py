@@ -68,6 +68,7 @@ from skawhmm import (  # noqa: E402
 from skawhmm.datasets import data_home, load_cmu_mocap, load_npz  # noqa: E402
 from skawhmm.distances import MMD  # noqa: E402
 from skawhmm.features import NGrams  # noqa: E402
+from skawhmm.fitting import MarkovChainTransformer  # noqa: E402
 
 # Sequences, classes, groups that no fold splits (or None), folds, and the symbols (None
 # for frames).
@@ -256,9 +257,7 @@ def transformer(data):
     """One model per sequence: of three states, or a visible chain."""
     if data.symbols is None:
         return make_pipeline(Framewise(), HMMTransformer(random_state=0))
-    return HMMTransformer(
-        "symbols", emission="categorical", symbols=data.symbols, prior="pooled"
-    )
+    return MarkovChainTransformer(data.symbols, prior="pooled")
 
 
 def alphas_of(metric):

@@ -16,7 +16,7 @@ from skawhmm.distances import (
     register_states,
 )
 from skawhmm.features import AlphaMixer, HMMEmbedding, PairwiseHMMDistance
-from skawhmm.fitting._transformer import HMMTransformer
+from skawhmm.fitting import HMMTransformer
 from skawhmm.groups import hmm_group_test
 from skawhmm.models import HMMBatch
 from skawhmm.neighbors import (
@@ -71,6 +71,7 @@ PACKAGES = [
     "distances",
     "emissions",
     "features",
+    "fitting",
     "groups",
     "models",
     "neighbors",

@@ -18,6 +18,7 @@ from skawhmm import (
 )
 from skawhmm.classification import HMMViewClassifier, HMMViewRegressor
 from skawhmm.features import HMMClassDistance, NGrams
+from skawhmm.fitting import MarkovChainTransformer
 from skawhmm.groups import HMMAligner
 from skawhmm.sequences import Deltas, TimeChannel
 
@@ -45,6 +46,13 @@ EXPECTED_FAILURES = {
     },
     "HMMAligner": MODELS_OUT,
     "NGrams": {"check_positive_only_tag_during_fit": INTEGERS},
+    "MarkovChainTransformer": {
+        **MODELS_OUT,
+        "check_n_features_in": COLUMNS,
+        "check_n_features_in_after_fitting": COLUMNS,
+        "check_estimators_nan_inf": "the check passes fractions, which are not symbols",
+        "check_fit2d_predict1d": "symbols have no second axis to reshape to",
+    },
     "HMMTransformer": {
         **MODELS_OUT,
         "check_transformer_n_iter": "every model has its own n_iter, in its info",
@@ -64,6 +72,7 @@ pytestmark = [
 HMM = HMMTransformer(n_components=1)
 ESTIMATORS = [
     HMMTransformer(n_components=2),
+    MarkovChainTransformer(),
     Framewise(),
     Deltas(),
     TimeChannel(),

@@ -2,12 +2,9 @@ import doctest
 import re
 from operator import attrgetter
 from pathlib import Path
-from unittest import mock
 from urllib.parse import urlsplit
 
 import pytest
-
-from skawhmm.emissions._registry import FAMILIES
 
 HOME = Path(__file__).parents[1]
 DOCS = HOME / "docs"
@@ -40,15 +37,13 @@ def test_code_blocks_run(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names, parser = {}, doctest.DocTestParser()
     runner = doctest.DocTestRunner(optionflags=OPTIONS, verbose=False)
-    # Families of states that a page registers are removed after it.
-    with mock.patch.dict(FAMILIES):
-        for line, code in blocks(page):
-            if ">>>" not in code:
-                exec(compile("\n" * line + code, str(page), "exec"), names)
-                continue
-            test = parser.get_doctest(code, names, page.name, str(page), line)
-            runner.run(test, clear_globs=False)
-            names = test.globs
+    for line, code in blocks(page):
+        if ">>>" not in code:
+            exec(compile("\n" * line + code, str(page), "exec"), names)
+            continue
+        test = parser.get_doctest(code, names, page.name, str(page), line)
+        runner.run(test, clear_globs=False)
+        names = test.globs
     assert runner.summarize(verbose=False).failed == 0
 
 

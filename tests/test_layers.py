@@ -38,11 +38,15 @@ KERNELS = sorted({*HOME.rglob("*.pyx"), *HOME.rglob("*.pxd")})
 # Where modules are tested that neither have a test file of their name nor are named by
 # a test of their folder.
 TESTED_IN = {
+    "emissions/_checks": "models/test_batch.py",
+    "emissions/_model": "emissions/test_base.py",
+    "emissions/_registry": "emissions/test_base.py",
+    "emissions/_simple": "emissions/test_base.py",
     "emissions/_discrete": "emissions/test_categorical.py",
     "emissions/_gaussian_densities": "emissions/test_gaussian_scores.py",
     "emissions/_gaussian_divergences": "distances/test_kl_variational.py",
     "emissions/_gaussian_em": "fitting/test_gaussian_fit.py",
-    "emissions/_gaussian_hmmlearn": "fitting/test_transformer.py",
+    "emissions/_hmmlearn": "fitting/test_transformer.py",
     "emissions/_mmd": "distances/test_mmd.py",
     "fitting/_em": "fitting/test_em_fit.py",
     "fitting/_hmmlearn_engine": "fitting/test_transformer.py",

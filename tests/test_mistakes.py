@@ -666,7 +666,7 @@ MISTAKES = {
     # Symbols and counts.
     "a symbol outside the alphabet": Mistake(
         lambda d: transformer(emission="categorical").fit(WORDS).transform(["abz"]),
-        *(ValueError, "among the 3 symbols", "symbol 'z'", "symbols=..."),
+        *(ValueError, "among the 3 symbols", "symbol 'z'", "Categorical(symbols)"),
     ),
     "numbers as symbols": Mistake(
         lambda d: NGrams().fit(d.X),

@@ -30,6 +30,7 @@ from skawhmm import (
     PairwiseHMMDistance,
 )
 from skawhmm.classification import HMMViewClassifier, HMMViewRegressor
+from skawhmm.emissions import Categorical
 from skawhmm.features import HMMClassDistance, NGrams
 from skawhmm.groups import HMMAligner
 from skawhmm.sequences import Deltas, TimeChannel
@@ -399,10 +400,10 @@ def test_copies_remember_the_parameters_of_fit(copied, make_sequences):
 
 def test_in_place_changes_of_parameters_are_noticed():
     costs = np.array([[0.0, 1.0], [1.0, 0.0]])
-    hmm = HMMTransformer(1, emission="categorical", symbols="ab", symbol_costs=costs)
+    hmm = HMMTransformer(1, emission=Categorical("ab", costs=costs))
     hmm.fit(["abab"]).transform(["ab"])
-    costs[0, 1] = 2.0
-    with pytest.raises(ValueError, match="symbol_costs must"):
+    costs[0, 1] = costs[1, 0] = 2.0
+    with pytest.raises(ValueError, match="emission__costs must"):
         hmm.transform(["ab"])
     metric = MAW(0.3)
     models = HMMTransformer(1).fit_transform([np.arange(9.0) + n for n in range(6)])

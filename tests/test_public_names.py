@@ -8,7 +8,6 @@ import skawhmm
 # Where each public name is documented.
 HOMES = {
     "skawhmm": [
-        "HMMTransformer",
         "show_versions",
     ],
     "skawhmm.sequences": [
@@ -20,6 +19,17 @@ HOMES = {
     ],
     "skawhmm.models": [
         "HMMBatch",
+    ],
+    "skawhmm.emissions": [
+        "Categorical",
+        "Emission",
+        "Gaussian",
+        "Poisson",
+        "SimpleEmission",
+    ],
+    "skawhmm.fitting": [
+        "HMMTransformer",
+        "MarkovChainTransformer",
     ],
     "skawhmm.distances": [
         "AggregatedDistance",

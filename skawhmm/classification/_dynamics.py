@@ -14,6 +14,7 @@ from sklearn.model_selection import StratifiedGroupKFold, check_cv
 from sklearn.utils import check_array, column_or_1d
 
 from skawhmm._estimator import check_targets
+from skawhmm.fitting._markov_chain import MarkovChainTransformer
 from skawhmm.fitting._transformer import HMMTransformer
 from skawhmm.neighbors._estimators import KNeighborsHMMClassifier
 from skawhmm.sequences._checked import CheckedSequences
@@ -290,7 +291,7 @@ def default_steps(sequences, is_text, seed, n_jobs, estimator):
     # The model of a sequence does not depend on the others, so all folds can share it.
     if is_text:
         symbols = learned_symbols(sequences)
-        hmm = HMMTransformer("symbols", emission="categorical", symbols=symbols)
+        hmm = MarkovChainTransformer(symbols)
         return hmm.fit_transform, KNeighborsHMMClassifier(1, metric="mmd")
     hmm = HMMTransformer(random_state=seed, n_jobs=n_jobs)
     return hmm.fit_transform, KNeighborsHMMClassifier(1, metric="jaw")

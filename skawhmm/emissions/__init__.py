@@ -1,3 +1,9 @@
-"""Families of states: one file per family, one contract for all."""
+"""What states emit: Gaussian vectors, symbols, counts, or a family of your own."""
 
-__all__: list[str] = []
+from skawhmm.emissions._base import Emission
+from skawhmm.emissions._categorical import Categorical
+from skawhmm.emissions._gaussian import Gaussian
+from skawhmm.emissions._poisson import Poisson
+from skawhmm.emissions._simple import SimpleEmission
+
+__all__ = ["Categorical", "Emission", "Gaussian", "Poisson", "SimpleEmission"]

@@ -1,192 +1,154 @@
 """The contract of families of states: what each of them must define."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
 
 import numpy as np
+from numpy.random import Generator
 
+from skawhmm.emissions._hmmlearn import hmmlearn_models
+from skawhmm.emissions._model import Array, Data, Expected, Model
 from skawhmm.numerics._forward_backward import log_likelihood_of
+from skawhmm.sequences._checks import check_no_missing, check_sequences
 from skawhmm.utils._checks import LARGEST_VALUE
+from skawhmm.utils._digest import content_digest
 from skawhmm.utils._numbers import aligned
 
+if TYPE_CHECKING:
+    # The part of scikit-learn's class that is used here. The class has no types, and
+    # type checkers would not check its subclasses.
+    class BaseEstimator:
+        def get_params(self, deep: bool = True) -> dict[str, Any]: ...
 
-class Model(NamedTuple):
-    """Parameters of one model, or of several with a leading axis.
-
-    `states` are the arrays of `Emission.parameters`, in their order.
-    """
-
-    startprob: np.ndarray
-    transmat: np.ndarray
-    states: tuple[np.ndarray, ...]
-
-
-class Data(NamedTuple):
-    """Sequences of several models in the form that EM reads.
-
-    `frames` holds the frames of all sequences in the family's own form, and `seen` the
-    mask of observed values if the family keeps one. `offsets` says where sequences
-    begin and end, `firsts` which of the offsets are the bounds of models.
-    """
-
-    frames: Any
-    seen: Any
-    offsets: np.ndarray
-    firsts: np.ndarray
-
-    @property
-    def bounds(self):
-        """Where the frames of each model begin and end."""
-        return self.offsets[self.firsts]
+        def set_params(self, **params: Any) -> Self: ...
+else:
+    from sklearn.base import BaseEstimator
 
 
-class Expected(NamedTuple):
-    """Expected statistics of several models: arrays with one row per model.
+class Emission(BaseEstimator, ABC):
+    """Base of the families of states: what the states of models emit.
 
-    They are the starts, transitions and frames per state, and the statistics of the
-    family.
-    """
+    An instance made by the constructor is a template. It holds the options of the
+    family, which the constructor takes by name as in any scikit-learn estimator, and is
+    what ``HMMTransformer(emission=...)`` takes. The states of fitted models are an
+    instance that also holds the parameters of all states of all models, as arrays with
+    one row per model and one column per state (``HMMBatch.emission``).
 
-    start: np.ndarray
-    moves: np.ndarray
-    counts: np.ndarray
-    statistics: tuple[np.ndarray, ...]
+    The contract has three parts. Most families are easier to write as a
+    :class:`SimpleEmission`, which defines most of the second part.
 
-
-class Emission(ABC):
-    """Base of the families of states: what the states of a stack of models emit.
-
-    A family holds the parameters of all states of all models, as arrays with one row
-    per model and one column per state, and defines everything that depends on what
-    states emit. A new family is a subclass and a line in
-    `skawhmm.emissions._registry`; nothing else changes. Most families are easier to
-    write as a `skawhmm.emissions._simple.PlainEmission`, which asks for less.
-
-    **Every family defines**
+    **Parameters: to define**
 
     ``name``, ``parameter_names``
-        The name for ``HMMTransformer(emission=...)`` and for files, and the names of
-        the arrays of parameters, in the order in which the constructor takes them.
+        Name of the family in messages and files, and names of its arrays of
+        parameters.
+
+    **Parameters: optional**
+
+    ``check_options()``
+        Raises if an option is wrong.
     ``n_features``
-        Number of channels of a frame.
-    ``checked(X, caller)``
-        Sequences of a user as arrays (n_timesteps, n_features), or an error that names
-        the caller.
-    ``cross(index_a, index_b)``
-        Ground cost: squared distances between the states of pairs of models.
-
-    **If it has something to add**
-
-    ``traits``, ``shown(x)``
-        What `repr` shows of the family; a drawn sequence as a user sees it.
+        Number of channels of a frame; by default the number of values per state in the
+        first array.
     ``from_arrays(arrays, is_state)``
-        The family made from arrays of a user or of a file, or an error that says what
-        is wrong with them.
-    ``merged(shares)``, ``described(channels)``
-        States that stand for mixtures of states, and what tables show of a state. By
-        default both go by the parameters as they are.
+        Checks the arrays of a user or of a file.
+    ``merged(weights)``, ``described(channels)``
+        Mixtures of states as one state, and what tables show of a state.
 
-    **If states have a density**
+    **Likelihood and EM: to define if models are to be fitted and scored**
 
     ``densities(i, x, start, transmat)``
-        Log densities (n_components, n_timesteps) of a sequence under model i.
-    ``divergences(index_a, index_b)``
-        Kullback-Leibler divergences between the states of pairs of models.
-    ``drawn(i, path, rng)``
-        A sequence drawn from model i, given its path of states.
-    ``mmd_comparer(masses, sizes, bandwidth)``, ``median_gap(weights)``
-        Distances between the laws of frames, and the scale of their kernel.
-
-    **If models can be fitted**
-
-    ``blank(sequences, options)``
-        The family with one blank state that fits start from, and the checked training
-        sequences.
-    ``check_gaps(sequences, options)``
-        An error if values are missing that a fit needs.
-    ``data(sequences, firsts)``
-        Checked sequences in the form that EM reads.
-    ``expectations``, ``updates``, ``log_priors``
-        The family's part of EM: sufficient statistics, new states, log prior.
+        Log densities of a sequence under model i.
+    ``data(sequences, firsts)``, ``expectations``, ``updates``, ``log_priors``
+        Frames in the form that EM reads; the E step, the M step and the log prior.
     ``random_states``, ``common_states``, ``varied``, ``n_free``
         Start values, whether frames differ at all, and the number of free parameters
-        per state. (Gaussian states do without: `skawhmm.fitting._gaussian_starts`
-        makes their start values.)
+        per state.
 
-    **If hmmlearn has such models**
+    **Likelihood and EM: optional**
 
-    ``hmmlearn_class``, ``hmmlearn_attribute``
-        Class in `hmmlearn.hmm`, and the attribute that holds the parameters. They are
-        enough for a family with one array of parameters; others define
-        ``hmmlearn_arrays(models)`` and ``hmmlearn_model(i, size)``.
+    ``checked(X, caller, n_features)``, ``learned(X, caller)``
+        Sequences of a user as arrays, and what all models share, such as an alphabet.
+        By default sequences hold numbers in one or more channels.
+    ``accepts_missing``
+        Whether densities skip values that are NaN; by default they are an error.
+    ``drawn(i, path, rng)``, ``shown(x)``
+        A sequence drawn from model i, given its path of states, and the form in which
+        users see it. `HMMBatch.sample` and `KL` need it.
 
-    All other members have an implementation here, which a family may replace by a
-    faster one: they slice, pad, join and store the arrays, score sequences and compare
-    states.
+    **Ground cost: to define**
 
-    Parameters
-    ----------
-    *parameters : ndarray of shape (n_models, n_components, ...)
-        The parameters of the states.
+    ``cross(index_a, index_b)``
+        Squared distances between the states of pairs of models.
+
+    **Ground cost: optional**
+
+    ``divergences(index_a, index_b)``
+        Kullback-Leibler divergences of states, for ``KL(method="variational")``.
+    ``mmd_comparer(masses, sizes, bandwidth)``, ``median_gap(weights)``
+        Distances between distributions of frames, and their scale, for `MMD`.
+
+    The other members have an implementation here, which a family may replace by a
+    faster one.
+
+    See Also
+    --------
+    SimpleEmission : Families that define EM for one model at a time.
     """
 
-    name: str
-    parameter_names: tuple[str, ...]
+    # ------------------------------------------------------------------ Parameters
+
+    name: ClassVar[str]
+    parameter_names: ClassVar[tuple[str, ...]]
 
     # Numbers of axes that the array of one model may have, by parameter; 2 by default.
-    parameter_axes: ClassVar[dict[str, tuple[int, ...]]] = {}
+    parameter_axes: ClassVar[Mapping[str, tuple[int, ...]]] = {}
 
-    # Whether models carry sequences as given; otherwise `checked` encodes them.
-    keeps_sequences: ClassVar[bool] = False
-
-    # Arguments of the constructor that all models share, by name. Arrays among them are
-    # stored in files.
+    # Arrays that all models share and that are stored with them, see `extras`.
     shared_names: ClassVar[tuple[str, ...]] = ()
 
-    # Parameters of `HMMTransformer` that this family supports and others may not.
-    fit_options: ClassVar[frozenset[str]] = frozenset()
-
-    # Whether laws are compared by a kernel between frames, which has a bandwidth.
-    has_kernel: ClassVar[bool] = False
-
     # Which features each model observed; None if all of them.
-    observed: np.ndarray | None = None
+    observed: Array | None = None
 
-    def __init__(self, *parameters: np.ndarray) -> None:
-        for name, array in zip(self.parameter_names, parameters, strict=True):
-            setattr(self, name, array)
+    def check_options(self) -> None:
+        """Raise if an option of the family is wrong."""
 
     @property
-    @abstractmethod
     def n_features(self) -> int:
         """Number of channels of a frame."""
+        return int(self._first.shape[2])
 
     @classmethod
     def largest_value(cls, name: str) -> float:
-        """Return the largest size of the values of a parameter."""
+        """Return the largest absolute value of a parameter."""
         return LARGEST_VALUE
 
     @property
     def traits(self) -> dict[str, Any]:
-        """What `repr` shows of the family, by name."""
+        """What the `repr` of a batch shows of the family, by name."""
         return {"emission": self.name, "n_features": self.n_features}
 
     @property
-    def parameters(self) -> dict[str, np.ndarray]:
+    def parameters(self) -> dict[str, Array]:
         """Arrays with one row per model and one column per state, by name."""
         return {name: getattr(self, name) for name in self.parameter_names}
 
     @property
-    def extras(self) -> dict[str, np.ndarray]:
+    def _first(self) -> Array:
+        return getattr(self, self.parameter_names[0])
+
+    @property
+    def extras(self) -> dict[str, Array]:
         """Arrays that all models share and that are stored with them, by name."""
-        shared = {name: getattr(self, name) for name in self.shared_names}
-        return {name: v for name, v in shared.items() if isinstance(v, np.ndarray)}
+        return {}
 
     @property
     def fingerprint(self) -> bytes:
-        """Bytes that tell families with equal parameters apart."""
-        return b""
+        """Bytes that differ between families with equal parameters."""
+        options = self.get_params(deep=False)
+        return content_digest(options).encode() if options else b""
 
     def __getstate__(self) -> dict[str, Any]:
         # Results kept under private names follow from the parameters.
@@ -196,21 +158,34 @@ class Emission(ABC):
         for name, v in state.items():
             setattr(self, name, aligned(v) if isinstance(v, np.ndarray) else v)
 
-    # The stack.
+    def like(self, *parameters: Array, observed: Array | None = None) -> Self:
+        """Return a family with the same options and other parameters.
 
-    def like(self, *parameters: np.ndarray, observed: np.ndarray | None = None) -> Any:
-        """Return a family of the same class with other parameters."""
-        shared = {name: getattr(self, name) for name in self.shared_names}
-        family = type(self)(*parameters, **shared)
+        Parameters
+        ----------
+        *parameters : ndarray of shape (n_models, n_components, ...)
+            The arrays, in the order of `parameter_names`.
+
+        observed : ndarray of bool of shape (n_models, n_features), default=None
+            Which features each model observed; None if all of them.
+
+        Returns
+        -------
+        family : Emission
+            An instance of the same class.
+        """
+        family = type(self)(**self.get_params(deep=False))
+        for name, array in zip(self.parameter_names, parameters, strict=True):
+            setattr(family, name, array)
         family.observed = observed
         return family
 
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index: Any) -> Self:
         observed = None if self.observed is None else self.observed[index]
         arrays = (array[index] for array in self.parameters.values())
         return self.like(*arrays, observed=observed)
 
-    def padded(self, size):
+    def padded(self, size: int) -> Self:
         """Return the family with `size` states per model, the new ones all zero."""
         arrays = []
         for array in self.parameters.values():
@@ -219,28 +194,32 @@ class Emission(ABC):
         return self.like(*arrays, observed=self.observed)
 
     @classmethod
-    def concatenate(cls, families):
+    def concatenate(cls, families: Sequence[Any]) -> Any:
         """Return one family with the models of all, which have equally many states."""
+        for n, family in enumerate(families):
+            if family.fingerprint != families[0].fingerprint:
+                raise ValueError(
+                    f"All batches must have the same states, got {families[0]!r} in "
+                    f"batch 0 and {family!r} in batch {n}."
+                )
         observed = None
         if any(family.observed is not None for family in families):
             observed = np.concatenate([family.masks() for family in families]) > 0
         parts = zip(*(family.parameters.values() for family in families), strict=True)
         return families[0].like(*map(np.concatenate, parts), observed=observed)
 
-    def masks(self):
+    def masks(self) -> Array:
         """Return the observed features of each model, as ones and zeros."""
         if self.observed is None:
-            n_models = len(getattr(self, self.parameter_names[0]))
-            return np.ones((n_models, self.n_features))
+            return np.ones((len(self._first), self.n_features))
         return self.observed.astype(float)
 
-    @classmethod
-    def from_arrays(cls, arrays, is_state):
-        """Return the family made from given arrays, or raise if they are wrong.
+    def from_arrays(self, arrays: Mapping[str, Any], is_state: Array) -> Any:
+        """Return the family with given arrays, or raise if they are wrong.
 
         Parameters
         ----------
-        arrays : dict of object
+        arrays : mapping of object
             The parameters by name, finite and padded to the largest number of states,
             and what all models share, as a user or a file gave it.
 
@@ -252,36 +231,33 @@ class Emission(ABC):
         family : Emission
             The family.
         """
-        shared = {name: arrays[name] for name in cls.shared_names if name in arrays}
-        return cls(*(arrays[name] for name in cls.parameter_names), **shared)
+        return self.like(*(arrays[name] for name in self.parameter_names))
 
     @property
     def is_stored(self) -> bool:
         """Whether the arrays define the family, so that a file can hold it."""
         return True
 
-    # Comparisons of groups.
-
-    def merged(self, shares):
+    def merged(self, weights: Array) -> Self:
         """Return the family with states that stand for mixtures of its own.
 
         Parameters
         ----------
-        shares : ndarray of shape (n_models, n_merged, n_components)
-            Share of each state in each new one.
+        weights : ndarray of shape (n_models, n_merged, n_components)
+            Weight of each state in each new one.
 
         Returns
         -------
         family : Emission
-            The new states, with the mean parameters of those they stand for.
+            The new states, with the mean parameters of the states they stand for.
         """
         arrays = (
-            np.einsum("nkj,nj...->nk...", shares, array)
+            np.einsum("nkj,nj...->nk...", weights, array)
             for array in self.parameters.values()
         )
         return self.like(*arrays, observed=self.observed)
 
-    def described(self, channels):
+    def described(self, channels: Sequence[Any]) -> dict[str, Array]:
         """Return what a table shows of each state, by name.
 
         Parameters
@@ -301,34 +277,165 @@ class Emission(ABC):
                 columns[f"{name}_{k}"] = values[..., k]
         return columns
 
-    # Sequences.
+    # Class in `hmmlearn.hmm`, and the attribute by which its models are recognised:
+    # enough for a family with one array of parameters.
+    hmmlearn_class: ClassVar[str | None] = None
+    hmmlearn_attribute: ClassVar[str | None] = None
 
-    @abstractmethod
-    def checked(self, X, caller):
-        """Return the sequences of a user as arrays (n_timesteps, n_features)."""
+    @classmethod
+    def hmmlearn_arrays(cls, models: Sequence[Any]) -> dict[str, Any]:
+        """Return chains and parameters of fitted models of hmmlearn, by name."""
+        for n, model in enumerate(models):
+            if not hasattr(model, str(cls.hmmlearn_attribute)):
+                raise TypeError(
+                    f"models must all be fitted {cls.hmmlearn_class} models, as the "
+                    f"first, got {type(model).__name__} at {n}."
+                )
+        return {
+            "transmats": [model.transmat_ for model in models],
+            cls.parameter_names[0]: [
+                getattr(model, str(cls.hmmlearn_attribute)) for model in models
+            ],
+            "startprobs": [model.startprob_ for model in models],
+        }
 
-    def shown(self, x):
+    def hmmlearn_model(self, i: int, size: int) -> Any:
+        """Return a model of hmmlearn with the states of model i, without its chain."""
+        if self.hmmlearn_class is None:
+            self._lacking("a counterpart in hmmlearn")
+        hmm = hmmlearn_models()
+        (states,) = (array[i, :size].copy() for array in self.parameters.values())
+        model = getattr(hmm, self.hmmlearn_class)(int(size))
+        model.n_features = states.shape[1]
+        setattr(model, str(self.hmmlearn_attribute), states)
+        return model
+
+    def _lacking(self, what: str) -> NoReturn:
+        raise TypeError(
+            f"This needs models whose states have {what}, got states of kind "
+            f"{self.name!r}."
+        )
+
+    # ----------------------------------------------------------- Likelihood and EM
+
+    # Whether densities skip values that are NaN.
+    accepts_missing: ClassVar[bool] = False
+
+    # Whether models carry sequences unchanged; otherwise `checked` encodes them.
+    keeps_sequences: ClassVar[bool] = False
+
+    def checked(
+        self, X: Any, *, caller: str, n_features: int | None = None
+    ) -> list[Array]:
+        """Return the sequences of a user as arrays, or raise.
+
+        Parameters
+        ----------
+        X : object
+            What the user passed.
+
+        caller : str
+            Name of the estimator, for messages.
+
+        n_features : int, default=None
+            Number of channels that sequences must have; None accepts any.
+
+        Returns
+        -------
+        sequences : list of ndarray of shape (n_timesteps, n_features)
+            Numbers; NaN for values that were not observed, if the family accepts it.
+        """
+        sequences = check_sequences(X, n_features=n_features, caller=caller)
+        if not self.accepts_missing:
+            check_no_missing(sequences, f"emission={self!r}")
+        return sequences
+
+    def learned(self, X: Any, *, caller: str) -> tuple[Any, list[Array]]:
+        """Return the template with what all models share, learned from `X`.
+
+        Parameters
+        ----------
+        X : object
+            Training sequences as a user passed them.
+
+        caller : str
+            Name of the estimator, for messages.
+
+        Returns
+        -------
+        template : Emission
+            A template with the same options or, as an alphabet, options that were
+            learned.
+
+        sequences : list of ndarray of shape (n_timesteps, n_features)
+            The checked sequences.
+        """
+        return self, self.checked(X, caller=caller)
+
+    def shown(self, x: Array) -> Array:
         """Return a drawn sequence as users see it."""
         return x
 
-    def check_scorable(self, sequences):  # noqa: B027 (most accept any)
-        """Raise if values are missing that a density needs.
+    def check_missing(self, sequences: list[Array], *, is_pooled: bool) -> None:
+        """Raise if values are missing that a fit needs.
 
         Parameters
         ----------
         sequences : list of ndarray of shape (n_timesteps, n_features)
             Checked sequences.
+
+        is_pooled : bool
+            Whether one model is fitted to all of them.
         """
 
-    def drawn(self, i, path, rng):
-        """Draw a checked sequence from model i, given its path of states."""
-        raise self._lacking("a density")
+    def check_scorable(self, sequences: list[Array]) -> None:
+        """Raise if values of checked sequences are missing that a density needs."""
 
-    def densities(self, i, x, start, transmat):
-        """Return log densities of a checked sequence, given the chain of model i."""
-        raise self._lacking("a density")
+    def drawn(self, i: int, path: Array, rng: Generator) -> Array:
+        """Draw a checked sequence from model i, given its path of states.
 
-    def scorer(self, startprobs, transmats, sizes):
+        Parameters
+        ----------
+        i : int
+            Number of the model.
+
+        path : ndarray of int of shape (n_timesteps,)
+            The state of each frame.
+
+        rng : numpy.random.Generator
+            Source of the draws.
+
+        Returns
+        -------
+        x : ndarray of shape (n_timesteps, n_features)
+            The frames.
+        """
+        self._lacking("a density")
+
+    def densities(self, i: int, x: Array, start: Array, transmat: Array) -> Array:
+        """Return log densities of a checked sequence, given the chain of model i.
+
+        Parameters
+        ----------
+        i : int
+            Number of the model.
+
+        x : ndarray of shape (n_timesteps, n_features)
+            The sequence.
+
+        start, transmat : ndarray
+            Start and transition probabilities of the model, without padding.
+
+        Returns
+        -------
+        logs : ndarray of shape (n_components, n_timesteps)
+            Log densities.
+        """
+        self._lacking("a density")
+
+    def scorer(
+        self, startprobs: Array, transmats: Array, sizes: Array
+    ) -> Callable[[Array, Array], Array]:
         """Return a function that scores a checked sequence under some models.
 
         Parameters
@@ -346,7 +453,7 @@ class Emission(ABC):
             likelihood per model.
         """
 
-        def scores(x, models):
+        def scores(x: Array, models: Array) -> Array:
             out = np.empty(len(models))
             for n, i in enumerate(models):
                 start = startprobs[i, : sizes[i]]
@@ -357,10 +464,15 @@ class Emission(ABC):
 
         return scores
 
-    def pair_scorer(self, startprobs, transmats, sizes):
+    def pair_scorer(
+        self, startprobs: Array, transmats: Array, sizes: Array
+    ) -> Callable[..., list[Any]]:
         """Return a function that scores sequences under chosen models.
 
-        The parameters are those of `scorer`.
+        Parameters
+        ----------
+        startprobs, transmats, sizes : ndarray
+            As for `scorer`.
 
         Returns
         -------
@@ -384,106 +496,7 @@ class Emission(ABC):
 
         return scores
 
-    # Comparisons of states.
-
-    @abstractmethod
-    def cross(self, index_a, index_b):
-        """Return squared distances (n_pairs, n_components, n_components) of states."""
-
-    def within(self, index_a, index_b):
-        """Return squared distances within models a, on features that b observed too."""
-        return self._own[index_a]
-
-    @cached_property
-    def _own(self):
-        index = np.arange(len(getattr(self, self.parameter_names[0])))
-        upper = np.triu(self.cross(index, index), 1)
-        return upper + upper.swapaxes(1, 2)
-
-    def ground_costs(self):
-        """Return an object with `cross` and `within` that serves many comparisons."""
-        # Read-only arrays are another type to the compiler.
-        return self.like(*map(np.array, self.parameters.values()))
-
-    def divergences(self, index_a, index_b):
-        """Return divergences (n_pairs, n_components, n_components) from a to b."""
-        raise self._lacking("a density")
-
-    def mmd_comparer(self, masses, sizes, bandwidth):
-        """Return a function that compares the laws of frames of pairs of models.
-
-        Parameters
-        ----------
-        masses : ndarray of shape (n_models, n_components[, n_components])
-            Probabilities of states, or of pairs of successive states.
-
-        sizes : ndarray of int of shape (n_models,)
-            Number of states of each model, without padding.
-
-        bandwidth : float
-            Width of the kernel between frames, if the family has one.
-
-        Returns
-        -------
-        gaps : callable
-            Takes two index arrays and returns one squared distance per pair.
-        """
-        raise self._lacking("a law")
-
-    def median_gap(self, weights):
-        """Return the median squared distance between frames of two states."""
-        raise NotImplementedError
-
-    def gaussian(self, purpose):
-        """Return the family if its states are Gaussian, else raise.
-
-        Parameters
-        ----------
-        purpose : str
-            Beginning of the message: what needs Gaussian states, and the verb.
-        """
-        raise TypeError(
-            f"{purpose} models with Gaussian states, got states of kind {self.name!r}. "
-            "HMMKMedoids and the metrics 'maw' and 'coupling' take models of any kind."
-        )
-
-    # Fitting. Families that cannot be fitted keep these.
-
-    @classmethod
-    def blank(cls, sequences, options):
-        """Return the family with one blank state, and the checked training sequences.
-
-        Parameters
-        ----------
-        sequences : object
-            The training sequences as a user gave them.
-
-        options : HMMTransformer
-            The transformer, whose parameters may matter to the family.
-
-        Returns
-        -------
-        family : Emission
-            Knows what all models share, such as the number of channels.
-
-        sequences : list of ndarray of shape (n_timesteps, n_features)
-            Checked sequences.
-        """
-        raise TypeError(f"Models with states of kind {cls.name!r} cannot be fitted.")
-
-    def check_gaps(self, sequences, options):  # noqa: B027 (most accept any)
-        """Raise if values are missing that a fit needs.
-
-        Parameters
-        ----------
-        sequences : list of ndarray of shape (n_timesteps, n_features)
-            Checked sequences.
-
-        options : HMMTransformer
-            The transformer, whose parameters may matter to the family.
-        """
-
-    def data(self, sequences, firsts=None):
+    def data(self, sequences: list[Array], firsts: Any = None) -> Data:
         """Return checked sequences in the form that EM reads.
 
         Parameters
@@ -500,9 +513,11 @@ class Emission(ABC):
         data : Data
             The sequences.
         """
-        raise self._lacking("a way to be fitted")
+        self._lacking("a way to be fitted")
 
-    def expectations(self, data, model, active):
+    def expectations(
+        self, data: Data, model: Model, active: Array
+    ) -> tuple[Array, Expected]:
         """Return log likelihoods and expected statistics of some models: the E step.
 
         Parameters
@@ -524,9 +539,17 @@ class Emission(ABC):
         expected : Expected
             Their statistics, in the order of `active`.
         """
-        raise self._lacking("a way to be fitted")
+        self._lacking("a way to be fitted")
 
-    def updates(self, expected, rows, model, prior, relevance, active):
+    def updates(
+        self,
+        expected: Expected,
+        rows: Array,
+        model: Model,
+        prior: Model,
+        relevance: float,
+        active: Array,
+    ) -> None:
         """Change the states of some models in place: the M step.
 
         Parameters
@@ -534,8 +557,8 @@ class Emission(ABC):
         expected : Expected
             Expected statistics.
 
-        rows, active : ndarray of int of shape (n_active,)
-            Rows of the statistics, and the numbers of the models they belong to.
+        rows : ndarray of int of shape (n_active,)
+            Rows of the statistics that belong to the active models.
 
         model, prior : Model
             Stack of the present parameters, and of the priors (one per model, or one
@@ -543,64 +566,95 @@ class Emission(ABC):
 
         relevance : float
             Weight of the prior, in frames per state.
+
+        active : ndarray of int of shape (n_active,)
+            Numbers of the models.
         """
-        raise self._lacking("a way to be fitted")
+        self._lacking("a way to be fitted")
 
-    def log_priors(self, model, prior, active):
-        """Return the log priors of the states of some models.
+    def log_priors(self, model: Model, prior: Model, active: Array) -> Array:
+        """Return the log priors of states per frame of relevance, up to a constant."""
+        self._lacking("a way to be fitted")
 
-        They are those of one frame of relevance, up to a constant. The parameters are
-        those of `updates`.
+    # ---------------------------------------------------------------- Ground cost
+
+    # Whether distributions are compared by a kernel between frames, with a bandwidth.
+    has_kernel: ClassVar[bool] = False
+
+    @abstractmethod
+    def cross(self, index_a: Array, index_b: Array) -> Array:
+        """Return squared distances between the states of pairs of models.
+
+        Parameters
+        ----------
+        index_a, index_b : ndarray of int of shape (n_pairs,)
+            Numbers of the models.
+
+        Returns
+        -------
+        cost : ndarray of shape (n_pairs, n_components, n_components)
+            Squared distances between the states of model a and those of model b.
         """
-        raise self._lacking("a way to be fitted")
 
-    # Exchange with hmmlearn.
+    def within(self, index_a: Array, index_b: Array) -> Array:
+        """Return squared distances within models a, on features that b observed too."""
+        return self._own[index_a]
 
-    # Class in `hmmlearn.hmm`, and the attribute by which its models are recognised.
-    hmmlearn_class: ClassVar[str | None] = None
-    hmmlearn_attribute: ClassVar[str | None] = None
+    @cached_property
+    def _own(self) -> Array:
+        index = np.arange(len(self._first))
+        upper = np.triu(self.cross(index, index), 1)
+        return upper + upper.swapaxes(1, 2)
 
-    @classmethod
-    def hmmlearn_arrays(cls, models):
-        """Return chains and parameters of fitted models of hmmlearn, by name."""
-        for n, model in enumerate(models):
-            if not hasattr(model, str(cls.hmmlearn_attribute)):
-                raise TypeError(
-                    f"models must all be fitted {cls.hmmlearn_class} models, as the "
-                    f"first, got {type(model).__name__} at {n}."
-                )
-        return {
-            "transmats": [model.transmat_ for model in models],
-            cls.parameter_names[0]: [
-                getattr(model, str(cls.hmmlearn_attribute)) for model in models
-            ],
-            "startprobs": [model.startprob_ for model in models],
-        }
+    def ground_costs(self) -> Any:
+        """Return an object with `cross` and `within` that serves many comparisons."""
+        return self
 
-    def hmmlearn_model(self, i, size):
-        """Return a model of hmmlearn with the states of model i, without its chain."""
-        if self.hmmlearn_class is None:
-            raise self._lacking("a counterpart in hmmlearn")
-        hmm = hmmlearn_models()
-        (states,) = (array[i, :size].copy() for array in self.parameters.values())
-        model = getattr(hmm, self.hmmlearn_class)(int(size))
-        model.n_features = states.shape[1]
-        setattr(model, str(self.hmmlearn_attribute), states)
-        return model
+    def divergences(self, index_a: Array, index_b: Array) -> Array:
+        """Return divergences (n_pairs, n_components, n_components) from a to b."""
+        self._lacking("a density")
 
-    def _lacking(self, what):
-        return TypeError(
-            f"This needs models whose states have {what}, got states of kind "
-            f"{self.name!r}."
+    def mmd_comparer(
+        self, masses: Array, sizes: Array, bandwidth: float
+    ) -> Callable[[Array, Array], Array]:
+        """Return a function that compares distributions of frames of pairs of models.
+
+        Parameters
+        ----------
+        masses : ndarray of shape (n_models, n_components[, n_components])
+            Probabilities of states, or of pairs of successive states.
+
+        sizes : ndarray of int of shape (n_models,)
+            Number of states of each model, without padding.
+
+        bandwidth : float
+            Width of the kernel between frames, if the family has one.
+
+        Returns
+        -------
+        gaps : callable
+            Takes two index arrays and returns one squared distance per pair.
+        """
+        self._lacking("a distribution that can be compared")
+
+    def median_gap(self, weights: Array) -> float:
+        """Return the median squared distance between frames of two states."""
+        raise NotImplementedError
+
+    def gaussian(self, purpose: str) -> Any:
+        """Return the family if its states are Gaussian, else raise.
+
+        Parameters
+        ----------
+        purpose : str
+            Beginning of the message: what needs Gaussian states, and the verb.
+
+        Returns
+        -------
+        family : Gaussian
+            The family.
+        """
+        raise TypeError(
+            f"{purpose} models with Gaussian states, got states of kind {self.name!r}. "
+            "HMMKMedoids and the metrics 'maw' and 'coupling' take models of any kind."
         )
-
-
-def hmmlearn_models():
-    """Return the module `hmmlearn.hmm`, or say how to install it."""
-    try:
-        from hmmlearn import hmm
-    except ModuleNotFoundError as error:
-        raise ImportError(
-            "This needs hmmlearn, which is not installed: pip install hmmlearn."
-        ) from error
-    return hmm

@@ -2,6 +2,7 @@
 
 import hashlib
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +17,6 @@ from skawhmm.emissions._custom import check_table
 from skawhmm.emissions._discrete import Discrete
 from skawhmm.emissions._discrete_kernels import normalized, shared_log
 from skawhmm.emissions._mmd import symbol_mmd_comparer
-from skawhmm.sequences._checks import check_no_missing
 from skawhmm.sequences._symbols import (
     check_symbols,
     encoded,
@@ -24,37 +24,61 @@ from skawhmm.sequences._symbols import (
     symbol_sequences,
 )
 
-# A way around that is shorter by less than this share of the largest cost is not.
+# A way around that is shorter by less than this fraction of the largest cost is not.
 TRIANGLE_ROUNDING = 1e-14
 
 
 class Categorical(Discrete):
     """States that emit one of finitely many symbols.
 
+    The parameters of a state are its ``emissionprobs``, the probabilities of the
+    symbols.
+
     Parameters
     ----------
-    states : ndarray of shape (n_models, n_components, n_symbols)
-        Probabilities of the symbols.
+    symbols : str or array-like of shape (n_symbols,), default=None
+        All symbols that may occur: characters, strings or integers. By default those of
+        the training sequences or, with `costs`, the integers from 0.
 
-    symbols : ndarray of shape (n_symbols,)
-        The alphabet, strings or integers.
+    costs : array-like of shape (n_symbols, n_symbols), default=None
+        Distances between `symbols`, in their order, by which distances compare states:
+        symmetric, and 0 between equal symbols. By default any two symbols have
+        distance 1.
 
-    symbol_costs : ndarray of shape (n_symbols, n_symbols), default=None
-        Distances between symbols; by default any two different symbols have distance 1.
+    See Also
+    --------
+    skawhmm.models.HMMBatch.from_emissionprobs : Models with given probabilities.
+    skawhmm.fitting.MarkovChainTransformer : One state per symbol.
+
+    Examples
+    --------
+    >>> from skawhmm import HMMTransformer
+    >>> from skawhmm.emissions import Categorical
+    >>> hmm = HMMTransformer(2, emission=Categorical("ACGT"), random_state=0)
+    >>> hmm.fit_transform(["AAACCCAAACCC", "AACCAACCAACC"])
+    HMMBatch(n_models=2, n_components=2, emission='categorical', n_symbols=4)
     """
 
     name = "categorical"
     parameter_names = ("emissionprobs",)
     shared_names = ("symbols", "symbol_costs")
-    fit_options = frozenset({"symbols", "symbol_costs"})
     hmmlearn_class = "CategoricalHMM"
     hmmlearn_attribute = "emissionprob_"
     n_features = 1
 
-    def __init__(self, states, symbols, symbol_costs=None):
-        super().__init__(states)
+    def __init__(self, symbols: Any = None, *, costs: Any = None) -> None:
         self.symbols = symbols
-        self.symbol_costs = symbol_costs
+        self.costs = costs
+
+    def check_options(self):
+        """Raise if the alphabet or the distances between symbols are wrong."""
+        checked_options(self.symbols, self.costs)
+
+    @property
+    def extras(self):
+        """Arrays that all models share and that are stored with them, by name."""
+        found = dict(zip(self.shared_names, (self.symbols, self.costs), strict=True))
+        return {name: array for name, array in found.items() if array is not None}
 
     @property
     def traits(self):
@@ -63,10 +87,10 @@ class Categorical(Discrete):
 
     @property
     def fingerprint(self):
-        """Bytes that tell families with equal parameters apart."""
+        """Bytes that differ between families with equal parameters."""
         digest = hashlib.blake2b(repr(self.symbols.tolist()).encode())
-        if self.symbol_costs is not None:
-            digest.update(self.symbol_costs.tobytes())
+        if self.costs is not None:
+            digest.update(self.costs.tobytes())
         return digest.digest()
 
     @classmethod
@@ -92,7 +116,7 @@ class Categorical(Discrete):
         names = (f"p_{symbol}" for symbol in self.symbols)
         return dict(zip(names, np.moveaxis(self.states, 2, 0), strict=True))
 
-    def checked(self, X, caller):
+    def checked(self, X, *, caller, n_features=None):
         """Return the sequences of a user as codes of shape (n_timesteps, 1)."""
         return encoded(symbol_sequences(X), self.symbols)
 
@@ -113,37 +137,31 @@ class Categorical(Discrete):
         """Return a checked sequence in the user's symbols."""
         return self.symbols[x.astype(np.int64)]
 
-    @classmethod
-    def from_arrays(cls, arrays, is_state):
+    def from_arrays(self, arrays, is_state):
         """Return the family, or raise unless its probabilities sum to one."""
         rows = arrays["emissionprobs"]
+        n_symbols = rows.shape[2]
         padding = ~is_state & ~rows.any(axis=2)
-        filled = np.where(padding[..., None], 1 / rows.shape[2], rows)
+        filled = np.where(padding[..., None], 1 / n_symbols, rows)
         checked = check_probabilities("emissionprobs", filled)
-        states = np.where(padding[..., None], 0.0, checked)
-        return make_categorical(
-            states, arrays.get("symbols"), arrays.get("symbol_costs")
+        name = "symbol_costs" if "symbol_costs" in arrays else "costs"
+        symbols, costs = checked_options(
+            arrays.get("symbols", self.symbols),
+            arrays.get("symbol_costs", self.costs),
+            n_symbols,
+            name=name,
         )
+        family = Categorical(symbols, costs=costs)
+        return family.like(np.where(padding[..., None], 0.0, checked))
 
-    @classmethod
-    def blank(cls, sequences, options):
-        """Return the family with one blank state, and checked training sequences."""
-        symbols = options.symbols
-        if symbols is not None:
-            symbols = check_symbols(symbols)
-        elif options.symbol_costs is not None:
-            table = check_table("symbol_costs", "symbol", options.symbol_costs)
-            symbols = np.arange(len(table))
-        else:
-            symbols = learned_symbols(symbol_sequences(sequences))
-        empty = np.zeros((1, 1, len(symbols)))
-        family = make_categorical(empty, symbols, options.symbol_costs)
-        return family, family.checked(sequences, type(options).__name__)
-
-    def check_gaps(self, sequences, options):
-        """Raise if a symbol is missing that a visible chain would have to count."""
-        if isinstance(options.n_components, str) and options.n_components == "symbols":
-            check_no_missing(sequences, "n_components='symbols'")
+    def learned(self, X, *, caller):
+        """Return the template with its alphabet, and the checked sequences."""
+        symbols = self.symbols
+        if symbols is None and self.costs is None:
+            symbols = learned_symbols(symbol_sequences(X))
+        symbols, costs = checked_options(symbols, self.costs)
+        template = Categorical(symbols, costs=costs)
+        return template, template.checked(X, caller=caller)
 
     def common_states(self, frames):
         """Return the frequencies of symbols, as one state."""
@@ -153,8 +171,8 @@ class Categorical(Discrete):
     def random_states(self, frames, n_states, rng):
         """Return start values: the frequencies of symbols, changed at random."""
         shape = n_states, len(self.symbols)
-        shares = rng.standard_exponential(shape) * self.common_states(frames)[0]
-        return (shares / shares.sum(axis=1, keepdims=True),)
+        weights = rng.standard_exponential(shape) * self.common_states(frames)[0]
+        return (weights / weights.sum(axis=1, keepdims=True),)
 
     def statistics(self, frames, post, states):
         """Return the expected number of each symbol in each state."""
@@ -183,56 +201,60 @@ class Categorical(Discrete):
         return state_divergences(self.states, index_a, index_b)
 
     def mmd_comparer(self, masses, sizes, bandwidth):
-        """Return a function of pairs of models: squared distances of their laws."""
+        """Return a function of pairs of models: squared distances."""
         return symbol_mmd_comparer(self.states, masses)
 
     def cross(self, index_a, index_b):
         """Return squared distances (n_pairs, n_components, n_components) of a to b."""
-        if self.symbol_costs is None:
+        if self.costs is None:
             return squared_variations(self.states, index_a, index_b)
         return squared_transports(
-            self.states, self.symbol_costs, self._is_metric, index_a, index_b
+            self.states, self.costs, self._is_metric, index_a, index_b
         )
 
     @cached_property
     def _is_metric(self):
-        costs, slack = self.symbol_costs, TRIANGLE_ROUNDING * self.symbol_costs.max()
+        costs, slack = self.costs, TRIANGLE_ROUNDING * self.costs.max()
         ways = (row[:, None] + row for row in costs)
         return all((costs <= way + slack).all() for way in ways)
 
 
-def make_categorical(states, symbols, symbol_costs):
-    """Return a family after checking what the user gave for it.
+def checked_options(symbols, costs, n_symbols=None, *, name="costs"):
+    """Return the alphabet and the distances between symbols, or raise.
 
     Parameters
     ----------
-    states : ndarray of shape (n_models, n_components, n_symbols)
-        Probabilities, known to be valid.
-
     symbols : str, array-like of shape (n_symbols,), or None
-        The alphabet; None numbers the symbols.
+        The alphabet; None numbers the symbols, if their number is known.
 
-    symbol_costs : array-like of shape (n_symbols, n_symbols), or None
+    costs : array-like of shape (n_symbols, n_symbols), or None
         Distances between symbols.
+
+    n_symbols : int, default=None
+        Number of symbols, if it is known.
+
+    name : str, default="costs"
+        The distances as the caller knows them.
 
     Returns
     -------
-    family : Categorical
-        The family.
+    symbols, costs : ndarray or None
+        The checked values.
     """
-    n_symbols = states.shape[2]
-    alphabet = np.arange(n_symbols) if symbols is None else check_symbols(symbols)
-    if len(alphabet) != n_symbols:
+    if costs is not None:
+        costs = check_table(name, "symbol", costs)
+    if symbols is not None:
+        symbols = check_symbols(symbols)
+        if n_symbols is not None and len(symbols) != n_symbols:
+            raise ValueError(
+                f"symbols must name the {n_symbols} symbols of emissionprobs, got "
+                f"{len(symbols)}."
+            )
+    elif n_symbols is not None or costs is not None:
+        symbols = np.arange(len(costs) if n_symbols is None else n_symbols)
+    if costs is not None and len(costs) != len(symbols):
         raise ValueError(
-            f"symbols must name the {n_symbols} symbols of emissionprobs, got "
-            f"{len(alphabet)}."
-        )
-    if symbol_costs is None:
-        return Categorical(states, alphabet)
-    costs = check_table("symbol_costs", "symbol", symbol_costs)
-    if len(costs) != n_symbols:
-        raise ValueError(
-            f"symbol_costs must have shape {(n_symbols, n_symbols)}, one row per "
+            f"{name} must have shape {(len(symbols), len(symbols))}, one row per "
             f"symbol, got {costs.shape}."
         )
-    return Categorical(states, alphabet, costs)
+    return symbols, costs

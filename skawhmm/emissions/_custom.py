@@ -32,7 +32,7 @@ class StateCosts(Emission):
     is_stored = False
 
     def __init__(self, states, sizes, cost):
-        super().__init__(states)
+        self.states = states
         self.sizes = sizes
         self.cost = cost
 
@@ -59,9 +59,9 @@ class StateCosts(Emission):
     def __getitem__(self, index):
         return StateCosts(self.states[index], self.sizes[index], self.cost)
 
-    def checked(self, X, caller):
+    def checked(self, X, *, caller, n_features=None):
         """Raise, because only the distances between states are known."""
-        raise self._lacking("a density")
+        self._lacking("a density")
 
     def padded(self, size):
         """Return the family with `size` states per model, the new ones all zero."""
@@ -83,9 +83,9 @@ class StateCosts(Emission):
         sizes = np.concatenate([family.sizes for family in families])
         return cls(states, sizes, first.cost)
 
-    def merged(self, shares):
+    def merged(self, weights):
         """Raise, because only the distances between states are known."""
-        raise self._lacking("parameters that can be averaged")
+        self._lacking("parameters that can be averaged")
 
     def described(self, channels):
         """Return nothing: a cost may take states of any form."""

@@ -9,23 +9,20 @@ n_channels), and NaN was not observed.
 import numpy as np
 
 from skawhmm.emissions._discrete_kernels import fill_likelihoods, fill_log_densities
-from skawhmm.emissions._simple import PlainEmission
+from skawhmm.emissions._simple import SimpleEmission
 
 
-class Discrete(PlainEmission):
+class Discrete(SimpleEmission):
     """Base of the families of states that emit symbols or counts.
 
     A subclass defines how states are drawn, fitted and compared. `Poisson` is the
     shorter example.
-
-    Parameters
-    ----------
-    states : ndarray of shape (n_models, n_components, n_values)
-        Parameters of the states.
     """
 
+    accepts_missing = True
+
     @property
-    def states(self):
+    def states(self) -> np.ndarray:
         """The parameters of all states."""
         return getattr(self, self.parameter_names[0])
 

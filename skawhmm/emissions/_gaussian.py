@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from skawhmm.emissions._base import Emission, Expected
+from skawhmm.emissions._base import Emission
 from skawhmm.emissions._checks import check_covariances
 from skawhmm.emissions._gaussian_costs import (
     GaussianCosts,
@@ -15,7 +15,6 @@ from skawhmm.emissions._gaussian_costs import (
 from skawhmm.emissions._gaussian_divergences import gaussian_divergences
 from skawhmm.emissions._gaussian_em import LEAST_FLOOR, Moments, update_states
 from skawhmm.emissions._gaussian_em_kernels import fill_expectations, log_priors
-from skawhmm.emissions._gaussian_hmmlearn import gaussian_arrays, gaussian_model
 from skawhmm.emissions._gaussian_scores import (
     channels_and_mask,
     make_densities,
@@ -26,42 +25,52 @@ from skawhmm.emissions._gaussian_scores_kernels import (
     paired_log_likelihoods,
     score_models,
 )
+from skawhmm.emissions._hmmlearn import gaussian_arrays, gaussian_model
 from skawhmm.emissions._mmd import gaussian_mmd_comparer, median_squared_gap
-from skawhmm.sequences._checks import check_complete, check_no_missing, check_sequences
-from skawhmm.utils._checks import LARGEST_VALUE
+from skawhmm.emissions._model import Expected
+from skawhmm.sequences._checks import check_complete, check_no_missing
+from skawhmm.utils._checks import LARGEST_VALUE, check_choice, check_real
+
+COVARIANCE_TYPES = ("diag", "full", "spherical", "tied")
 
 
 class Gaussian(Emission):
-    """Gaussian states with diagonal or full covariances.
+    """Gaussian states.
+
+    The parameters of a state are its ``means`` and ``covars``: variances, or covariance
+    matrices.
 
     Parameters
     ----------
-    means : ndarray of shape (n_models, n_components, n_features)
-        Means of the states.
+    covariance_type : {"diag", "full", "spherical", "tied"}, default="diag"
+        Form of the covariances. Fitted models are either "diag" or "full": spherical
+        covariances are stored as diagonal ones, tied covariances as full ones.
 
-    covars : ndarray of shape (n_models, n_components, n_features[, n_features])
-        Variances, or covariance matrices.
+    reg_covar : float, default=1e-4
+        Least variance of a state in any direction, as a fraction of the variance of the
+        sequence. Channels that do not vary at all keep variance 0.
 
-    observed : ndarray of bool of shape (n_models, n_features), default=None
-        Which features each model observed; None if all of them.
+    See Also
+    --------
+    skawhmm.models.HMMBatch : Models with given means and covariances.
 
-    floor : float, default=0.0
-        Least variance in any direction after an M step.
-
-    pooled_covars : bool, default=False
-        Whether the M step pools variances: over channels if covariances are diagonal,
-        over states if they are full.
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skawhmm import HMMTransformer
+    >>> from skawhmm.emissions import Gaussian
+    >>> X = [np.random.default_rng(0).normal(size=(100, 2))]
+    >>> hmm = HMMTransformer(2, emission=Gaussian("full", reg_covar=0.01))
+    >>> hmm.fit_transform(X)
+    HMMBatch(n_models=1, n_components=2, n_features=2, covariance_type='full')
     """
 
     name = "gaussian"
     parameter_names = ("means", "covars")
     parameter_axes: ClassVar = {"covars": (2, 3)}
     keeps_sequences = True
+    accepts_missing = True
     has_kernel = True
-    fit_options = frozenset(
-        {"covariance_type", "reg_covar", "n_mix", "missing", "engine"}
-    )
-    shared_names = ("floor", "pooled_covars")
     hmmlearn_class = "GaussianHMM"
     hmmlearn_attribute = "means_"
 
@@ -71,21 +80,37 @@ class Gaussian(Emission):
     # Set by `keeping_costs`.
     kept_costs: GaussianCosts | None = None
 
-    def __init__(self, means, covars, observed=None, *, floor=0.0, pooled_covars=False):
-        super().__init__(means, covars)
-        self.observed = observed
-        self.floor = floor
-        self.pooled_covars = pooled_covars
+    def __init__(
+        self, covariance_type: str = "diag", *, reg_covar: float = 1e-4
+    ) -> None:
+        self.covariance_type = covariance_type
+        self.reg_covar = reg_covar
+
+    def check_options(self):
+        """Raise if an option is wrong."""
+        check_choice("covariance_type", self.covariance_type, COVARIANCE_TYPES)
+        check_real("reg_covar", self.reg_covar, 0, np.inf)
 
     @property
-    def covariance_type(self):
-        """Form of the covariances, "diag" or "full"."""
-        return "diag" if self.covars.ndim == 3 else "full"
+    def is_full(self) -> bool:
+        """Whether covariances are matrices while they are fitted."""
+        return self.covariance_type in {"full", "tied"}
 
     @property
-    def n_features(self):
-        """Number of channels of a frame."""
-        return self.means.shape[2]
+    def floor(self) -> float:
+        """Least variance in any direction after an M step."""
+        return max(float(self.reg_covar), LEAST_FLOOR)
+
+    @property
+    def pooled_covars(self) -> bool:
+        """Whether the M step pools variances: over channels, or over states if full."""
+        return self.covariance_type in {"spherical", "tied"}
+
+    def like(self, *parameters, observed=None):
+        """Return a family with the same options and other parameters."""
+        family = super().like(*parameters, observed=observed)
+        family.covariance_type = "diag" if family.covars.ndim == 3 else "full"
+        return family
 
     @property
     def traits(self):
@@ -94,6 +119,11 @@ class Gaussian(Emission):
             "n_features": self.n_features,
             "covariance_type": self.covariance_type,
         }
+
+    @property
+    def fingerprint(self):
+        """Nothing: the options matter to fits only."""
+        return b""
 
     @classmethod
     def concatenate(cls, families):
@@ -114,11 +144,7 @@ class Gaussian(Emission):
             both.kept_costs = GaussianCosts.concatenate(costs)
         return both
 
-    def with_full_covars(self):
-        """Return the family with full covariance matrices."""
-        return self.like(self.means, self.full_covars(), observed=self.observed)
-
-    def full_covars(self):
+    def full_covars(self) -> np.ndarray:
         """Return the covariances as full matrices."""
         if self.covariance_type == "full":
             return self.covars
@@ -133,15 +159,10 @@ class Gaussian(Emission):
         """Return the largest size of a mean, or its square for a covariance."""
         return LARGEST_VALUE**2 if name == "covars" else LARGEST_VALUE
 
-    @classmethod
-    def from_arrays(cls, arrays, is_state):
+    def from_arrays(self, arrays, is_state):
         """Return the family, or raise unless covariances are positive semidefinite."""
         checked = {**arrays, "covars": check_covariances(arrays["covars"])}
         return super().from_arrays(checked, is_state)
-
-    def checked(self, X, caller):
-        """Return the sequences of a user as arrays (n_timesteps, n_features)."""
-        return check_sequences(X, n_features=self.n_features, caller=caller)
 
     def check_scorable(self, sequences):
         """Raise if values are missing and covariances are full."""
@@ -159,15 +180,15 @@ class Gaussian(Emission):
 
     # Comparisons of groups.
 
-    def merged(self, shares):
+    def merged(self, weights):
         """Return the family with states that have the moments of mixtures."""
-        means = np.einsum("nkj,njc->nkc", shares, self.means)
+        means = np.einsum("nkj,njc->nkc", weights, self.means)
         gaps = self.means[:, None] - means[:, :, None]
-        inner = np.einsum("nkj,nj...->nk...", shares, self.covars)
+        inner = np.einsum("nkj,nj...->nk...", weights, self.covars)
         if self.covariance_type == "diag":
-            between = np.einsum("nkj,nkjc->nkc", shares, gaps**2)
+            between = np.einsum("nkj,nkjc->nkc", weights, gaps**2)
         else:
-            between = np.einsum("nkj,nkjc,nkjd->nkcd", shares, gaps, gaps)
+            between = np.einsum("nkj,nkjc,nkjd->nkcd", weights, gaps, gaps)
         return self.like(means, inner + between, observed=self.observed)
 
     def described(self, channels):
@@ -230,12 +251,10 @@ class Gaussian(Emission):
         means, roots = np.array(self.means), covariance_roots(self.covars)
         return GaussianCosts(means, roots, self.masks())
 
-    def keeping_costs(self):
-        """Return the family with its costs prepared, for models compared repeatedly.
-
-        A family that is concatenated from this one and others takes them over, so that
-        only the costs of the others are prepared.
-        """
+    def keeping_costs(self) -> "Gaussian":
+        """Return the family with its costs prepared, for models compared repeatedly."""
+        # A family that is concatenated from this one and others keeps them, so that
+        # only the costs of the others are prepared.
         family = self.like(self.means, self.covars, observed=self.observed)
         family.kept_costs = self.ground_costs()
         return family
@@ -251,7 +270,7 @@ class Gaussian(Emission):
         return gaussian_divergences(*states, index_a, index_b)
 
     def mmd_comparer(self, masses, sizes, bandwidth):
-        """Return a function of pairs of models: squared distances of their laws."""
+        """Return a function of pairs of models: squared distances."""
         states = self.means, self.covars, self.masks()
         return gaussian_mmd_comparer(*states, masses, sizes, bandwidth)
 
@@ -268,54 +287,11 @@ class Gaussian(Emission):
 
     # Fitting.
 
-    @classmethod
-    def blank(cls, sequences, options):
-        """Return the family with one blank state, and checked training sequences."""
-        sequences = check_sequences(sequences, caller=type(options).__name__)
-        shape = options.covariance_type, options.reg_covar, sequences[0].shape[1]
-        return cls.learner(*shape), sequences
-
-    def check_gaps(self, sequences, options):
+    def check_missing(self, sequences, *, is_pooled):
         """Raise if values are missing that a fit needs."""
-        reason = None
-        if options.covariance_type in {"full", "tied"}:
-            reason = f"covariance_type={options.covariance_type!r}"
-        elif options.engine != "batched":
-            reason = f"engine={options.engine!r}"
-        if reason is None:
-            return
-        if "pooled" in {options.init, options.prior}:
-            check_no_missing(sequences, f"{reason} with a pooled model")
-        else:
-            check_complete(sequences, reason)
-
-    @classmethod
-    def learner(cls, covariance_type, reg_covar, n_features=0):
-        """Return the family with one blank state that fits covariances of some type.
-
-        Parameters
-        ----------
-        covariance_type : {"diag", "spherical", "full", "tied"}
-            Form of the covariances.
-
-        reg_covar : float
-            Least variance in any direction, in the coordinates of the fit.
-
-        n_features : int, default=0
-            Number of channels.
-
-        Returns
-        -------
-        family : Gaussian
-            Holds the constraints of the M step.
-        """
-        axes = (n_features,) * (2 if covariance_type in {"full", "tied"} else 1)
-        return cls(
-            np.zeros((1, 1, n_features)),
-            np.zeros((1, 1, *axes)),
-            floor=max(float(reg_covar), LEAST_FLOOR),
-            pooled_covars=covariance_type in {"spherical", "tied"},
-        )
+        if self.is_full:
+            reason = f"covariance_type={self.covariance_type!r}"
+            check_filled(sequences, reason, is_pooled=is_pooled)
 
     def expectations(self, data, model, active):
         """Return log likelihoods and expected statistics of some models: the E step."""
@@ -376,3 +352,14 @@ class Gaussian(Emission):
 def sampling_roots(covars):
     """Return factors of covariances, with the smallest directions first."""
     return covariance_roots(covars)[..., ::-1]
+
+
+def check_filled(sequences, reason, *, is_pooled):
+    """Raise if values are missing: any value if there is a pooled model.
+
+    Without a pooled model, channels without any value are left out.
+    """
+    if is_pooled:
+        check_no_missing(sequences, f"{reason} with a pooled model")
+    else:
+        check_complete(sequences, reason)

@@ -1,4 +1,4 @@
-"""States that emit counts, compared by transport between Poisson laws."""
+"""States that emit counts, compared by transport between Poisson distributions."""
 
 import numpy as np
 
@@ -23,10 +23,20 @@ LARGEST_DRAWN = 1e18
 class Poisson(Discrete):
     """States that emit counts in one or more independent channels.
 
-    Parameters
-    ----------
-    states : ndarray of shape (n_models, n_components, n_channels)
-        Poisson rates: the mean counts.
+    The parameters of a state are its ``rates``, the mean counts of the channels.
+
+    See Also
+    --------
+    skawhmm.models.HMMBatch.from_rates : Models with given rates.
+
+    Examples
+    --------
+    >>> from skawhmm import HMMTransformer
+    >>> from skawhmm.emissions import Poisson
+    >>> X = [[[0], [1], [0], [9], [8], [9]], [[2], [1], [1], [4], [5], [5]]]
+    >>> hmm = HMMTransformer(2, emission=Poisson(), random_state=0)
+    >>> hmm.fit_transform(X)
+    HMMBatch(n_models=2, n_components=2, emission='poisson', n_features=1)
     """
 
     name = "poisson"
@@ -35,31 +45,19 @@ class Poisson(Discrete):
     hmmlearn_class = "PoissonHMM"
     hmmlearn_attribute = "lambdas_"
 
-    @property
-    def n_features(self):
-        """Number of channels."""
-        return self.states.shape[2]
-
-    @classmethod
-    def from_arrays(cls, arrays, is_state):
+    def from_arrays(self, arrays, is_state):
         """Return the family, or raise if a rate is negative."""
         check_not_negative("rates", arrays["rates"])
         return super().from_arrays(arrays, is_state)
-
-    @classmethod
-    def blank(cls, sequences, options):
-        """Return the family with one blank state, and checked training sequences."""
-        sequences = check_count_sequences(sequences, caller=type(options).__name__)
-        return cls(np.zeros((1, 1, sequences[0].shape[1]))), sequences
 
     def described(self, channels):
         """Return the rates of the channels."""
         names = (f"rate_{channel}" for channel in channels)
         return dict(zip(names, np.moveaxis(self.states, 2, 0), strict=True))
 
-    def checked(self, X, caller):
+    def checked(self, X, *, caller, n_features=None):
         """Return the sequences of a user, if they hold counts."""
-        return check_count_sequences(X, n_features=self.n_features, caller=caller)
+        return check_count_sequences(X, n_features=n_features, caller=caller)
 
     def drawn(self, i, path, rng):
         """Draw a checked sequence from model i, given its path of states."""
@@ -107,16 +105,12 @@ class Poisson(Discrete):
         low, high = np.fmin.reduce(frames, axis=0), np.fmax.reduce(frames, axis=0)
         return bool((high > low).any())
 
-    def n_free(self, frames):
-        """Return the number of free parameters per state."""
-        return frames.shape[1]
-
     def divergences(self, index_a, index_b):
         """Return divergences (n_pairs, n_components, n_components) of states a to b."""
         return rate_divergences(self.states, index_a, index_b)
 
     def mmd_comparer(self, masses, sizes, bandwidth):
-        """Return a function of pairs of models: squared distances of their laws."""
+        """Return a function of pairs of models: squared distances."""
         means, variances = self._stabilized
         masks = self.masks()
         return gaussian_mmd_comparer(means, variances, masks, masses, sizes, bandwidth)

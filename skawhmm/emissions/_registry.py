@@ -1,31 +1,58 @@
-"""The families of states by name. A new family is a class and a line here."""
+"""The families of states that have a short name."""
+
+from types import MappingProxyType
 
 from skawhmm.emissions._base import Emission
 from skawhmm.emissions._categorical import Categorical
 from skawhmm.emissions._gaussian import Gaussian
 from skawhmm.emissions._poisson import Poisson
+from skawhmm.utils._checks import shown_value
 
-FAMILIES: dict[str, type[Emission]] = {
-    family.name: family for family in (Gaussian, Categorical, Poisson)
-}
+FAMILIES = MappingProxyType(
+    {family.name: family for family in (Gaussian, Categorical, Poisson)}
+)
 
 
-def family_of_hmmlearn(models):
-    """Return the family that fitted models of hmmlearn belong to.
+def check_emission(name, value):
+    """Return the template that the parameter `emission` stands for, or raise.
 
     Parameters
     ----------
-    models : list of hmmlearn models
-        All of one kind.
+    name : str
+        The argument as the caller knows it.
+
+    value : str or Emission
+        Short name of a family, or a template.
 
     Returns
     -------
-    family : type
-        The family; Gaussian if none is recognised, because its error message fits best
-        then.
+    template : Emission
+        The template; its options are not checked.
+    """
+    if isinstance(value, Emission):
+        return value
+    if isinstance(value, str) and value in FAMILIES:
+        return FAMILIES[value]()
+    names = ", ".join(map(repr, FAMILIES))
+    if isinstance(value, type) and issubclass(value, Emission):
+        raise TypeError(
+            f"{name} must be one of {names} or an instance of Emission, got the class "
+            f"{value.__name__}. Pass an instance: {value.__name__}()."
+        )
+    kind = ValueError if isinstance(value, str) else TypeError
+    raise kind(
+        f"{name} must be one of {names} or an instance of Emission, such as "
+        f"Gaussian('full'), got {shown_value(value)}."
+    )
+
+
+def family_of_hmmlearn(models):
+    """Return the template of the family that fitted models of hmmlearn belong to.
+
+    It is Gaussian if no family is recognised, because its error message fits best then.
     """
     for family in FAMILIES.values():
         attribute = family.hmmlearn_attribute
         if len(models) and attribute and hasattr(models[0], attribute):
-            return family
-    return FAMILIES["gaussian"]
+            return family()
+    return Gaussian()

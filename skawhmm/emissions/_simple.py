@@ -1,86 +1,191 @@
 """Families that define their part of EM for one model at a time."""
 
 from abc import abstractmethod
+from typing import Any
 
 import numpy as np
+from numpy.random import Generator
 
-from skawhmm.emissions._base import Data, Emission, Expected
+from skawhmm.emissions._base import Emission
+from skawhmm.emissions._model import Array, Data, Expected, Model
 from skawhmm.numerics._forward_backward import forward_backward_each
 
 
-class PlainEmission(Emission):
+class SimpleEmission(Emission):
     """Base of families that define their part of EM for one model at a time.
 
     Frames are those of `frames(x)`, with time on the first axis. `states` is a tuple of
     the parameters of one model, in the order of `parameter_names`; so are `prior` and
     all states that a member returns.
 
-    **To define, besides `blank` and what `Emission` asks of every family**
+    **To define, besides `name`, `parameter_names` and `cross` of every family**
 
     ``log_densities(frames, states)``
-        Log densities (n_components, n_timesteps).
+        Log densities.
     ``statistics(frames, post, states)``
-        Sufficient statistics, a tuple of arrays with one row per state. `post` holds
-        the probabilities (n_components, n_timesteps) of the states in each frame.
+        Sufficient statistics.
     ``update(statistics, states, prior, relevance)``
-        The states after an M step. The prior counts as `relevance` frames per state.
+        The states after an M step.
     ``log_prior(states, prior)``
-        Log prior of one frame of relevance, up to a constant.
+        Log prior.
     ``random_states(frames, n_states, rng)``, ``common_states(frames)``
         Start values: states drawn at random, and one state for all frames.
-    ``varied(frames)``, ``n_free(frames)``
-        Whether the frames differ at all, and the number of free parameters per state.
+
+    See Also
+    --------
+    Emission : The whole contract, with its optional members.
+
+    Examples
+    --------
+    States that emit exponential waiting times in one channel:
+
+    >>> import numpy as np
+    >>> from skawhmm import HMMTransformer
+    >>> from skawhmm.emissions import SimpleEmission
+    >>> class Exponential(SimpleEmission):
+    ...     name = "exponential"
+    ...     parameter_names = ("scales",)
+    ...
+    ...     def log_densities(self, frames, states):
+    ...         return -np.log(states[0]) - frames.T / states[0]
+    ...
+    ...     def statistics(self, frames, post, states):
+    ...         return post @ frames, post.sum(axis=1, keepdims=True)
+    ...
+    ...     def update(self, statistics, states, prior, relevance):
+    ...         sums, counts = statistics
+    ...         totals = counts + relevance + 1e-9
+    ...         return ((sums + relevance * prior[0]) / totals,)
+    ...
+    ...     def log_prior(self, states, prior):
+    ...         return -np.sum(np.log(states[0]) + prior[0] / states[0])
+    ...
+    ...     def random_states(self, frames, n_states, rng):
+    ...         return (frames.mean() * rng.uniform(0.3, 3, (n_states, 1)),)
+    ...
+    ...     def common_states(self, frames):
+    ...         return (frames.mean(axis=0, keepdims=True),)
+    ...
+    ...     def cross(self, index_a, index_b):
+    ...         gaps = self.scales[index_a] - self.scales[index_b].swapaxes(1, 2)
+    ...         return 2 * gaps**2
+    >>> rng = np.random.default_rng(0)
+    >>> waits = rng.exponential(np.repeat([1, 40, 1, 40], 50))[:, None]
+    >>> hmm = HMMTransformer(2, emission=Exponential(), random_state=0)
+    >>> models = hmm.fit_transform([waits])
+    >>> np.sort(models.emission.scales[0, :, 0]).round()
+    array([ 1., 49.])
     """
 
-    def frames(self, x):
+    def frames(self, x: Array) -> Array:
         """Return a checked sequence in the form that the other members take."""
         return x
 
     @abstractmethod
-    def log_densities(self, frames, states):
-        """Return log densities (n_components, n_timesteps)."""
+    def log_densities(self, frames: Array, states: tuple[Array, ...]) -> Array:
+        """Return log densities of frames under the states of one model.
+
+        Parameters
+        ----------
+        frames : ndarray of shape (n_timesteps, ...)
+            The frames.
+
+        states : tuple of ndarray of shape (n_components, ...)
+            Parameters of the states.
+
+        Returns
+        -------
+        logs : ndarray of shape (n_components, n_timesteps)
+            Log densities.
+        """
 
     @abstractmethod
-    def statistics(self, frames, post, states):
-        """Return sufficient statistics, a tuple of arrays with one row per state."""
+    def statistics(
+        self, frames: Array, post: Array, states: tuple[Array, ...]
+    ) -> tuple[Array, ...]:
+        """Return the sufficient statistics of frames.
+
+        Parameters
+        ----------
+        frames : ndarray of shape (n_timesteps, ...)
+            The frames.
+
+        post : ndarray of shape (n_components, n_timesteps)
+            Probabilities of the states in each frame.
+
+        states : tuple of ndarray of shape (n_components, ...)
+            Parameters of the states.
+
+        Returns
+        -------
+        statistics : tuple of ndarray of shape (n_components, ...)
+            Sums over frames, weighted by `post`.
+        """
 
     @abstractmethod
-    def update(self, statistics, states, prior, relevance):
-        """Return the states after an M step."""
+    def update(
+        self,
+        statistics: tuple[Array, ...],
+        states: tuple[Array, ...],
+        prior: tuple[Array, ...],
+        relevance: float,
+    ) -> tuple[Array, ...]:
+        """Return the states after an M step.
+
+        Parameters
+        ----------
+        statistics : tuple of ndarray
+            What `statistics` returned.
+
+        states, prior : tuple of ndarray of shape (n_components, ...)
+            The states before, and the states of the prior.
+
+        relevance : float
+            Weight of the prior, in frames per state; 0 for maximum likelihood.
+
+        Returns
+        -------
+        states : tuple of ndarray of shape (n_components, ...)
+            The new states.
+        """
 
     @abstractmethod
-    def log_prior(self, states, prior):
+    def log_prior(self, states: tuple[Array, ...], prior: tuple[Array, ...]) -> float:
         """Return the log prior of one frame of relevance, up to a constant."""
 
     @abstractmethod
-    def random_states(self, frames, n_states, rng):
-        """Return start values drawn at random."""
+    def random_states(
+        self, frames: Array, n_states: int, rng: Generator
+    ) -> tuple[Array, ...]:
+        """Return start values of `n_states` states, drawn at random."""
 
     @abstractmethod
-    def common_states(self, frames):
-        """Return one state that stands for all frames."""
+    def common_states(self, frames: Array) -> tuple[Array, ...]:
+        """Return one state that stands for all frames: arrays of one row."""
 
-    @abstractmethod
-    def varied(self, frames):
+    def varied(self, frames: Array) -> bool:
         """Tell whether the frames differ at all."""
+        return bool((frames != frames[0]).any())
 
-    @abstractmethod
-    def n_free(self, frames):
+    def n_free(self, frames: Array) -> int:
         """Return the number of free parameters per state, given the frames."""
+        return sum(part[0].size for part in self.common_states(frames))
 
-    def densities(self, i, x, start, transmat):
+    def densities(self, i: int, x: Array, start: Array, transmat: Array) -> Array:
         """Return log densities of a checked sequence, given the chain of model i."""
         states = (array[i, : len(start)] for array in self.parameters.values())
         return self.log_densities(self.frames(x), tuple(map(np.array, states)))
 
-    def data(self, sequences, firsts=None):
+    def data(self, sequences: list[Array], firsts: Any = None) -> Data:
         """Return checked sequences in the form that EM reads."""
         offsets = np.cumsum([0, *(len(x) for x in sequences)])
         frames = np.concatenate([self.frames(x) for x in sequences])
         firsts = np.arange(len(offsets)) if firsts is None else np.asarray(firsts)
         return Data(frames, None, offsets, firsts)
 
-    def expectations(self, data, model, active):
+    def expectations(
+        self, data: Data, model: Model, active: Array
+    ) -> tuple[Array, Expected]:
         """Return log likelihoods and expected statistics of some models: the E step."""
         values, found = np.empty(len(active)), []
         start, moves, counts = (
@@ -100,7 +205,15 @@ class PlainEmission(Emission):
         statistics = tuple(np.stack(parts) for parts in zip(*found, strict=True))
         return values, Expected(start, moves, counts, statistics)
 
-    def updates(self, expected, rows, model, prior, relevance, active):
+    def updates(
+        self,
+        expected: Expected,
+        rows: Array,
+        model: Model,
+        prior: Model,
+        relevance: float,
+        active: Array,
+    ) -> None:
         """Change the states of some models in place: the M step."""
         for n, m in zip(rows, active, strict=True):
             found, states = _row_of(expected.statistics, n), _row_of(model.states, m)
@@ -108,7 +221,7 @@ class PlainEmission(Emission):
             for old, new in zip(states, fresh, strict=True):
                 old[...] = new
 
-    def log_priors(self, model, prior, active):
+    def log_priors(self, model: Model, prior: Model, active: Array) -> Array:
         """Return the log priors of the states of some models."""
         pairs = ((_row_of(model.states, m), _row_of(prior.states, m)) for m in active)
         return np.array([self.log_prior(*pair) for pair in pairs])

@@ -14,7 +14,8 @@ from skawhmm._estimator import (
     check_frames_or_symbols,
 )
 from skawhmm.distances._pairwise import all_pairs
-from skawhmm.fitting._transformer import HMMTransformer, is_visible
+from skawhmm.emissions._categorical import Categorical
+from skawhmm.fitting._transformer import HMMTransformer
 from skawhmm.models._batch import HMMBatch
 from skawhmm.sequences._names import fitted_names
 from skawhmm.sequences._tables import shown
@@ -27,7 +28,7 @@ def check_pooling_hmm(name, value):
     if value is None:
         return
     able = hasattr(value, "get_params") and not isinstance(value, type)
-    if not able or "init" not in value.get_params(deep=False):
+    if not able or not {"init", "prior"} & {*value.get_params(deep=False)}:
         raise TypeError(
             f"{name} must be None or an HMMTransformer, which fits one model to all "
             f"sequences of a class, got {value!r}."
@@ -170,7 +171,7 @@ class HMMClassDistance(ModelsMixin, TransformerMixin, BaseEstimator):
             fitted = clone(hmm).fit(part)
             if hasattr(fitted, "symbols_"):
                 # A class may lack some of the symbols.
-                hmm = clone(hmm).set_params(symbols=fitted.symbols_)
+                hmm = _with_alphabet(hmm, fitted)
             self.hmms_.append(fitted)
             self.models_.append(_class_models(hmm, part, codes))
         return self
@@ -228,11 +229,19 @@ class HMMClassDistance(ModelsMixin, TransformerMixin, BaseEstimator):
         return tags
 
 
+def _with_alphabet(hmm, fitted):
+    """Return a transformer that knows all symbols that a fitted one has seen."""
+    symbols, costs = fitted.symbols_, getattr(fitted, "symbol_costs_", None)
+    if "symbols" in hmm.get_params(deep=False):
+        return clone(hmm).set_params(symbols=symbols)
+    return clone(hmm).set_params(emission=Categorical(symbols, costs=costs))
+
+
 def _class_models(hmm, sequences, codes):
     """Return one model per class, fitted to all sequences of the class."""
     # Visible chains have no start values; their pooled chain is a prior.
-    is_chain = is_visible(hmm.get_params(deep=False).get("n_components"))
-    asked = {"prior" if is_chain else "init": "pooled"}
+    has_starts = "init" in hmm.get_params(deep=False)
+    asked = {"init" if has_starts else "prior": "pooled"}
     models = []
     for code in range(codes.max() + 1):
         members = sequences.taken(np.flatnonzero(codes == code))

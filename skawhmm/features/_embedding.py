@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, DTypeLike
 from sklearn.base import BaseEstimator, TransformerMixin
 
 from skawhmm._estimator import EstimatorMixin, check_symbol_input
-from skawhmm.emissions._categorical import make_categorical
+from skawhmm.emissions._categorical import Categorical
 from skawhmm.emissions._poisson import Poisson, check_count_sequences
 from skawhmm.features._embedding_statistics import (
     COUNT_BLOCKS,
@@ -147,10 +147,9 @@ class DiscreteKind:
         models = [reference.model for reference in self.references]
         (name,) = self.family.parameter_names
         return HMMBatch._of(
-            type(self.family),
+            self.family,
             [model.transmat for model in models],
             {name: [model.states[0] for model in models]},
-            shared=self.family.extras,
             weights=[reference.weights for reference in self.references],
             startprobs=[model.startprob for model in models],
         )
@@ -167,8 +166,7 @@ class CategoricalKind(DiscreteKind):
         sequences = check_symbol_input(estimator, X, y, reset=reset)
         if reset:
             symbols = learned_symbols(sequences)
-            empty = np.zeros((1, 1, len(symbols)))
-            self.family = make_categorical(empty, symbols, None)
+            self.family = Categorical(symbols)
         # Codes below 0 were not observed, whether they are missing or unknown.
         return symbol_codes(sequences, self.family.symbols)
 
@@ -187,7 +185,7 @@ class PoissonKind(DiscreteKind):
         """Return counts."""
         sequences = check_count_sequences(check_input(estimator, X, y, reset=reset))
         if reset:
-            self.family = Poisson(np.zeros((1, 1, sequences[0].shape[1])))
+            self.family = Poisson()
         return sequences
 
     def channels(self, names):

@@ -1,6 +1,6 @@
 from numpy import ndarray
 
-from skawhmm.emissions._base import Model
+from skawhmm.emissions._model import Model
 from skawhmm.features._embedding_statistics import GaussianStatistics
 
 def add_statistics(

@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skawhmm.emissions._base import Data, Model
+from skawhmm.emissions._gaussian import Gaussian
+from skawhmm.emissions._model import Data, Model
 from skawhmm.features._embedding_kernels import (
     add_statistics,
     normalize_rows,
@@ -21,8 +22,8 @@ from skawhmm.features._embedding_kernels import (
     weighted_shifts,
 )
 from skawhmm.fitting._coordinates import Coordinates, pooled_coordinates
+from skawhmm.fitting._em import FitOptions, Steps, climb, model_at, stacked
 from skawhmm.fitting._em_fit import start_model
-from skawhmm.fitting._em_loop import FitOptions, Steps, climb, model_at, stacked
 from skawhmm.fitting._gaussian_starts import start_models
 from skawhmm.fitting._pooled import BlockSteps, joined, pool_blocks
 from skawhmm.fitting._starts import distinct_count
@@ -156,13 +157,16 @@ def fit_gaussian_references(pieces, sizes, *, is_chain, max_iter, seed, verbose=
         return [constant_reference()] * len(sizes), coordinates
     blocks = pool_blocks(pieces, coordinates)
     options = FitOptions(
-        max_iter=max_iter, tol=TOLERANCE, reg_covar=LEAST_VARIANCE, seed=seed
+        template=Gaussian(reg_covar=LEAST_VARIANCE),
+        max_iter=max_iter,
+        tol=TOLERANCE,
+        seed=seed,
     )
     pool = joined(blocks, coordinates)
     starts = [gaussian_start(pool, size, options) for size in sizes]
     del pool
     steps = GaussianSteps(
-        options.learner,
+        options.template,
         blocks,
         options.rule,
         pseudo_count=PSEUDO_COUNT,
@@ -206,7 +210,7 @@ def fit_discrete_references(pieces, sizes, family, *, is_chain, max_iter, seed):
         Numbers of states.
 
     family : Discrete
-        The family, with one blank state.
+        Template of the states.
 
     is_chain, max_iter, seed : object
         As for `fit_gaussian_references`.
@@ -223,7 +227,7 @@ def fit_discrete_references(pieces, sizes, family, *, is_chain, max_iter, seed):
         tol=TOLERANCE,
         relevance=PSEUDO_COUNT,
         seed=seed,
-        family=family,
+        template=family,
     )
     references = []
     for n, size in enumerate(sizes):

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from skawhmm.emissions._base import Model
 from skawhmm.emissions._gaussian_em_kernels import composed
+from skawhmm.emissions._model import Model
 from skawhmm.fitting._coordinates_kernels import (
     channel_summaries,
     second_moments,

@@ -1,9 +1,168 @@
-"""The prior of chains in EM."""
+"""The EM loop of all fits: its options, its steps and its one stopping rule.
+
+A climb is a run of EM from start values. Many models climb at once, each on its own
+sequences; a model that has converged takes no further steps.
+"""
+
+from dataclasses import dataclass, field
+from functools import cached_property, reduce
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from skawhmm.emissions._gaussian import Gaussian
+from skawhmm.emissions._model import Data, Model
+from skawhmm.fitting._em_kernels import update_chains
+from skawhmm.models._counts import Counts
+
 # Logarithms of smaller transition probabilities count as that of this one.
 LEAST_TRANSITION = 1e-100
+
+
+class Rule(NamedTuple):
+    """Constraints of the M step, and when to stop.
+
+    Attributes
+    ----------
+    n_mix : int
+        Number of Gaussians per state.
+
+    relevance : float
+        Weight of the prior, in frames per state; 0 for maximum likelihood.
+
+    max_iter : int
+        Largest number of M steps.
+
+    tol : float
+        Least gain per frame of the log likelihood (plus log prior) for a further step.
+    """
+
+    n_mix: int = 1
+    relevance: float = 0.0
+    max_iter: int = 100
+    tol: float = 1e-5
+
+
+@dataclass(frozen=True)
+class FitOptions:
+    """What to fit and how.
+
+    Attributes that are not listed have the meaning they have in `HMMTransformer`.
+
+    Attributes
+    ----------
+    relevance : float
+        Weight of the pooled model as a prior, 0 for maximum likelihood.
+
+    criterion : {None, "aic", "bic"}
+        If not None, it chooses the number of states, up to `n_components`.
+
+    seed : int
+        Seed of all draws, which depend on the frames as well.
+
+    engine : callable or None
+        Runs EM from a start in place of our own loop.
+
+    template : Emission
+        Family of the states and its options.
+    """
+
+    n_components: int = 3
+    template: Any = field(default_factory=Gaussian)
+    topology: str = "ergodic"
+    n_mix: int = 1
+    n_init: int = 1
+    max_iter: int = 100
+    tol: float = 1e-5
+    relevance: float = 0.0
+    criterion: str | None = None
+    seed: int = 0
+    engine: Any = None
+
+    @property
+    def covariance_type(self):
+        """Form of the covariances of Gaussian states."""
+        return self.template.covariance_type
+
+    @cached_property
+    def rule(self):
+        """The constraints of the M step and the stopping rule."""
+        return Rule(
+            int(self.n_mix),
+            float(self.relevance),
+            int(self.max_iter),
+            float(self.tol),
+        )
+
+    @property
+    def sizes(self):
+        """Numbers of states to try."""
+        if self.criterion is None:
+            return [self.n_components]
+        return list(range(1, self.n_components + 1))
+
+
+class Climbs(NamedTuple):
+    """How several climbs ended: arrays with one row per climb.
+
+    Counts are expected frames per state, moves expected transitions; the objective is
+    the log likelihood plus the log prior. They belong to the model after `n_iter` M
+    steps.
+    """
+
+    model: Model
+    counts: np.ndarray
+    moves: np.ndarray
+    log_likelihood: np.ndarray
+    objective: np.ndarray
+    n_iter: np.ndarray
+    converged: np.ndarray
+
+
+class Steps:
+    """EM steps of several models, each with its own sequences.
+
+    Parameters
+    ----------
+    family : Emission
+        Family of the states.
+
+    data : Data
+        The sequences of each model.
+
+    rule : Rule
+        Constraints of the M step and the stopping rule.
+
+    prior : Model, default=None
+        Stack of priors, one per model or one for all; not used if the relevance is 0.
+    """
+
+    def __init__(self, family: Any, data: Data, rule: Rule, prior: Model | None = None):
+        self.family = family
+        self.data = data
+        self.rule = rule
+        self.prior = prior
+        self.n_frames = np.diff(data.bounds)
+
+    def expectation(self, model, active):
+        """Return log likelihoods and expected statistics of the active models."""
+        return self.family.expectations(self.data, model, active)
+
+    def log_priors(self, model, active):
+        """Return the log priors of the active models; 0 if there is no prior."""
+        if self.rule.relevance == 0:
+            return np.zeros(len(active))
+        values = chain_log_priors(model, self.prior, active)
+        values += self.family.log_priors(model, self.prior, active)
+        return self.rule.relevance * values
+
+    def maximization(self, expected, rows, model, active):
+        """Change the parameters of the active models, in place, by an M step."""
+        prior = model if self.prior is None else self.prior
+        chains, priors = model[:2], prior[:2]
+        rule, parts = self.rule, (expected.start, expected.moves)
+        update_chains(parts, rows, chains, priors, rule.n_mix, rule.relevance, active)
+        self.family.updates(expected, rows, model, prior, rule.relevance, active)
 
 
 def chain_log_priors(model, prior, active):
@@ -24,9 +183,181 @@ def chain_log_priors(model, prior, active):
     """
     values = np.zeros(len(active))
     for part in ("startprob", "transmat"):
-        law, shares = getattr(model, part), getattr(prior, part)
-        logs = np.log(np.maximum(law[active], LEAST_TRANSITION))
-        shares = shares[np.minimum(active, len(shares) - 1)]
-        terms = np.where(shares > 0, shares * logs, 0.0)
+        now, before = getattr(model, part), getattr(prior, part)
+        logs = np.log(np.maximum(now[active], LEAST_TRANSITION))
+        before = before[np.minimum(active, len(before) - 1)]
+        terms = np.where(before > 0, before * logs, 0.0)
         values += terms.sum(axis=tuple(range(1, terms.ndim)))
     return values
+
+
+def has_converged(gain, tol, n_frames):
+    """Tell whether a step gained too little for a further one: the stopping rule."""
+    return gain <= tol * n_frames
+
+
+def climb(steps, start, *, max_iter=None, tol=None):
+    """Run EM from start values until the gain per frame is at most the tolerance.
+
+    Parameters
+    ----------
+    steps : Steps
+        The E step and the M step.
+
+    start : Model
+        A stack of start values, one per model.
+
+    max_iter, tol : int and float, default=None
+        Replace those of the rule.
+
+    Returns
+    -------
+    climbs : Climbs
+        One row per model.
+    """
+    max_iter = steps.rule.max_iter if max_iter is None else max_iter
+    tol = steps.rule.tol if tol is None else tol
+    model = copied(start)
+    n_models = len(model.startprob)
+    log_likelihood, objective = np.empty(n_models), np.full(n_models, -np.inf)
+    counts, moves = np.empty_like(model.startprob), np.empty_like(model.transmat)
+    n_iter, converged = np.zeros(n_models, np.int64), np.zeros(n_models, bool)
+    active = np.arange(n_models)
+    while True:
+        values, expected = steps.expectation(model, active)
+        before = objective[active]
+        log_likelihood[active] = values
+        counts[active], moves[active] = expected.counts, expected.moves
+        objective[active] = values + steps.log_priors(model, active)
+        # A sequence that stays impossible has no gain: the difference is NaN.
+        with np.errstate(invalid="ignore"):
+            gain = objective[active] - before
+        done = has_converged(gain, tol, steps.n_frames[active])
+        converged[active] = done
+        rows = np.flatnonzero(~done & (n_iter[active] < max_iter))
+        active = active[rows]
+        if active.size == 0:
+            scores = log_likelihood, objective
+            return Climbs(model, counts, moves, *scores, n_iter, converged)
+        steps.maximization(expected, rows, model, active)
+        n_iter[active] += 1
+
+
+def best_start(steps, starts, *, n_steps, tol):
+    """Return the best of several starts of each model, after a few EM steps.
+
+    Parameters
+    ----------
+    steps : Steps
+        The E step and the M step.
+
+    starts : list of Model
+        Stacks of start values, one per model. A single stack is returned unchanged.
+
+    n_steps, tol : int and float
+        Largest number of M steps from each start, and the least gain per frame for a
+        further one.
+
+    Returns
+    -------
+    model : Model
+        A stack of models after these steps, one per model.
+    """
+    if len(starts) == 1:
+        return starts[0]
+    trials = (climb(steps, start, max_iter=n_steps, tol=tol) for start in starts)
+    return reduce(better, trials).model
+
+
+def better(a, b):
+    """Return the better of two climbs of each model, by their objectives."""
+    wins = b.objective > a.objective
+
+    def chosen(left, right):
+        return np.where(wins.reshape(-1, *(1,) * (left.ndim - 1)), right, left)
+
+    startprob, transmat = map(chosen, a.model[:2], b.model[:2])
+    states = tuple(map(chosen, a.model.states, b.model.states))
+    return Climbs(Model(startprob, transmat, states), *map(chosen, a[1:], b[1:]))
+
+
+def copied(model):
+    """Return a copy of a model, or of a stack of models."""
+    return Model(
+        np.array(model.startprob, order="C"),
+        np.array(model.transmat, order="C"),
+        tuple(np.array(part, order="C") for part in model.states),
+    )
+
+
+def stacked(models):
+    """Return several models with equally many states as a stack."""
+    startprobs, transmats, states = zip(*models, strict=True)
+    parts = (np.stack(part) for part in zip(*states, strict=True))
+    return Model(np.stack(startprobs), np.stack(transmats), tuple(parts))
+
+
+def model_at(model, i):
+    """Return model i of a stack."""
+    return Model(
+        model.startprob[i],
+        model.transmat[i],
+        tuple(part[i] for part in model.states),
+    )
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A fitted model in raw units, how the fit went, and its counts (one row)."""
+
+    model: Model
+    weights: np.ndarray
+    observed: np.ndarray | None
+    n_states: int
+    log_likelihood: float
+    objective: float
+    n_iter: int
+    converged: bool
+    n_timesteps: int
+    counts: Counts
+
+
+def allowed_moves(topology, n_states):
+    """Return masks of the allowed starts and transitions, as floats."""
+    if topology == "ergodic":
+        return np.ones(n_states), np.ones((n_states, n_states))
+    moves = np.eye(n_states) + np.eye(n_states, k=1)
+    if topology == "left-to-right":
+        moves = np.triu(np.ones((n_states, n_states)))
+    return np.eye(n_states)[0], moves
+
+
+def chain_size(topology, n_states):
+    """Return the number of free start and transition probabilities."""
+    start, allowed = allowed_moves(topology, n_states)
+    return start.sum() - 1 + (allowed.sum(axis=1) - 1).sum()
+
+
+def criterion_value(fit, n_free, options):
+    """Return the value of the selection criterion: smaller is better.
+
+    Parameters
+    ----------
+    fit : Fit
+        The fit.
+
+    n_free : float
+        Number of free parameters of its model.
+
+    options : FitOptions
+        The criterion.
+
+    Returns
+    -------
+    value : float
+        The value; 0 if there is no criterion.
+    """
+    if options.criterion is None:
+        return 0.0
+    price = {"aic": 2.0, "bic": np.log(fit.n_timesteps)}[options.criterion]
+    return price * n_free - 2 * fit.log_likelihood

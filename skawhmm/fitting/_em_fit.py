@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from skawhmm.emissions._base import Model
-from skawhmm.fitting._em_loop import (
+from skawhmm.emissions._model import Model
+from skawhmm.fitting._em import (
     Fit,
     Steps,
     allowed_moves,
@@ -60,7 +60,7 @@ def start_model(data, n_states, options, rng, *, first):
     model : Model
         A stack of one; every allowed move and every observed value is possible.
     """
-    family, frames = options.learner, data.frames
+    family, frames = options.template, data.frames
     start, allowed = allowed_moves(options.topology, n_states)
     if options.topology == "ergodic":
         shares = rng.standard_exponential(allowed.shape) * allowed
@@ -92,7 +92,7 @@ def screened_start(data, n_states, options, run):
         start_model(data, n_states, options, rng, first=run == 0 and n == 0)
         for n in range(CANDIDATES if n_states > 1 else 1)
     ]
-    steps = Steps(options.learner, data, options.rule._replace(relevance=0.0))
+    steps = Steps(options.template, data, options.rule._replace(relevance=0.0))
     if n_states == 1:
         return climb(steps, starts[0], max_iter=SCREENING_STEPS, tol=0.0).model
     return best_start(steps, starts, n_steps=SCREENING_STEPS, tol=0.0)
@@ -121,14 +121,14 @@ def fit_one(data, options, pooled=None):
         return selected_fit(data, options)
     if pooled is not None:
         start = stacked([pooled])
-        climbs = climb(Steps(options.learner, data, options.rule, start), start)
+        climbs = climb(Steps(options.template, data, options.rule, start), start)
         return finished_fit(climbs, data, options)
-    limit = np.diff(data.offsets).max() if options.learner.varied(data.frames) else 1
+    limit = np.diff(data.offsets).max() if options.template.varied(data.frames) else 1
     n_states = int(min(options.n_components, limit))
     best: Any = None
     for run in range(options.n_init):
         start = screened_start(data, n_states, options, run)
-        climbs = climb(Steps(options.learner, data, options.rule, start), start)
+        climbs = climb(Steps(options.template, data, options.rule, start), start)
         if best is None or climbs.objective[0] > best.objective[0]:
             best = climbs
     return finished_fit(best, data, options)
@@ -163,7 +163,7 @@ def selected_fit(data, options):
         if fit.n_states < n_states:
             break
         n_free = chain_size(options.topology, n_states)
-        n_free += n_states * options.learner.n_free(data.frames)
+        n_free += n_states * options.template.n_free(data.frames)
         value = criterion_value(fit, n_free, options)
         if value < best_value:
             best, best_value = fit, value
@@ -172,11 +172,11 @@ def selected_fit(data, options):
 
 def general_fits(sequences, options, pooled=None):
     """Fit one model per checked sequence; the parameters are those of `fit_one`."""
-    data = (options.learner.data([x]) for x in sequences)
+    data = (options.template.data([x]) for x in sequences)
     return [fit_one(part, options, pooled) for part in data]
 
 
-def general_pooled_fit(sequences, options, n_jobs=None):  # noqa: ARG001
+def general_pooled_fit(sequences, options):
     """Fit one model to all sequences together, by maximum likelihood.
 
     Parameters
@@ -187,9 +187,6 @@ def general_pooled_fit(sequences, options, n_jobs=None):  # noqa: ARG001
     options : FitOptions
         What to fit and how; the relevance is not used.
 
-    n_jobs : int, default=None
-        Not used: EM goes through all sequences in one call.
-
     Returns
     -------
     model : Model
@@ -198,6 +195,6 @@ def general_pooled_fit(sequences, options, n_jobs=None):  # noqa: ARG001
     fit : Fit
         The same model, and how the fit went.
     """
-    data = options.learner.data(sequences, [0, len(sequences)])
+    data = options.template.data(sequences, [0, len(sequences)])
     fit = fit_one(data, replace(options, relevance=0.0))
     return fit.model, fit

@@ -4,10 +4,10 @@ from functools import lru_cache
 
 import numpy as np
 
-from skawhmm.emissions._base import Expected, Model
 from skawhmm.emissions._gaussian_em import Moments
 from skawhmm.emissions._gaussian_em_kernels import fill_given
-from skawhmm.fitting._em_loop import (
+from skawhmm.emissions._model import Expected, Model
+from skawhmm.fitting._em import (
     Steps,
     allowed_moves,
     best_start,
@@ -147,7 +147,7 @@ def given_start(data, labels, n_features, n_states, options):
 
 def starting_steps(data, options):
     """Return the EM steps that make and compare starts, without a prior."""
-    return Steps(options.learner, data, options.rule._replace(relevance=0.0))
+    return Steps(options.template, data, options.rule._replace(relevance=0.0))
 
 
 def start_models(points, data, n_states, options, *, n_candidates=None, run=0):

@@ -9,11 +9,11 @@ from functools import partial
 import numpy as np
 from sklearn.base import clone
 
-from skawhmm.emissions._base import Model, hmmlearn_models
 from skawhmm.emissions._gaussian_em import lifted
-from skawhmm.emissions._gaussian_hmmlearn import gaussian_arrays
-from skawhmm.fitting._em_loop import Climbs, stacked
-from skawhmm.fitting._gaussian_groups import gaussian_data
+from skawhmm.emissions._hmmlearn import gaussian_arrays, hmmlearn_models
+from skawhmm.emissions._model import Model
+from skawhmm.fitting._em import Climbs, stacked
+from skawhmm.fitting._gaussian_fit import gaussian_data
 
 
 def resolve_engine(engine, covariance_type):
@@ -44,7 +44,7 @@ def hmmlearn_engine(covariance_type, frames, start, options, seed):
         covariance_type=covariance_type,
         n_iter=options.max_iter,
         tol=options.tol * frames.shape[1],
-        min_covar=options.learner.floor,
+        min_covar=options.template.floor,
         init_params="",
         random_state=seed % 2**32,
     )
@@ -88,7 +88,7 @@ def fitted_result(model, frames, options):
     # A fitted spherical model of hmmlearn repeats each state once per feature.
     covars = np.array(arrays["covars"], float)
     covars = covars[:: len(covars) // len(transmat)].copy()
-    floor = options.learner.floor
+    floor = options.template.floor
     covars = np.maximum(covars, floor) if covars.ndim == 2 else lifted(covars, floor)
     startprob = np.array(arrays["startprobs"], float)
     fitted = Model(
@@ -99,7 +99,7 @@ def fitted_result(model, frames, options):
     if not all(np.isfinite(part).all() for part in (*fitted[:2], *fitted.states)):
         raise ValueError(f"{type(model).__name__} ended in parameters that are NaN")
     data = gaussian_data(frames, np.empty(0), np.array([0, frames.shape[1]]))
-    (value,), expected = options.learner.expectations(
+    (value,), expected = options.template.expectations(
         data, stacked([fitted]), np.arange(1)
     )
     monitor = model.monitor_

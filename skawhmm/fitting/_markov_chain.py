@@ -1,20 +1,188 @@
 """Visible Markov chains: one state per symbol, counted, without EM.
 
-All laws of a chain (starts, rows of transitions, symbols) are frequencies, to which a
-prior law may be added as if it had been seen so many times.
+All distributions of a chain (starts, rows of transitions, symbols) are frequencies, to
+which a prior distribution may be added as if it had been seen so many times.
 """
 
-from typing import NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from skawhmm.emissions._base import Model
-from skawhmm.fitting._em_loop import Fit
+from skawhmm.emissions._categorical import Categorical
+from skawhmm.emissions._model import Model
+from skawhmm.fitting._base import WEIGHTS, ModelTransformer, make_batch
+from skawhmm.fitting._em import Fit
+from skawhmm.models._batch import HMMBatch
 from skawhmm.models._counts import Counts
+from skawhmm.sequences._checks import check_no_missing
+from skawhmm.sequences._names import fitted_names
+from skawhmm.utils._checks import check_boolean, check_choice, check_real
+from skawhmm.utils._interruption import all_or_nothing
+from skawhmm.utils._parameters import Unused
+
+
+class MarkovChainTransformer(ModelTransformer):
+    """Count one Markov chain of symbols per sequence.
+
+    Every symbol of the alphabet is a state, so that states are visible and those of all
+    models are the same. Starts, transitions and symbols are counted; there is no EM.
+
+    Parameters
+    ----------
+    symbols : str or array-like of shape (n_symbols,), default=None
+        All symbols that may occur: characters, strings or integers. By default those of
+        the training sequences or, with `costs`, the integers from 0.
+
+    costs : array-like of shape (n_symbols, n_symbols), default=None
+        Distances between `symbols`, in their order, by which distances compare states.
+        By default any two symbols have distance 1.
+
+    prior : {None, "pooled"} or float, default=None
+        What is added to the counts: the chain of all training sequences, or a number of
+        each start, transition and symbol. Without a prior, what does not occur in a
+        sequence is impossible in its model, and `KL` is infinite for most pairs.
+
+    relevance : float, default=4.0
+        Weight of the pooled chain, in steps per symbol, with ``prior="pooled"``.
+
+    weights : {"occupancy", "stationary", "uniform"}, default="occupancy"
+        State probabilities of the models: the frequencies of the symbols, the
+        stationary distribution of the transition matrix, or equal probabilities.
+
+    keep_sequences : bool, default=False
+        Whether the models carry the sequences they were fitted to;
+        ``KL(method="data")`` needs them.
+
+    Attributes
+    ----------
+    n_features_in_ : int
+        Number of features, which is 1.
+
+    symbols_ : ndarray of shape (n_symbols,)
+        The alphabet.
+
+    pooled_model_ : HMMBatch or None
+        The chain of all training sequences, if `prior` asks for it.
+
+    See Also
+    --------
+    HMMTransformer : Models with hidden states.
+
+    Examples
+    --------
+    Here "n" follows every "a" but the last, and "a" follows every "b" and "n":
+
+    >>> from skawhmm.fitting import MarkovChainTransformer
+    >>> chains = MarkovChainTransformer().fit_transform(["banana"])
+    >>> chains.symbols.tolist()
+    ['a', 'b', 'n']
+    >>> chains.transmats[0]
+    array([[0., 0., 1.],
+           [1., 0., 0.],
+           [1., 0., 0.]])
+    """
+
+    _unused: ClassVar = (
+        Unused(("relevance",), "prior", lambda prior: prior != "pooled"),
+    )
+    _read_later: ClassVar = frozenset({"keep_sequences"})
+
+    def __init__(
+        self,
+        symbols: str | ArrayLike | None = None,
+        *,
+        costs: ArrayLike | None = None,
+        prior: str | float | None = None,
+        relevance: float = 4.0,
+        weights: str = "occupancy",
+        keep_sequences: bool = False,
+    ) -> None:
+        self.symbols = symbols
+        self.costs = costs
+        self.prior = prior
+        self.relevance = relevance
+        self.weights = weights
+        self.keep_sequences = keep_sequences
+
+    @all_or_nothing
+    def fit(self, X: Any, y: Any = None) -> "MarkovChainTransformer":
+        """Learn the alphabet and, if the prior asks for it, the pooled chain.
+
+        Parameters
+        ----------
+        X : list of str or array-like of shape (n_timesteps,)
+            Training sequences: texts, or sequences of strings or integers.
+
+        y : Ignored
+            Not used, present for API consistency.
+
+        Returns
+        -------
+        self : object
+            The fitted transformer.
+        """
+        self._begin_fit()
+        sequences = self._learned(X, y, Categorical(self.symbols, costs=self.costs))
+        self._prior: Any = None, 0.0
+        self.pooled_model_ = None
+        n_symbols = len(self._template.symbols)
+        check_no_missing(sequences, type(self).__name__)
+        if isinstance(self.prior, str):
+            pooled, fit = pooled_chain(sequences, n_symbols, self.relevance)
+            self._prior = pooled, self.relevance
+            self.pooled_model_ = make_batch(
+                [fit],
+                self._template,
+                weights=self.weights,
+                feature_names=fitted_names(self),
+            )
+        elif self.prior is not None:
+            self._prior = uniform_chain(n_symbols), float(self.prior) * n_symbols
+        return self
+
+    def transform(self, X: Any) -> HMMBatch:
+        """Return one chain per sequence.
+
+        Parameters
+        ----------
+        X : list of str or array-like of shape (n_timesteps,)
+            Sequences of symbols that `fit` knows.
+
+        Returns
+        -------
+        models : HMMBatch
+            The chains, in the order of the sequences. Its `info` has the columns
+            ``converged``, ``n_iter``, ``log_likelihood`` and ``n_timesteps``, and its
+            `counts` are the numbers of symbols and transitions.
+        """
+        sequences = self._checked(X)
+        check_no_missing(sequences, type(self).__name__)
+        n_symbols = len(self._template.symbols)
+        return self._batch(visible_fits(sequences, n_symbols, *self._prior), sequences)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        tags.input_tags.three_d_array = False
+        tags.input_tags.allow_nan = False
+        return tags
+
+    def _check_parameters(self):
+        Categorical(self.symbols, costs=self.costs).check_options()
+        if isinstance(self.prior, str):
+            check_choice("prior", self.prior, ("pooled",))
+        elif self.prior is not None:
+            check_real("prior", self.prior, 0, np.inf, include_low=False)
+        check_real("relevance", self.relevance, 0, np.inf, include_low=False)
+        check_choice("weights", self.weights, WEIGHTS)
+        check_boolean("keep_sequences", self.keep_sequences)
+        self._check_effects()
 
 
 class Chain(NamedTuple):
-    """Laws of one chain, or of several with a leading axis."""
+    """Probabilities of one chain, or of several with a leading axis."""
 
     startprob: np.ndarray
     transmat: np.ndarray
@@ -60,29 +228,29 @@ def number_of(places, shape):
     return np.bincount(flat, minlength=int(np.prod(shape))).astype(float).reshape(shape)
 
 
-def smoothed(counts, law, relevance):
-    """Return frequencies, a law having been seen `relevance` times before.
+def smoothed(counts, prior, relevance):
+    """Return frequencies, with a prior distribution seen `relevance` times before.
 
     Parameters
     ----------
     counts : ndarray of shape (..., n_symbols)
         Counts.
 
-    law : ndarray that broadcasts with `counts`
-        The law. It stands alone where nothing was counted.
+    prior : ndarray that broadcasts with `counts`
+        The distribution. It is returned where nothing was counted.
 
     relevance : float
-        Weight of the law, in observations.
+        Weight of the prior, in observations.
 
     Returns
     -------
-    shares : ndarray of shape (..., n_symbols)
+    frequencies : ndarray of shape (..., n_symbols)
         Frequencies.
     """
     totals = counts.sum(axis=-1, keepdims=True)
     empty = totals + relevance == 0
-    shares = (counts + relevance * law) / np.where(empty, 1.0, totals + relevance)
-    return np.where(empty, law, shares)
+    sums = (counts + relevance * prior) / np.where(empty, 1.0, totals + relevance)
+    return np.where(empty, prior, sums)
 
 
 def chains_of(counts, prior, relevance):
@@ -97,8 +265,8 @@ def chains_of(counts, prior, relevance):
 
 def uniform_chain(n_symbols):
     """Return the chain in which all symbols follow each other equally often."""
-    law = np.full(n_symbols, 1 / n_symbols)
-    return Chain(law, np.tile(law, (n_symbols, 1)), law)
+    equal = np.full(n_symbols, 1 / n_symbols)
+    return Chain(equal, np.tile(equal, (n_symbols, 1)), equal)
 
 
 def pooled_chain(sequences, n_symbols, relevance):
@@ -113,8 +281,8 @@ def pooled_chain(sequences, n_symbols, relevance):
         Size of the alphabet.
 
     relevance : float
-        Weight of the law of symbols in starts and rows, and of equal shares in the law
-        of symbols.
+        Weight of the frequencies of symbols in starts and rows, and of equal
+        frequencies in the frequencies of symbols.
 
     Returns
     -------
@@ -126,11 +294,11 @@ def pooled_chain(sequences, n_symbols, relevance):
     """
     counts = counts_of(sequences, n_symbols)
     total = Chain(*(part.sum(axis=0) for part in counts))
-    law = smoothed(total.weights, 1 / n_symbols, relevance)
+    weights = smoothed(total.weights, 1 / n_symbols, relevance)
     chain = Chain(
-        smoothed(total.startprob, law, relevance),
-        smoothed(total.transmat, law, relevance),
-        law,
+        smoothed(total.startprob, weights, relevance),
+        smoothed(total.transmat, weights, relevance),
+        weights,
     )
     stacks = (Chain(*(part[None] for part in parts)) for parts in (total, chain))
     return chain, chain_fits(*stacks)[0]
@@ -148,10 +316,10 @@ def visible_fits(sequences, n_symbols, prior=None, relevance=0.0):
         Size of the alphabet.
 
     prior : Chain, default=None
-        Laws towards which those of the sequences are smoothed.
+        Chain towards which those of the sequences are smoothed.
 
     relevance : float, default=0.0
-        Weight of the prior, in observations per law.
+        Weight of the prior, in observations per distribution.
 
     Returns
     -------
@@ -166,8 +334,8 @@ def chain_fits(counts, chains):
     """Return chains as fits, with the likelihood of what was counted."""
     states = (np.eye(counts.weights.shape[1]),)
     scores = sum(
-        shared_logs(counted, law)
-        for counted, law in zip(counts[:2], chains[:2], strict=True)
+        weighted_logs(counted, chain)
+        for counted, chain in zip(counts[:2], chains[:2], strict=True)
     )
     sizes = counts.weights.sum(axis=1)
     seen = Counts(counts.weights, counts.transmat)
@@ -190,7 +358,7 @@ def chain_fits(counts, chains):
     ]
 
 
-def shared_logs(counts, laws):
+def weighted_logs(counts, probabilities):
     """Return sums of counts times logarithms, one per row; 0 log 0 is 0."""
-    logs = counts * np.log(np.where(counts > 0, laws, 1.0))
+    logs = counts * np.log(np.where(counts > 0, probabilities, 1.0))
     return logs.reshape(len(counts), -1).sum(axis=1)

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from skawhmm.emissions._base import Data, Expected, Model
 from skawhmm.emissions._gaussian_em import lifted
+from skawhmm.emissions._model import Data, Expected, Model
 from skawhmm.fitting._coordinates import (
     OTHER_SCALE,
     Coordinates,
@@ -15,7 +15,7 @@ from skawhmm.fitting._coordinates import (
     is_oversized,
     pooled_coordinates,
 )
-from skawhmm.fitting._em_loop import (
+from skawhmm.fitting._em import (
     Fit,
     Steps,
     climb,
@@ -24,20 +24,18 @@ from skawhmm.fitting._em_loop import (
     stacked,
 )
 from skawhmm.fitting._gaussian_fit import (
+    chosen_channels,
     climbs_from,
+    equal_rows,
     finished_fits,
+    gaussian_data,
+    groups_of,
     independent_fits,
+    joined_channels,
+    make_group,
     n_parameters,
     still_fit,
     still_fits,
-)
-from skawhmm.fitting._gaussian_groups import (
-    alike,
-    chosen_channels,
-    gaussian_data,
-    groups_of,
-    joined_channels,
-    make_group,
 )
 from skawhmm.fitting._gaussian_starts import start_models
 from skawhmm.fitting._starts import distinct_count
@@ -223,7 +221,7 @@ def joined(blocks, coordinates):
 def pooled_runs(blocks, coordinates, n_states, options, n_jobs):
     """Return the best of `n_init` fits with `n_states` states to all blocks."""
     best: Any = None
-    steps = BlockSteps(options.learner, blocks, options.rule, n_jobs=n_jobs)
+    steps = BlockSteps(options.template, blocks, options.rule, n_jobs=n_jobs)
     for run in range(options.n_init):
         pool = joined(blocks, coordinates)
         n_used = distinct_count(pool.points, 0, pool.points.shape[1], n_states)
@@ -359,7 +357,7 @@ def pooled_start_fits(sequences, options, pooled):
     everything = np.ones(len(sequences), bool)
     for group in groups_of(pool, everything, [], scales, kind):
         starts = group.coordinates.local_model(pooled.model)
-        starts = floored(starts, options.learner.floor)
+        starts = floored(starts, options.template.floor)
         found = finished_fits(climbs_from(group, starts, options), group, options)
         for i, fit in zip(group.members, found, strict=True):
             fits[i] = fit
@@ -382,10 +380,10 @@ def adapted_fits(sequences, options, pooled):
     local = coordinates.local_model(pooled.model)
     gappy = [[np.isnan(x[:, coordinates.active]).any()] for x in sequences]
     fits: list[Any] = [None] * len(sequences)
-    for members in alike(np.array(gappy)):
+    for members in equal_rows(np.array(gappy)):
         channels, offsets = chosen_channels(pool, members)
         group = make_group(members, channels, offsets, coordinates)
-        prior = floored(stacked([local] * len(members)), options.learner.floor)
+        prior = floored(stacked([local] * len(members)), options.template.floor)
         found = finished_fits(climbs_from(group, prior, options), group, options)
         for i, fit in zip(members, found, strict=True):
             fits[i] = completed_fit(fit, sequences[i], coordinates, options)
@@ -407,7 +405,7 @@ def completed_fit(fit, x, coordinates, options):
 
 
 def still_moments(values, coordinates, c, relevance):
-    """Return mean and variance of a channel in which all states are alike.
+    """Return mean and variance of a channel in which all states are identical.
 
     The channel is missing in the sequence, or has at most one distinct value in the
     training sequences.

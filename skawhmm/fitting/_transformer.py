@@ -3,19 +3,24 @@
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, TransformerMixin
 
-from skawhmm.emissions._registry import FAMILIES
+from skawhmm.emissions._base import Emission
+from skawhmm.emissions._gaussian import COVARIANCE_TYPES, Gaussian, check_filled
+from skawhmm.emissions._registry import check_emission
+from skawhmm.fitting._base import WEIGHTS, ModelTransformer, make_batch, scored
 from skawhmm.fitting._coordinates import OTHER_SCALE
-from skawhmm.fitting._em_loop import FitOptions
-from skawhmm.fitting._markov_chain import pooled_chain, uniform_chain, visible_fits
-from skawhmm.fitting._parallel_fit import fit_models, fit_pool, make_batch, scored
-from skawhmm.fitting._pooled import PooledModel, of_other_scale
+from skawhmm.fitting._em import FitOptions
+from skawhmm.fitting._em_fit import general_fits, general_pooled_fit
+from skawhmm.fitting._gaussian_fit import independent_fits
+from skawhmm.fitting._pooled import (
+    PooledModel,
+    of_other_scale,
+    pooled_fit,
+    pooled_fits,
+)
 from skawhmm.models._batch import HMMBatch
-from skawhmm.sequences._checks import check_not_distances
-from skawhmm.sequences._forms import check_not_lengths, warn_caller, warn_of_form
-from skawhmm.sequences._names import check_names, fitted_names, matched_columns
+from skawhmm.sequences._forms import warn_caller
+from skawhmm.sequences._names import fitted_names
 from skawhmm.utils._checks import (
     check_boolean,
     check_choice,
@@ -26,41 +31,27 @@ from skawhmm.utils._checks import (
     check_verbose,
 )
 from skawhmm.utils._interruption import all_or_nothing
-from skawhmm.utils._parameters import ParametersMixin, Unused
+from skawhmm.utils._parallel import Shared, completed, even_ranges
+from skawhmm.utils._parameters import Unused
 from skawhmm.utils._seeds import random_stream
 
 OPTIONS = {
-    "emission": FAMILIES,
-    "covariance_type": ("diag", "full", "spherical", "tied"),
+    "covariance_type": COVARIANCE_TYPES,
     "init": ("kmeans", "pooled"),
     "topology": ("ergodic", "left-to-right", "linear"),
-    "weights": ("occupancy", "stationary", "uniform"),
+    "weights": WEIGHTS,
     "missing": ("zero", "common"),
 }
 
-# Parameters that only some families of states have, by family.
-FAMILY_OPTIONS = {name: family.fit_options for name, family in FAMILIES.items()}
-
-
-def other_options(name):
-    """Return the parameters of other families of states than the named one."""
-    return tuple(
-        sorted(frozenset().union(*FAMILY_OPTIONS.values()) - FAMILY_OPTIONS[name])
-    )
-
-
 CRITERIA = ("aic", "bic")
+# Largest number of states that a criterion chooses.
+MOST_STATES = 8
 
 # Parameters that an estimator of hmmlearn has itself, or does not have.
 ESTIMATOR_OPTIONS = ("init", "topology", "max_iter", "tol")
 
 
-def is_visible(n_components):
-    """Whether states are the symbols themselves."""
-    return isinstance(n_components, str) and n_components == "symbols"
-
-
-class HMMTransformer(ParametersMixin, TransformerMixin, BaseEstimator):
+class HMMTransformer(ModelTransformer):
     """Fit one hidden Markov model to every sequence.
 
     All models are fitted in one compiled batch by expectation maximisation (EM). The
@@ -70,40 +61,28 @@ class HMMTransformer(ParametersMixin, TransformerMixin, BaseEstimator):
 
     The parameters, by what they govern:
 
-    - the model: `n_components`, `max_components`, `covariance_type`, `n_mix`,
-      `topology`;
-    - what its states emit: `emission`, `symbols`, `symbol_costs`;
+    - the model: `n_components`, `covariance_type`, `n_mix`, `topology`;
+    - what its states emit: `emission`;
     - start values and prior: `init`, `prior`, `relevance`, `n_init`;
-    - when EM stops, and the least variance: `max_iter`, `tol`, `reg_covar`;
+    - when EM stops: `max_iter`, `tol`;
     - what the models carry: `weights`, `missing`, `keep_sequences`;
     - how the work is done: `engine`, `n_jobs`, `random_state`, `verbose`.
 
     Parameters
     ----------
-    n_components : int or {"bic", "aic", "symbols"}, default=3
-        Number of states per model. A criterion chooses the number between 1 and
-        `max_components` for each sequence; with a pooled model it chooses once, for
-        that model. Sequences with fewer distinct frames get fewer states.
-        "symbols", with ``emission="categorical"``, makes visible Markov chains: one
-        state per symbol of the alphabet, with transitions that are counted, not
-        learned by EM.
+    n_components : int or {"bic", "aic"}, default=3
+        Number of states per model. A criterion chooses the number between 1 and 8 for
+        each sequence; with a pooled model it chooses once, for that model. Sequences
+        with fewer distinct frames get fewer states.
 
     covariance_type : {"diag", "full", "spherical", "tied"}, default="diag"
-        Form of the covariances of Gaussian states. Spherical covariances are stored as
-        diagonal ones, tied covariances as full ones.
+        Form of the covariances of Gaussian states, short for
+        ``emission=Gaussian(covariance_type)``.
 
-    emission : {"gaussian", "categorical", "poisson"}, default="gaussian"
+    emission : {"gaussian", "categorical", "poisson"} or Emission, default="gaussian"
         What states emit: vectors of numbers, symbols, or counts in one or more
-        channels.
-
-    symbols : str or array-like of shape (n_symbols,), default=None
-        With ``emission="categorical"``, all symbols that may occur: characters, strings
-        or integers. By default those of the training sequences, or, with
-        `symbol_costs`, the integers from 0.
-
-    symbol_costs : array-like of shape (n_symbols, n_symbols), default=None
-        Distances between `symbols`, in their order, by which distances compare states.
-        By default any two symbols have distance 1.
+        channels. An instance such as ``Gaussian("full", reg_covar=0.01)``,
+        ``Categorical("ACGT")`` or a family of your own sets options of the family, too.
 
     n_mix : int, default=1
         Number of Gaussians per state. A state with several Gaussians becomes several
@@ -121,11 +100,9 @@ class HMMTransformer(ParametersMixin, TransformerMixin, BaseEstimator):
         with values 10 000 times larger or smaller than the others are fitted without
         it, and a warning names them; so with a pooled prior.
 
-    prior : {None, "pooled"} or float, default=None
+    prior : {None, "pooled"}, default=None
         With "pooled", every model is the pooled model adapted to its sequence by
-        maximum a posteriori. This makes short sequences usable. A number is for
-        visible chains: it is added to every count. Either of the two makes everything
-        possible in a visible chain, which `KL` needs.
+        maximum a posteriori. This makes short sequences usable.
 
     relevance : float, default=4.0
         Weight of the pooled model as a prior, in frames per state, with
@@ -136,22 +113,16 @@ class HMMTransformer(ParametersMixin, TransformerMixin, BaseEstimator):
         a pooled model, it is that model which is fitted so many times.
 
     max_iter : int, default=100
-        Largest number of EM steps. Visible chains, and estimators given as `engine`,
-        do not have this parameter, nor `tol`.
+        Largest number of EM steps. Estimators given as `engine` do not use it, nor
+        `tol`.
 
     tol : float, default=1e-5
         EM stops if a step gains at most this much log likelihood per frame.
 
-    reg_covar : float, default=1e-4
-        Least variance of a Gaussian state in any direction, as a share of the variance
-        of the sequence. Channels that do not vary at all keep variance 0.
-
-    max_components : int, default=8
-        Largest number of states that a criterion may choose, if `n_components` is one.
-
     weights : {"occupancy", "stationary", "uniform"}, default="occupancy"
-        State probabilities of the models: the expected share of frames in each state,
-        the stationary law of the transition matrix, or equal probabilities. If
+        State probabilities of the models: the expected fraction of frames in each
+        state, the stationary distribution of the transition matrix, or equal
+        probabilities. If
         sequences are short and change state rarely, the first two are noisy, and equal
         probabilities compare the states without that noise.
 
@@ -195,11 +166,12 @@ class HMMTransformer(ParametersMixin, TransformerMixin, BaseEstimator):
         `info` has the same columns as that of the models `transform` returns.
 
     symbols_ : ndarray of shape (n_symbols,)
-        The alphabet, with ``emission="categorical"``.
+        The alphabet, if states emit symbols.
 
     See Also
     --------
     HMMBatch : What `transform` returns.
+    MarkovChainTransformer : Chains with one state per symbol.
     HMMEmbedding : One vector per sequence, without a model of its own.
 
     Notes
@@ -237,28 +209,17 @@ class HMMTransformer(ParametersMixin, TransformerMixin, BaseEstimator):
     >>> models.emissionprobs[0].round(2)
     array([[1.  , 0.  , 0.  ],
            [0.  , 0.33, 0.67]])
-
-    In a visible chain every symbol is a state. Here "n" follows every "a" but the last,
-    and "a" follows every "b" and "n":
-
-    >>> chain = HMMTransformer("symbols", emission="categorical")
-    >>> chain.fit_transform(["banana"]).transmats[0]
-    array([[0., 0., 1.],
-           [1., 0., 0.],
-           [1., 0., 0.]])
     """
 
     _unused: ClassVar = (
-        *(
-            Unused(other_options(name), "emission", name.__eq__)
-            for name in FAMILY_OPTIONS
-        ),
+        Unused(("covariance_type",), "emission", lambda e: isinstance(e, Emission)),
         Unused(
-            ("topology", "init", "n_init", "max_iter", "tol"),
-            "n_components",
-            is_visible,
+            ("covariance_type", "engine", "missing", "n_mix"),
+            "emission",
+            lambda emission: (
+                not isinstance(check_emission("emission", emission), Gaussian)
+            ),
         ),
-        Unused(("max_components",), "n_components", lambda n: n not in CRITERIA),
         Unused(("relevance",), "prior", lambda prior: prior != "pooled"),
         Unused(("prior", "n_mix"), "engine", lambda engine: engine != "batched"),
         Unused(ESTIMATOR_OPTIONS, "engine", lambda engine: not isinstance(engine, str)),
@@ -270,19 +231,15 @@ class HMMTransformer(ParametersMixin, TransformerMixin, BaseEstimator):
         n_components: int | str = 3,
         covariance_type: str = "diag",
         *,
-        emission: str = "gaussian",
-        symbols: str | ArrayLike | None = None,
-        symbol_costs: ArrayLike | None = None,
+        emission: str | Emission = "gaussian",
         n_mix: int = 1,
         topology: str = "ergodic",
         init: str = "kmeans",
-        prior: str | float | None = None,
+        prior: str | None = None,
         relevance: float = 4.0,
         n_init: int = 1,
         max_iter: int = 100,
         tol: float = 1e-5,
-        reg_covar: float = 1e-4,
-        max_components: int = 8,
         weights: str = "occupancy",
         missing: str = "zero",
         engine: Any = "batched",
@@ -294,8 +251,6 @@ class HMMTransformer(ParametersMixin, TransformerMixin, BaseEstimator):
         self.n_components = n_components
         self.covariance_type = covariance_type
         self.emission = emission
-        self.symbols = symbols
-        self.symbol_costs = symbol_costs
         self.n_mix = n_mix
         self.topology = topology
         self.init = init
@@ -304,8 +259,6 @@ class HMMTransformer(ParametersMixin, TransformerMixin, BaseEstimator):
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol
-        self.reg_covar = reg_covar
-        self.max_components = max_components
         self.weights = weights
         self.missing = missing
         self.engine = engine
@@ -334,7 +287,8 @@ class HMMTransformer(ParametersMixin, TransformerMixin, BaseEstimator):
         self : object
             The fitted transformer.
         """
-        self._learned(X, y)
+        self._begin_fit()
+        self._fitted_sequences(X, y)
         return self
 
     @all_or_nothing
@@ -354,7 +308,8 @@ class HMMTransformer(ParametersMixin, TransformerMixin, BaseEstimator):
         models : HMMBatch
             The models, as `transform` returns them.
         """
-        return self._modelled(self._learned(X, y))
+        self._begin_fit()
+        return self._modelled(self._fitted_sequences(X, y))
 
     def transform(self, X: Any) -> HMMBatch:
         """Return one fitted model per sequence.
@@ -372,136 +327,88 @@ class HMMTransformer(ParametersMixin, TransformerMixin, BaseEstimator):
             ``n_timesteps``, and its `counts` are the expected frames per state and
             transitions.
         """
-        self._check_ready()
-        check_not_distances(type(self).__name__, X)
-        X, names = matched_columns(X)
-        check_names(self, names, reset=False)
-        return self._modelled(self._family.checked(X, type(self).__name__))
+        return self._modelled(self._checked(X))
 
-    def _learned(self, X, y):
+    def _fitted_sequences(self, X, y):
         """Learn from the training sequences; return them checked."""
-        self._begin_fit()
-        check_not_lengths(X, y)
-        check_not_distances(type(self).__name__, X)
-        X, names = matched_columns(X)
-        self._family, sequences = FAMILIES[self.emission].blank(X, self)
-        warn_of_form(X)
-        check_names(self, names, reset=True)
-        self.n_features_in_ = sequences[0].shape[1]
-        for name, value in self._family.extras.items():
-            setattr(self, f"{name}_", value)
+        sequences = self._learned(X, y, self._given_template())
         largest = np.iinfo(np.int32).max
         self._seed = int(random_stream(self.random_state).randint(largest))
         self._pooled: Any = None
         self.pooled_model_ = None
-        if "pooled" in {self.init, self.prior}:
-            self._family.check_gaps(sequences, self)
-            self._pooled, fit = self._fit_pool(sequences)
+        if self._is_pooled:
+            self._check_missing(sequences)
+            self._pooled, fit = fit_pool(sequences, self._options(), self.n_jobs)
             self.pooled_model_ = make_batch(
-                [fit], self._family, weights=self.weights, feature_names=names
+                [fit],
+                self._template,
+                weights=self.weights,
+                feature_names=fitted_names(self),
             )
         return sequences
 
     def _modelled(self, sequences):
         """Return one fitted model per checked sequence."""
-        self._family.check_gaps(sequences, self)
-        fits = self._fits(sequences)
-        self._warn_of_few_states(fits)
-        self._warn_of_other_scales(sequences)
-        models = make_batch(
-            fits,
-            self._family,
-            weights=self.weights,
-            mask_missing=self.missing == "common",
-            sequences=sequences if self.keep_sequences else None,
-            feature_names=fitted_names(self),
-        )
-        is_gaussian = self.emission == "gaussian"
-        return scored(models, sequences) if is_gaussian else models
-
-    def set_output(self, *, transform: str | None = None) -> "HMMTransformer":  # noqa: ARG002
-        """Do nothing: models have no form as a table.
-
-        A `Pipeline` calls it on all its steps.
-
-        Parameters
-        ----------
-        transform : {"default", "pandas", "polars"}, default=None
-            Ignored.
-
-        Returns
-        -------
-        self : object
-            The transformer.
-        """
-        return self
-
-    def _fit_pool(self, sequences):
-        """Return what `_fits` takes as the pooled model, and its fit."""
-        if is_visible(self.n_components):
-            return pooled_chain(sequences, len(self.symbols_), self.relevance)
-        return fit_pool(sequences, self._options(), self.n_jobs)
-
-    def _fits(self, sequences):
-        """Return one fit per sequence."""
-        if is_visible(self.n_components):
-            return visible_fits(sequences, len(self.symbols_), *self._chain_prior())
-        return fit_models(
+        self._check_missing(sequences)
+        fits = fit_models(
             sequences,
             self._options(),
             pooled=self._pooled,
             n_jobs=self.n_jobs,
             verbose=self.verbose,
         )
+        self._warn_of_few_states(fits)
+        self._warn_of_other_scales(sequences)
+        models = self._batch(fits, sequences, mask_missing=self.missing == "common")
+        is_gaussian = isinstance(self._template, Gaussian)
+        return scored(models, sequences) if is_gaussian else models
 
-    def _chain_prior(self):
-        """Return the prior of visible chains, and its weight per law."""
-        if self.prior is None:
-            return None, 0.0
-        if isinstance(self.prior, str):
-            return self._pooled, self.relevance
-        n_symbols = len(self.symbols_)
-        return uniform_chain(n_symbols), float(self.prior) * n_symbols
+    @property
+    def _is_pooled(self):
+        return "pooled" in {self.init, self.prior}
+
+    def _given_template(self):
+        """Return the family of states and its options, as the parameters say."""
+        if isinstance(self.emission, str) and self.emission == "gaussian":
+            return Gaussian(self.covariance_type)
+        return check_emission("emission", self.emission)
+
+    def _check_missing(self, sequences):
+        """Raise if values are missing that a fit needs."""
+        self._template.check_missing(sequences, is_pooled=self._is_pooled)
+        if self.engine != "batched":
+            reason = f"engine={self.engine!r}"
+            check_filled(sequences, reason, is_pooled=self._is_pooled)
 
     def _check_parameters(self):
+        check_emission("emission", self.emission)
         for name, choices in OPTIONS.items():
             check_choice(name, getattr(self, name), choices)
-        self._check_states()
-        for name in ("n_mix", "n_init", "max_components"):
+        self._check_size()
+        if self.prior is not None:
+            check_choice("prior", self.prior, ("pooled",))
+        for name in ("n_mix", "n_init"):
             check_integer(name, getattr(self, name), 1)
         check_integer("max_iter", self.max_iter, 0)
         check_real("relevance", self.relevance, 0, np.inf, include_low=False)
-        for name in ("tol", "reg_covar"):
-            check_real(name, getattr(self, name), 0, np.inf)
+        check_real("tol", self.tol, 0, np.inf)
         check_random("random_state", self.random_state)
         check_boolean("keep_sequences", self.keep_sequences)
         check_n_jobs("n_jobs", self.n_jobs)
         check_verbose("verbose", self.verbose)
         self._check_engine()
         self._check_effects()
+        self._given_template().check_options()
 
-    def _check_states(self):
+    def _check_size(self):
         if not isinstance(self.n_components, str):
             check_integer("n_components", self.n_components, 1)
-        elif self.n_components not in {"aic", "bic", "symbols"}:
+        elif self.n_components not in CRITERIA:
             raise ValueError(
-                "n_components must be an integer of at least 1, 'aic', 'bic' or "
-                f"'symbols', got {self.n_components!r}."
+                "n_components must be an integer of at least 1, 'aic' or 'bic', got "
+                f"{self.n_components!r}. MarkovChainTransformer makes chains with one "
+                "state per symbol."
             )
-        if is_visible(self.n_components) and self.emission != "categorical":
-            raise ValueError(
-                "emission must be 'categorical' with n_components='symbols', got "
-                f"{self.emission!r}."
-            )
-        if isinstance(self.prior, str):
-            check_choice("prior", self.prior, ("pooled",))
-        elif self.prior is not None:
-            check_real("prior", self.prior, 0, np.inf, include_low=False)
-            if not is_visible(self.n_components):
-                raise ValueError(
-                    "prior must be None or 'pooled' unless n_components='symbols', got "
-                    f"{self.prior!r}."
-                )
 
     def _check_engine(self):
         able = hasattr(self.engine, "fit") and hasattr(self.engine, "set_params")
@@ -516,25 +423,23 @@ class HMMTransformer(ParametersMixin, TransformerMixin, BaseEstimator):
     def _sizes(self):
         """Return the criterion or None, and the (largest) number of states."""
         if isinstance(self.n_components, str):
-            return self.n_components, self.max_components
+            return self.n_components, MOST_STATES
         return None, self.n_components
 
     def _options(self):
         criterion, n_components = self._sizes()
         return FitOptions(
             n_components=n_components,
-            covariance_type=self.covariance_type,
             topology=self.topology,
             n_mix=self.n_mix,
             n_init=self.n_init,
             max_iter=self.max_iter,
             tol=self.tol,
-            reg_covar=self.reg_covar,
             relevance=self.relevance if self.prior == "pooled" else 0.0,
             criterion=criterion,
             seed=self._seed,
             engine=self._resolved_engine(),
-            family=self._family,
+            template=self._template,
         )
 
     def _resolved_engine(self):
@@ -543,7 +448,7 @@ class HMMTransformer(ParametersMixin, TransformerMixin, BaseEstimator):
             return None
         from skawhmm.fitting._hmmlearn_engine import resolve_engine
 
-        return resolve_engine(self.engine, self.covariance_type)
+        return resolve_engine(self.engine, self._template.covariance_type)
 
     def _warn_of_few_states(self, fits):
         if isinstance(self.n_components, str) or self._pooled is not None:
@@ -569,9 +474,97 @@ class HMMTransformer(ParametersMixin, TransformerMixin, BaseEstimator):
                 "others. Check their units, or standardise each sequence."
             )
 
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.three_d_array = True
-        tags.input_tags.allow_nan = True
-        tags.transformer_tags.preserves_dtype = []
-        return tags
+
+# Blocks of sequences per worker, so that workers finish at about the same time. There
+# are more blocks if they would be larger than the next number.
+BLOCKS_PER_JOB = 2
+# A block of about this many values stays in the shared cache; smaller ones spend their
+# time between the steps of EM, where threads wait for each other.
+BLOCK_VALUES = 2**19
+
+
+def gaussian_fits(sequences, options, pooled=None):
+    """Fit models with Gaussian states; the parameters are those of `fit_models`."""
+    if pooled is None:
+        return independent_fits(sequences, options)
+    return pooled_fits(sequences, options, pooled)
+
+
+def fit_pool(sequences, options, n_jobs=None):
+    """Fit one model to all sequences together.
+
+    Parameters
+    ----------
+    sequences : list of ndarray of shape (n_timesteps, n_features)
+        Checked sequences.
+
+    options : FitOptions
+        What to fit and how.
+
+    n_jobs : int, default=None
+        Number of joblib workers.
+
+    Returns
+    -------
+    pooled : object
+        The start or prior that `fit_models` takes.
+
+    fit : Fit
+        The same model, and how the fit went.
+    """
+    if isinstance(options.template, Gaussian):
+        return pooled_fit(sequences, options, n_jobs)
+    return general_pooled_fit(sequences, options)
+
+
+def fit_models(sequences, options, *, pooled=None, n_jobs=None, verbose=False):
+    """Fit one model per sequence.
+
+    Parameters
+    ----------
+    sequences : list of ndarray of shape (n_timesteps, n_features)
+        Checked sequences.
+
+    options : FitOptions
+        What to fit and how.
+
+    pooled : object, default=None
+        What `fit_pool` returned: the start values, or the prior.
+
+    n_jobs : int, default=None
+        Number of joblib workers; the result does not depend on it.
+
+    verbose : bool, default=False
+        Whether to show a progress bar.
+
+    Returns
+    -------
+    fits : list of Fit
+        One per sequence, in their order.
+    """
+    sizes = [x.size for x in sequences]
+    tasks = even_ranges(sizes, n_jobs, per_job=BLOCKS_PER_JOB, most=BLOCK_VALUES)
+    parts = completed(
+        fit_block,
+        Shared((sequences, options, pooled), sum(x.nbytes for x in sequences)),
+        tasks,
+        n_jobs=n_jobs,
+        verbose=verbose,
+        label="fits",
+        amounts=[last - first for first, last in tasks],
+    )
+    return [fit for part in parts for fit in part]
+
+
+def fit_block(shared, first, last):
+    """Return fits of a range of sequences; an error names the sequence."""
+    sequences, options, pooled = shared.value
+    is_gaussian = isinstance(options.template, Gaussian)
+    fits = gaussian_fits if is_gaussian else general_fits
+    try:
+        return fits(sequences[first:last], options, pooled)
+    except ValueError as error:
+        if last - first == 1:
+            text = f"X[{first}] could not be fitted: {error}."
+            raise ValueError(text) from error
+    return [fit for i in range(first, last) for fit in fit_block(shared, i, i + 1)]

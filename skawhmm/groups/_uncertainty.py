@@ -327,17 +327,11 @@ def _blocks(model, name, block_length, seeds):
 
 def _transformer_like(model, seed, verbose):
     """Return a transformer that fits models of the same kind."""
-    emission = model.emission
-    options = {"n_components": int(model.n_components[0]), "emission": emission.name}
-    if emission.name == "gaussian":
-        options["covariance_type"] = model.covariance_type
-    shared = {
-        name: getattr(emission, name)
-        for name in ("symbols", "symbol_costs")
-        if name in emission.shared_names
-    }
     return HMMTransformer(
-        **options, **shared, random_state=seed % (2**32), verbose=verbose
+        int(model.n_components[0]),
+        emission=clone(model.emission),
+        random_state=seed % (2**32),
+        verbose=verbose,
     )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from skawhmm.emissions._registry import FAMILIES
+from skawhmm.emissions._registry import FAMILIES, check_emission
 from skawhmm.models._counts import NAMES, Counts
 from skawhmm.models._exchange import parts_of
 from skawhmm.utils._archives import archived_arrays, is_inside
@@ -75,7 +75,7 @@ def save_models(path, models):
         np.savez(file, **named)
 
 
-def stored_parts(path):
+def stored_parts(path, emission=None):
     """Return the parts of the models in a file that `save_models` wrote.
 
     Parameters
@@ -83,18 +83,16 @@ def stored_parts(path):
     path : str or path-like
         The file.
 
+    emission : Emission, default=None
+        Template of the states, needed for families without a short name.
+
     Returns
     -------
     parts : dict
         Arguments of `HMMBatch._of`.
     """
     header, arrays = _read(path)
-    family = FAMILIES.get(str(header.get("emission")))
-    if family is None:
-        raise ValueError(
-            f"{os.fspath(path)!r} must hold states of a known kind, one of "
-            f"{list(FAMILIES)}, got {header.get('emission')!r}."
-        )
+    family = _stored_family(path, header.get("emission"), emission)
     needed = {"transmats", "observed", *family.parameter_names}
     if not needed <= arrays.keys():
         raise ValueError(
@@ -121,6 +119,24 @@ def stored_parts(path):
             "is damaged."
         )
     return {**parts, "info": info, "feature_names": names, "counts": counts}
+
+
+def _stored_family(path, name, emission):
+    """Return the template of the states in a file, or raise if it is not known."""
+    if emission is not None:
+        if check_emission("emission", emission).name != name:
+            raise ValueError(
+                f"emission must be of the kind that {os.fspath(path)!r} holds, "
+                f"{name!r}, got {emission!r}."
+            )
+        return emission
+    if str(name) not in FAMILIES:
+        raise ValueError(
+            f"{os.fspath(path)!r} must hold states of a known kind, one of "
+            f"{list(FAMILIES)}, got {name!r}. States of a family of your own are read "
+            "by HMMBatch.load(path, emission=...), which takes an instance of it."
+        )
+    return FAMILIES[str(name)]()
 
 
 def _stored_counts(path, arrays):

@@ -10,8 +10,11 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from skawhmm.emissions._base import Emission
+from skawhmm.emissions._categorical import Categorical
 from skawhmm.emissions._custom import check_state_costs
-from skawhmm.emissions._registry import FAMILIES
+from skawhmm.emissions._gaussian import Gaussian
+from skawhmm.emissions._poisson import Poisson
 from skawhmm.models._archive import save_models, stored_parts
 from skawhmm.models._checks import (
     check_carried,
@@ -159,7 +162,7 @@ class HMMBatch:
         feature_names: Sequence[str] | None = None,
     ) -> None:
         self._build(
-            FAMILIES["gaussian"],
+            Gaussian(),
             transmats,
             {"means": means, "covars": covars},
             weights=weights,
@@ -189,8 +192,8 @@ class HMMBatch:
 
         Parameters
         ----------
-        family : type
-            Family of the states, a subclass of `Emission`.
+        family : Emission
+            Template of the states.
 
         states : dict of array-like
             Parameters of the states, by name.
@@ -213,7 +216,9 @@ class HMMBatch:
         if observed is not None:
             emission.observed = check_observed(observed, n_models, emission.n_features)
         if sequences is not None and not emission.keeps_sequences:
-            sequences = emission.checked(sequences, "HMMBatch")
+            sequences = emission.checked(
+                sequences, caller="HMMBatch", n_features=emission.n_features
+            )
         carried = check_carried(sequences, n_models, emission.n_features)
         columns = check_info(info or {}, n_models)
         names = check_feature_names(feature_names, emission.n_features)
@@ -519,7 +524,9 @@ class HMMBatch:
         save_models(path, self)
 
     @classmethod
-    def load(cls, path: str | PathLike[str]) -> "HMMBatch":
+    def load(
+        cls, path: str | PathLike[str], *, emission: Emission | None = None
+    ) -> "HMMBatch":
         """Read a batch that `save` wrote.
 
         Parameters
@@ -527,12 +534,16 @@ class HMMBatch:
         path : str or path-like
             The file.
 
+        emission : Emission, default=None
+            For states of a family of your own, an instance of the family. A file holds
+            the arrays of the states, not the options of such a family.
+
         Returns
         -------
         batch : HMMBatch
             The models, equal to those saved.
         """
-        parts = stored_parts(path)
+        parts = stored_parts(path, emission)
         try:
             # Checks need memory of their own.
             with room_for(Path(path)):
@@ -681,7 +692,7 @@ class HMMBatch:
                [-3.38, -3.07]])
         """
         return cls._of(
-            FAMILIES["categorical"],
+            Categorical(),
             transmats,
             {"emissionprobs": emissionprobs},
             shared={"symbols": symbols, "symbol_costs": symbol_costs},
@@ -743,7 +754,7 @@ class HMMBatch:
         1.0
         """
         return cls._of(
-            FAMILIES["poisson"],
+            Poisson(),
             transmats,
             {"rates": rates},
             weights=weights,
@@ -758,6 +769,7 @@ class HMMBatch:
         cls,
         models: Any,
         *,
+        emission: Emission | None = None,
         weights: ArrayLike | Sequence[ArrayLike] | None = None,
         info: Mapping[str, ArrayLike] | None = None,
         feature_names: Sequence[str] | None = None,
@@ -777,6 +789,10 @@ class HMMBatch:
             (``initial.probs``, ``transitions.transition_matrix``, and in ``emissions``
             ``means`` with ``covs`` or ``scale_diags``, ``probs``, ``rates``), with or
             without their groups.
+
+        emission : Emission, default=None
+            For states of a family of your own, an instance of the family, whose
+            parameters are known by their names. By default the arrays decide.
 
         weights : array-like of shape (n_models, n_components), default=None
             State probabilities. By default those among the arrays or, if there are
@@ -808,7 +824,7 @@ class HMMBatch:
         >>> HMMBatch.from_arrays([params, params], info={"subject": ["ann", "bob"]})
         HMMBatch(n_models=2, n_components=2, n_features=1, covariance_type='full')
         """
-        parts = given_parts(models)
+        parts = given_parts(models, emission)
         if weights is not None:
             parts["weights"] = weights
         return cls._of(info=info, feature_names=feature_names, **parts)
@@ -980,7 +996,9 @@ class HMMBatch:
         X, names = matched_columns(X)
         if names is not None and self.feature_names is not None:
             check_same_names(names, self.feature_names)
-        sequences = self.emission.checked(X, caller)
+        sequences = self.emission.checked(
+            X, caller=caller, n_features=self.emission.n_features
+        )
         if paired:
             check_paired(len(self), len(sequences))
         return sequences

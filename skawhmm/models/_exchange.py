@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from skawhmm.emissions._registry import FAMILIES, family_of_hmmlearn
+from skawhmm.emissions._registry import FAMILIES, check_emission, family_of_hmmlearn
 
 # The names of our arrays, and those of hmmlearn and dynamax. What a name of dynamax
 # stands for depends on the group that it is in.
@@ -31,7 +31,7 @@ SHARED = ("symbols", "symbol_costs")
 COMMON = ("transmats", "weights", "startprobs", "observed")
 
 
-def given_parts(models):
+def given_parts(models, emission=None):
     """Return the parts of models that are given as arrays by name.
 
     Parameters
@@ -40,15 +40,22 @@ def given_parts(models):
         Arrays by name, in groups if there are any: of one model, of several that are
         stacked along a first axis, or one mapping per model.
 
+    emission : Emission, default=None
+        Template of the states; by default the arrays decide.
+
     Returns
     -------
     parts : dict
         Arguments of `HMMBatch._of`.
     """
-    arrays = _known_arrays(models)
-    fitting = [f for f in FAMILIES.values() if {*f.parameter_names} <= {*arrays}]
+    templates = [family() for family in FAMILIES.values()]
+    if emission is not None:
+        templates = [check_emission("emission", emission)]
+    more = [name for template in templates for name in template.parameter_names]
+    arrays = _known_arrays(models, {**dict.fromkeys(more, ()), **NAMES})
+    fitting = [f for f in templates if {*f.parameter_names} <= {*arrays}]
     if not fitting:
-        wanted = [" and ".join(f.parameter_names) for f in FAMILIES.values()]
+        wanted = [" and ".join(f.parameter_names) for f in templates]
         raise ValueError(
             f"models must hold the parameters of states, one of {wanted}, got "
             f"{sorted(arrays)}."
@@ -67,8 +74,8 @@ def parts_of(family, arrays):
 
     Parameters
     ----------
-    family : type
-        Family of the states, a subclass of `Emission`.
+    family : Emission
+        Template of the states.
 
     arrays : dict of array-like
         All arrays of the models by name, among them the parameters of the family.
@@ -123,26 +130,28 @@ def _with_every_row(transmat):
     return np.where(is_empty[:, None], 1 / len(transmat), transmat)
 
 
-def _known_arrays(models):
+def _known_arrays(models, names):
     """Return the arrays of models by our names, stacked or one per model."""
     if _is_group(models):
-        arrays = _renamed(models, "models")
+        arrays = _renamed(models, "models", names)
         if np.ndim(arrays["transmats"]) == 2:
-            return _joined([arrays])
+            return _concatenated([arrays])
         return arrays
     if isinstance(models, str | bytes) or not isinstance(models, Iterable):
         raise TypeError(
             "models must be a mapping with the arrays of models, or a list of such, "
             f"got {type(models).__name__}."
         )
-    return _joined([_renamed(model, f"models[{n}]") for n, model in enumerate(models)])
+    return _concatenated(
+        [_renamed(model, f"models[{n}]", names) for n, model in enumerate(models)]
+    )
 
 
 def _is_group(value):
     return isinstance(value, Mapping) or hasattr(value, "_asdict")
 
 
-def _joined(parts):
+def _concatenated(parts):
     if not parts:
         raise ValueError("models must hold at least one model, got none.")
     names = [sorted(part) for part in parts]
@@ -158,7 +167,7 @@ def _joined(parts):
     }
 
 
-def _renamed(group, where):
+def _renamed(group, where, names):
     """Return the arrays of a mapping by our names."""
     if not _is_group(group):
         raise TypeError(
@@ -167,9 +176,9 @@ def _renamed(group, where):
     arrays: dict[str, Any] = {}
     for path, value in _flat(group, ""):
         last = path.rsplit(".", 1)[-1]
-        ours = [n for n, others in NAMES.items() if {path, last} & {n, *others}]
+        ours = [n for n, others in names.items() if {path, last} & {n, *others}]
         if not ours:
-            known = [*NAMES, *(name for others in NAMES.values() for name in others)]
+            known = [*names, *(name for others in names.values() for name in others)]
             raise ValueError(
                 f"{where} must hold arrays of known names, some of {known}, got "
                 f"{path!r}."

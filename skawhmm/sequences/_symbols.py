@@ -268,6 +268,7 @@ def encoded(sequences, symbols):
             raise ValueError(
                 f"X[{i}] holds the symbol {strange!r}, which is not among the "
                 f"{len(symbols)} symbols {shown}{more}. All symbols that may occur can "
-                "be given as HMMTransformer(symbols=...)."
+                "be given as emission=Categorical(symbols) or "
+                "MarkovChainTransformer(symbols)."
             )
     return [np.where(own < 0, np.nan, own)[:, None] for own in codes]

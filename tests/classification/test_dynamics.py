@@ -20,6 +20,7 @@ from skawhmm import (
 )
 from skawhmm.classification._dynamics import DynamicsGain, permuted
 from skawhmm.datasets import make_hmm_sequences
+from skawhmm.fitting import MarkovChainTransformer
 
 
 class FirstFrame(ClassifierMixin, BaseEstimator):
@@ -147,7 +148,7 @@ def test_integers_are_symbols_if_the_estimator_reads_them_as_symbols():
     y = np.arange(30) % 2
     codes = [np.cumsum(rng.random(40) < 0.8) % 3 for _ in y]
     X = [x if label else x[::-1] for x, label in zip(codes, y, strict=True)]
-    hmm = HMMTransformer("symbols", emission="categorical", prior="pooled")
+    hmm = MarkovChainTransformer(prior="pooled")
     knn = KNeighborsHMMClassifier(1, metric="mmd", hmm=hmm)
     assert dynamics_gain(X, y, estimator=knn, n_permutations=2, cv=3).gain > 0.3
 

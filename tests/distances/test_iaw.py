@@ -16,6 +16,7 @@ from skawhmm import (
     pairwise_hmm_distances,
     register_states,
 )
+from skawhmm.emissions import Gaussian
 
 POWERS = [0.5, 1, 1.5, 2]
 OPTIONS = [
@@ -300,7 +301,7 @@ def test_models_of_binary_data_have_finite_distances(options):
     # Channels that are constant in a state leave variances of the size of rounding.
     rng = np.random.default_rng(1)
     X = [(rng.random((6, 8)) < 0.5).astype(float) for _ in range(8)]
-    hmm = HMMTransformer(4, "full", reg_covar=0, random_state=0)
+    hmm = HMMTransformer(4, emission=Gaussian("full", reg_covar=0), random_state=0)
     models = hmm.fit_transform(X)
     assert np.linalg.matrix_rank(models.covars).min() < 8
     both = pairwise_hmm_components(models, metric="iaw", metric_params=options)

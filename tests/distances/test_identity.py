@@ -13,12 +13,12 @@ from skawhmm import (
     MAW,
     HMMBatch,
     HMMRetriever,
-    HMMTransformer,
     hmm_distance,
     pairwise_hmm_components,
     pairwise_hmm_distances,
     register_states,
 )
+from skawhmm.fitting import MarkovChainTransformer
 
 seeds = st.integers(0, 2**32 - 1)
 distances = st.builds(
@@ -133,7 +133,7 @@ def test_registration_is_the_diagonal():
 
 def test_texts_with_one_alphabet():
     X = ["aabbaabb", "abababab", "aabbaab", "babababa"]
-    hmm = HMMTransformer("symbols", emission="categorical", prior="pooled")
+    hmm = MarkovChainTransformer(prior="pooled")
     models = hmm.fit_transform(X)
     metric = JAW(1.0, rows="hellinger", registration="identity")
     near = pairwise_hmm_distances(models, metric=metric) + 9 * np.eye(4)

@@ -12,6 +12,7 @@ from skawhmm import (
 )
 from skawhmm.datasets import load_spoken_digits
 from skawhmm.distances._kl import log_ratios, models_on, own_lengths
+from skawhmm.emissions import Gaussian
 from skawhmm.emissions._gaussian_scores import make_densities, packed_sequences
 from skawhmm.emissions._gaussian_scores_kernels import paired_log_likelihoods
 from skawhmm.models._inference import chains, sample_sequences
@@ -427,7 +428,8 @@ def words(rng, n_words=4, n_each=8):
 @pytest.mark.parametrize("topology", ["linear", "left-to-right"])
 def test_words_are_recognised_by_their_neighbours(method, topology, rng):
     X, y = words(rng)
-    hmm = HMMTransformer(4, topology=topology, reg_covar=0.1, random_state=0)
+    states = Gaussian(reg_covar=0.1)
+    hmm = HMMTransformer(4, emission=states, topology=topology, random_state=0)
     models = hmm.fit_transform(X)
     assert_allclose(own_lengths(models), models.info["n_timesteps"], rtol=0.15)
     distances = pairwise_hmm_distances(models, metric=KL(method=method))

@@ -1,11 +1,22 @@
-"""A family of its own, written here: the contract is all that the library asks for."""
+"""A family of its own, written here with public names only."""
+
+import copy
+import os
+import pickle
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.stats import expon
+from scipy.stats import expon, gamma
+from sklearn.base import clone
 from sklearn.metrics import adjusted_rand_score
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import Pipeline
 
+import skawhmm
 from skawhmm import (
     KL,
     HMMBatch,
@@ -16,28 +27,14 @@ from skawhmm import (
     hmm_distance,
     pairwise_hmm_distances,
 )
-from skawhmm.emissions._registry import FAMILIES
-from skawhmm.emissions._simple import PlainEmission
-from skawhmm.sequences._checks import check_sequences
+from skawhmm.emissions import Emission, Gaussian, SimpleEmission
 
 
-class Exponential(PlainEmission):
+class Exponential(SimpleEmission):
     """Waiting times in one or more channels: states with a mean for each."""
 
     name = "exponential"
     parameter_names = ("scales",)
-
-    @property
-    def n_features(self):
-        return self.scales.shape[2]
-
-    @classmethod
-    def blank(cls, sequences, options):
-        checked = check_sequences(sequences, caller=type(options).__name__)
-        return cls(np.zeros((1, 1, checked[0].shape[1]))), checked
-
-    def checked(self, X, caller):
-        return check_sequences(X, n_features=self.n_features, caller=caller)
 
     def drawn(self, i, path, rng):
         return rng.exponential(self.scales[i][path])
@@ -63,12 +60,6 @@ class Exponential(PlainEmission):
     def common_states(self, frames):
         return (frames.mean(axis=0, keepdims=True),)
 
-    def varied(self, frames):
-        return np.ptp(frames, axis=0).any()
-
-    def n_free(self, frames):
-        return frames.shape[1]
-
     def cross(self, index_a, index_b):
         gaps = self.scales[index_a][:, :, None] - self.scales[index_b][:, None]
         return 2 * (gaps**2).sum(axis=3)
@@ -78,9 +69,27 @@ class Exponential(PlainEmission):
         return (ratio - 1 - np.log(ratio)).sum(axis=3)
 
 
-@pytest.fixture(autouse=True)
-def registered(monkeypatch):
-    monkeypatch.setitem(FAMILIES, "exponential", Exponential)
+class Gamma(Exponential):
+    """Waiting times with an option: the shape, which all states share."""
+
+    name = "gamma"
+
+    def __init__(self, shape=1.0):
+        self.shape = shape
+
+    def check_options(self):
+        if self.shape <= 0:
+            raise ValueError(f"shape must be positive, got {self.shape}.")
+
+    def log_densities(self, frames, states):
+        scales = states[0][:, None] / self.shape
+        return gamma.logpdf(frames, self.shape, scale=scales).sum(axis=2)
+
+
+def given(scales, transmats=((1.0,),), emission=None):
+    """Return models with given scales, by the public way."""
+    arrays = {"transmats": [transmats], "scales": [scales]}
+    return HMMBatch.from_arrays(arrays, emission=emission or Exponential())
 
 
 @pytest.fixture
@@ -96,13 +105,13 @@ def sequences():
 
 
 def fitted(X, **params):
-    return HMMTransformer(2, emission="exponential", random_state=0, **params).fit(X)
+    return HMMTransformer(2, emission=Exponential(), random_state=0, **params).fit(X)
 
 
 def test_the_class_is_as_short_as_the_contract_promises():
     import inspect
 
-    assert len(inspect.getsource(Exponential).splitlines()) <= 60
+    assert len(inspect.getsource(Exponential).splitlines()) <= 45
 
 
 def test_fits_find_the_states(sequences):
@@ -119,7 +128,7 @@ def test_fits_find_the_states(sequences):
         {"prior": "pooled"},
         {"init": "pooled"},
         {"topology": "left-to-right"},
-        {"n_components": "bic", "max_components": 3},
+        {"n_components": "bic"},
         {"weights": "uniform"},
     ],
 )
@@ -131,15 +140,13 @@ def test_every_way_of_fitting_knows_the_family(sequences, params):
 
 
 def test_likelihood_of_one_state_is_that_of_scipy(rng):
-    models = HMMBatch._of(Exponential, [[[1.0]]], {"scales": [[[3.0]]]})
+    models = given([[3.0]])
     x = rng.exponential(3.0, size=(50, 1))
     assert_allclose(models.score([x])[0, 0], expon(scale=3.0).logpdf(x).sum())
 
 
 def test_samples_decode_to_their_paths(sequences):
-    models = HMMBatch._of(
-        Exponential, [[[0.98, 0.02], [0.02, 0.98]]], {"scales": [[[0.01], [100.0]]]}
-    )
+    models = given([[0.01], [100.0]], [[0.98, 0.02], [0.02, 0.98]])
     (x,), (path,) = models.sample(200, random_state=0)
     (found,), _ = models.decode([x])
     assert_array_equal(found, path)
@@ -147,9 +154,7 @@ def test_samples_decode_to_their_paths(sequences):
 
 
 def test_distances_worked_by_hand():
-    a, b = (
-        HMMBatch._of(Exponential, [[[1.0]]], {"scales": [[[s]]]}) for s in (1.0, 3.0)
-    )
+    a, b = given([[1.0]]), given([[3.0]])
     assert_allclose(hmm_distance(a, b, alpha=0), np.sqrt(2) * 2)
     rates = [hmm_distance(a, b, KL(method=m)) for m in ("variational", "monte_carlo")]
     # Both directions, averaged: (1/3 - 1 + log 3 + 3 - 1 - log 3) / 2.
@@ -161,8 +166,12 @@ def test_models_are_saved_classified_and_clustered(sequences, tmp_path):
     X, y = sequences
     models = fitted(X).transform(X)
     models.save(tmp_path / "models.npz")
-    loaded = HMMBatch.load(tmp_path / "models.npz")
+    loaded = HMMBatch.load(tmp_path / "models.npz", emission=Exponential())
     assert loaded == models
+    with pytest.raises(ValueError, match=r"got 'exponential'.*emission="):
+        HMMBatch.load(tmp_path / "models.npz")
+    with pytest.raises(ValueError, match=r"emission must be of the kind .* got Gamma"):
+        HMMBatch.load(tmp_path / "models.npz", emission=Gamma())
     both = pairwise_hmm_distances(models), pairwise_hmm_distances(loaded)
     assert_array_equal(*both)
     assert adjusted_rand_score(y, HMMKMedoids(2).fit(models).labels_) == 1
@@ -181,3 +190,162 @@ def test_what_the_family_lacks_is_said_in_words(sequences):
         models.to_hmmlearn(0)
     with pytest.raises(AttributeError, match="'exponential' have no means"):
         _ = models.means
+
+
+def test_options_are_parameters_as_scikit_learn_knows_them(sequences):
+    X, y = sequences
+    assert repr(Gamma(2.0)) == "Gamma(shape=2.0)"
+    hmm = HMMTransformer(2, emission=Gamma(2.0), random_state=0)
+    assert clone(hmm).get_params()["emission__shape"] == 2.0
+    knn = Pipeline([("hmm", hmm), ("knn", KNeighborsHMMClassifier(1))])
+    search = GridSearchCV(knn, {"hmm__emission__shape": [0.5, 1.0, 4.0]}, cv=2)
+    assert search.fit(X, y).best_score_ == 1
+    scores = search.cv_results_["param_hmm__emission__shape"]
+    assert scores.tolist() == [0.5, 1.0, 4.0]
+    hmm.fit(X).set_params(emission__shape=3.0)
+    with pytest.raises(ValueError, match="emission__shape must be as it was in fit"):
+        hmm.transform(X)
+    with pytest.raises(ValueError, match="shape must be positive, got -1"):
+        hmm.set_params(emission__shape=-1).fit(X)
+
+
+def test_models_keep_the_options_of_their_family(sequences):
+    X, _ = sequences
+    models = HMMTransformer(2, emission=Gamma(2.0), random_state=0).fit_transform(X)
+    for found in (
+        models[3:],
+        copy.deepcopy(models),
+        pickle.loads(pickle.dumps(models)),
+        HMMBatch.concatenate([models[:2], models[2:]]),
+    ):
+        assert found.emission.shape == 2.0
+        assert clone(found.emission).get_params() == {"shape": 2.0}
+    x, one = X[0], given([[3.0]], emission=Gamma(2.0))
+    wanted = gamma.logpdf(x, 2.0, scale=1.5).sum()
+    assert_allclose(one.score([x])[0, 0], wanted)
+    other = given([[3.0]], emission=Gamma(1.0))
+    assert one != other
+    assert one.keys[0] != other.keys[0]
+    with pytest.raises(ValueError, match=r"got Gamma\(shape=2.0\) in batch 0"):
+        HMMBatch.concatenate([one, other])
+
+
+def test_missing_values_are_an_error_unless_a_family_accepts_them(sequences):
+    X, _ = sequences
+    gappy = [np.where(np.arange(len(X[0])) == 7, np.nan, X[0][:, 0])[:, None]]
+    with pytest.raises(ValueError, match=r"Exponential\(\) needs .* got 1 NaN"):
+        fitted(X).transform(gappy)
+    with pytest.raises(ValueError, match=r"Exponential\(\) needs .* got 1 NaN"):
+        given([[3.0]]).score(gappy)
+
+
+def test_a_template_is_not_changed_by_a_fit(sequences):
+    template = Gaussian("spherical", reg_covar=0.5)
+    before = dict(vars(template))
+    models = HMMTransformer(2, emission=template, random_state=0).fit_transform(
+        sequences[0]
+    )
+    assert vars(template) == before
+    short = HMMTransformer(2, "spherical", random_state=0).fit_transform(sequences[0])
+    assert models.covariance_type == short.covariance_type == "diag"
+    assert models.emission.reg_covar == 0.5
+    assert (models.covars.min(axis=(1, 2)) > short.covars.min(axis=(1, 2))).all()
+
+
+def test_arrays_of_a_family_are_known_by_their_names():
+    with pytest.raises(ValueError, match=r"one of \['scales'\], got .*'transmats'"):
+        HMMBatch.from_arrays({"transmats": [[1.0]]}, emission=Exponential())
+    with pytest.raises(ValueError, match=r"known names.*'scales'"):
+        HMMBatch.from_arrays({"transmats": [[1.0]], "scales": [[1.0]]})
+    with pytest.raises(TypeError, match=r"emission must .* Exponential\(\)"):
+        HMMBatch.from_arrays({"transmats": [[1.0]]}, emission=Exponential)
+
+
+def test_a_family_without_distances_between_states_cannot_be_made():
+    class Nothing(Emission):
+        name = "nothing"
+        parameter_names = ("values",)
+
+    with pytest.raises(TypeError, match=r"abstract method '?cross"):
+        Nothing()
+
+
+TYPED = """
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from skawhmm import HMMTransformer
+from skawhmm.emissions import SimpleEmission
+
+Array = NDArray[Any]
+States = tuple[Array, ...]
+
+
+class Exponential(SimpleEmission):
+    name = "exponential"
+    parameter_names = ("scales",)
+    scales: Array
+
+    def log_densities(self, frames: Array, states: States) -> Array:
+        return -np.log(states[0]) - frames.T / states[0]
+
+    def statistics(self, frames: Array, post: Array, states: States) -> States:
+        return post @ frames, post.sum(axis=1, keepdims=True)
+
+    def update(
+        self, statistics: States, states: States, prior: States, relevance: float
+    ) -> States:
+        return (statistics[0] / statistics[1],)
+
+    def log_prior(self, states: States, prior: States) -> float:
+        return 0.0
+
+    def random_states(
+        self, frames: Array, n_states: int, rng: np.random.Generator
+    ) -> States:
+        return (frames.mean() * rng.uniform(0.3, 3, (n_states, 1)),)
+
+    def common_states(self, frames: Array) -> States:
+        return (frames.mean(axis=0, keepdims=True),)
+
+    def cross(self, index_a: Array, index_b: Array) -> Array:
+        return (self.scales[index_a] - self.scales[index_b].swapaxes(1, 2)) ** 2
+
+
+HMMTransformer(2, emission=Exponential())
+"""
+CROSS = TYPED[TYPED.index("    def cross") : TYPED.index("\n\nHMM")]
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ((), None),
+        ((CROSS, ""), 'abstract attribute "cross"'),
+        (("index_a: Array, index_b: Array", "index: Array"), '"cross" incompatible'),
+        (
+            ("-> float:\n        return 0.0", "-> str:\n        return ''"),
+            '"log_prior"',
+        ),
+        (("emission=Exponential()", "emission=Exponential"), '"emission"'),
+    ],
+)
+def test_mypy_checks_a_family_of_a_user(change, complaint, tmp_path):
+    pytest.importorskip("mypy")
+    source = TYPED.replace(*change) if change else TYPED
+    assert (source == TYPED) == (not change)
+    (tmp_path / "family.py").write_text(source)
+    settings = "[mypy]\nfollow_imports = silent\nignore_missing_imports = True\n"
+    (tmp_path / "mypy.ini").write_text(settings)
+    command = [sys.executable, "-m", "mypy", "--strict", "--config-file=mypy.ini"]
+    found = subprocess.run(
+        [*command, f"--cache-dir={tmp_path}", "family.py"],
+        cwd=tmp_path,
+        env={**os.environ, "MYPYPATH": str(Path(skawhmm.__file__).parents[1])},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert found.returncode == (complaint is not None), found.stdout + found.stderr
+    assert (complaint or "Success") in found.stdout

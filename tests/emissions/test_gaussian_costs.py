@@ -22,7 +22,11 @@ def squared_wasserstein(mean_a, covar_a, mean_b, covar_b):
 
 def between(means, covars, observed=None):
     """Cost from the states of model 0 to those of model 1."""
-    costs = Gaussian(np.asarray(means), np.asarray(covars), observed).ground_costs()
+    costs = (
+        Gaussian()
+        .like(np.asarray(means), np.asarray(covars), observed=observed)
+        .ground_costs()
+    )
     return costs.cross(np.array([0]), np.array([1]))[0]
 
 
@@ -139,7 +143,7 @@ def test_within_costs_use_the_features_of_the_pair(n_features, rng):
     covars = random_covars(rng, (2, 3), n_features)
     observed = np.ones((2, n_features), dtype=bool)
     observed[1, 0] = False
-    costs = Gaussian(means, covars, observed).ground_costs()
+    costs = Gaussian().like(means, covars, observed=observed).ground_costs()
     both, alone = np.array([0, 0]), np.array([1, 0])
     pair, own = costs.within(both, alone)
     assert_array_equal(np.diagonal(pair), 0)
@@ -288,7 +292,7 @@ def test_memory_stays_bounded_where_all_states_are_close(n_features, monkeypatch
     means = np.zeros((20, 2, n_features))
     covars = np.broadcast_to(np.eye(n_features), (20, 2, n_features, n_features))
     index_a, index_b = (index.ravel() for index in np.indices((20, 20)))
-    cost = Gaussian(means, covars).ground_costs().cross(index_a, index_b)
+    cost = Gaussian().like(means, covars).ground_costs().cross(index_a, index_b)
     assert_array_equal(cost, 0)
     assert sum(sizes) == cost.size
     assert max(sizes) <= ground_cost.LAPACK_BATCH

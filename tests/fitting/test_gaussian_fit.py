@@ -12,19 +12,15 @@ from skawhmm.datasets import (
     load_npz,
     load_spoken_digits,
 )
+from skawhmm.emissions import Gaussian
+from skawhmm.fitting._base import make_batch, state_weights
 from skawhmm.fitting._coordinates import pooled_coordinates
-from skawhmm.fitting._em_loop import FitOptions, Rule, Steps, climb, model_at
-from skawhmm.fitting._gaussian_fit import n_parameters
-from skawhmm.fitting._gaussian_groups import gaussian_data
+from skawhmm.fitting._em import FitOptions, Rule, Steps, climb, model_at
+from skawhmm.fitting._gaussian_fit import gaussian_data, n_parameters
 from skawhmm.fitting._gaussian_starts import start_models
-from skawhmm.fitting._parallel_fit import (
-    fit_models,
-    gaussian_fits,
-    make_batch,
-    state_weights,
-)
 from skawhmm.fitting._pooled import fit_pooled
 from skawhmm.fitting._starts import kmeans_starts, segment_starts
+from skawhmm.fitting._transformer import fit_models, gaussian_fits
 from skawhmm.models._inference import log_likelihood
 
 COVARIANCE_TYPES = ["diag", "full", "spherical", "tied"]
@@ -50,7 +46,7 @@ def draws(rng, n, **kwargs):
 
 def batch_of(fits, **kwargs):
     """The batch that fits of Gaussian states make."""
-    return make_batch(fits, FitOptions().learner, **kwargs)
+    return make_batch(fits, FitOptions().template, **kwargs)
 
 
 def arrays_of(fit):
@@ -77,7 +73,7 @@ def problem(x, options, n_states=3):
 def objectives(options, data, start, prior, n_steps):
     """Objective at the start and after each of some steps of EM."""
     values, model = [], start
-    steps = Steps(options.learner, data, options.rule, prior)
+    steps = Steps(options.template, data, options.rule, prior)
     for max_iter in [0] + n_steps * [1]:
         climbs = climb(steps, model, max_iter=max_iter, tol=-np.inf)
         assert climbs.n_iter[0] == max_iter
@@ -112,11 +108,11 @@ def hmmlearn_from(start, frames, covariance_type, n_iter):
 
 @pytest.mark.parametrize("covariance_type", COVARIANCE_TYPES)
 def test_same_start_and_steps_give_hmmlearns_model(rng, covariance_type):
-    options = FitOptions(covariance_type=covariance_type, reg_covar=0, tol=0)
+    options = FitOptions(template=Gaussian(covariance_type, reg_covar=0), tol=0)
     for x in draws(rng, 3, gap=1.0):
         frames, data, start = problem(x, options)
         for n_iter in (1, 7):
-            steps = Steps(options.learner, data, options.rule)
+            steps = Steps(options.template, data, options.rule)
             climbs = climb(steps, start, max_iter=n_iter)
             model = model_at(climbs.model, 0)
             judge = hmmlearn_from(model_at(start, 0), frames, covariance_type, n_iter)
@@ -130,7 +126,7 @@ def test_same_start_and_steps_give_hmmlearns_model(rng, covariance_type):
 @pytest.mark.parametrize("covariance_type", COVARIANCE_TYPES)
 def test_log_likelihood_of_raw_frames(rng, covariance_type):
     x = draw(rng, gap=1.0)[0] * [1e-3, 1.0, 1e4] + [1e3, 0.0, -1e5]
-    options = FitOptions(covariance_type=covariance_type)
+    options = FitOptions(template=Gaussian(covariance_type))
     if covariance_type == "spherical":
         x = x / [1e-3, 1.0, 1e4]
     fit = fit_sequence(x, options)
@@ -146,7 +142,7 @@ def test_log_likelihood_of_raw_frames(rng, covariance_type):
 def test_objective_never_falls(rng, covariance_type, relevance, n_mix):
     # The floor is high enough to bind.
     options = FitOptions(
-        covariance_type=covariance_type, reg_covar=0.1, n_mix=n_mix, tol=0
+        template=Gaussian(covariance_type, reg_covar=0.1), n_mix=n_mix, tol=0
     )
     for x in draws(rng, 4, n_timesteps=60, gap=0.5):
         _, data, start = problem(x, options)
@@ -164,7 +160,7 @@ def test_known_models_are_recovered(rng, covariance_type):
     if covariance_type in {"spherical", "tied"}:
         scales = np.ones_like(scales)
         x = means[path] + rng.normal(size=x.shape)
-    fit = fit_sequence(x, FitOptions(covariance_type=covariance_type))
+    fit = fit_sequence(x, FitOptions(template=Gaussian(covariance_type)))
     match = [np.abs(fit.model.states[0] - m).sum(axis=1).argmin() for m in means]
     assert sorted(match) == [0, 1, 2]
     assert_allclose(fit.model.states[0][match], means, atol=0.15)
@@ -180,7 +176,7 @@ def test_known_models_are_recovered(rng, covariance_type):
 def test_full_covariances_are_recovered_in_badly_scaled_units(rng):
     mix = rng.normal(size=(3, 3)) * [[1e-4], [1.0], [1e4]]
     x, _, means, scales = draw(rng, 6000)
-    fit = fit_sequence(x @ mix.T + 1e6, FitOptions(covariance_type="full"))
+    fit = fit_sequence(x @ mix.T + 1e6, FitOptions(template=Gaussian("full")))
     match = [
         np.abs(np.linalg.solve(mix, (fit.model.states[0] - 1e6).T).T - m)
         .sum(1)
@@ -195,7 +191,7 @@ def test_full_covariances_are_recovered_in_badly_scaled_units(rng):
 @pytest.mark.parametrize("covariance_type", COVARIANCE_TYPES)
 def test_a_fit_depends_on_its_sequence_alone(rng, covariance_type):
     X = [draw(rng, n_timesteps=n, gap=1.0)[0] for n in (50, 3, 80, 200, 51, 90)]
-    options = FitOptions(covariance_type=covariance_type, seed=3)
+    options = FitOptions(template=Gaussian(covariance_type), seed=3)
     batch = batch_of(fit_models(X, options))
     order = [4, 0, 5, 1, 3, 2]
     for other in (
@@ -272,9 +268,12 @@ def test_mixture_has_the_likelihood_of_hmmlearns_mixture(rng):
 @pytest.mark.parametrize("covariance_type", COVARIANCE_TYPES)
 def test_criteria_match_hmmlearns(rng, criterion, covariance_type):
     x = draw(rng, 200, n_components=2)[0]
-    options = FitOptions(4, criterion=criterion, covariance_type=covariance_type)
+    options = FitOptions(4, criterion=criterion, template=Gaussian(covariance_type))
     fit = fit_sequence(x, options)
-    fits = {n: fit_sequence(x, FitOptions(n, covariance_type)) for n in range(1, 5)}
+    fits = {
+        n: fit_sequence(x, FitOptions(n, Gaussian(covariance_type)))
+        for n in range(1, 5)
+    }
     values = {}
     for n, other in fits.items():
         judge = batch_of([other]).to_hmmlearn(0)
@@ -321,24 +320,30 @@ def test_pooled_fit_does_not_depend_on_jobs(rng, monkeypatch):
 @pytest.mark.parametrize("covariance_type", COVARIANCE_TYPES)
 def test_relevance_goes_from_the_sequence_to_the_pool(rng, covariance_type):
     X = np.split(draw(rng, 500)[0], 5)
-    options = FitOptions(3, covariance_type, tol=1e-9, max_iter=300)
+    options = FitOptions(3, Gaussian(covariance_type), tol=1e-9, max_iter=300)
     pooled = fit_pooled(X, options)
     x = X[2]
-    strong = fit_sequence(x, FitOptions(3, covariance_type, relevance=1e9), pooled)
+    strong = fit_sequence(
+        x, FitOptions(3, Gaussian(covariance_type), relevance=1e9), pooled
+    )
     for got, wanted in zip(arrays_of(strong), arrays_of(pooled), strict=True):
         assert_allclose(got, wanted, rtol=1e-4, atol=1e-4)
-    weak = FitOptions(3, covariance_type, relevance=1e-9, tol=1e-9, max_iter=300)
+    weak = FitOptions(
+        3, Gaussian(covariance_type), relevance=1e-9, tol=1e-9, max_iter=300
+    )
     free = fit_sequence(x, options, pooled)
     tied = fit_sequence(x, weak, pooled)
     assert_allclose(tied.log_likelihood, free.log_likelihood, rtol=1e-3)
-    middle = fit_sequence(x, FitOptions(3, covariance_type, relevance=4.0), pooled)
+    middle = fit_sequence(
+        x, FitOptions(3, Gaussian(covariance_type), relevance=4.0), pooled
+    )
     assert strong.log_likelihood < middle.log_likelihood < free.log_likelihood + 1e-6
 
 
 def test_adaptation_is_the_conjugate_update(rng):
     # With one state the posterior mode has a closed form.
     X = draws(rng, 4, n_components=1)
-    options = FitOptions(1, "full", relevance=5.0)
+    options = FitOptions(1, Gaussian("full"), relevance=5.0)
     pooled = fit_pooled(X, options)
     x = rng.normal(size=(12, 3)) + 2
     fit = fit_sequence(x, options, pooled)
@@ -403,7 +408,7 @@ def test_constant_channels_keep_variance_zero(rng, covariance_type):
     x = draw(rng)[0]
     value = 0.1 + 0.2
     padded = np.insert(x, 1, value, axis=1)
-    fit = fit_sequence(padded, FitOptions(covariance_type=covariance_type))
+    fit = fit_sequence(padded, FitOptions(template=Gaussian(covariance_type)))
     check_valid(fit, 4)
     covars = fit.model.states[1]
     if covars.ndim == 3:
@@ -411,7 +416,7 @@ def test_constant_channels_keep_variance_zero(rng, covariance_type):
         assert_array_equal(covars[:, :, 1], 0)
     assert_array_equal(covars[:, 1], 0)
     assert_array_equal(fit.model.states[0][:, 1], value)
-    plain = fit_sequence(x, FitOptions(covariance_type=covariance_type))
+    plain = fit_sequence(x, FitOptions(template=Gaussian(covariance_type)))
     assert_array_equal(np.delete(fit.model.states[0], 1, axis=1), plain.model.states[0])
     assert_allclose(log_likelihood(batch_of([fit]), [padded]), fit.log_likelihood)
 
@@ -420,7 +425,7 @@ def test_constant_channels_keep_variance_zero(rng, covariance_type):
 def test_collinear_channels(rng, covariance_type):
     x = draw(rng)[0]
     x = np.column_stack([x, x[:, 0] - 2 * x[:, 1], x[:, 0].astype(np.float32)])
-    fit = fit_sequence(x, FitOptions(covariance_type=covariance_type))
+    fit = fit_sequence(x, FitOptions(template=Gaussian(covariance_type)))
     check_valid(fit, 5)
     for covar in fit.model.states[1]:
         values = np.linalg.eigvalsh(covar)
@@ -451,7 +456,7 @@ def test_hostile_sequences(rng, covariance_type):
         "wide": rng.normal(size=(30, 200)),
     }
     for name, case in cases.items():
-        fit = fit_sequence(case, FitOptions(covariance_type=covariance_type))
+        fit = fit_sequence(case, FitOptions(template=Gaussian(covariance_type)))
         check_valid(fit, case.shape[1])
         spread = np.ptp(case, axis=0).max()
         assert fit.model.states[1].max() <= max(spread**2, 1e-300), name
@@ -459,7 +464,7 @@ def test_hostile_sequences(rng, covariance_type):
 
 
 def test_sequences_of_one_frame_are_points():
-    fit = fit_sequence(np.array([[1.0, 2.0]]), FitOptions(3, "full"))
+    fit = fit_sequence(np.array([[1.0, 2.0]]), FitOptions(3, Gaussian("full")))
     assert_array_equal(fit.model.states[0], [[1, 2]])
     assert_array_equal(fit.model.states[1], 0)
     assert_array_equal(fit.weights, [1])
@@ -491,7 +496,7 @@ def test_missing_channels(rng):
     x = draw(rng)[0]
     gap = np.insert(x, 1, np.nan, axis=1)
     for covariance_type in COVARIANCE_TYPES:
-        options = FitOptions(covariance_type=covariance_type)
+        options = FitOptions(template=Gaussian(covariance_type))
         fit, plain = fit_sequence(gap, options), fit_sequence(x, options)
         assert_array_equal(fit.observed, [True, False, True, True])
         assert_array_equal(fit.model.states[0][:, 1], 0)
@@ -510,7 +515,7 @@ def test_scattered_missing_values(rng, covariance_type):
     holes = x.copy()
     holes[rng.random(x.shape) < 0.3] = np.nan
     holes[100:103] = np.nan
-    options = FitOptions(covariance_type=covariance_type, n_init=4)
+    options = FitOptions(template=Gaussian(covariance_type), n_init=4)
     fit = fit_sequence(holes, options)
     match = [np.abs(fit.model.states[0] - m).sum(axis=1).argmin() for m in means]
     assert_allclose(fit.model.states[0][match], means, atol=0.2)
@@ -525,10 +530,10 @@ def test_pooled_model_meets_channels_it_has_not_seen(rng):
     train = [np.insert(x, 1, 2.0, axis=1) for x in X]
     new = np.insert(draw(rng)[0], 1, rng.normal(size=200), axis=1)
     for covariance_type in COVARIANCE_TYPES:
-        options = FitOptions(3, covariance_type, relevance=4.0)
+        options = FitOptions(3, Gaussian(covariance_type), relevance=4.0)
         pooled = fit_pooled(train, options)
         adapted = fit_sequence(new, options, pooled)
-        free = fit_sequence(new, FitOptions(3, covariance_type), pooled)
+        free = fit_sequence(new, FitOptions(3, Gaussian(covariance_type)), pooled)
         check_valid(adapted, 4)
         check_valid(free, 4)
         wanted = (4 * 2.0 + new[:, 1].sum()) / 204
@@ -580,7 +585,7 @@ def small_motions():
 )
 def test_real_data(load, covariance_type):
     X = load()[::5]
-    fits = fit_models(X, FitOptions(3, covariance_type))
+    fits = fit_models(X, FitOptions(3, Gaussian(covariance_type)))
     for x, fit in zip(X, fits, strict=True):
         check_valid(fit, x.shape[1])
         still = np.ptp(x, axis=0) == 0
@@ -590,7 +595,7 @@ def test_real_data(load, covariance_type):
 
 
 def test_rule_fields_are_in_order():
-    options = FitOptions(covariance_type="tied")
+    options = FitOptions(template=Gaussian("tied"))
     assert options.rule == Rule(1, 0.0, 100, 1e-5)
-    assert options.learner.pooled_covars
-    assert options.learner.floor == 1e-4
+    assert options.template.pooled_covars
+    assert options.template.floor == 1e-4

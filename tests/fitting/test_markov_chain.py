@@ -15,12 +15,13 @@ from skawhmm import (
 )
 from skawhmm.distances import MMD
 from skawhmm.features import HMMClassDistance
+from skawhmm.fitting import MarkovChainTransformer
 
 TEXTS = st.lists(st.text("abcd", min_size=1, max_size=30), min_size=1, max_size=5)
 
 
 def visible(**params):
-    return HMMTransformer("symbols", emission="categorical", **params)
+    return MarkovChainTransformer(**params)
 
 
 def counted(text, symbols):
@@ -193,7 +194,7 @@ def test_integers_costs_and_weights():
         np.einsum("ni,nij->nj", still.weights, still.transmats), still.weights
     )
     costs = [[0, 1, 4], [1, 0, 1], [4, 1, 0]]
-    far = visible(symbol_costs=costs).fit_transform([[0, 0], [2, 2]])
+    far = visible(costs=costs).fit_transform([[0, 0], [2, 2]])
     assert pairwise_hmm_distances(far, alpha=0)[0, 1] == 4
 
 
@@ -218,26 +219,16 @@ def test_a_chain_per_class():
 @pytest.mark.parametrize(
     ("params", "error", "text"),
     [
-        (
-            {"n_components": "letters"},
-            ValueError,
-            "'aic', 'bic' or 'symbols', got 'let",
-        ),
-        (
-            {"emission": "poisson"},
-            ValueError,
-            "emission must be 'categorical' with n_components='symbols', got 'poisson'",
-        ),
-        ({"topology": "linear"}, ValueError, "topology must be 'ergodic' with n_comp"),
         ({"prior": 0}, ValueError, r"prior must be a number in \(0, inf\), got 0"),
         ({"prior": -1.0}, ValueError, "prior must be a number"),
         ({"prior": "flat"}, ValueError, "prior must be one of 'pooled', got 'flat'"),
         ({"prior": [1]}, TypeError, "prior must be a number"),
-        (
-            {"n_components": 2, "prior": 0.5},
-            ValueError,
-            "prior must be None or 'pooled' unless n_components='symbols', got 0.5",
-        ),
+        ({"relevance": 2.0}, ValueError, "relevance must be 4.0 with prior=None"),
+        ({"weights": "equal"}, ValueError, "weights must be one of .* got 'equal'"),
+        ({"symbols": "aa"}, ValueError, "symbols must be distinct, got 'a' twice"),
+        ({"costs": [[0, 1], [2, 0]]}, ValueError, "costs must be symmetric"),
+        ({"symbols": "ab", "costs": [[0]]}, ValueError, "costs must have shape"),
+        ({"keep_sequences": 3}, TypeError, "keep_sequences"),
     ],
 )
 def test_wrong_parameters(params, error, text):
@@ -249,15 +240,20 @@ def test_wrong_parameters(params, error, text):
 @pytest.mark.parametrize("prior", [None, "pooled"])
 def test_missing_symbols_raise(prior):
     X = [[0.0, 1.0, np.nan, 1.0]]
-    with pytest.raises(
-        ValueError, match="n_components='symbols' needs sequences witho"
-    ):
+    with pytest.raises(ValueError, match="needs sequences without NaN, got 1 NaN"):
         visible(prior=prior).fit_transform(X)
 
 
 @pytest.mark.parametrize("prior", [np.uint8(100), np.float16(0.1)])
 def test_priors_of_numpy_count_as_those_of_python(prior, rng):
     X = [rng.integers(0, 12, 40) for _ in range(3)]
-    given = {"n_components": "symbols", "emission": "categorical"}
-    found = HMMTransformer(prior=prior, **given).fit_transform(X)
-    assert found == HMMTransformer(prior=prior.item(), **given).fit_transform(X)
+    found = visible(prior=prior).fit_transform(X)
+    assert found == visible(prior=prior.item()).fit_transform(X)
+
+
+@pytest.mark.parametrize("given", ["symbols", "letters"])
+def test_hidden_models_name_the_transformer_of_visible_chains(given):
+    with pytest.raises(ValueError, match=f"got '{given}'. MarkovChainTransformer"):
+        HMMTransformer(given, emission="categorical").fit(["ab"])
+    with pytest.raises(ValueError, match=r"prior must be one of 'pooled', got 0\.5"):
+        HMMTransformer(2, emission="categorical", prior=0.5).fit(["ab"])

@@ -4,9 +4,10 @@ from hmmlearn.hmm import GMMHMM
 from numpy.testing import assert_allclose
 
 from skawhmm import HMMBatch
-from skawhmm.emissions._base import Model
-from skawhmm.fitting._em_loop import FitOptions, Rule, Steps, climb, model_at, stacked
-from skawhmm.fitting._gaussian_groups import gaussian_data
+from skawhmm.emissions import Gaussian
+from skawhmm.emissions._model import Model
+from skawhmm.fitting._em import Rule, Steps, climb, model_at, stacked
+from skawhmm.fitting._gaussian_fit import gaussian_data
 
 N_STATES, N_MIX, N_FEATURES = 2, 2, 2
 
@@ -32,8 +33,8 @@ def climbed(theirs, x, max_iter, tol):
     states = split.means[0], split.covars[0]
     start = stacked([Model(split.startprobs[0], split.transmats[0], states)])
     data = gaussian_data(x.T.copy(), np.empty(0), np.array([0, len(x)]))
-    learner = FitOptions(covariance_type=split.covariance_type, reg_covar=0.0).learner
-    climbs = climb(Steps(learner, data, Rule(N_MIX, 0.0, max_iter, tol)), start)
+    template = Gaussian(split.covariance_type, reg_covar=0.0)
+    climbs = climb(Steps(template, data, Rule(N_MIX, 0.0, max_iter, tol)), start)
     return model_at(climbs.model, 0), climbs.log_likelihood[0]
 
 

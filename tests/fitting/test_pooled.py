@@ -6,6 +6,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from skawhmm import HMMBatch, HMMEmbedding, HMMTransformer
+from skawhmm.emissions import Gaussian
 
 COVARIANCE_TYPES = ["diag", "full", "spherical", "tied"]
 POOLED = [{"init": "pooled"}, {"prior": "pooled"}]
@@ -104,7 +105,10 @@ def test_log_likelihood_is_that_of_score(options, covariance_type, reg_covar, rn
     # Collinear channels leave covariances that raw units cannot hold.
     X = [np.column_stack([x, x[:, 0], 1e3 * x[:, 1]]) for x in X]
     hmm = HMMTransformer(
-        2, covariance_type, reg_covar=reg_covar, **options, random_state=0
+        2,
+        emission=Gaussian(covariance_type, reg_covar=reg_covar),
+        **options,
+        random_state=0,
     )
     models = hmm.fit_transform(X)
     scores = np.diagonal(models.score(X))

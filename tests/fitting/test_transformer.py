@@ -13,6 +13,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 
 from skawhmm.distances._pairwise import pairwise_hmm_distances
+from skawhmm.emissions import Gaussian
 from skawhmm.fitting._transformer import HMMTransformer
 from skawhmm.models._batch import HMMBatch
 from skawhmm.models._inference import log_likelihood
@@ -199,7 +200,7 @@ def test_short_sequences_are_announced_once(rng):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         HMMTransformer(3, prior="pooled", random_state=0).fit_transform(X)
-        HMMTransformer("bic", max_components=3, random_state=0).fit_transform(X)
+        HMMTransformer("bic", random_state=0).fit_transform(X)
 
 
 def test_missing_channels_are_zero_or_masked(rng):
@@ -250,7 +251,15 @@ def test_hmmlearn_estimators_are_engines(rng, engine):
         ({"weights": "equal"}, ValueError, "weights.*'equal'"),
         ({"missing": "drop"}, ValueError, "missing.*'drop'"),
         ({"relevance": 0}, ValueError, "relevance"),
-        ({"reg_covar": -1.0}, ValueError, "reg_covar"),
+        ({"emission": Gaussian(reg_covar=-1.0)}, ValueError, "reg_covar"),
+        ({"emission": Gaussian("round")}, ValueError, "covariance_type.*'round'"),
+        ({"emission": Gaussian}, TypeError, r"emission.*Gaussian\(\)"),
+        ({"emission": 3}, TypeError, "emission.*3"),
+        (
+            {"emission": Gaussian(), "covariance_type": "full"},
+            ValueError,
+            "covariance_type must be 'diag' with emission=Gaussian",
+        ),
         ({"max_iter": -1}, ValueError, "max_iter"),
         ({"n_init": 1.5}, TypeError, "n_init"),
         ({"engine": "gpu"}, ValueError, "engine.*'gpu'"),
@@ -314,7 +323,10 @@ def test_models_adapted_to_equal_channels(covariance_type):
         rng = np.random.default_rng(seed)
         X = [np.repeat(3 * rng.normal(size=(n, 1)) + 2, 2, axis=1) for n in (5, 7)]
         hmm = HMMTransformer(
-            3, covariance_type, prior="pooled", reg_covar=0, random_state=0
+            3,
+            emission=Gaussian(covariance_type, reg_covar=0),
+            prior="pooled",
+            random_state=0,
         )
         models = hmm.fit_transform(X)
         assert_allclose(models.means[..., 0], models.means[..., 1], rtol=1e-6)

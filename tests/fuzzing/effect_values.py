@@ -9,6 +9,7 @@ from sklearn.model_selection import KFold
 import skawhmm as sk
 from fuzzing.effect_data import COSTS, HMM, OTHER, VIEW, gaps, models, swapped
 from skawhmm import HMMTransformer
+from skawhmm.emissions import Gaussian
 
 HALF = np.arange(12) // 6
 METRIC: dict[str, list[Any]] = {
@@ -49,7 +50,6 @@ VALUES: dict[str, list[Any]] = {
     "n_clusters": [2],
     "max_iter": [1, 2],
     "tol": [0.5, 10.0],
-    "reg_covar": [0.5],
     "relevance": [30.0],
     "random_state": [11],
     "n_permutations": [29],
@@ -63,17 +63,22 @@ OWN: dict[str, dict[str, list[Any]]] = {
     "HMMTransformer": {
         "n_components": [1, 3, "aic"],
         "covariance_type": ["full", "spherical", "tied"],
-        "symbols": ["abcd"],
-        "symbol_costs": [COSTS],
         "n_mix": [2],
         "topology": ["left-to-right", "linear"],
         "init": ["pooled"],
-        "prior": ["pooled", 0.5],
+        "prior": ["pooled"],
+        "emission": ["poisson", "categorical", Gaussian(reg_covar=0.5)],
         "n_init": [6],
-        "max_components": [1],
         "weights": ["stationary", "uniform"],
         "missing": ["common"],
         "engine": ["hmmlearn", "batched"],
+        "keep_sequences": [True],
+    },
+    "MarkovChainTransformer": {
+        "symbols": ["abcd"],
+        "costs": [COSTS],
+        "prior": ["pooled", 0.5],
+        "weights": ["stationary", "uniform"],
         "keep_sequences": [True],
     },
     "PairwiseHMMDistance": {

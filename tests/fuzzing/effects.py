@@ -37,6 +37,8 @@ from fuzzing.effect_values import INSTEAD, silence, values_of
 from fuzzing.judge import BreachError, check_same
 from fuzzing.names import PUBLIC
 from skawhmm import HMMBatch, HMMTransformer
+from skawhmm.emissions import Categorical
+from skawhmm.fitting import MarkovChainTransformer
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,7 +139,7 @@ def called(name, *inputs):
     return call
 
 
-CHAIN = HMMTransformer("symbols", emission="categorical")
+CHAIN = MarkovChainTransformer()
 OBJECTS = (sk.MAW(0.3), sk.KL(n_steps=30), sk.distances.MMD(order=1))
 NAMES: dict[str, dict[str, Any]] = {
     "jaw": {},
@@ -215,13 +217,15 @@ TRANSFORMER = (
     Context(frames, {"n_components": 2, "init": "pooled", **SEED}),
     Context(frames, {"n_components": 2, "prior": "pooled", **SEED}),
     Context(frames, {"n_components": 2, "engine": "hmmlearn", **SEED}),
-    Context(texts, {"n_components": 2, "symbols": "abc", **TEXT}),
-    Context(texts, {"n_components": "symbols", "symbols": "abc", **TEXT}),
-    Context(
-        texts, {"n_components": "symbols", "symbols": "abc", "prior": "pooled", **TEXT}
-    ),
-    Context(texts, {"n_components": 2, "symbols": "abc", "prior": "pooled", **TEXT}),
+    Context(texts, {"n_components": 2, **TEXT}),
+    Context(texts, {"n_components": 2, "emission": Categorical("abcd"), **SEED}),
+    Context(texts, {"n_components": 2, "prior": "pooled", **TEXT}),
     Context(counts, {"n_components": 2, "emission": "poisson", **SEED}),
+)
+CHAINS = (
+    Context(texts, {"symbols": "abc"}),
+    Context(texts, {"symbols": "abc", "prior": "pooled"}),
+    Context(texts, {"symbols": "abc", "prior": 0.5}),
 )
 EMBEDDING = (
     Context(frames, {"n_components": (2, 3), **SEED}),
@@ -304,6 +308,7 @@ SUBJECTS = {
     subject.name: subject
     for subject in (
         Subject("HMMTransformer", TRANSFORMER, fitted("HMMTransformer")),
+        Subject("MarkovChainTransformer", CHAINS, fitted("MarkovChainTransformer")),
         Subject(
             "PairwiseHMMDistance",
             (

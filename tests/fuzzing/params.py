@@ -11,6 +11,7 @@ from sklearn.preprocessing import StandardScaler
 import skawhmm as sk
 from fuzzing.draw import pick
 from fuzzing.names import PUBLIC
+from skawhmm.emissions import Gaussian
 
 NAN, INF = np.nan, np.inf
 # Beyond the range of floats.
@@ -60,7 +61,6 @@ SHARED: dict[str, tuple[list[Any], list[Any]]] = {
     "algorithm": (["auto", "brute", "pruned"], ["fast", None, 3]),
     "max_iter": ([1, 5, 100], NO_COUNT),
     "tol": ([0, 1e-3, 1.0], [-1, *NO_NUMBER]),
-    "reg_covar": ([0, 1e-4, 1.0], [-1, *NO_NUMBER]),
     "relevance": ([0.5, 4.0], [0, -1, *NO_NUMBER]),
     "n_clusters": ([1, 2], [*NO_COUNT, 10**6]),
 }
@@ -95,20 +95,27 @@ OWN: dict[str, dict[str, tuple[list[Any], list[Any]]]] = {
     "HMMTransformer": {
         "n_components": ([1, 2, 3, "bic", "aic"], [*NO_COUNT, "symbol", None]),
         "covariance_type": (["diag", "full", "spherical", "tied"], NO_CHOICE),
-        "emission": (["gaussian"], NO_CHOICE),
+        "emission": (
+            ["gaussian", Gaussian(), Gaussian(reg_covar=0.01)],
+            [*NO_CHOICE, Gaussian, Gaussian("round"), Gaussian(reg_covar=-1)],
+        ),
         "n_mix": ([1, 2], [*NO_COUNT, None]),
         "topology": (["ergodic", "left-to-right", "linear"], NO_CHOICE),
         "init": (["kmeans", "pooled"], NO_CHOICE),
         "prior": ([None, "pooled"], ["flat", -1, 0.5, [], True]),
         "n_init": ([1, 2], [*NO_COUNT, None]),
         "max_iter": ([0, 1, 20], [-1, 2.5, "few", NAN, None, True]),
-        "max_components": ([2, 3], [*NO_COUNT, None]),
         "weights": (["occupancy", "stationary", "uniform"], NO_CHOICE),
         "missing": (["zero", "common"], NO_CHOICE),
         "engine": (["batched", "hmmlearn"], ["fast", 3, None, BaseEstimator()]),
         "keep_sequences": ([True, False], NO_FLAG),
-        "symbols": ([None], [[1, 2], "ab", 3]),
-        "symbol_costs": ([None], [np.eye(2), 3, "x"]),
+    },
+    "MarkovChainTransformer": {
+        "symbols": ([None], ["aa", 3, [0.5]]),
+        "costs": ([None], [np.eye(2), 3, "x"]),
+        "prior": ([None, "pooled", 0.5], ["flat", -1, 0, [], True]),
+        "weights": (["occupancy", "stationary", "uniform"], NO_CHOICE),
+        "keep_sequences": ([True, False], NO_FLAG),
     },
     "PairwiseHMMDistance": {
         "output": (["distance", "kernel", "psd_kernel", "components"], NO_CHOICE),

@@ -3,7 +3,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 
-from skawhmm import HMMBatch, HMMTransformer
+from skawhmm import HMMBatch
+from skawhmm.fitting import MarkovChainTransformer
 from skawhmm.groups import HMMAligner, state_effects
 from skawhmm.groups._design import check_design
 from skawhmm.groups._effects import difference_intervals
@@ -341,7 +342,7 @@ def texts_of_one_chain(rng, lengths):
 
 
 def visible_chains(texts, prior):
-    hmm = HMMTransformer("symbols", emission="categorical", symbols="abc", prior=prior)
+    hmm = MarkovChainTransformer("abc", prior=prior)
     return hmm.fit_transform(texts)
 
 

@@ -3,6 +3,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from skawhmm import HMMBatch, HMMTransformer
+from skawhmm.fitting import MarkovChainTransformer
 from skawhmm.groups import HMMAligner, state_table, transition_table
 
 pytest.importorskip("pandas")
@@ -106,7 +107,7 @@ def test_channels_not_observed_and_states_never_left():
 
 
 def text_chains(texts, prior=None):
-    hmm = HMMTransformer("symbols", emission="categorical", symbols="abc", prior=prior)
+    hmm = MarkovChainTransformer("abc", prior=prior)
     return hmm.fit_transform(texts)
 
 

@@ -3,6 +3,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from skawhmm import HMMEmbedding, HMMTransformer, KNeighborsHMMClassifier
+from skawhmm.emissions import Categorical
 from skawhmm.sequences._symbols import (
     check_symbols,
     encoded,
@@ -112,7 +113,7 @@ def test_symbols_that_training_did_not_have(X, words):
 
 
 def test_many_symbols_are_not_all_listed():
-    hmm = HMMTransformer(2, emission="categorical", symbols="abcdefghijkl")
+    hmm = HMMTransformer(2, emission=Categorical("abcdefghijkl"))
     with pytest.raises(ValueError, match=r"the 12 symbols 'a', .* 'h', \.\.\.\. All"):
         hmm.fit(["xyz"])
 

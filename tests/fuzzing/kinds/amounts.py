@@ -7,7 +7,7 @@ import numpy as np
 import skawhmm as sk
 from fuzzing.draw import pick
 from fuzzing.judge import MISREAD, PROPERTY, BreachError, Trial, check_same
-from skawhmm import HMMTransformer
+from skawhmm.fitting import MarkovChainTransformer
 
 # Measures that come from counts, so that neither a prior nor the length enters them.
 COUNTED = ("occupancy", "dwell_time", "visits", "transitions")
@@ -76,7 +76,7 @@ def _text(rng, n_symbols, length):
 
 
 def _chains(texts, prior):
-    hmm = HMMTransformer("symbols", emission="categorical", symbols="abcd", prior=prior)
+    hmm = MarkovChainTransformer("abcd", prior=prior)
     return hmm.fit_transform(texts)
 
 

@@ -21,7 +21,7 @@ def trial(rng):
     values = {
         key: (good, [])
         for key, (good, _) in known("HMMTransformer").items()
-        if key not in {"emission", "symbols", "symbol_costs", "verbose", "engine"}
+        if key not in {"emission", "verbose", "engine"}
     }
     params = {"random_state": 0, **drawn_params(rng, values, wrong=False)[0]}
     params["n_jobs"] = None

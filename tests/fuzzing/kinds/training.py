@@ -7,6 +7,7 @@ from fuzzing.judge import PROPERTY, BreachError, Trial, check_same
 from fuzzing.names import FITTED, arguments_of
 from fuzzing.params import shown
 from skawhmm import HMMNoveltyDetector, HMMTransformer
+from skawhmm.emissions import Gaussian
 
 
 def trial(rng):
@@ -54,8 +55,10 @@ def _novelty(rng):
 def _drawn_fit(rng):
     settings = {
         "n_components": int(rng.integers(1, 4)),
-        "covariance_type": pick(rng, ["diag", "full", "spherical", "tied"]),
-        "reg_covar": pick(rng, [1e-4, 1e-8, 1e-12, 0.0]),
+        "emission": Gaussian(
+            pick(rng, ["diag", "full", "spherical", "tied"]),
+            reg_covar=pick(rng, [1e-4, 1e-8, 1e-12, 0.0]),
+        ),
         pick(rng, ["init", "prior"]): "pooled",
     }
     return HMMTransformer(**settings, random_state=0), settings

@@ -1,10 +1,19 @@
-"""Gaussian states from and for hmmlearn."""
+"""Models from and for hmmlearn."""
 
 from copy import copy
 
 import numpy as np
 
-from skawhmm.emissions._base import hmmlearn_models
+
+def hmmlearn_models():
+    """Return the module `hmmlearn.hmm`, or say how to install it."""
+    try:
+        from hmmlearn import hmm
+    except ModuleNotFoundError as error:
+        raise ImportError(
+            "This needs hmmlearn, which is not installed: pip install hmmlearn."
+        ) from error
+    return hmm
 
 
 def gaussian_arrays(models):

@@ -1,0 +1,211 @@
+"""What the transformers from sequences to models share."""
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+
+from skawhmm.models._batch import HMMBatch
+from skawhmm.models._counts import Counts
+from skawhmm.models._inference import own_log_likelihoods
+from skawhmm.sequences._checks import check_not_distances
+from skawhmm.sequences._forms import check_not_lengths, warn_of_form
+from skawhmm.sequences._names import check_names, fitted_names, matched_columns
+from skawhmm.utils._parameters import ParametersMixin
+
+WEIGHTS = ("occupancy", "stationary", "uniform")
+
+
+class ModelTransformer(ParametersMixin, TransformerMixin, BaseEstimator):
+    """Base of the transformers that return one model per sequence.
+
+    A subclass has the parameters `weights` and `keep_sequences`.
+    """
+
+    weights: str
+    keep_sequences: bool
+    n_features_in_: int
+
+    def _learned(self, X, y, template):
+        """Return checked training sequences; keep the template that they complete."""
+        check_not_lengths(X, y)
+        check_not_distances(type(self).__name__, X)
+        X, names = matched_columns(X)
+        self._template, sequences = template.learned(X, caller=type(self).__name__)
+        warn_of_form(X)
+        check_names(self, names, reset=True)
+        self.n_features_in_ = sequences[0].shape[1]
+        for name, value in self._template.extras.items():
+            setattr(self, f"{name}_", value)
+        return sequences
+
+    def _checked(self, X):
+        """Return checked sequences, like those of `fit`."""
+        self._check_ready()
+        check_not_distances(type(self).__name__, X)
+        X, names = matched_columns(X)
+        check_names(self, names, reset=False)
+        return self._template.checked(
+            X, caller=type(self).__name__, n_features=self.n_features_in_
+        )
+
+    def _batch(self, fits, sequences, *, mask_missing=False):
+        """Return the models of fits, and with them the sequences if asked for."""
+        return make_batch(
+            fits,
+            self._template,
+            weights=self.weights,
+            mask_missing=mask_missing,
+            sequences=sequences if self.keep_sequences else None,
+            feature_names=fitted_names(self),
+        )
+
+    def set_output(self, *, transform: str | None = None) -> Any:  # noqa: ARG002
+        """Do nothing: models have no form as a table.
+
+        A `Pipeline` calls it on all its steps.
+
+        Parameters
+        ----------
+        transform : {"default", "pandas", "polars"}, default=None
+            Ignored.
+
+        Returns
+        -------
+        self : object
+            The transformer.
+        """
+        return self
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.three_d_array = True
+        tags.input_tags.allow_nan = True
+        tags.transformer_tags.preserves_dtype = []
+        return tags
+
+
+def make_batch(
+    fits,
+    template,
+    *,
+    weights="occupancy",
+    mask_missing=False,
+    sequences=None,
+    feature_names=None,
+):
+    """Return the models of several fits as one batch.
+
+    Parameters
+    ----------
+    fits : list of Fit
+        At least one fit. The numbers of states may differ.
+
+    template : Emission
+        Template of the states.
+
+    weights : {"occupancy", "stationary", "uniform"}, default="occupancy"
+        State probabilities of the models, as in `state_weights`.
+
+    mask_missing : bool, default=False
+        Whether missing channels are left out of comparisons; otherwise their means and
+        variances are 0.
+
+    sequences : list of ndarray, default=None
+        The sequences, if the models are to carry them; they are copied.
+
+    feature_names : tuple of str, default=None
+        Names of the features.
+
+    Returns
+    -------
+    models : HMMBatch
+        The models, with their counts and info columns that say how the fits went.
+    """
+    probabilities = state_weights([fit.weights for fit in fits], weights)
+    observed = None
+    if mask_missing and fits[0].observed is not None:
+        observed = np.stack([fit.observed for fit in fits])
+    # One array is checked faster than many.
+    stack = np.stack if len({len(fit.weights) for fit in fits}) == 1 else list
+    states = {
+        name: stack([fit.model.states[k] for fit in fits])
+        for k, name in enumerate(template.parameter_names)
+    }
+    models = HMMBatch._of(
+        template,
+        stack([fit.model.transmat for fit in fits]),
+        states,
+        weights=None if probabilities is None else stack(probabilities),
+        startprobs=stack([fit.model.startprob for fit in fits]),
+        observed=observed,
+        info=fit_info(fits),
+    )
+    if sequences is not None:
+        # The models own what they carry: users may change their arrays later.
+        sequences = [np.array(x) for x in sequences]
+    return models._changed(
+        sequences=sequences,
+        feature_names=feature_names,
+        counts=Counts.concatenate([fit.counts for fit in fits]),
+    )
+
+
+def scored(models, sequences):
+    """Return fitted models whose log likelihoods are those that `score` gives.
+
+    Gaussian states are fitted in coordinates that resolve more than covariances in raw
+    units can hold, so that the last log likelihood of EM may differ.
+
+    Parameters
+    ----------
+    models : HMMBatch
+        Models with Gaussian states.
+
+    sequences : list of ndarray of shape (n_timesteps, n_features)
+        The sequence that each was fitted to.
+
+    Returns
+    -------
+    models : HMMBatch
+        The models, with another column ``log_likelihood``. The value of the fit is kept
+        where the score is infinite: values that differ by less than variances can hold
+        count as one.
+    """
+    if models.covariance_type == "full":
+        # Channels without values have mean and variance 0.
+        sequences = [np.nan_to_num(x, nan=0.0) for x in sequences]
+    values = np.array(own_log_likelihoods(models, sequences))
+    values = np.where(np.isfinite(values), values, models.info["log_likelihood"])
+    return models._changed(_info={**models._info, "log_likelihood": values})
+
+
+def state_weights(occupancies, weights):
+    """Return the state probabilities that `HMMTransformer` was asked for.
+
+    Parameters
+    ----------
+    occupancies : list of ndarray of shape (n_components,)
+        Fraction of frames in each state, one array per model.
+
+    weights : {"occupancy", "stationary", "uniform"}
+        These fractions, the stationary distribution, or equal probabilities of all
+        states that have frames.
+
+    Returns
+    -------
+    weights : list of ndarray, or None
+        One array per model; None for the stationary distribution, which `HMMBatch`
+        computes.
+    """
+    if weights == "stationary":
+        return None
+    if weights == "uniform":
+        return [(part > 0) / np.count_nonzero(part) for part in occupancies]
+    return occupancies
+
+
+def fit_info(fits):
+    """Return how the fits went, as info columns with one entry per model."""
+    names = ["converged", "n_iter", "log_likelihood", "n_timesteps"]
+    return {name: np.array([getattr(fit, name) for fit in fits]) for name in names}
