@@ -23,8 +23,8 @@ CALLS = {
     "predict_proba": KNeighborsHMMClassifier(3, algorithm="pruned"),
     "kneighbors": HMMRetriever(3),
     "radius_neighbors": HMMRetriever(3),
-    "pvalues": HMMNoveltyDetector(3, level=0.4),
-    "explain": HMMNoveltyDetector(3, level=0.4),
+    "pvalues": HMMNoveltyDetector(3, false_alarm_rate=0.4),
+    "explain": HMMNoveltyDetector(3, false_alarm_rate=0.4),
     "transform": PairwiseHMMDistance(output="components"),
     "score": HMMKMeans(2, random_state=0),
 }

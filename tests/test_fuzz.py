@@ -21,9 +21,10 @@ RESULTS = {
     *("Alignment", "DistanceInterval", "Explanation", "GroupTestResult"),
     *("StabilityCurve", "StateEffects", "show_versions"),
 }
-# Nothing is made of them.
+# Contracts have no instances.
 PROTOCOLS = {
     *("Distance", "AggregatedDistance", "RegisteringDistance", "LearnedDistance"),
+    *("Emission", "SimpleEmission"),
 }
 
 

@@ -751,7 +751,7 @@ def distances(n=5):
     [
         (KNeighborsHMMClassifier(1), True),
         (HMMKMedoids(2), True),
-        (HMMNoveltyDetector(n_neighbors=1, level=0.5), True),
+        (HMMNoveltyDetector(n_neighbors=1, false_alarm_rate=0.5), True),
         (KNeighborsHMMClassifierCV(), True),
         (HMMRetriever(), True),
         (PairwiseHMMDistance(), False),
