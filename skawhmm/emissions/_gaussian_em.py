@@ -14,6 +14,9 @@ from skawhmm.numerics._lapack import in_batches
 # Floor of eigenvalues, relative to the data's: keeps factors finite at reg_covar=0.
 LEAST_FLOOR = 1e-12
 
+# Least eigenvalue that a matrix can hold, in units of the largest one.
+DIGITS = 1e-14
+
 Moments = namedtuple("Moments", ["counts", "firsts", "seconds"])
 Moments.__doc__ = "Expected moments of the frames of each state, about its mean."
 
@@ -72,4 +75,6 @@ def lifted(covars, floor):
 def recomposed(covars, floor):
     """Return matrices, made again of their eigenvectors and lifted eigenvalues."""
     values, vectors = in_batches(np.linalg.eigh, covars)
-    return composed(np.maximum(values, floor), vectors)
+    # A smaller eigenvalue is lost, or negative, beside the largest one.
+    least = np.maximum(floor, DIGITS * values[..., -1:])
+    return composed(np.maximum(values, least), vectors)

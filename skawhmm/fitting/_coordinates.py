@@ -32,6 +32,9 @@ COLLINEAR_SHARE = 1e-6
 # Sequences whose values are so many times larger than those of the others, or smaller,
 # have other units: in one model, either look like a single point beside the other.
 OTHER_SCALE = 1e4
+# Covariances may be indefinite by this fraction of their largest entry, as `HMMBatch`
+# accepts them.
+INDEFINITE = 1e-9
 
 
 @dataclass(frozen=True)
@@ -124,7 +127,8 @@ class Coordinates:
             back = back[..., None, :, :]
             block = back.swapaxes(-1, -2) @ local_covars @ back
             rows, columns = np.ix_(active, active)
-            covars[..., rows, columns] = (block + block.swapaxes(-1, -2)) / 2
+            block = (block + block.swapaxes(-1, -2)) / 2
+            covars[..., rows, columns] = _semidefinite(block, local_covars, back)
         return means, covars
 
     def local_model(self, model):
@@ -275,3 +279,22 @@ def is_of_other_scale(coordinates, scales):
     both = known & active
     small = ~both | (spread * OTHER_SCALE < coordinates.scale)
     return large | (both.any(axis=1) & small.all(axis=1))
+
+
+def _semidefinite(raw, local, back):
+    """Return raw covariances, made of roots where rounding left them indefinite.
+
+    A state far outside of its sequence has covariances so large, in coordinates that
+    amplify nearly equal channels, that their products lose all digits.
+    """
+    if raw.size == 0:
+        return raw
+    least = in_batches(np.linalg.eigvalsh, raw)[..., 0]
+    wrong = least < -INDEFINITE * np.abs(raw).max(axis=(-2, -1), initial=0.0)
+    if wrong.any():
+        values, vectors = in_batches(np.linalg.eigh, local[wrong])
+        roots = vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]
+        back = np.broadcast_to(back, (*wrong.shape, *back.shape[-2:]))[wrong]
+        half = roots.swapaxes(-1, -2) @ back
+        raw[wrong] = half.swapaxes(-1, -2) @ half
+    return raw

@@ -156,3 +156,22 @@ def test_constant_sequences_give_one_state_of_variance_0(
     assert_array_equal(models.means, np.ones((3, 1, 2)))
     assert not models.covars.any()
     assert_array_equal(models.info["log_likelihood"], 0)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_collinear_channels_in_other_units_give_finite_models(rng):
+    # In the coordinates of one sequence the pooled states are flat but for rounding.
+    X = []
+    for scale in (1e6, 1e6, 1.0, 1e6, 1e6, 1.0):
+        x = rng.normal(size=(int(rng.integers(5, 12)), 1)) * 3
+        X.append(np.hstack([x, scale * x]))
+    for seed in range(20):
+        hmm = HMMTransformer(
+            3,
+            emission=Gaussian("full", reg_covar=0.0),
+            init="pooled",
+            random_state=seed,
+        )
+        models = hmm.fit_transform(X)
+        assert np.isfinite(models.means).all()
+        assert np.isfinite(models.info["log_likelihood"]).all()

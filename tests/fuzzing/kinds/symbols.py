@@ -8,6 +8,7 @@ from fuzzing.draw import pick
 from fuzzing.judge import MISREAD, Trial, check_same
 from fuzzing.names import SEQUENCES, arguments_of
 from skawhmm import HMMTransformer
+from skawhmm.emissions import Poisson
 from skawhmm.fitting import MarkovChainTransformer
 
 
@@ -26,7 +27,7 @@ def trial(rng):
         "HMMTransformer": HMMTransformer(2, emission="categorical", random_state=0),
         "chains": MarkovChainTransformer(),
         "smoothed chains": MarkovChainTransformer(prior="pooled"),
-        "counts": HMMTransformer(2, emission="poisson", random_state=0),
+        "counts": HMMTransformer(2, emission=Poisson(), random_state=0),
         "NGrams": sk.features.NGrams(pick(rng, [1, 2]), sparse_output=False),
         "HMMEmbedding": sk.HMMEmbedding((1, 2), emission="categorical", random_state=0),
     }
