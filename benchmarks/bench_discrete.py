@@ -95,7 +95,7 @@ def report(title, X, y, hmm, metrics, n_jobs):
     print(f"  {hmm.n_components} states, fitted in {time.perf_counter() - begin:.1f} s")
     print(f"  {'':12} {'accuracy':>8} {'ARI':>6} {'seconds':>8}")
     begin = time.perf_counter()
-    plain = manhattan_distances(frequencies(X, hmm.symbols))
+    plain = manhattan_distances(frequencies(X, hmm.symbols_))
     row("frequencies", plain, y, time.perf_counter() - begin)
     for name, metric, params in metrics:
         begin = time.perf_counter()

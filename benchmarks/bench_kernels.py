@@ -42,6 +42,7 @@ from sklearn.cluster import KMeans  # noqa: E402
 
 from skawhmm import IAW, MAW, TransitionCoupling  # noqa: E402
 from skawhmm.distances._registration import optimal_registrations  # noqa: E402
+from skawhmm.emissions import Gaussian  # noqa: E402
 from skawhmm.fitting._gaussian_starts import start_labels  # noqa: E402
 from skawhmm.numerics._assignment import solve_assignment  # noqa: E402
 from skawhmm.numerics._forward_backward import fill_exp  # noqa: E402
@@ -191,7 +192,7 @@ def em_step(n_components, n_features, n_timesteps, covariance_type="diag"):
     """EM steps from our start values, the same number on both sides."""
     options = FitOptions(
         n_components=n_components,
-        covariance_type=covariance_type,
+        template=Gaussian(covariance_type),
         max_iter=STEPS,
         tol=-np.inf,
     )
@@ -210,7 +211,7 @@ def em_step(n_components, n_features, n_timesteps, covariance_type="diag"):
 
 def whole_fit(n_components, n_features, n_timesteps, covariance_type):
     """Fits with the defaults of each side."""
-    options = FitOptions(n_components=n_components, covariance_type=covariance_type)
+    options = FitOptions(n_components, Gaussian(covariance_type))
     X = make_data(40, n_timesteps, n_features, n_components)
     few = X[:3]
     return lambda: fit_models(X, options), 40, lambda: default_loop(few, options), 3
