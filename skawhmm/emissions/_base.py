@@ -639,7 +639,7 @@ class Emission(BaseEstimator, ABC):
 
     def median_gap(self, weights: Array) -> float:
         """Return the median squared distance between frames of two states."""
-        raise NotImplementedError
+        self._lacking("a kernel between frames")
 
     def gaussian(self, purpose: str) -> Any:
         """Return the family if its states are Gaussian, else raise.

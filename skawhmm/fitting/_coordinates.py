@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from skawhmm.emissions._gaussian_costs import covariance_roots
 from skawhmm.emissions._gaussian_em_kernels import composed
 from skawhmm.emissions._model import Model
 from skawhmm.fitting._coordinates_kernels import (
@@ -292,9 +293,7 @@ def _semidefinite(raw, local, back):
     least = in_batches(np.linalg.eigvalsh, raw)[..., 0]
     wrong = least < -INDEFINITE * np.abs(raw).max(axis=(-2, -1), initial=0.0)
     if wrong.any():
-        values, vectors = in_batches(np.linalg.eigh, local[wrong])
-        roots = vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]
         back = np.broadcast_to(back, (*wrong.shape, *back.shape[-2:]))[wrong]
-        half = roots.swapaxes(-1, -2) @ back
+        half = covariance_roots(local[wrong]).swapaxes(-1, -2) @ back
         raw[wrong] = half.swapaxes(-1, -2) @ half
     return raw
