@@ -329,23 +329,7 @@ def checked_folds(cv, y, groups, estimator):
 
 
 def permuted(sequences, seed, number):
-    """Return sequences whose frames are permuted in time.
-
-    Parameters
-    ----------
-    sequences : list of ndarray
-        The sequences.
-
-    seed, number : int
-        Seed, and number of the permutation.
-
-    Returns
-    -------
-    sequences : list of ndarray
-        A permutation of each, which depends on its content, not on its place. Equal
-        sequences are permuted differently: if they stayed equal, the label of one would
-        give away the label of the other.
-    """
+    """Return sequences whose frames are permuted in time."""
     drawn, copies = [], Counter[int]()
     for x in sequences:
         key = array_key(x)

@@ -67,22 +67,7 @@ def check_levels(name, value):
 
 
 def feature_fields(named, sizes):
-    """Return the fields of all features of all views.
-
-    Parameters
-    ----------
-    named : list of tuple
-        Names and fitted transformers of the views.
-
-    sizes : list of int
-        Number of features of each view.
-
-    Returns
-    -------
-    fields : list of dict
-        One per feature, with a text for each of `LEVELS`, empty if the feature has no
-        such property.
-    """
+    """Return the fields of all features of all views."""
     fields: list[dict[str, str]] = []
     for (view, transformer), size in zip(named, sizes, strict=True):
         for name in feature_names(transformer, size):
@@ -99,24 +84,7 @@ def feature_names(transformer: Any, size: int) -> list[str]:
 
 
 def feature_groups(fields, levels):
-    """Return the groups of features that agree in some fields.
-
-    Parameters
-    ----------
-    fields : list of dict
-        From `feature_fields`.
-
-    levels : list of str
-        The fields.
-
-    Returns
-    -------
-    labels : list of str
-        Names of the groups, in the order in which their first features come.
-
-    groups : list of ndarray of int
-        The features of each group.
-    """
+    """Return the groups of features that agree in some fields."""
     members: dict[str, list[int]] = {}
     for n, own in enumerate(fields):
         label = " ".join(own[level] for level in levels if own[level])

@@ -63,16 +63,7 @@ class Ridge(NamedTuple):
 
 
 def weighted_accuracy(predicted, targets, weights):
-    """Return the accuracy, less a hundredth of the squared error.
-
-    Parameters
-    ----------
-    predicted, targets : ndarray of shape (n, n_classes)
-        Decisions, and 1 for the class of a row and -1 for the others.
-
-    weights : ndarray of shape (n,)
-        Weights of the rows. If they balance the classes, the accuracy is balanced.
-    """
+    """Return the accuracy, less a hundredth of the squared error."""
     hits = predicted.argmax(axis=1) == targets.argmax(axis=1)
     error = ((predicted - targets) ** 2).mean(axis=1)
     return float(weights @ (hits - ERROR_WEIGHT * error) / weights.sum())

@@ -144,24 +144,7 @@ def sampled(sequences, n_sequences, rng):
 
 
 def vectors(transformer, sequences):
-    """Yield the vectors of sequences, dense, in blocks of bounded memory.
-
-    Parameters
-    ----------
-    transformer : transformer
-        The fitted transformer of a view.
-
-    sequences : list of ndarray
-        The sequences.
-
-    Yields
-    ------
-    first : int
-        Index of the first sequence of the block.
-
-    rows : ndarray of shape (n_block, n_features)
-        Its vectors, in single or double precision.
-    """
+    """Yield the vectors of sequences, dense, in blocks of bounded memory."""
     for first in range(0, len(sequences), SEQUENCE_BLOCK):
         rows = transformer.transform(sequences[first : first + SEQUENCE_BLOCK])
         if sparse.issparse(rows):
@@ -239,21 +222,7 @@ def column_blocks(n_columns):
 
 
 def inner_products(view, rows, others):
-    """Return inner products of standardized vectors, summed in double precision.
-
-    Parameters
-    ----------
-    view : View
-        The view, whose basis is not used.
-
-    rows, others : ndarray of shape (n_rows, n_features)
-        Vectors. The same array twice takes half the time.
-
-    Returns
-    -------
-    products : ndarray of shape (n_rows, n_others)
-        The products.
-    """
+    """Return inner products of standardized vectors, summed in double precision."""
     products = np.zeros((len(rows), len(others)))
     for c in column_blocks(len(view.mean)):
         part = rows[:, c] - view.mean[c]
@@ -278,24 +247,7 @@ def coordinates(view, rows):
 
 
 def projected(view, rows, matrix):
-    """Return centred vectors times a matrix, summed in double precision.
-
-    Parameters
-    ----------
-    view : View
-        The view.
-
-    rows : ndarray of shape (n_rows, n_features)
-        Vectors.
-
-    matrix : ndarray of shape (n_features, n_columns)
-        The matrix.
-
-    Returns
-    -------
-    products : ndarray of shape (n_rows, n_columns)
-        The products.
-    """
+    """Return centred vectors times a matrix, summed in double precision."""
     products = np.zeros((len(rows), matrix.shape[1]))
     for c in column_blocks(len(view.mean)):
         products += (rows[:, c] - view.mean[c]) @ matrix[c]

@@ -151,27 +151,7 @@ def random_seeds(models, n_clusters, distances, random_state):  # noqa: ARG001
 
 
 def medoid_seeds(models, n_clusters, distances, random_state):
-    """Return the medoids of a sample of the models.
-
-    Parameters
-    ----------
-    models : HMMBatch
-        The models of `Members`.
-
-    n_clusters : int
-        Number of medoids.
-
-    distances : callable
-        Takes two batches and returns the matrix of their distances.
-
-    random_state : RandomState
-        Source of the sample.
-
-    Returns
-    -------
-    seeds : ndarray of shape (n_clusters,)
-        Different models.
-    """
+    """Return the medoids of a sample of the models."""
     size = min(len(models), SAMPLE_PER_CLUSTER * n_clusters)
     sample = random_state.choice(len(models), size, replace=False)
     drawn = models[sample]

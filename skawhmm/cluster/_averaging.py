@@ -96,54 +96,14 @@ def trimmed(models):
 
 
 def squared_costs(members, centers, labels):
-    """Return squared costs between the states of models and of their centres.
-
-    Parameters
-    ----------
-    members : Members
-        The models.
-
-    centers : HMMBatch
-        The centres, with as many states as the models.
-
-    labels : ndarray of shape (n_models,)
-        The centre of each model.
-
-    Returns
-    -------
-    cost : ndarray of shape (n_models, n_components, n_components)
-        From the states of the centre to the states of the model.
-    """
+    """Return squared costs between the states of models and of their centres."""
     own = centers.emission.ground_costs()
     costs = GaussianCosts.concatenate([own, members.costs])
     return costs.cross(labels, len(centers) + np.arange(len(labels)))
 
 
 def registered(members, centers, labels, cost):
-    """Return optimal plans between models and their centres.
-
-    Parameters
-    ----------
-    members : Members
-        The models.
-
-    centers : HMMBatch
-        The centres.
-
-    labels : ndarray of shape (n_models,)
-        The centre of each model.
-
-    cost : ndarray of shape (n_models, n_components, n_components)
-        From `squared_costs`.
-
-    Returns
-    -------
-    plans : ndarray of shape (n_models, n_components, n_components)
-        Plans from centre to model.
-
-    totals : ndarray of shape (n_models,)
-        Costs of the plans.
-    """
+    """Return optimal plans between models and their centres."""
     models = members.models
     plans = optimal_registrations(
         np.concatenate([centers.weights, models.weights]),
@@ -198,27 +158,7 @@ def moved_centers(members, centers, labels, fractions, plans):
 
 
 def rechained_centers(members, centers, labels, fractions, plans):
-    """Return centres whose chains are averages of the chains carried over to them.
-
-    Parameters
-    ----------
-    members : Members
-        The models.
-
-    centers : HMMBatch
-        The centres.
-
-    labels, fractions : ndarray of shape (n_models,)
-        The centre of each model, and its weight in the average.
-
-    plans : ndarray of shape (n_models, n_components, n_components)
-        Plans between them.
-
-    Returns
-    -------
-    centers : HMMBatch
-        The centres, with new transition matrices and start probabilities.
-    """
+    """Return centres whose chains are averages of the chains carried over to them."""
     chains, starts = averaged_chains(
         plans,
         members.models.transmats,

@@ -101,30 +101,7 @@ def asf_joints(lines, place):
 
 
 def amc_frames(content, joints, place):
-    """Channels and frames of a motion.
-
-    Parameters
-    ----------
-    content : bytes
-        The `.amc` file.
-
-    joints : dict of str to tuple of str
-        Degrees of freedom by joint.
-
-    place : str
-        Name of the file in errors.
-
-    Returns
-    -------
-    channels : tuple of str
-        Names such as "root_tx", in the order of the file.
-
-    frames : ndarray of shape (n_frames, n_channels)
-        Positions, and angles in degrees, as in the file.
-
-    n_missing : int
-        Number of frames that the numbering of the file skips.
-    """
+    """Channels and frames of a motion."""
     content = content.removeprefix(b"\xef\xbb\xbf")
     _check_keywords(content, place)
     parsed = _regular_frames(content, joints)

@@ -44,24 +44,7 @@ MAX_GAMMA = 1 - 1e-9
 
 
 def discounted_distributions(weights, transmats, gamma):
-    r"""Return the fraction of discounted time that each chain spends in each state.
-
-    Parameters
-    ----------
-    weights : ndarray of shape (n_models, n_components)
-        State probabilities :math:`\pi` at the start.
-
-    transmats : ndarray of shape (n_models, n_components, n_components)
-        Transition matrices :math:`T`.
-
-    gamma : float in [0, 1)
-        Weight of the future.
-
-    Returns
-    -------
-    occupancies : ndarray of shape (n_models, n_components)
-        :math:`\nu = (1-\gamma) \, \pi (I - \gamma T)^{-1}`; rows sum to one.
-    """
+    r"""Return the fraction of discounted time that each chain spends in each state."""
     system = np.eye(transmats.shape[1]) - gamma * transmats.swapaxes(1, 2)
     systems = np.concatenate([system, weights[..., None]], axis=2)
     # Rounding can push the fraction of a state that is hardly reached below zero.

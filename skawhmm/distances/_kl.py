@@ -59,19 +59,7 @@ def own_lengths(models):
 
 
 def log_ratios(own, other):
-    """Return the log likelihood ratios of two models on the sequences of the first.
-
-    Parameters
-    ----------
-    own, other : tuple of ndarray of shape (n_pairs,)
-        Scores and dimensions of supports, from the `pair_scorer` of a family.
-
-    Returns
-    -------
-    ratios : ndarray of shape (n_pairs,)
-        Differences of log likelihood; infinite, never NaN, if one of the models cannot
-        emit the sequence.
-    """
+    """Return the log likelihood ratios of two models on the sequences of the first."""
     apart = (own[0] == -np.inf) | (other[0] == -np.inf) | (other[1] != own[1])
     gaps = np.where(apart, 0.0, own[0]) - np.where(apart, 0.0, other[0])
     return np.where(apart, np.inf, gaps)

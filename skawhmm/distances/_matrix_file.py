@@ -120,31 +120,13 @@ class Journal:
                 self.checksums[int(number)] = checksum
 
     def add(self, tile, checksum, matrix):
-        """Record a tile as written; from time to time bring all of it to the disk.
-
-        Parameters
-        ----------
-        tile : int
-            Number of the tile.
-
-        checksum : str
-            The checksum of its numbers.
-
-        matrix : memmap
-            The matrix it was written to.
-        """
+        """Record a tile as written; from time to time bring all of it to the disk."""
         self._pending[tile] = checksum
         if time.monotonic() - self._secured > SECURING_INTERVAL:
             self.secure(matrix)
 
     def secure(self, matrix):
-        """Bring the matrix, then the journal, to the disk.
-
-        Parameters
-        ----------
-        matrix : memmap
-            The matrix.
-        """
+        """Bring the matrix, then the journal, to the disk."""
         matrix.flush()
         entries = (f"{n} {checksum}" for n, checksum in self._pending.items())
         lines = (f"{entry} {_line_check(entry.encode()).decode()}" for entry in entries)
@@ -207,30 +189,7 @@ def _differences(found, wanted):
 
 
 def open_matrix(path, shape, dtype, plan):
-    """Return a matrix in a file, and the journal of what is in it.
-
-    Parameters
-    ----------
-    path : str or path-like
-        The file, in numpy's ``.npy`` format.
-
-    shape : tuple of int
-        Shape of the matrix.
-
-    dtype : dtype
-        Type of its numbers.
-
-    plan : dict
-        What is computed.
-
-    Returns
-    -------
-    matrix : memmap
-        The matrix, all of it on the disk; tiles without their checksum have no meaning.
-
-    journal : Journal
-        The tiles that were written, to be closed by the caller.
-    """
+    """Return a matrix in a file, and the journal of what is in it."""
     # All names of a matrix lead to one journal, beside the file itself.
     path, dtype = regular_file("out", path), np.dtype(dtype)
     journal = Journal(path, {**plan, "shape": list(shape), "dtype": dtype.str})

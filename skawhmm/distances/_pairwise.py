@@ -372,25 +372,7 @@ def register_states(
 
 
 def registrations(models, metric, index_a, index_b):
-    """Return the registration of the states of each pair of models.
-
-    Parameters
-    ----------
-    models : HMMBatch
-        The models.
-
-    metric : object
-        A distance that registers states.
-
-    index_a, index_b : ndarray of int of shape (n_pairs,)
-        The models of each pair.
-
-    Returns
-    -------
-    plans : ndarray of shape (n_pairs, n_components, n_components)
-        Joint probabilities of states. The plan of (b, a) is the transpose of the plan
-        of (a, b).
-    """
+    """Return the registration of the states of each pair of models."""
     first, second = oriented(models.keys, index_a, index_b)
     plans = metric.registrations(metric.prepare(models), first, second)
     swapped = first != index_a

@@ -89,21 +89,7 @@ def philox_rng(seed, key):
 
 
 def stratified_counts(weights, n_samples):
-    """Integers in proportion to the weights that sum to `n_samples`.
-
-    Parameters
-    ----------
-    weights : ndarray of shape (n_models, n_components)
-        State probabilities.
-
-    n_samples : int
-        The sum.
-
-    Returns
-    -------
-    counts : ndarray of int of shape (n_models, n_components)
-        Floors of the expected counts; the largest remainders are rounded up.
-    """
+    """Integers in proportion to the weights that sum to `n_samples`."""
     expected = weights * n_samples
     counts = np.floor(expected).astype(np.int64)
     short = n_samples - counts.sum(axis=1)
@@ -113,25 +99,7 @@ def stratified_counts(weights, n_samples):
 
 
 def mixture_posteriors(models, points, states):
-    """Probabilities of the states of each model at its own points.
-
-    Parameters
-    ----------
-    models : HMMBatch
-        The models.
-
-    points : ndarray of shape (n_models, n_samples, n_features)
-        Points of each model.
-
-    states : ndarray of int of shape (n_models, n_samples)
-        The state that each point was drawn from.
-
-    Returns
-    -------
-    posteriors : ndarray of shape (n_models, n_samples, n_components)
-        Posteriors under the marginal mixture. At a point on the support of a state of
-        lower dimension, that state alone counts.
-    """
+    """Probabilities of the states of each model at its own points."""
     posteriors = np.zeros((*points.shape[:2], models.weights.shape[1]))
     fill_posteriors(
         points,

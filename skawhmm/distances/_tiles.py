@@ -17,24 +17,7 @@ MIN_TILE = 16
 
 
 def tile_edge(shape, n_components, limit):
-    """Return the number of models per side of a tile.
-
-    Parameters
-    ----------
-    shape : tuple of int
-        Number of rows and of columns of the matrix.
-
-    n_components : int
-        Largest number of states of a model.
-
-    limit : int
-        Largest number of models per side.
-
-    Returns
-    -------
-    edge : int
-        At least 1.
-    """
+    """Return the number of models per side of a tile."""
     edge = int((TILE_BYTES / (5 * 8 * n_components**2)) ** 0.5)
     return max(min(edge, limit, max(-(-max(shape) // TILES_A_SIDE), MIN_TILE)), 1)
 

@@ -109,16 +109,7 @@ def check_covariances(covars):
 
 
 def check_not_negative(name, stack):
-    """Raise if a parameter of a state is negative.
-
-    Parameters
-    ----------
-    name : str
-        The argument as the caller knows it.
-
-    stack : ndarray of shape (n_models, n_components, n_values)
-        The values.
-    """
+    """Raise if a parameter of a state is negative."""
     least = stack.min(axis=-1)
     _raise_at(least < 0, f"{name} must not be negative, got", least)
 

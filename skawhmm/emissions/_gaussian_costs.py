@@ -97,21 +97,7 @@ def _singular_values(matrices):
 
 
 def spectral_parts(covars):
-    """Return eigenvalues, eigenvectors and their products with the values' roots.
-
-    Parameters
-    ----------
-    covars : ndarray of shape (..., n_features, n_features)
-        Symmetric positive semidefinite matrices.
-
-    Returns
-    -------
-    values : ndarray of shape (..., n_features)
-        Eigenvalues, the smallest first.
-
-    vectors, roots : ndarray of shape (..., n_features, n_features)
-        Eigenvectors, as columns, and factors of the matrices.
-    """
+    """Return eigenvalues, eigenvectors and their products with the values' roots."""
     values, vectors = in_batches(np.linalg.eigh, covars)
     # Rounding turns the zero eigenvalues of a singular matrix slightly negative.
     values = np.maximum(values, 0)
@@ -119,19 +105,7 @@ def spectral_parts(covars):
 
 
 def covariance_roots(covars):
-    r"""Factors :math:`L` with :math:`\Sigma = L L^\top`, singular matrices included.
-
-    Parameters
-    ----------
-    covars : ndarray of shape (..., n_features, n_features)
-        Symmetric positive semidefinite matrices :math:`\Sigma`.
-
-    Returns
-    -------
-    roots : ndarray of shape (..., n_features, n_features)
-        The factors :math:`L`: eigenvectors scaled by the roots of their eigenvalues,
-        largest first.
-    """
+    r"""Factors :math:`L` with :math:`\Sigma = L L^\top`, singular matrices included."""
     return np.ascontiguousarray(spectral_parts(covars)[2][..., ::-1])
 
 

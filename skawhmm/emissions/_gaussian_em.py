@@ -22,24 +22,7 @@ Moments.__doc__ = "Expected moments of the frames of each state, about its mean.
 
 
 def update_states(moments, rows, states, prior, constraints, active):
-    """M step of the states of several models, in place.
-
-    Parameters
-    ----------
-    moments : Moments
-        Expected moments, with a leading axis.
-
-    rows, active : ndarray of int of shape (n_active,)
-        Which rows of them belong to which models.
-
-    states, prior : tuple of ndarray
-        Means and covariances of all models; what they shrink to, one for each or one
-        for all.
-
-    constraints : tuple
-        Weight of the prior in frames per state, floor of the variances, and whether
-        they are pooled (over channels, or over states if covariances are full).
-    """
+    """M step of the states of several models, in place."""
     relevance, floor, is_pooled = constraints
     low = fill_updates(
         moments, rows, states, prior, relevance, floor, is_pooled, active
@@ -55,14 +38,6 @@ def lifted(covars, floor):
 
     Among matrices that are at least floor * I these have the greatest likelihood, so
     the M step stays one and the likelihood never falls.
-
-    Parameters
-    ----------
-    covars : ndarray of shape (..., n_features, n_features)
-        Covariances.
-
-    floor : float
-        Least eigenvalue.
     """
     n_matrices = int(np.prod(covars.shape[:-2]))
     matrices = np.array(covars, order="C").reshape(n_matrices, *covars.shape[-2:])

@@ -22,19 +22,7 @@ normalising constants; `scales` the units in which a distance from the support c
 
 
 def make_densities(family):
-    """Factor the covariances of models.
-
-    Parameters
-    ----------
-    family : Gaussian
-        Their states.
-
-    Returns
-    -------
-    densities : Densities
-        Arrays with a leading axis of models. Channels that a model did not observe
-        count neither in the density nor in the support.
-    """
+    """Factor the covariances of models."""
     observed = family.masks() > 0
     parts = diag_densities if family.covariance_type == "diag" else full_densities
     return Densities(*map(np.ascontiguousarray, parts(family, observed)))
@@ -77,21 +65,7 @@ def full_densities(family, observed):
 
 
 def log_volume(vectors, units):
-    """Return the log of the volume that orthonormal vectors span in other units.
-
-    Parameters
-    ----------
-    vectors : ndarray of shape (n_features, n_vectors)
-        The vectors, at least one, in columns.
-
-    units : ndarray of shape (n_features,)
-        What their rows are multiplied by.
-
-    Returns
-    -------
-    log_volume : float
-        Finite, however much the units differ.
-    """
+    """Return the log of the volume that orthonormal vectors span in other units."""
     # With long rows first and columns pivoted, rounding of long rows does not reach
     # short ones, as it does in eigenvalues.
     order = np.argsort(-units, kind="stable")
@@ -119,19 +93,7 @@ class PackedSequences(NamedTuple):
 
 
 def packed_sequences(sequences):
-    """Return sequences in the form that the compiled loop reads.
-
-    Parameters
-    ----------
-    sequences : list of ndarray of shape (n_timesteps, n_features)
-        The sequences; NaN marks values that were not observed.
-
-    Returns
-    -------
-    packed : PackedSequences
-        All frames, whether they were observed (empty if all were), where each
-        sequence starts and how long it is.
-    """
+    """Return sequences in the form that the compiled loop reads."""
     lengths = np.array([len(sequence) for sequence in sequences])
     frames = np.concatenate([sequence.T.ravel() for sequence in sequences])
     starts = np.cumsum([0, *(sequence.size for sequence in sequences)])[:-1]

@@ -17,19 +17,7 @@ def hmmlearn_models():
 
 
 def gaussian_arrays(models):
-    """Return the arguments of `HMMBatch` for fitted hmmlearn models.
-
-    Parameters
-    ----------
-    models : list of hmmlearn models
-        Gaussian models, with one Gaussian per state or a mixture.
-
-    Returns
-    -------
-    arrays : dict of list of ndarray
-        Transition matrices, means, covariances and start probabilities. A state with
-        several Gaussians becomes as many states.
-    """
+    """Return the arguments of `HMMBatch` for fitted hmmlearn models."""
     parts = [_parts(n, model) for n, model in enumerate(models)]
     names = ("transmats", "means", "covars", "startprobs")
     arrays = {name: [part[k] for part in parts] for k, name in enumerate(names)}

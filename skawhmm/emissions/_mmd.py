@@ -77,21 +77,7 @@ def gaussian_mmd_comparer(means, covars, masks, masses, sizes, bandwidth):
 
 
 def symbol_mmd_comparer(states, masses):
-    """Return a function of model pairs: squared Hellinger distances of their laws.
-
-    Parameters
-    ----------
-    states : ndarray of shape (n_models, n_components, n_symbols)
-        Probabilities of the symbols.
-
-    masses : ndarray of shape (n_models, n_components[, n_components])
-        Probabilities of states, or of pairs of successive states.
-
-    Returns
-    -------
-    gaps : callable
-        Takes the indices of pairs.
-    """
+    """Return a function of model pairs: squared Hellinger distances of their laws."""
 
     def gaps(index_a, index_b):
         # Laws of pairs are large: only those of the models at hand are made.

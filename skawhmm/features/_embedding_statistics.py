@@ -456,20 +456,7 @@ FEATURE_NAME = re.compile(
 
 
 def name_fields(name):
-    """Return what the name of a feature of an embedding says about it.
-
-    Parameters
-    ----------
-    name : str
-        Any name, such as "r0_means_s1_x2".
-
-    Returns
-    -------
-    fields : dict of str
-        Some of "reference", "block", "state" and "channel"; none of them if the name
-        is not that of a feature of an embedding. A transition belongs to the state in
-        which it begins, and has no channel.
-    """
+    """Return what the name of a feature of an embedding says about it."""
     match = FEATURE_NAME.fullmatch(name)
     if match is None:
         return {}

@@ -156,21 +156,6 @@ def scored(models, sequences):
 
     Gaussian states are fitted in coordinates that resolve more than covariances in raw
     units can hold, so that the last log likelihood of EM may differ.
-
-    Parameters
-    ----------
-    models : HMMBatch
-        Models with Gaussian states.
-
-    sequences : list of ndarray of shape (n_timesteps, n_features)
-        The sequence that each was fitted to.
-
-    Returns
-    -------
-    models : HMMBatch
-        The models, with another column ``log_likelihood``. The value of the fit is kept
-        where the score is infinite: values that differ by less than variances can hold
-        count as one.
     """
     if models.covariance_type == "full":
         # Channels without values have mean and variance 0.
@@ -181,23 +166,7 @@ def scored(models, sequences):
 
 
 def state_weights(occupancies, weights):
-    """Return the state probabilities that `HMMTransformer` was asked for.
-
-    Parameters
-    ----------
-    occupancies : list of ndarray of shape (n_components,)
-        Fraction of frames in each state, one array per model.
-
-    weights : {"occupancy", "stationary", "uniform"}
-        These fractions, the stationary distribution, or equal probabilities of all
-        states that have frames.
-
-    Returns
-    -------
-    weights : list of ndarray, or None
-        One array per model; None for the stationary distribution, which `HMMBatch`
-        computes.
-    """
+    """Return the state probabilities that `HMMTransformer` was asked for."""
     if weights == "stationary":
         return None
     if weights == "uniform":

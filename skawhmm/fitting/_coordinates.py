@@ -230,19 +230,7 @@ def pooled_coordinates(channels, covariance_type):
 
 
 def is_oversized(sequences):
-    """Tell which sequences have values far larger than those of the others.
-
-    Parameters
-    ----------
-    sequences : list of ndarray of shape (n_timesteps, n_features)
-        Sequences, NaN where not observed.
-
-    Returns
-    -------
-    oversized : ndarray of bool of shape (n_sequences,)
-        Whether the distance to the typical mean is, in some channel, `OTHER_SCALE`
-        times the typical one. Typical is the median of the sequences that vary.
-    """
+    """Tell which sequences have values far larger than those of the others."""
     channels = np.ascontiguousarray(np.concatenate(sequences).T)
     offsets = np.cumsum([0, *(len(x) for x in sequences)])
     active, missing, _, centre, scale = channel_scales(channels, offsets, "diag")
@@ -256,22 +244,7 @@ def is_oversized(sequences):
 
 
 def is_of_other_scale(coordinates, scales):
-    """Tell which sequences are far larger or smaller than coordinates are made for.
-
-    Parameters
-    ----------
-    coordinates : Coordinates
-        Coordinates of a pooled model, without a leading axis.
-
-    scales : tuple of ndarray
-        What `channel_scales` returned for the sequences.
-
-    Returns
-    -------
-    other : ndarray of bool of shape (n_sequences,)
-        Whether a sequence is too large in some channel, or too small in all channels
-        in which it varies.
-    """
+    """Tell which sequences are far larger or smaller than coordinates are made for."""
     active, missing, _, centre, scale = scales
     spread = np.where(active, scale, 0.0)
     size = np.hypot(spread, np.where(missing, 0.0, centre - coordinates.centre))

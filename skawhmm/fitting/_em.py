@@ -166,21 +166,7 @@ class Steps:
 
 
 def chain_log_priors(model, prior, active):
-    """Return the logs of the priors of chains, per step of relevance.
-
-    Parameters
-    ----------
-    model, prior : Model
-        Stacks of models: where the prior is taken; its chain, one for each or for all.
-
-    active : ndarray of int of shape (n_active,)
-        Which models.
-
-    Returns
-    -------
-    values : ndarray of shape (n_active,)
-        One per model, up to a constant.
-    """
+    """Return the logs of the priors of chains, per step of relevance."""
     values = np.zeros(len(active))
     for part in ("startprob", "transmat"):
         now, before = getattr(model, part), getattr(prior, part)
@@ -244,25 +230,7 @@ def climb(steps, start, *, max_iter=None, tol=None):
 
 
 def best_start(steps, starts, *, n_steps, tol):
-    """Return the best of several starts of each model, after a few EM steps.
-
-    Parameters
-    ----------
-    steps : Steps
-        The E step and the M step.
-
-    starts : list of Model
-        Stacks of start values, one per model. A single stack is returned unchanged.
-
-    n_steps, tol : int and float
-        Largest number of M steps from each start, and the least gain per frame for a
-        further one.
-
-    Returns
-    -------
-    model : Model
-        A stack of models after these steps, one per model.
-    """
+    """Return the best of several starts of each model, after a few EM steps."""
     if len(starts) == 1:
         return starts[0]
     trials = (climb(steps, start, max_iter=n_steps, tol=tol) for start in starts)
@@ -339,24 +307,7 @@ def chain_size(topology, n_states):
 
 
 def criterion_value(fit, n_free, options):
-    """Return the value of the selection criterion: smaller is better.
-
-    Parameters
-    ----------
-    fit : Fit
-        The fit.
-
-    n_free : float
-        Number of free parameters of its model.
-
-    options : FitOptions
-        The criterion.
-
-    Returns
-    -------
-    value : float
-        The value; 0 if there is no criterion.
-    """
+    """Return the value of the selection criterion: smaller is better."""
     if options.criterion is None:
         return 0.0
     price = {"aic": 2.0, "bic": np.log(fit.n_timesteps)}[options.criterion]

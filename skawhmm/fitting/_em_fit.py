@@ -177,24 +177,7 @@ def general_fits(sequences, options, pooled=None):
 
 
 def general_pooled_fit(sequences, options):
-    """Fit one model to all sequences together, by maximum likelihood.
-
-    Parameters
-    ----------
-    sequences : list of ndarray of shape (n_timesteps, n_features)
-        Training sequences.
-
-    options : FitOptions
-        What to fit and how; the relevance is not used.
-
-    Returns
-    -------
-    model : Model
-        The start or prior that `general_fits` takes.
-
-    fit : Fit
-        The same model, and how the fit went.
-    """
+    """Fit one model to all sequences together, by maximum likelihood."""
     data = options.template.data(sequences, [0, len(sequences)])
     fit = fit_one(data, replace(options, relevance=0.0))
     return fit.model, fit

@@ -67,25 +67,7 @@ class Group:
 
 
 def gaussian_data(frames, seen, offsets, firsts=None):
-    """Return frames in the form in which Gaussian states read them.
-
-    Parameters
-    ----------
-    frames, seen : ndarray of shape (n_features, n_frames)
-        The sequences one after the other, and the mask of observed values (empty if
-        all are).
-
-    offsets : ndarray of shape (n_sequences + 1,)
-        Where the sequences begin and end.
-
-    firsts : ndarray of int of shape (n_models + 1,), default=None
-        Which of the offsets are the bounds of models; by default all.
-
-    Returns
-    -------
-    data : Data
-        The frames of each model, channel by channel, in one flat array.
-    """
+    """Return frames in the form in which Gaussian states read them."""
     firsts = np.arange(len(offsets)) if firsts is None else np.asarray(firsts)
     bounds = offsets[firsts]
 
@@ -114,21 +96,7 @@ def equal_rows(keys):
 
 
 def chosen_channels(pool, members):
-    """Return the channels of some sequences of a pool, and their bounds.
-
-    Parameters
-    ----------
-    pool : tuple of ndarray
-        What `joined_channels` returned.
-
-    members : ndarray of int of shape (n_members,)
-        Numbers of the sequences, in increasing order.
-
-    Returns
-    -------
-    channels, offsets : ndarray
-        In the form of the pool.
-    """
+    """Return the channels of some sequences of a pool, and their bounds."""
     channels, offsets = pool
     if len(members) == len(offsets) - 1:
         return pool
@@ -138,53 +106,14 @@ def chosen_channels(pool, members):
 
 
 def make_group(members, channels, offsets, coordinates):
-    """Return a group of sequences in given coordinates.
-
-    Parameters
-    ----------
-    members : ndarray of shape (n_sequences,)
-        Numbers of the sequences in their pool.
-
-    channels, offsets : ndarray
-        What `chosen_channels` returned.
-
-    coordinates : Coordinates
-        Coordinates of each sequence, or the same for all.
-
-    Returns
-    -------
-    group : Group
-        The sequences, standardized.
-    """
+    """Return a group of sequences in given coordinates."""
     z, seen = coordinates.standardized(channels, offsets)
     data = gaussian_data(coordinates.frames(z, offsets), seen, offsets)
     return Group(members, coordinates, z, seen, data)
 
 
 def groups_of(pool, chosen, columns, scales, covariance_type):
-    """Yield groups of sequences whose arrays have the same shapes.
-
-    Parameters
-    ----------
-    pool : tuple of ndarray
-        What `joined_channels` returned.
-
-    chosen : ndarray of bool of shape (n_sequences,)
-        Which sequences to take. Those without a channel that varies are left out.
-
-    columns : list of ndarray of shape (n_sequences,)
-        What the members of a group have in common, besides the channels that vary and
-        whether values are missing.
-
-    scales, covariance_type : tuple of ndarray and str
-        What `channel_scales` returned for the pool, and the covariance type it was
-        given.
-
-    Yields
-    ------
-    group : Group
-        Sequences whose arrays have the same shapes, each in coordinates of its own.
-    """
+    """Yield groups of sequences whose arrays have the same shapes."""
     active, _, gappy, *_ = scales
     chosen = np.flatnonzero(chosen & active.any(axis=1))
     keys = np.column_stack([active, gappy.any(axis=1), *columns])

@@ -57,33 +57,7 @@ def n_starts(n_components, n_frames):
 
 
 def start_labels(points, offsets, bounds, n_states, n_candidates, options, run=0):
-    """Return the state of each frame in several starts, and the seeds of the models.
-
-    Parameters
-    ----------
-    points : ndarray of shape (n_features, n_frames)
-        Standardized frames.
-
-    offsets, bounds : ndarray
-        Where sequences, and where the frames of each model, begin and end.
-
-    n_states, n_candidates : int
-        Number of states, and of starts per model.
-
-    options : FitOptions
-        Topology, Gaussians per state, seed.
-
-    run : int, default=0
-        Number of the restart.
-
-    Returns
-    -------
-    labels : ndarray of int of shape (n_candidates, n_frames)
-        State (and mixture component) of every frame.
-
-    seeds : ndarray of shape (n_models,)
-        Seeds of the draws.
-    """
+    """Return the state of each frame in several starts, and the seeds of the models."""
     seeds = content_seeds(points, bounds, options.seed + 1000003 * run)
     labels = np.empty((n_candidates, points.shape[1]), np.intp)
     states = seeds.copy()

@@ -17,21 +17,7 @@ from skawhmm.fitting._gaussian_fit import gaussian_data
 
 
 def resolve_engine(engine, covariance_type):
-    """Return the engine that the parameter `engine` stands for.
-
-    Parameters
-    ----------
-    engine : "hmmlearn" or estimator
-        The name, or an estimator of hmmlearn that is cloned for every sequence.
-
-    covariance_type : {"diag", "spherical", "full", "tied"}
-        Covariances of the states.
-
-    Returns
-    -------
-    engine : callable
-        Takes frames, a start, options and a seed.
-    """
+    """Return the engine that the parameter `engine` stands for."""
     if not isinstance(engine, str):
         return partial(estimator_engine, engine, covariance_type)
     return partial(hmmlearn_engine, covariance_type)

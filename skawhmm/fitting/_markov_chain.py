@@ -229,24 +229,7 @@ def number_of(places, shape):
 
 
 def smoothed(counts, prior, relevance):
-    """Return frequencies, with a prior distribution seen `relevance` times before.
-
-    Parameters
-    ----------
-    counts : ndarray of shape (..., n_symbols)
-        Counts.
-
-    prior : ndarray that broadcasts with `counts`
-        The distribution. It is returned where nothing was counted.
-
-    relevance : float
-        Weight of the prior, in observations.
-
-    Returns
-    -------
-    frequencies : ndarray of shape (..., n_symbols)
-        Frequencies.
-    """
+    """Return frequencies, with a prior distribution seen `relevance` times before."""
     totals = counts.sum(axis=-1, keepdims=True)
     empty = totals + relevance == 0
     sums = (counts + relevance * prior) / np.where(empty, 1.0, totals + relevance)
@@ -270,28 +253,7 @@ def uniform_chain(n_symbols):
 
 
 def pooled_chain(sequences, n_symbols, relevance):
-    """Return the chain of all sequences, in which everything is possible.
-
-    Parameters
-    ----------
-    sequences : list of ndarray of shape (n_timesteps, 1)
-        Codes of symbols, all observed.
-
-    n_symbols : int
-        Size of the alphabet.
-
-    relevance : float
-        Weight of the frequencies of symbols in starts and rows, and of equal
-        frequencies in the frequencies of symbols.
-
-    Returns
-    -------
-    chain : Chain
-        The prior that `visible_fits` takes; no probability is 0.
-
-    fit : Fit
-        The same chain, and the likelihood of the sequences.
-    """
+    """Return the chain of all sequences, in which everything is possible."""
     counts = counts_of(sequences, n_symbols)
     total = Chain(*(part.sum(axis=0) for part in counts))
     weights = smoothed(total.weights, 1 / n_symbols, relevance)
@@ -305,27 +267,7 @@ def pooled_chain(sequences, n_symbols, relevance):
 
 
 def visible_fits(sequences, n_symbols, prior=None, relevance=0.0):
-    """Count one chain per sequence.
-
-    Parameters
-    ----------
-    sequences : list of ndarray of shape (n_timesteps, 1)
-        Codes of symbols, all observed.
-
-    n_symbols : int
-        Size of the alphabet.
-
-    prior : Chain, default=None
-        Chain towards which those of the sequences are smoothed.
-
-    relevance : float, default=0.0
-        Weight of the prior, in observations per distribution.
-
-    Returns
-    -------
-    fits : list of Fit
-        One per sequence, in their order.
-    """
+    """Count one chain per sequence."""
     counts = counts_of(sequences, n_symbols)
     return chain_fits(counts, chains_of(counts, prior, relevance))
 

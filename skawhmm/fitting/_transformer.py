@@ -491,27 +491,7 @@ def gaussian_fits(sequences, options, pooled=None):
 
 
 def fit_pool(sequences, options, n_jobs=None):
-    """Fit one model to all sequences together.
-
-    Parameters
-    ----------
-    sequences : list of ndarray of shape (n_timesteps, n_features)
-        Checked sequences.
-
-    options : FitOptions
-        What to fit and how.
-
-    n_jobs : int, default=None
-        Number of joblib workers.
-
-    Returns
-    -------
-    pooled : object
-        The start or prior that `fit_models` takes.
-
-    fit : Fit
-        The same model, and how the fit went.
-    """
+    """Fit one model to all sequences together."""
     if isinstance(options.template, Gaussian):
         return pooled_fit(sequences, options, n_jobs)
     return general_pooled_fit(sequences, options)

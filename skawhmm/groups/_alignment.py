@@ -37,16 +37,7 @@ LEAST_MASS = 1e-12
 
 
 def check_reference(name, value):
-    """Raise unless `value` names a kind of reference or is one model.
-
-    Parameters
-    ----------
-    name : str
-        The argument as the caller knows it.
-
-    value : object
-        The value to check.
-    """
+    """Raise unless `value` names a kind of reference or is one model."""
     if is_models(value):
         check_single_model(name, value)
     elif not isinstance(value, str):
@@ -383,19 +374,7 @@ class HMMAligner(ModelsMixin, TransformerMixin, BaseEstimator):
 
 
 def mean_state_distance(model):
-    """Return the mean distance between two different states of a model.
-
-    Parameters
-    ----------
-    model : HMMBatch
-        A batch of one model.
-
-    Returns
-    -------
-    distance : float
-        The mean weighted by the probabilities of the two states; infinite if there is
-        only one state.
-    """
+    """Return the mean distance between two different states of a model."""
     index = np.zeros(1, dtype=np.int64)
     distances = np.sqrt(model.emission.ground_costs().within(index, index)[0])
     masses = np.outer(model.weights[0], model.weights[0])
@@ -405,25 +384,7 @@ def mean_state_distance(model):
 
 
 def matched_states(cost, weights, ties):
-    """Return the state of the reference that each state of a model is matched with.
-
-    Parameters
-    ----------
-    cost : ndarray of shape (n_components_model, n_components)
-        Squared distances between states.
-
-    weights : ndarray of shape (n_components_model,)
-        Weights of the states of the model, all positive.
-
-    ties : ndarray of shape (n_components_model, n_components)
-        What decides between matchings of equal cost.
-
-    Returns
-    -------
-    matched : ndarray of int of shape (n_components_model,)
-        One to one if the model has at most as many states as the reference; otherwise
-        every state of the reference is taken, and the least total cost is found.
-    """
+    """Return the state of the reference that each state of a model is matched with."""
     scale = cost.max() or 1.0
     weighted = weights[:, None] * (cost + TIE_FRACTION * scale * ties)
     n_states, n_targets = weighted.shape

@@ -57,13 +57,7 @@ class Amounts:
         return self.pvalue <= LEVEL and max(values) > NOTABLE_RATIO * min(values)
 
     def line(self) -> str:
-        """Return the amounts as a line of text.
-
-        Returns
-        -------
-        line : str
-            Medians and p-value.
-        """
+        """Return the amounts as a line of text."""
         medians = ", ".join(f"{name}: {x:g}" for name, x in self.medians.items())
         return f"median {self.name} ({medians}), p = {self.pvalue:.4g}"
 
@@ -137,16 +131,7 @@ def _explained(arrays, rows):
 
 
 def warn_of_amounts(amounts, stacklevel=3):
-    """Warn if the amounts of data differ between groups.
-
-    Parameters
-    ----------
-    amounts : dict of Amounts
-        What `compared_amounts` returned.
-
-    stacklevel : int, default=3
-        As in `warnings.warn`.
-    """
+    """Warn if the amounts of data differ between groups."""
     for amount in amounts.values():
         if amount.differs:
             warnings.warn(

@@ -402,18 +402,7 @@ def _comparable(measures, design, longest):
 
 
 def pair_directions(design):
-    """Return the contrast of each pair of groups, scaled to length one.
-
-    Parameters
-    ----------
-    design : Design
-        The comparison.
-
-    Returns
-    -------
-    directions : ndarray of shape (n_units, n_pairs)
-        Orthogonal to the means of the strata.
-    """
+    """Return the contrast of each pair of groups, scaled to length one."""
     contrasts, _ = _contrasts(design, np.arange(len(design.codes)))
     return (contrasts / np.linalg.norm(contrasts, axis=1, keepdims=True)).T
 

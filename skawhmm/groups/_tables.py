@@ -154,21 +154,7 @@ class Compared(NamedTuple):
 
 
 def aligned_to(models, reference):
-    """Return models on the states of a reference; unchanged if it is None.
-
-    Parameters
-    ----------
-    models : HMMBatch
-        The models.
-
-    reference : None, str, HMMBatch or HMMAligner
-        As in `state_table`.
-
-    Returns
-    -------
-    compared : Compared
-        The models, and how near their states are to the states of the reference.
-    """
+    """Return models on the states of a reference; unchanged if it is None."""
     check_models("models", models)
     if reference is None:
         return Compared(models)
@@ -215,36 +201,14 @@ def state_measures(models):
 
 
 def unseen_states(models):
-    """Return which states a model does not have, or has not shown in its data.
-
-    Parameters
-    ----------
-    models : HMMBatch
-        The models.
-
-    Returns
-    -------
-    unseen : ndarray of bool of shape (n_models, n_components)
-        States of weight 0 or, if counts are known, with too few expected frames.
-    """
+    """Return which states a model does not have, or has not shown in its data."""
     if models.counts is None:
         return models.weights == 0
     return models.counts.states < LEAST_SEEN
 
 
 def occupancies(models):
-    """Return the fraction of time in each state.
-
-    Parameters
-    ----------
-    models : HMMBatch
-        The models.
-
-    Returns
-    -------
-    fractions : ndarray of shape (n_models, n_components)
-        Fractions of the expected frames, if they are known, else the weights.
-    """
+    """Return the fraction of time in each state."""
     if models.counts is None:
         return np.array(models.weights)
     states = models.counts.states
@@ -252,18 +216,7 @@ def occupancies(models):
 
 
 def step_fractions(models):
-    """Return the fraction of each transition among all steps.
-
-    Parameters
-    ----------
-    models : HMMBatch
-        The models.
-
-    Returns
-    -------
-    fractions : ndarray of shape (n_models, n_components, n_components)
-        Fractions of the expected steps, if they are known; NaN if a model saw none.
-    """
+    """Return the fraction of each transition among all steps."""
     if models.counts is None:
         return models.weights[:, :, None] * models.transmats
     steps = models.counts.transitions
@@ -272,19 +225,7 @@ def step_fractions(models):
 
 
 def transition_probabilities(models):
-    """Return transition matrices, NaN in the rows of states a model does not have.
-
-    Parameters
-    ----------
-    models : HMMBatch
-        The models.
-
-    Returns
-    -------
-    transmats : ndarray of shape (n_models, n_components, n_components)
-        Relative frequencies of the expected steps, if they are known, and NaN in the
-        rows of states with too few of them; else the parameters.
-    """
+    """Return transition matrices, NaN in the rows of states a model does not have."""
     if models.counts is None:
         return np.where(models.weights[:, :, None] > 0, models.transmats, np.nan)
     steps = models.counts.transitions

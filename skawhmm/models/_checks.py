@@ -57,21 +57,7 @@ def as_arrays(name, values, n_axes):
 
 
 def entries_of(name, values):
-    """Return what was given as a list, with one entry per model.
-
-    Parameters
-    ----------
-    name : str
-        The argument as the caller knows it.
-
-    values : object
-        What was given.
-
-    Returns
-    -------
-    entries : list
-        The entries.
-    """
+    """Return what was given as a list, with one entry per model."""
     no_list = isinstance(values, str | bytes | type | Mapping | Set)
     no_list |= isinstance(values, np.ndarray) and values.ndim == 0
     if no_list or not isinstance(values, Iterable):
@@ -269,16 +255,7 @@ def check_feature_names(names, n_features):
 
 
 def check_agreeing_names(names, others, one, two):
-    """Raise if features have other names, or the same names in another order.
-
-    Parameters
-    ----------
-    names, others : tuple of str or None
-        Names of the features of two batches; None agrees with all.
-
-    one, two : str
-        What messages call the batches.
-    """
+    """Raise if features have other names, or the same names in another order."""
     if None not in {names, others} and names != others:
         raise ValueError(
             f"{one} and {two} must have the same feature names in the same order, got "
@@ -335,24 +312,7 @@ def check_concatenable(batches):
 
 
 def check_model_number(name, value, n_models):
-    """Return the number of a model, counted from the end if negative, or raise.
-
-    Parameters
-    ----------
-    name : str
-        The argument as the caller knows it.
-
-    value : object
-        The value to check.
-
-    n_models : int
-        Number of models.
-
-    Returns
-    -------
-    number : int
-        The number, not negative.
-    """
+    """Return the number of a model, counted from the end if negative, or raise."""
     if not is_integer(value):
         raise TypeError(f"{name} must be the number of a model, got {value!r}.")
     if not -n_models <= value < n_models:
@@ -397,21 +357,7 @@ def check_carried(sequences, n_models, n_features):
 
 
 def check_models(name, models):
-    """Return `models` if it is a batch that holds a model, else raise.
-
-    Parameters
-    ----------
-    name : str
-        The argument as the caller knows it.
-
-    models : object
-        The value to check.
-
-    Returns
-    -------
-    models : HMMBatch
-        The batch.
-    """
+    """Return `models` if it is a batch that holds a model, else raise."""
     if not is_models(models):
         first = models[0] if isinstance(models, list | tuple) and models else models
         hint = hint_of_hmmlearn(first, name)
@@ -425,21 +371,7 @@ def check_models(name, models):
 
 
 def check_single_model(name, models):
-    """Return `models` if it is a batch of exactly one model, else raise.
-
-    Parameters
-    ----------
-    name : str
-        The argument as the caller knows it.
-
-    models : object
-        The value to check.
-
-    Returns
-    -------
-    models : HMMBatch
-        The batch.
-    """
+    """Return `models` if it is a batch of exactly one model, else raise."""
     if len(check_models(name, models)) != 1:
         raise ValueError(
             f"{name} must hold one model, got {len(models)}. models[i] takes one out "
@@ -449,16 +381,7 @@ def check_single_model(name, models):
 
 
 def check_equal_sizes(models, reason):
-    """Raise unless all models have the same number of states.
-
-    Parameters
-    ----------
-    models : HMMBatch
-        The models.
-
-    reason : str
-        Beginning of the message: what needs it.
-    """
+    """Raise unless all models have the same number of states."""
     sizes = models.n_components
     other = np.flatnonzero(sizes != sizes[0])
     if other.size:
@@ -506,13 +429,7 @@ def check_same_features(X, Y, names=("X", "Y")):
 
 
 def check_kept_sequences(models):
-    """Check that models carry the sequences they were fitted to.
-
-    Parameters
-    ----------
-    models : HMMBatch
-        The models.
-    """
+    """Check that models carry the sequences they were fitted to."""
     if models.sequences is None:
         raise ValueError(
             "method='data' needs models that carry their sequences, got models without."
@@ -522,13 +439,7 @@ def check_kept_sequences(models):
 
 
 def check_paired(n_models, n_sequences):
-    """Check that there is one sequence per model, or a single one of either.
-
-    Parameters
-    ----------
-    n_models, n_sequences : int
-        Number of models and of sequences.
-    """
+    """Check that there is one sequence per model, or a single one of either."""
     if 1 not in {n_models, n_sequences} and n_models != n_sequences:
         raise ValueError(
             f"X must hold one sequence per model ({n_models} models), or one for all, "

@@ -40,18 +40,7 @@ class Counts:
 
     @classmethod
     def concatenate(cls, parts: "Sequence[Counts]") -> "Counts":
-        """Return the counts of the models of several, padded to the largest of them.
-
-        Parameters
-        ----------
-        parts : sequence of Counts
-            At least one.
-
-        Returns
-        -------
-        counts : Counts
-            One row per model, in the order given.
-        """
+        """Return the counts of the models of several, padded to the largest of them."""
         size = max(part.states.shape[1] for part in parts)
         padded = [part.padded(size) for part in parts]
         return cls(
@@ -60,28 +49,11 @@ class Counts:
         )
 
     def by_name(self) -> dict[str, NDArray[np.float64]]:
-        """Return the arrays by the names that they have in files.
-
-        Returns
-        -------
-        arrays : dict of ndarray
-            The arrays.
-        """
+        """Return the arrays by the names that they have in files."""
         return dict(zip(NAMES, (self.states, self.transitions), strict=True))
 
     def padded(self, size: int) -> "Counts":
-        """Return the counts with `size` states per model; new states have none.
-
-        Parameters
-        ----------
-        size : int
-            Number of states, at least the present one.
-
-        Returns
-        -------
-        counts : Counts
-            The larger counts.
-        """
+        """Return the counts with `size` states per model; new states have none."""
         more = size - self.states.shape[1]
         if more == 0:
             return self
@@ -92,17 +64,6 @@ class Counts:
         )
 
     def merged(self, maps: NDArray[np.float64]) -> "Counts":
-        """Return the counts of other states, each of which is made of some of these.
-
-        Parameters
-        ----------
-        maps : ndarray of shape (n_models, n_components, n_targets)
-            1 where a state becomes (part of) another, else 0.
-
-        Returns
-        -------
-        counts : Counts
-            Sums over the states that become one; steps among them are stays.
-        """
+        """Return the counts of other states, each of which is made of some of these."""
         states = np.einsum("nj,njk->nk", self.states, maps)
         return Counts(states, maps.swapaxes(1, 2) @ self.transitions @ maps)

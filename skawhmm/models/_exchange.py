@@ -70,24 +70,7 @@ def given_parts(models, emission=None):
 
 
 def parts_of(family, arrays):
-    """Return named arrays as parts of models.
-
-    Parameters
-    ----------
-    family : Emission
-        Template of the states.
-
-    arrays : dict of array-like
-        All arrays of the models by name, among them the parameters of the family.
-
-    Returns
-    -------
-    parts : dict
-        Arguments of `HMMBatch._of`.
-
-    unused : list of str
-        Names of arrays that are no part of such models, sorted.
-    """
+    """Return named arrays as parts of models."""
     states = {name: arrays[name] for name in family.parameter_names}
     shared = {name: arrays[name] for name in family.shared_names if name in arrays}
     common = {name: arrays[name] for name in COMMON if name in arrays}
@@ -96,18 +79,7 @@ def parts_of(family, arrays):
 
 
 def hmmlearn_parts(models):
-    """Return the parts of fitted models of hmmlearn.
-
-    Parameters
-    ----------
-    models : hmmlearn model or iterable of them
-        The models, all of one kind.
-
-    Returns
-    -------
-    parts : dict
-        Arguments of `HMMBatch._of`.
-    """
+    """Return the parts of fitted models of hmmlearn."""
     if not isinstance(models, Sequence | np.ndarray):
         models = [*models] if isinstance(models, Iterable) else [models]
     family = family_of_hmmlearn(models)

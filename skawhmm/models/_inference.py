@@ -91,24 +91,7 @@ def paired_densities(batch, sequences, startprobs):
 
 
 def posteriors(batch, sequences, *, startprobs=None):
-    """Return the state probabilities of every frame, given its whole sequence.
-
-    Parameters
-    ----------
-    batch : HMMBatch
-        Models, as many as sequences (or one).
-
-    sequences : list of ndarray of shape (n_timesteps, n_features)
-        Checked sequences, as many as models (or one).
-
-    startprobs : ndarray of shape (n_models, n_components), default=None
-        Start probabilities; by default those of the models.
-
-    Returns
-    -------
-    posteriors : list of ndarray of shape (n_timesteps, n_components)
-        One array per pair. Frames that a model cannot emit are skipped.
-    """
+    """Return the state probabilities of every frame, given its whole sequence."""
     result = []
     for logs, start, transmat in paired_densities(batch, sequences, startprobs):
         post = np.empty(logs.shape)
@@ -118,16 +101,7 @@ def posteriors(batch, sequences, *, startprobs=None):
 
 
 def best_paths(batch, sequences, *, startprobs=None):
-    """Return most probable paths (Viterbi); the parameters are those of `posteriors`.
-
-    Returns
-    -------
-    paths : list of ndarray of int of shape (n_timesteps,)
-        One path of states per pair.
-
-    scores : ndarray of shape (n_pairs,)
-        Joint log density of each path and its sequence.
-    """
+    """Return most probable paths (Viterbi); takes what `posteriors` takes."""
     paths, scores = [], []
     for logs, start, transmat in paired_densities(batch, sequences, startprobs):
         path = np.empty(logs.shape[1], np.int64)
@@ -137,21 +111,7 @@ def best_paths(batch, sequences, *, startprobs=None):
 
 
 def model_seeds(seed, keys):
-    """Return seeds of draws that depend on the model, not on the rest of its batch.
-
-    Parameters
-    ----------
-    seed : int
-        Seed of all draws.
-
-    keys : ndarray of int of shape (n_models,)
-        Equal if models are equal.
-
-    Returns
-    -------
-    seeds : list of tuple of int
-        One seed per model; equal models have different ones.
-    """
+    """Return seeds of draws that depend on the model, not on the rest of its batch."""
     copies: Counter[int] = Counter()
     seeds: list[tuple[int, ...]] = []
     for key in keys.tolist():
@@ -162,30 +122,7 @@ def model_seeds(seed, keys):
 
 
 def sample_sequences(batch, n_timesteps, seeds, *, startprobs=None):
-    """Draw one sequence from every model.
-
-    Parameters
-    ----------
-    batch : HMMBatch
-        Models.
-
-    n_timesteps : int or array-like of shape (n_models,)
-        Lengths.
-
-    seeds : sequence of tuple of int of length n_models
-        Seed and content of each draw, as `item_rng` takes them.
-
-    startprobs : ndarray of shape (n_models, n_components), default=None
-        Start probabilities; by default those of the models.
-
-    Returns
-    -------
-    sequences : list of ndarray of shape (n_timesteps, n_features)
-        The frames, one array per model.
-
-    paths : list of ndarray of int of shape (n_timesteps,)
-        The state of each frame.
-    """
+    """Draw one sequence from every model."""
     starts, transmats, sizes = chains(batch, startprobs)
     lengths = np.broadcast_to(n_timesteps, len(batch))
     sequences, paths = [], []

@@ -58,27 +58,7 @@ def checked_stacks(transmats, states, weights, startprobs, family=None):
 
 
 def padded_stack(name, arrays, counts, size):
-    """Return one array for all models, with states that no path reaches at the end.
-
-    Parameters
-    ----------
-    name : str
-        What the arrays are; padding of ``"transmats"`` moves to itself, all else is 0.
-
-    arrays : sequence of ndarray
-        One array per model.
-
-    counts : ndarray of int of shape (n_models,)
-        Number of states of each model.
-
-    size : int
-        Number of states with padding.
-
-    Returns
-    -------
-    stack : ndarray of shape (n_models, size, ...)
-        The arrays.
-    """
+    """Return one array for all models, with states that no path reaches at the end."""
     if name == "transmats":
         stack = np.tile(np.eye(size), (len(counts), 1, 1))
         for n, (array, count) in enumerate(zip(arrays, counts, strict=True)):

@@ -41,21 +41,7 @@ DEFAULT_ALPHAS = np.linspace(0, 1, 101)
 
 
 def check_alphas(name, value):
-    """Return weights of the transition component, or raise; None stays None.
-
-    Parameters
-    ----------
-    name : str
-        The argument as the caller knows it.
-
-    value : object
-        What was given: a number, several, or None.
-
-    Returns
-    -------
-    alphas : list of float or None
-        The weights.
-    """
+    """Return weights of the transition component, or raise; None stays None."""
     if value is None:
         return None
     return check_numbers(name, value, partial(check_real, low=0, high=1))

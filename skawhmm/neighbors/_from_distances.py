@@ -65,22 +65,7 @@ def neighbor_graph(values, indices, n_columns):
 
 
 def broken_ties(fractions, codes):
-    """Return fractions of votes in which exactly one class is first.
-
-    Parameters
-    ----------
-    fractions : ndarray of shape (n_rows, n_classes)
-        Fractions of votes.
-
-    codes : ndarray of shape (n_rows, n_neighbors)
-        Class of each neighbour, the nearest first.
-
-    Returns
-    -------
-    fractions : ndarray of shape (n_rows, n_classes)
-        Where several classes have the most votes, the class of the nearest neighbour
-        among them has more by the least possible amount.
-    """
+    """Return fractions of votes in which exactly one class is first."""
     most = fractions == fractions.max(axis=1, keepdims=True)
     rows = np.flatnonzero(most.sum(axis=1) > 1)
     leading = np.take_along_axis(most[rows], codes[rows], axis=1)

@@ -165,27 +165,7 @@ SCORES = {
 
 
 def vote_fractions(found, codes, n_classes, weights):
-    """Return the fractions of votes, per number of neighbours.
-
-    Parameters
-    ----------
-    found : ndarray of shape (n_models, n_neighbors)
-        Distances of neighbours in increasing order.
-
-    codes : ndarray of shape (n_models, n_neighbors)
-        Their classes.
-
-    n_classes : int
-        Number of classes.
-
-    weights : {"uniform", "distance"}
-        Weight of each vote.
-
-    Returns
-    -------
-    fractions : ndarray of shape (n_models, n_neighbors, n_classes)
-        At ``[:, k - 1]`` the fractions of the k nearest.
-    """
+    """Return the fractions of votes, per number of neighbours."""
     votes = np.eye(n_classes)[codes]
     if weights == "distance":
         found = np.clip(found, 0, np.finfo(float).max)
@@ -197,21 +177,7 @@ def vote_fractions(found, codes, n_classes, weights):
 
 
 def widest_best(lows, highs, scores):
-    """Return the widest run of neighbouring pieces that have the best score.
-
-    Parameters
-    ----------
-    lows, highs : ndarray of shape (n_pieces,)
-        Where pieces begin and end.
-
-    scores : ndarray of shape (n_pieces,)
-        Their scores.
-
-    Returns
-    -------
-    first, last : int
-        The first and the last piece of the run.
-    """
+    """Return the widest run of neighbouring pieces that have the best score."""
     best = scores >= scores.max() - ROUNDING
     edges = np.diff(np.concatenate([[0], best.astype(int), [0]]))
     firsts, lasts = np.flatnonzero(edges == 1), np.flatnonzero(edges == -1) - 1

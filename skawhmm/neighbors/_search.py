@@ -124,55 +124,14 @@ class SearchIndex:
         return len(self.references)
 
     def kneighbors(self, queries, n_neighbors, *, n_jobs=None, verbose=0):
-        """Find the nearest references of each query.
-
-        Parameters
-        ----------
-        queries : HMMBatch or None
-            The models to find neighbours of; None for the references themselves, which
-            then are not their own neighbours.
-
-        n_neighbors : int
-            Number of neighbours per query.
-
-        n_jobs : int, default=None
-            Number of joblib workers.
-
-        verbose : int, default=0
-            Whether to show a progress bar.
-
-        Returns
-        -------
-        distances, indices : ndarray of shape (n_queries, n_neighbors)
-            The nearest first, equal distances in the order of the references.
-        """
+        """Find the nearest references of each query."""
         parts = self._run(queries, n_neighbors, None, n_jobs, verbose)
         distances = np.array([found[0] for part in parts for found in part])
         indices = np.array([found[1] for part in parts for found in part])
         return distances, indices
 
     def radius_neighbors(self, queries, radius, *, n_jobs=None, verbose=0):
-        """Find all references within a distance of each query.
-
-        Parameters
-        ----------
-        queries : HMMBatch or None
-            The models to find neighbours of, as in `kneighbors`.
-
-        radius : float
-            Largest distance of a neighbour.
-
-        n_jobs : int, default=None
-            Number of joblib workers.
-
-        verbose : int, default=0
-            Whether to show a progress bar.
-
-        Returns
-        -------
-        distances, indices : list of ndarray
-            One array per query, the nearest first.
-        """
+        """Find all references within a distance of each query."""
         parts = self._run(queries, None, radius, n_jobs, verbose)
         found = [one for part in parts for one in part]
         return [one[0] for one in found], [one[1] for one in found]

@@ -52,18 +52,7 @@ def in_batches(function, matrices):
 
 
 def batch_size(n_rows):
-    """Return how many matrices of so many rows take a fraction of a second.
-
-    Parameters
-    ----------
-    n_rows : int
-        Number of rows.
-
-    Returns
-    -------
-    size : int
-        At least one.
-    """
+    """Return how many matrices of so many rows take a fraction of a second."""
     return min(max(BATCH_OPERATIONS // max(n_rows, 1) ** 3, 1), MAX_BATCH)
 
 

@@ -13,19 +13,6 @@ def stationary_distribution(transmats, startprobs):
     with several closed classes has no unique stationary distribution: its start
     probabilities then decide how much weight each class receives (the Cesàro limit of
     :math:`s T^t`).
-
-    Parameters
-    ----------
-    transmats : ndarray of shape (n_models, n_components, n_components)
-        Transition matrices :math:`T`, rows summing to one.
-
-    startprobs : ndarray of shape (n_models, n_components)
-        Start probabilities :math:`s`; used only if there are several closed classes.
-
-    Returns
-    -------
-    weights : ndarray of shape (n_models, n_components)
-        The distributions :math:`\pi`, with :math:`\pi T = \pi`.
     """
     return stationary_distributions(
         np.ascontiguousarray(transmats), np.ascontiguousarray(startprobs)

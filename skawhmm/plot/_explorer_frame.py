@@ -32,13 +32,7 @@ class ExplorerPage:
         self.title = title
 
     def open(self) -> Path:
-        """Open the page in a browser.
-
-        Returns
-        -------
-        path : pathlib.Path
-            The temporary file that holds it.
-        """
+        """Open the page in a browser."""
         path = Path(tempfile.mkdtemp(prefix="skawhmm-")) / "map.html"
         path.write_text(self.html, encoding="utf-8")
         webbrowser.open(path.as_uri())

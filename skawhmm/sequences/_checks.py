@@ -130,22 +130,7 @@ def _check_rows(estimator, X, reset):
 
 
 def check_channels(estimator, n_channels, names=None, *, reset):
-    """Set or check the number of channels and their names, of input other than tables.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Whose input it is.
-
-    n_channels : int
-        Number of channels of the input.
-
-    names : sequence of str, default=None
-        Their names.
-
-    reset : bool
-        Whether this is the input of `fit`.
-    """
+    """Set or check the number of channels of arrays, and their names."""
     check_names(estimator, names, reset=reset)
     if reset:
         estimator.n_features_in_ = n_channels
@@ -435,16 +420,7 @@ def check_values(x, i):
 
 
 def check_complete(sequences, reason):
-    """Raise if a sequence has values missing in channels that it observes.
-
-    Parameters
-    ----------
-    sequences : list of ndarray
-        Checked sequences.
-
-    reason : str
-        What cannot work with such values: the subject of the message.
-    """
+    """Raise if a sequence has values missing in channels that it observes."""
     for i, x in enumerate(sequences):
         gaps = np.isnan(x)
         if gaps.any() and (gaps.any(axis=0) & ~gaps.all(axis=0)).any():

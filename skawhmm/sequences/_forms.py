@@ -195,21 +195,7 @@ def _table_message(X, kind, name):
 
 
 def suggested_line(X, name):
-    """Return the call that reads a long table by what its columns are called, or None.
-
-    Parameters
-    ----------
-    X : table
-        Of pandas, polars or pyarrow.
-
-    name : str
-        The argument as the caller knows it.
-
-    Returns
-    -------
-    line : str or None
-        None if no column looks like ids.
-    """
+    """Return the call that reads a long table, guessed from its columns, or None."""
     if getattr(getattr(X, "index", None), "nlevels", 1) > 1:
         return f"{name}, ids = as_sequences({name})"
     names = [*(X.column_names if hasattr(X, "column_names") else X.columns)]
@@ -363,13 +349,7 @@ def _common_shape(X):
 
 
 def warn_caller(message):
-    """Warn, and point to the line outside this package from which the call came.
-
-    Parameters
-    ----------
-    message : str
-        Text of the warning.
-    """
+    """Warn, and point to the line outside this package from which the call came."""
     level, frame = 0, sys._getframe()
     while frame.f_back is not None and _is_ours(frame):
         level, frame = level + 1, frame.f_back

@@ -161,18 +161,7 @@ def _as_numbers(array, i):
 
 
 def learned_symbols(sequences):
-    """Return the symbols that occur in sequences, in sorted order.
-
-    Parameters
-    ----------
-    sequences : list of ndarray of shape (n_timesteps,)
-        From `symbol_sequences`.
-
-    Returns
-    -------
-    symbols : ndarray of shape (n_symbols,)
-        Strings or integers.
-    """
+    """Return the symbols that occur in sequences, in sorted order."""
     found = np.unique(np.concatenate([np.unique(x) for x in sequences]))
     if found.dtype.kind == "U":
         return found

@@ -101,24 +101,7 @@ def _pandas_values(column):
 
 
 def check_column(table, argument, name):
-    """Return a column, or raise unless the table has it.
-
-    Parameters
-    ----------
-    table : Table
-        The table.
-
-    argument : str
-        The argument that names the column.
-
-    name : object
-        Name of the column.
-
-    Returns
-    -------
-    column : ndarray of shape (n_rows,)
-        Its values.
-    """
+    """Return a column, or raise unless the table has it."""
     if name not in table.names:
         raise ValueError(
             f"{argument} must name a column, one of {shown(table.names)}, got {name!r}."
@@ -173,24 +156,7 @@ def _is_missing(value):
 
 
 def channel_names(table, channels, used):
-    """Return the columns that are channels: those named, or all that are not used.
-
-    Parameters
-    ----------
-    table : Table
-        The table.
-
-    channels : str, list or None
-        What the caller named.
-
-    used : list
-        Columns with another role.
-
-    Returns
-    -------
-    names : list
-        At least one name.
-    """
+    """Return the columns that are channels: those named, or all that are not used."""
     if channels is None:
         taken = {*used, *table.levels}
         names = [name for name in table.names if name not in taken]

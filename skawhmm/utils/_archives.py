@@ -48,18 +48,7 @@ HEADER_ERRORS = (
 
 
 def is_inside(name):
-    """Whether the name of a file leads to a place below the folder it is in.
-
-    Parameters
-    ----------
-    name : str
-        The name, with slashes of either kind.
-
-    Returns
-    -------
-    inside : bool
-        False for absolute names and those with ``..``.
-    """
+    """Whether the name of a file leads to a place below the folder it is in."""
     kinds = PurePosixPath(name), PureWindowsPath(name)
     return not any(path.anchor or ".." in path.parts for path in kinds)
 
@@ -135,18 +124,7 @@ def member_bytes(archive, name):
 
 
 def archived_arrays(path):
-    """Return all arrays of an `.npz` file.
-
-    Parameters
-    ----------
-    path : pathlib.Path
-        The file.
-
-    Returns
-    -------
-    arrays : dict of ndarray
-        The arrays by name. A ValueError says what is wrong with the file.
-    """
+    """Return all arrays of an `.npz` file."""
     with open_archive(path) as archive, room_for(path):
         return {
             name.removesuffix(".npy"): stored_array(member_bytes(archive, name), name)

@@ -34,23 +34,7 @@ HIDDEN_CALLS = {"eval", "exec", "__import__", "import_module"}
 
 
 def content_digest(value):
-    """Return a text that is the same for objects with equal content, and only for them.
-
-    Parameters
-    ----------
-    value : object
-        Numbers, strings, arrays, containers, and objects that can be pickled. Functions
-        and classes of the user count with their code, and with everything that the code
-        mentions: in its own module and in others of the user, whether they are imported
-        there or in the code itself, and so on. A compiled module of the user counts by
-        its file, an installed package by name and version.
-
-    Returns
-    -------
-    digest : str
-        32 hexadecimal digits. A TypeError is raised for an object whose content cannot
-        be read, such as an open file, or code that calls `eval` or imports by a name.
-    """
+    """Return a text that is the same for equal content, and only for it."""
     state = _State()
     state.add(value)
     return state.hash.hexdigest()

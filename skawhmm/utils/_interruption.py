@@ -40,21 +40,7 @@ class Call:
         return self._ended or (self._outer is not None and self._outer.ended)
 
     def run(self, function, *arguments):
-        """Return what a function returns; kernels in it raise when the call has ended.
-
-        Parameters
-        ----------
-        function : callable
-            The task.
-
-        *arguments : object
-            What it is called with.
-
-        Returns
-        -------
-        result : object
-            The result.
-        """
+        """Return what a function returns; its kernels raise once the call ended."""
         before = getattr(_thread, "call", None)
         _thread.call = self
         try:

@@ -37,19 +37,7 @@ NO_ARRAYS = (str, bytes, type, Mapping, Set, Iterator)
 
 
 def wrong_kind(values):
-    """Return what an array holds in place of real numbers, or None.
-
-    Parameters
-    ----------
-    values : ndarray
-        Of any type.
-
-    Returns
-    -------
-    wrong : str or None
-        Words for the message. Objects that are no numbers at all are left to the
-        conversion.
-    """
+    """Return what an array holds in place of real numbers, or None."""
     if values.dtype != object:
         return WRONG_KINDS.get(values.dtype.kind)
     for value in values.ravel():
@@ -66,16 +54,6 @@ def aligned(array: NDArray[Any]) -> NDArray[Any]:
 
     Those of a file, a record or a message may lie anywhere, and kernels must not read
     them there.
-
-    Parameters
-    ----------
-    array : ndarray
-        Of any type.
-
-    Returns
-    -------
-    array : ndarray
-        The same one, or a copy if it must be one.
     """
     return np.require(array, requirements="A")
 
@@ -127,24 +105,7 @@ def real_array(name: str, values: Any) -> NDArray[np.float64]:
 
 
 def check_square(name: str, values: Any, of: str = "model") -> NDArray[np.float64]:
-    """Return a matrix with as many rows as columns, or raise.
-
-    Parameters
-    ----------
-    name : str
-        The argument as the caller knows it.
-
-    values : array-like of shape (n_models, n_models)
-        What was given.
-
-    of : str, default="model"
-        What each row belongs to.
-
-    Returns
-    -------
-    matrix : ndarray of float64 of shape (n_models, n_models)
-        The numbers, at least one.
-    """
+    """Return a matrix with as many rows as columns, or raise."""
     matrix = real_array(name, values)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.size:
         raise ValueError(
@@ -257,27 +218,7 @@ def label_array(
 
 
 def distinct_labels(name: str, labels: Any, n_labels: int) -> tuple[Any, Any]:
-    """Return the distinct labels in order, and the place of each label among them.
-
-    Parameters
-    ----------
-    name : str
-        The argument as the caller knows it.
-
-    labels : array-like of shape (n_labels,), or None
-        What was given; None stands for one label of all.
-
-    n_labels : int
-        How many there must be.
-
-    Returns
-    -------
-    distinct : ndarray of shape (n_distinct,)
-        The distinct labels.
-
-    codes : ndarray of int of shape (n_labels,)
-        Places.
-    """
+    """Return the distinct labels in order, and the place of each label among them."""
     if labels is None:
         return np.unique(np.zeros(n_labels), return_inverse=True)
     array = label_array(name, labels, n_labels)
@@ -291,18 +232,7 @@ def distinct_labels(name: str, labels: Any, n_labels: int) -> tuple[Any, Any]:
 
 
 def row_blocks(matrix: NDArray[Any]) -> Iterator[slice]:
-    """Yield slices of rows, so that few numbers are looked at together.
-
-    Parameters
-    ----------
-    matrix : ndarray of shape (n_rows, ...)
-        The matrix.
-
-    Yields
-    ------
-    rows : slice
-        At least one row; all of them cover the matrix.
-    """
+    """Yield slices of rows, so that few numbers are looked at together."""
     size = max(BLOCK_NUMBERS // max(matrix[:1].size, 1), 1)
     for first in range(0, len(matrix), size):
         yield slice(first, first + size)

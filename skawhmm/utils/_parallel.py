@@ -72,24 +72,7 @@ def _received(rest, buffers, n_bytes):
 
 
 def progress_bar(total, label, verbose):
-    """Return a progress bar, to be used in a `with` block.
-
-    Parameters
-    ----------
-    total : int
-        What the bar counts up to, by its method `update`.
-
-    label : str
-        Its name.
-
-    verbose : int
-        Whether to show it.
-
-    Returns
-    -------
-    bar : tqdm.tqdm
-        The bar.
-    """
+    """Return a progress bar, to be used in a `with` block."""
     return tqdm(total=total, desc=label, disable=not verbose)
 
 
@@ -224,27 +207,7 @@ def _sent(client, shared):
 
 
 def even_ranges(sizes, n_jobs, *, per_job, most=np.inf):
-    """Return ranges of items with about equal total size, a few per worker.
-
-    Parameters
-    ----------
-    sizes : list of int
-        Size of each item, at least one item.
-
-    n_jobs : int or None
-        Number of joblib workers.
-
-    per_job : int
-        Number of ranges per worker. Several let workers finish at about the same time.
-
-    most : float, default=inf
-        Approximate largest total size of a range with several items.
-
-    Returns
-    -------
-    ranges : list of tuple of int
-        Number of the first item, and of the last one plus 1.
-    """
+    """Return ranges of items with about equal total size, a few per worker."""
     ends = np.cumsum(sizes)
     n_workers = effective_n_jobs(check_n_jobs("n_jobs", n_jobs))
     n_ranges = max(per_job * n_workers, int(ends[-1] // most))
@@ -259,15 +222,5 @@ def writable(arrays):
 
     Arrays sent to a worker may be mapped from a file and read-only, which is another
     type to the compiler.
-
-    Parameters
-    ----------
-    arrays : iterable of ndarray
-        The arrays.
-
-    Returns
-    -------
-    arrays : list of ndarray
-        C-contiguous, writable arrays.
     """
     return [np.require(x, requirements=("C", "W", "E")) for x in arrays]

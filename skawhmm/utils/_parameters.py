@@ -25,19 +25,7 @@ class Unused(NamedTuple):
 
 
 def check_unused(name, value, default, reason):
-    """Raise if a parameter that has no effect was set.
-
-    Parameters
-    ----------
-    name : str
-        The argument as the caller knows it.
-
-    value, default : object
-        Its value, and the value that says it was not set.
-
-    reason : str
-        Why it has no effect, such as "with metric='kl'"; it names another argument.
-    """
+    """Raise if a parameter that has no effect was set."""
     if not is_same(value, default):
         raise ValueError(
             f"{name} must be {default!r} {reason}, where it has no effect, got "
@@ -46,16 +34,7 @@ def check_unused(name, value, default, reason):
 
 
 def check_effects(values, defaults, rules):
-    """Raise if a parameter was set that another one leaves without effect.
-
-    Parameters
-    ----------
-    values, defaults : dict
-        The parameters by name, and their defaults.
-
-    rules : sequence of Unused
-        Which parameters have no effect, and when.
-    """
+    """Raise if a parameter was set that another one leaves without effect."""
     for names, because, when in rules:
         if because in values and when(values[because]):
             reason = f"with {because}={values[because]!r:.200}"

@@ -21,21 +21,7 @@ def array_key(array):
 
 
 def item_rng(seed, *content):
-    """Return the random stream of one item, which depends on nothing else.
-
-    Parameters
-    ----------
-    seed : int or SeedSequence
-        Seed of all items.
-
-    *content : int or ndarray
-        What the item is: its content, or its number among items of a fixed order.
-
-    Returns
-    -------
-    rng : Generator
-        The stream.
-    """
+    """Return the random stream of one item, which depends on nothing else."""
     key = [array_key(x) if isinstance(x, np.ndarray) else x for x in content]
     if isinstance(seed, np.random.SeedSequence):
         spawn_key = (*seed.spawn_key, *key)

@@ -8,21 +8,7 @@ import numpy as np
 
 
 def data_frame(columns, caller):
-    """Return columns as a data frame, or raise if pandas is not installed.
-
-    Parameters
-    ----------
-    columns : dict of array-like
-        Columns by name.
-
-    caller : str
-        What makes the table, for the message.
-
-    Returns
-    -------
-    frame : pandas.DataFrame
-        The table.
-    """
+    """Return columns as a data frame, or raise if pandas is not installed."""
     try:
         import pandas as pd
     except ModuleNotFoundError as error:
@@ -34,18 +20,7 @@ def data_frame(columns, caller):
 
 
 def text_table(columns):
-    """Return columns as text, numbers to the right.
-
-    Parameters
-    ----------
-    columns : dict of sequence
-        Columns by name, of equal length.
-
-    Returns
-    -------
-    text : str
-        One line for the names, and one per row.
-    """
+    """Return columns as text, numbers to the right."""
     blocks = []
     for name, values in columns.items():
         texts = [name, *map(shown, values)]
@@ -56,21 +31,7 @@ def text_table(columns):
 
 
 def html_table(columns, caption):
-    """Return columns as an HTML table.
-
-    Parameters
-    ----------
-    columns : dict of sequence
-        Columns by name, of equal length.
-
-    caption : str
-        What stands above the table.
-
-    Returns
-    -------
-    html : str
-        The table.
-    """
+    """Return columns as an HTML table."""
     head = "".join(f"<th>{escape(name)}</th>" for name in columns)
     rows = (
         "".join(f"<td>{escape(shown(value))}</td>" for value in row)
@@ -84,18 +45,7 @@ def html_table(columns, caption):
 
 
 def shown(value: Any) -> str:
-    """Return a value as a short text; NaN as nothing.
-
-    Parameters
-    ----------
-    value : object
-        The value.
-
-    Returns
-    -------
-    text : str
-        The text.
-    """
+    """Return a value as a short text; NaN as nothing."""
     if not isinstance(value, Real) or isinstance(value, Integral):
         return str(value)
     number = float(value)
