@@ -3,13 +3,30 @@
 from types import MappingProxyType
 
 from skawhmm.emissions._base import Emission
+from skawhmm.emissions._bernoulli import Bernoulli
 from skawhmm.emissions._categorical import Categorical
+from skawhmm.emissions._gamma import Gamma
 from skawhmm.emissions._gaussian import Gaussian
+from skawhmm.emissions._negative_binomial import NegativeBinomial
 from skawhmm.emissions._poisson import Poisson
+from skawhmm.emissions._student import StudentT
+from skawhmm.emissions._vonmises import VonMises
 from skawhmm.utils._checks import shown_value
 
 FAMILIES = MappingProxyType(
-    {family.name: family for family in (Gaussian, Categorical, Poisson)}
+    {
+        family.name: family
+        for family in (
+            Gaussian,
+            Categorical,
+            Poisson,
+            Gamma,
+            VonMises,
+            Bernoulli,
+            NegativeBinomial,
+            StudentT,
+        )
+    }
 )
 
 

@@ -1,0 +1,11 @@
+from numpy import ndarray
+
+def circle_costs(
+    points: ndarray,
+    index_a: ndarray,
+    index_b: ndarray,
+    factor: float,
+    cost: ndarray,
+) -> None: ...
+def fill_cells(concentrations: ndarray, cells: ndarray) -> None: ...
+def quantiles(concentrations: ndarray, levels: ndarray) -> ndarray: ...
