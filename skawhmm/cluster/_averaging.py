@@ -4,12 +4,8 @@ A centre with weights :math:`a` minimises :math:`\sum_n \lambda_n R_2^2(a, n)`, 
 of the squared marginal components. Three moves, none of which raises it, take turns:
 
 - exact plans :math:`W_n` between the states of the centre and of each model;
-- states: means are averaged with weights :math:`\lambda_n W_n[i, j]`, and so are the
-  factors :math:`L` of the covariances, each rotated as close as possible
-  to the factor of the centre,
-  :math:`L \leftarrow \sum \lambda_n W_n[i, j] L_{nj} Q_{nij} / a_i`. This
-  is one step of the fixed point of Bures barycenters, written without inverses so that
-  singular covariances are legal. Standard deviations of diagonal ones just average;
+- states: averages of the states of the models, with weights
+  :math:`\lambda_n W_n[i, j]`, as their family defines them (`Emission.averaged`);
 - weights: a step against the prices of the plans, which are a subgradient.
 
 Transitions follow: :math:`T = \sum_n \lambda_n \tilde T_n`, the mean of the chains
@@ -25,19 +21,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skawhmm.cluster._averaging_kernels import (
-    averaged_chains,
-    priced_weights,
-    summed_points,
-)
+from skawhmm.cluster._averaging_kernels import averaged_chains, priced_weights
 from skawhmm.distances._prepared import visited_chains
 from skawhmm.distances._registration import optimal_registrations
-from skawhmm.emissions._gaussian_costs import GaussianCosts
 from skawhmm.models._batch import HMMBatch
-from skawhmm.numerics._lapack import in_batches
-
-# Number of factors rotated at once, which limits the memory of their products.
-BATCH_OF_FACTORS = 4096
 
 # Steps of the weights, as changes of the logarithm of the most mispriced state; the
 # first that lowers the objective is taken.
@@ -67,7 +54,9 @@ def make_members(models, size=1):
     members : Members
         What the other functions take.
     """
-    models.emission.gaussian("Averages need")
+    first = models.emission[:1]
+    # Without weight this changes nothing; families without averages raise.
+    first.averaged(first, np.zeros(1, np.intp), np.zeros_like(models.transmats[:1]))
     masks = models.emission.masks()
     unlike = np.flatnonzero((masks != masks[0]).any(axis=1))
     if len(unlike):
@@ -98,7 +87,7 @@ def trimmed(models):
 def squared_costs(members, centers, labels):
     """Return squared costs between the states of models and of their centres."""
     own = centers.emission.ground_costs()
-    costs = GaussianCosts.concatenate([own, members.costs])
+    costs = type(own).concatenate([own, members.costs])
     return costs.cross(labels, len(centers) + np.arange(len(labels)))
 
 
@@ -137,22 +126,8 @@ def moved_centers(members, centers, labels, fractions, plans):
     centers : HMMBatch
         The new centres, with the same weights.
     """
-    old = centers.emission.ground_costs()
-    points = old.points.copy()
-    mass, sums = summed_points(
-        plans, labels, fractions, members.costs.points, len(centers)
-    )
-    used = mass > 0
-    points[used] = sums[used] / mass[used, None]
-    if old.roots is None:
-        means, spreads = np.split(points, 2, axis=2)
-        covars = spreads**2
-    else:
-        roots = old.roots.copy()
-        sums = _summed_roots(members, old.roots, labels, fractions, plans)
-        roots[used] = sums[used] / mass[used, None, None]
-        means, covars = points, roots @ roots.swapaxes(2, 3)
-    family = centers.emission.like(means, covars, observed=centers.observed)
+    masses = fractions[:, None, None] * plans
+    family = centers.emission.averaged(members.models.emission, labels, masses)
     moved = centers._changed(emission=family)
     return rechained_centers(members, moved, labels, fractions, plans)
 
@@ -168,21 +143,6 @@ def rechained_centers(members, centers, labels, fractions, plans):
         centers.weights,
     )
     return centers._changed(transmats=chains, startprobs=starts)
-
-
-def _summed_roots(members, center_roots, labels, fractions, plans):
-    """Return sums of the factors of the models' states, rotated to the centre's."""
-    masks = members.costs.masks[:, None, :, None]
-    roots, target = members.costs.roots * masks, center_roots * masks[:1]
-    sums = np.zeros_like(center_roots)
-    cells = np.argwhere(plans * fractions[:, None, None] > 0)
-    for first in range(0, len(cells), BATCH_OF_FACTORS):
-        n, i, j = cells[first : first + BATCH_OF_FACTORS].T
-        own, center = roots[n, j], target[labels[n], i]
-        u, _, vh = in_batches(np.linalg.svd, own.swapaxes(1, 2) @ center)
-        fraction = (fractions[n] * plans[n, i, j])[:, None, None]
-        np.add.at(sums, (labels[n], i), fraction * (own @ (u @ vh)))
-    return sums
 
 
 def reweighted_centers(members, centers, labels, fractions, cost):

@@ -202,8 +202,9 @@ def _pooled_start(members, size, fractions, random_state):
     """Return a model whose states are averages of clusters of all states."""
     models = members.models
     n, j = np.nonzero(models.weights * fractions[:, None] > 0)
-    variances = np.diagonal(models.emission.full_covars()[n, j], axis1=1, axis2=2)
-    states = np.concatenate([models.means[n, j], np.sqrt(variances)], axis=1)
+    columns = models.emission.described(range(models.n_features)).values()
+    # NaN stands for features that no model observed.
+    states = np.nan_to_num(np.stack(list(columns), axis=2)[n, j])
     n_distinct = len(np.unique(states, axis=0))
     if n_distinct < size:
         raise ValueError(
@@ -218,16 +219,10 @@ def _pooled_start(members, size, fractions, random_state):
     weights = np.zeros((1, plans.shape[1]))
     np.add.at(weights[0], clusters, mass)
     weights /= weights.sum()
-    # With unit factors the first move turns all factors to symmetric roots.
-    covars = np.repeat((weights > 0)[..., None], models.n_features, axis=2).astype(
-        float
-    )
-    if models.covariance_type == "full":
-        covars = covars[..., None] * np.eye(models.n_features)
     first = models[0]
-    means = np.zeros(covars.shape[:3])
+    blank = map(np.zeros_like, first.emission.parameters.values())
     center = first._changed(
-        emission=first.emission.like(means, covars, observed=first.observed),
+        emission=first.emission.like(*blank, observed=first.observed),
         weights=weights,
         startprobs=weights,
     )

@@ -334,7 +334,6 @@ class HMMAligner(ModelsMixin, TransformerMixin, BaseEstimator):
         if is_models(self.reference):
             return self.reference._bare()
         if self.reference == "barycenter":
-            models.emission.gaussian('reference="barycenter" needs')
             return hmm_barycenter(
                 models,
                 n_components=self.n_components,
