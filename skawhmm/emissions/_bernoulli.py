@@ -55,7 +55,9 @@ class Bernoulli(ExponentialFamily):
         """Raise if a value is neither 0 nor 1."""
         wrong = x[(x != 0) & (x != 1) & ~np.isnan(x)]
         if wrong.size:
-            raise ValueError(f"{name} must hold flags, which are 0 or 1, got {wrong[0]}.")
+            raise ValueError(
+                f"{name} must hold flags, which are 0 or 1, got {wrong[0]}."
+            )
 
     def features(self, x):
         """Return which flags are 0, and which are 1."""
@@ -110,3 +112,7 @@ class Bernoulli(ExponentialFamily):
     def points(self):
         """Return the probabilities."""
         return np.array(self.probabilities)
+
+    def projected(self, points):
+        """Return the parameters of the states at points."""
+        return (points,)

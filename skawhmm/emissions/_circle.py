@@ -45,7 +45,7 @@ class CircleCosts:
         circle_costs(self.points, index_a, index_b, 1.0, cost)
         return cost
 
-    def within(self, index_a, index_b):  # noqa: ARG002
+    def within(self, index_a, index_b):
         """Return the costs inside the models a."""
         return self._own[index_a]
 

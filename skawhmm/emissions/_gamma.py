@@ -1,7 +1,7 @@
 """States that emit positive numbers, by gamma distributions."""
 
 import numpy as np
-from scipy.special import digamma, gammaincinv, gammainccinv, gammaln
+from scipy.special import digamma, gammainccinv, gammaincinv, gammaln
 
 from skawhmm.emissions._checks import check_not_negative, check_positive
 from skawhmm.emissions._univariate import (
@@ -59,8 +59,8 @@ class Gamma(ExponentialFamily):
     >>> from skawhmm.emissions import Gamma
     >>> rng = np.random.default_rng(0)
     >>> steps = rng.gamma(2, np.repeat([0.1, 3, 0.1, 3], 60))[:, None]
-    >>> models = HMMTransformer(2, emission=Gamma(), random_state=0).fit_transform([steps])
-    >>> models.emission.means[0].round(1)
+    >>> hmm = HMMTransformer(2, emission=Gamma(), random_state=0)
+    >>> hmm.fit_transform([steps]).emission.means[0].round(1)
     array([[0.2],
            [6.4]])
     """
@@ -136,7 +136,9 @@ class Gamma(ExponentialFamily):
     def solved(self, sums, states):
         """Return the likeliest states, given the sums of features."""
         means, shapes = _likeliest(*np.moveaxis(sums[..., :3], -1, 0))
-        whole_means, whole_shapes = _likeliest(*np.moveaxis(sums[..., :3].sum(0), -1, 0))
+        whole_means, whole_shapes = _likeliest(
+            *np.moveaxis(sums[..., :3].sum(0), -1, 0)
+        )
         least = LEAST_SPREAD * whole_means / np.sqrt(whole_shapes)
         with np.errstate(divide="ignore", invalid="ignore"):
             limits = np.clip((means / least) ** 2, *SHAPE_RANGE)
@@ -202,6 +204,25 @@ class Gamma(ExponentialFamily):
         if self.zero_mass:
             parts.append(self.zero_probs * self.means)
         return np.concatenate(parts, axis=2)
+
+    def projected(self, points):
+        """Return the parameters of the states with the moments of points."""
+        n_features = self.n_features
+        quantiles, rest = np.split(points, [n_features * len(LEVELS)], axis=2)
+        means, sds = quantile_moments(quantiles.reshape(*self.means.shape, -1))
+        # The quantiles of one number have no spread.
+        sds = np.maximum(sds, means / np.sqrt(SHAPE_RANGE[1]))
+        zeros = np.zeros(means.shape)
+        if self.zero_mass:
+            zeros = np.clip(rest / np.where(means > 0, means, 1.0), 0.0, 1.0)
+        return means, sds, zeros
+
+
+def quantile_moments(points):
+    """Return mean and standard deviation of weighted quantiles on the last axis."""
+    means = np.sum(points * ROOT_WEIGHTS, axis=-1)
+    squares = np.sum((points - means[..., None] * ROOT_WEIGHTS) ** 2, axis=-1)
+    return means, np.sqrt(squares)
 
 
 def standard_quantiles(shapes):

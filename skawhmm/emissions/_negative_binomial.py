@@ -4,7 +4,7 @@ import numpy as np
 from scipy.special import betainc, xlogy
 
 from skawhmm.emissions._checks import check_not_negative, check_positive
-from skawhmm.emissions._gamma import standard_quantiles
+from skawhmm.emissions._gamma import quantile_moments, standard_quantiles
 from skawhmm.emissions._negative_binomial_kernels import (
     count_shapes,
     count_sums,
@@ -23,12 +23,12 @@ START_SHAPE = 2.0
 # Steps from all frames to the start values of states.
 START_STEPS = 3
 
-# Integers below this one have a bin of their own; the bins of larger ones grow by a
-# quarter, up to the largest integer that floats count by ones.
+# Integers below this one have a bin of their own; the bins of larger ones grow by an
+# eighth, up to the largest integer that floats count by ones.
 N_SMALL = 64
-N_WIDE = 150
+N_WIDE = 300
 EDGES = np.concatenate(
-    [np.arange(N_SMALL), np.ceil(N_SMALL * 1.25 ** np.arange(N_WIDE))]
+    [np.arange(N_SMALL), np.ceil(N_SMALL * 1.125 ** np.arange(N_WIDE))]
 ).astype(float)
 
 # An integer in the middle of each bin.
@@ -84,6 +84,10 @@ class NegativeBinomial(Univariate):
     def checked(self, X, *, caller, n_features=None):
         """Return the sequences of a user, if they hold counts."""
         return check_count_sequences(X, n_features=n_features, caller=caller)
+
+    def frames(self, x):
+        """Return a checked sequence in the form that compiled functions read."""
+        return np.ascontiguousarray(x)
 
     def log_densities(self, frames, states):
         """Return log densities (n_components, n_timesteps) of frames under states."""
@@ -154,9 +158,7 @@ class NegativeBinomial(Univariate):
         means = np.einsum("nkj,njc->nkc", weights, self.means)
         gaps = self.means[:, None] - means[:, :, None]
         spread = np.einsum("nkj,nkjc->nkc", weights, rates[:, None] + gaps**2)
-        few = spread * SHAPE_RANGE[1] <= means**2
-        shapes = np.where(few, SHAPE_RANGE[1], means**2 / np.where(few, 1.0, spread))
-        shapes = np.maximum(shapes, SHAPE_RANGE[0])
+        shapes = _matched_shapes(means, spread)
         return self.like(means, shapes, observed=self.observed)
 
     def points(self):
@@ -167,13 +169,27 @@ class NegativeBinomial(Univariate):
         quantiles = standard_quantiles(shapes) * scales[..., None] * ROOT_WEIGHTS
         return quantiles.reshape(*used.shape[:2], -1)
 
+    def projected(self, points):
+        """Return the parameters of the states with the moments of points."""
+        means, sds = quantile_moments(points.reshape(*self.means.shape, -1))
+        return means, _matched_shapes(means, sds**2)
+
+
+def _matched_shapes(means, variances):
+    """Return shapes of rates with given means and variances, within their range."""
+    few = variances * SHAPE_RANGE[1] <= means**2
+    shapes = np.where(few, SHAPE_RANGE[1], means**2 / np.where(few, 1.0, variances))
+    return np.maximum(shapes, SHAPE_RANGE[0])
+
 
 def _small_logs(means, shapes):
     """Return log probabilities of small counts, on a new last axis."""
     means, shapes, counts = means[..., None], shapes[..., None], np.arange(N_SMALL)
     steps = np.log((shapes + counts[:-1]) / counts[1:])
     ways = np.concatenate([np.zeros(steps[..., :1].shape), steps.cumsum(-1)], axis=-1)
-    chances = -shapes * np.log1p(means / shapes) + xlogy(counts, means / (means + shapes))
+    chances = -shapes * np.log1p(means / shapes) + xlogy(
+        counts, means / (means + shapes)
+    )
     return ways + chances
 
 

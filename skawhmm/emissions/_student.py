@@ -27,6 +27,9 @@ QUARTILE_RANGE = 1.3489795
 # Steps from all frames to the start values of states: each halves the trace of them.
 START_STEPS = 3
 
+# Degrees of freedom among which that of an average is interpolated.
+N_FREEDOMS = 100
+
 # Values of a prior: a rule of Gauss and Legendre.
 PRIOR_NODES, PRIOR_WEIGHTS = np.polynomial.legendre.leggauss(64)
 
@@ -81,7 +84,7 @@ class StudentT(Univariate):
     dofs: np.ndarray
 
     def from_arrays(self, arrays, is_state):
-        """Return the family, or raise unless scales are positive and variances exist."""
+        """Return the family, or raise unless all variances are finite."""
         check_positive("scales", arrays["scales"], is_state)
         check_positive("dofs", arrays["dofs"], is_state)
         low = np.where(arrays["dofs"] > 0, arrays["dofs"], np.inf).min()
@@ -116,7 +119,7 @@ class StudentT(Univariate):
         (sums,) = statistics
         if relevance > 0:
             sums = sums + relevance * self._prior_sums(states, prior)
-        counts, weights, firsts, seconds, logs, spreads = np.moveaxis(sums, -1, 0)
+        counts, weights, firsts, seconds, logs = np.moveaxis(sums[..., :5], -1, 0)
         few = counts < EMPTY_COUNT
         counts, weights = np.where(few, 1.0, counts), np.where(few, 1.0, weights)
         shifts = firsts / weights
@@ -144,7 +147,9 @@ class StudentT(Univariate):
         sums = np.empty((*states[0].shape, 6))
         for k, c, values in self._prior_values(prior):
             state = tuple(part[k : k + 1, c : c + 1] for part in states)
-            sums[k, c] = self.statistics(values, PRIOR_WEIGHTS[None] / 2, state)[0][0, 0]
+            sums[k, c] = self.statistics(values, PRIOR_WEIGHTS[None] / 2, state)[0][
+                0, 0
+            ]
         return sums
 
     def _prior_values(self, prior):
@@ -205,16 +210,40 @@ class StudentT(Univariate):
         Quantiles around the location are symmetric. What the rule misses of the
         variance lies in the tails, which are in the same order in all states.
         """
-        used = self.dofs > 0
-        dofs = np.where(used, self.dofs, 3.0)
-        half = len(LEVELS) // 2
-        quantiles = -stdtrit(dofs[..., None], LEVELS[:half])
-        quantiles *= np.sqrt(2) * ROOT_WEIGHTS[:half]
-        beyond = _variances(dofs) - np.sum(quantiles**2, axis=-1)
-        parts = [quantiles, np.sqrt(np.maximum(beyond, 0.0))[..., None]]
-        spread = self.scales[..., None] * np.concatenate(parts, axis=-1)
-        flat = spread.reshape(*used.shape[:2], -1)
+        dofs = np.where(self.dofs > 0, self.dofs, START_FREEDOM)
+        spread = self.scales[..., None] * _standard_points(dofs)
+        flat = spread.reshape(*dofs.shape[:2], -1)
         return np.concatenate([self.locations, flat], axis=2)
+
+    def projected(self, points):
+        """Return the states with the variances and mean deviations of points."""
+        locations, spread = np.split(points, [self.n_features], axis=2)
+        spread = spread.reshape(*locations.shape, -1)
+        variances = np.sum(spread**2, axis=-1)
+        used = variances > 0
+        ratios = _mean_deviations(spread) ** 2 / np.where(used, variances, 1.0)
+        grid = np.geomspace(FREEDOM_RANGE[0] - 2, FREEDOM_RANGE[1] - 2, N_FREEDOMS) + 2
+        own = _standard_points(grid)
+        known = _mean_deviations(own) ** 2 / np.sum(own**2, axis=-1)
+        dofs = np.exp(np.interp(ratios, known, np.log(grid)))
+        return locations, np.sqrt(variances / _variances(dofs)), dofs
+
+
+def _standard_points(dofs):
+    """Return upper quantiles of scale 1 and what is beyond, on a new last axis."""
+    half = len(LEVELS) // 2
+    quantiles = -stdtrit(dofs[..., None], LEVELS[:half])
+    quantiles *= np.sqrt(2) * ROOT_WEIGHTS[:half]
+    beyond = _variances(dofs) - np.sum(quantiles**2, axis=-1)
+    return np.concatenate(
+        [quantiles, np.sqrt(np.maximum(beyond, 0.0))[..., None]], axis=-1
+    )
+
+
+def _mean_deviations(points):
+    """Return mean absolute deviations of points around a location."""
+    half = len(LEVELS) // 2
+    return np.sqrt(2) * np.sum(points[..., :half] * ROOT_WEIGHTS[:half], axis=-1)
 
 
 def _variances(dofs):

@@ -78,6 +78,23 @@ class Univariate(SimpleEmission):
         """Return squared distances (n_pairs, n_components, n_components) of states."""
         return self.ground_costs().cross(index_a, index_b)
 
+    @abstractmethod
+    def projected(self, points):
+        """Return parameters of the states next to points, those with their moments."""
+
+    def averaged(self, models, labels, masses):
+        """Return the states next to the means of the points of matched states."""
+        points = self.matched_means(self.points(), models.points(), labels, masses)
+        return self._replaced(self.projected(points), labels, masses)
+
+    def _replaced(self, parameters, labels, masses):
+        """Return the family with new parameters of the states that have weight."""
+        used = np.zeros(self._first.shape[:2], dtype=bool)
+        np.logical_or.at(used, labels, masses.any(axis=2))
+        pairs = zip(parameters, self.parameters.values(), strict=True)
+        arrays = (np.where(used[..., None], new, old) for new, old in pairs)
+        return self.like(*arrays, observed=self.observed)
+
     def described(self, channels):
         """Return the parameters of each channel."""
         columns = {}
@@ -185,7 +202,7 @@ class ExponentialFamily(Univariate):
         fill_linear_densities(frames, np.ascontiguousarray(factors), logs)
         return logs
 
-    def statistics(self, frames, post, states):  # noqa: ARG002
+    def statistics(self, frames, post, states):
         """Return the sums of features over the frames of each state."""
         return (weighted_sums(frames, np.ascontiguousarray(post)),)
 

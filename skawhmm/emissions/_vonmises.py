@@ -144,6 +144,31 @@ class VonMises(ExponentialFamily):
         """Return the costs between the states of any two of the models."""
         return CircleCosts(self.points())
 
+    def projected(self, points):
+        """Return the parameters of the states with the resultants of points."""
+        means, deviations = np.split(points[..., 1:], 2, axis=3)
+        lengths = np.mean(np.cos(means) * np.exp(-0.5 * deviations**2), axis=3)
+        found = vonmises_concentrations(np.clip(lengths, 0.0, 1.0))
+        return wrapped(points[..., 0]), np.minimum(found, LARGEST_CONCENTRATION)
+
+    def averaged(self, models, labels, masses):
+        """Return states with mean quantiles around the mean angles of matched states.
+
+        Angles are averaged as seen from the present average.
+        """
+        own, points = self.points(), models.points()
+        steps = np.zeros(self.locations.shape)
+        mass = np.zeros(self.locations.shape[:2])
+        gaps = models.locations[:, None] - self.locations[labels][:, :, None]
+        np.add.at(mass, labels, masses.sum(axis=2))
+        moved = np.einsum("nij,nijc->nic", masses, wrapped(gaps))
+        np.add.at(steps, labels, moved)
+        means = self.matched_means(own, points, labels, masses)
+        means[..., 0] = (
+            self.locations + steps / np.where(mass > 0, mass, 1.0)[..., None]
+        )
+        return self._replaced(self.projected(means), labels, masses)
+
 
 def wrapped(angles):
     """Return angles in [-pi, pi)."""

@@ -1,0 +1,520 @@
+"""What holds for all families with independent channels."""
+
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import stats
+from scipy.special import digamma, i0e, i1e
+
+from skawhmm import (
+    JAW,
+    KL,
+    HMMBatch,
+    HMMTransformer,
+    TransitionCoupling,
+    hmm_barycenter,
+    pairwise_hmm_distances,
+)
+from skawhmm.emissions import (
+    Bernoulli,
+    Gamma,
+    NegativeBinomial,
+    StudentT,
+    VonMises,
+)
+from skawhmm.emissions._model import Model
+from skawhmm.emissions._univariate_kernels import (
+    bessel_ratios,
+    gamma_shapes,
+    vonmises_concentrations,
+)
+from skawhmm.fitting._em import Rule, Steps
+
+# A template, the parameters of two states that are far apart, and SciPy's distribution.
+FAMILIES = {
+    "gamma": (
+        Gamma(),
+        {"means": (2.0, 24.0), "sds": (1.4, 8.5), "zero_probs": (0.0, 0.0)},
+        lambda mean, sd, _: stats.gamma((mean / sd) ** 2, scale=sd**2 / mean),
+    ),
+    "vonmises": (
+        VonMises(),
+        {"locations": (0.0, 2.5), "concentrations": (1.5, 6.0)},
+        lambda angle, kappa: stats.vonmises(kappa, loc=angle),
+    ),
+    "bernoulli": (
+        Bernoulli(),
+        {"probabilities": (0.1, 0.9)},
+        stats.bernoulli,
+    ),
+    "negative_binomial": (
+        NegativeBinomial(),
+        {"means": (3.0, 200.0), "shapes": (2.0, 5.0)},
+        lambda mean, shape: stats.nbinom(shape, shape / (shape + mean)),
+    ),
+    "student": (
+        StudentT(),
+        {"locations": (0.0, 6.0), "scales": (1.0, 2.0), "dofs": (3.0, 8.0)},
+        lambda location, scale, dof: stats.t(dof, location, scale),
+    ),
+}
+CHAIN = [[0.95, 0.05], [0.05, 0.95]]
+ALL = pytest.mark.parametrize("name", FAMILIES)
+
+
+def batch(name, n_features=1, template=None):
+    """Return a model with the two states, the same in each channel."""
+    own, parameters, _ = FAMILIES[name]
+    arrays = {"transmats": [CHAIN]}
+    for key, values in parameters.items():
+        arrays[key] = [np.repeat(np.array(values)[:, None], n_features, axis=1)]
+    return HMMBatch.from_arrays(arrays, emission=template or own)
+
+
+def drawn(name, n_sequences=4, n_timesteps=300, seed=0, n_features=1):
+    """Return sequences drawn from the model with the two states."""
+    models = batch(name, n_features)
+    return [
+        models.sample(n_timesteps, random_state=i + 1000 * seed)[0][0]
+        for i in range(n_sequences)
+    ]
+
+
+def scipy_logs(name, k, x):
+    _, parameters, make = FAMILIES[name]
+    law = make(*(values[k] for values in parameters.values()))
+    return (law.logpmf if hasattr(law.dist, "logpmf") else law.logpdf)(x)
+
+
+@ALL
+def test_log_densities_are_those_of_scipy(name):
+    models, x = batch(name), drawn(name, 1)[0]
+    logs = models.emission.densities(
+        0, models._checked([x])[0], models.startprobs[0], models.transmats[0]
+    )
+    for k in range(2):
+        assert_allclose(logs[k], scipy_logs(name, k, x)[:, 0], rtol=1e-9, atol=1e-9)
+
+
+@ALL
+def test_channels_are_independent(name):
+    x = drawn(name, 1, n_features=3)[0]
+    models, one = batch(name, 3), batch(name)
+    chain = models.startprobs[0], models.transmats[0]
+    logs = models.emission.densities(0, models._checked([x])[0], *chain)
+    parts = [
+        one.emission.densities(0, one._checked([x[:, [c]]])[0], *chain)
+        for c in range(3)
+    ]
+    assert_allclose(logs, sum(parts), rtol=1e-12)
+
+
+@ALL
+def test_samples_follow_their_distribution(name):
+    models = batch(name)
+    x = models.emission.drawn(0, np.ones(4000, int), np.random.default_rng(0))[:, 0]
+    _, parameters, make = FAMILIES[name]
+    law = make(*(values[1] for values in parameters.values()))
+    if hasattr(law.dist, "pmf"):
+        assert_allclose(x.mean(), law.mean(), rtol=0.03)
+        assert_allclose(x.std(), law.std(), rtol=0.05)
+    elif name == "vonmises":
+        own = stats.vonmises(parameters["concentrations"][1])
+        around = (x - parameters["locations"][1] + np.pi) % (2 * np.pi) - np.pi
+        assert stats.kstest(around, own.cdf).pvalue > 0.01
+    else:
+        assert stats.kstest(x, law.cdf).pvalue > 0.01
+
+
+def em_values(family, X, states, *, relevance=0.0, n_steps=15):
+    """Return the objective after each EM step from given states."""
+    data = family.data(family.checked(X, caller="test"), [0, len(X)])
+    start = Model(
+        np.array([[0.5, 0.5]]),
+        np.array([[[0.6, 0.4], [0.3, 0.7]]]),
+        tuple(np.array(part)[None] for part in states),
+    )
+    steps = Steps(family, data, Rule(relevance=relevance), start)
+    model = Model(*(np.array(p) for p in start[:2]), tuple(map(np.array, start.states)))
+    only, values = np.array([0]), []
+    for _ in range(n_steps):
+        value, expected = steps.expectation(model, only)
+        values.append(value[0] + steps.log_priors(model, only)[0])
+        steps.maximization(expected, only, model, only)
+    return np.array(values), model
+
+
+@ALL
+@pytest.mark.parametrize("relevance", [0.0, 20.0])
+def test_em_never_lowers_the_objective(name, relevance):
+    family = FAMILIES[name][0]
+    X = drawn(name, 3, 200)
+    frames = family.data(family.checked(X, caller="test")).frames
+    for seed in range(4):
+        states = family.random_states(frames, 2, np.random.default_rng(seed))
+        values, _ = em_values(family, X, states, relevance=relevance)
+        assert (np.diff(values) > -1e-8 * np.abs(values[:-1])).all()
+        assert values[-1] > values[0]
+
+
+@ALL
+def test_an_m_step_of_one_state_is_the_maximum_of_the_likelihood(name):
+    family = FAMILIES[name][0]
+    path = np.zeros(400, int)
+    x = batch(name).emission.drawn(0, path, np.random.default_rng(0))
+    frames = family.frames(family.checked([x], caller="test")[0])
+    states = family.common_states(frames)
+    for _ in range(60):
+        found = family.statistics(frames, np.ones((1, len(x))), states)
+        states = family.update(found, states, states, 0.0)
+    best = family.log_densities(frames, states).sum()
+    for part in range(len(states)):
+        for factor in (0.99, 1.01):
+            other = [np.array(array) for array in states]
+            other[part] = other[part] * factor
+            assert family.log_densities(frames, tuple(other)).sum() <= best + 1e-6
+
+
+@ALL
+def test_fits_recover_parameters(name):
+    models = HMMTransformer(2, emission=name, random_state=0, n_init=2)
+    models = models.fit_transform(drawn(name, 2, 3000))
+    first = next(iter(FAMILIES[name][1]))
+    for n in range(2):
+        order = np.argsort(models.emission.parameters[first][n, :, 0])
+        for key, values in FAMILIES[name][1].items():
+            found = models.emission.parameters[key][n, order, 0]
+            assert_allclose(found, values, rtol=0.35, atol=0.12, err_msg=key)
+    assert models.info["converged"].all()
+
+
+@ALL
+def test_a_prior_alone_is_what_the_states_become(name):
+    family, parameters, _ = FAMILIES[name]
+    prior = tuple(np.array(values)[:, None] for values in parameters.values())
+    x = drawn(name, 1, 5)[0]
+    _, model = em_values(family, [x], prior, relevance=1e7, n_steps=4)
+    for part, values in zip(model.states, prior, strict=True):
+        assert_allclose(part[0], values, rtol=2e-2, atol=1e-3)
+
+
+@ALL
+def test_missing_values_are_skipped(name):
+    x = drawn(name, 1, n_features=2)[0].astype(float)
+    models = batch(name, 2)
+    with_gaps = x.copy()
+    with_gaps[::3, 1] = np.nan
+    chain = models.startprobs[0], models.transmats[0]
+    logs = models.emission.densities(0, models._checked([with_gaps])[0], *chain)
+    full = models.emission.densities(0, models._checked([x])[0], *chain)
+    one = batch(name).emission.densities(0, models._checked([x])[0][:, :1], *chain)
+    assert_allclose(logs[:, 1::3], full[:, 1::3], rtol=1e-12)
+    assert_allclose(logs[:, ::3], one[:, ::3], rtol=1e-12)
+    fitted = HMMTransformer(2, emission=name, random_state=0).fit_transform([with_gaps])
+    assert np.isfinite(fitted.info["log_likelihood"]).all()
+
+
+@ALL
+def test_a_channel_without_values_is_an_error(name):
+    x = drawn(name, 1, n_features=2)[0].astype(float)
+    x[:, 1] = np.nan
+    with pytest.raises(ValueError, match=r"X\[0\].*channel 1"):
+        HMMTransformer(2, emission=name).fit_transform([x])
+
+
+@ALL
+def test_constant_channels_have_a_model(name):
+    x = np.ones((30, 1))
+    models = HMMTransformer(1, emission=name, random_state=0).fit_transform([x, x])
+    assert np.isfinite(models.info["log_likelihood"]).all()
+    assert_allclose(pairwise_hmm_distances(models), 0, atol=1e-12)
+
+
+@ALL
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"prior": "pooled"},
+        {"init": "pooled"},
+        {"topology": "left-to-right"},
+        {"n_components": "bic"},
+    ],
+)
+def test_every_way_of_fitting_knows_the_family(name, params):
+    X = drawn(name, 3, 100)
+    hmm = HMMTransformer(2, emission=name, random_state=0).set_params(**params)
+    models = hmm.fit_transform(X)
+    assert np.isfinite(models.info["log_likelihood"]).all()
+    assert_allclose(
+        models.info["log_likelihood"], np.diagonal(models.score(X)), rtol=1e-3
+    )
+
+
+@ALL
+@pytest.mark.parametrize(
+    "metric", ["maw", JAW(), TransitionCoupling(), KL(n_steps=500)]
+)
+def test_distances_have_the_usual_properties(name, metric):
+    models = HMMTransformer(2, emission=name, random_state=0).fit_transform(
+        drawn(name, 4, 80)
+    )
+    D = pairwise_hmm_distances(models, metric=metric)
+    assert_allclose(D, D.T)
+    assert (D >= 0).all()
+    assert_allclose(np.diag(D), 0, atol=1e-9)
+    assert (D[np.triu_indices(4, 1)] > 0).all()
+
+
+@ALL
+def test_files_and_pickles_keep_models(name, tmp_path):
+    models = HMMTransformer(2, emission=name, random_state=0).fit_transform(
+        drawn(name, 2, 60)
+    )
+    path = tmp_path / "models.npz"
+    models.save(path)
+    assert HMMBatch.load(path) == models
+    assert pickle.loads(pickle.dumps(models)) == models
+    assert repr(models).count(name) == 1
+
+
+@ALL
+def test_padding_changes_no_distance(name):
+    X = drawn(name, 3, 80)
+    two = HMMTransformer(2, emission=name, random_state=0).fit_transform(X)
+    three = HMMTransformer(3, emission=name, random_state=0).fit_transform(X)
+    both = HMMBatch.concatenate([two, three])
+    assert_array_equal(
+        pairwise_hmm_distances(both)[:3, :3], pairwise_hmm_distances(two)
+    )
+
+
+@ALL
+def test_the_average_of_equal_models_is_the_model(name):
+    models = batch(name, 2)
+    average, _ = hmm_barycenter(HMMBatch.concatenate([models, models]))
+    for key, values in models.emission.parameters.items():
+        found = np.sort(average.emission.parameters[key], axis=1)
+        assert_allclose(found, np.sort(values, axis=1), rtol=1e-2, atol=1e-6)
+
+
+@ALL
+def test_averaged_states_are_closer_than_either_state(name):
+    family, parameters, _ = FAMILIES[name]
+    arrays = [np.array(values)[:, None, None] for values in parameters.values()]
+    ends = family.like(*arrays)
+    center = ends[:1].averaged(ends, np.zeros(2, int), np.full((2, 1, 1), 0.5))
+    both = type(family).concatenate([ends, center])
+    here, there = np.array([0, 1]), np.array([2, 2])
+    total = both.cross(here, there).sum()
+    assert total < ends.cross(np.array([0]), np.array([1])).sum()
+    # The average of two points on a line has half their squared distance.
+    assert total >= 0.5 * ends.cross(np.array([0]), np.array([1])).sum() - 1e-9
+
+
+@ALL
+def test_merging_equal_states_changes_nothing(name):
+    models = batch(name, 2)
+    merged = models.emission.merged(np.array([[[1.0, 0.0], [0.0, 1.0]]]))
+    for key, values in models.emission.parameters.items():
+        assert_allclose(merged.parameters[key], values, rtol=1e-9, atol=1e-9)
+
+
+@ALL
+def test_tables_describe_states(name):
+    columns = batch(name, 2)._described()
+    n_parameters = len(FAMILIES[name][1])
+    assert len(columns) == 2 * n_parameters
+    assert all(values.shape == (1, 2) for values in columns.values())
+
+
+# Newton's method
+
+
+@given(st.floats(-11, 3))
+@settings(max_examples=60)
+def test_gamma_shapes_solve_their_equation(power):
+    gap = 10.0**power
+    (shape,) = gamma_shapes(np.array([gap]))
+    assert 0.5 / gap <= shape <= 1 / gap
+    if shape < 1e4:
+        assert_allclose(np.log(shape) - digamma(shape), gap, rtol=1e-9)
+
+
+@given(st.floats(0, 1 - 1e-9))
+@settings(max_examples=60)
+def test_concentrations_solve_their_equation(length):
+    (found,) = vonmises_concentrations(np.array([length]))
+    assert_allclose(i1e(found) / i0e(found), length, atol=1e-14)
+
+
+def test_bessel_ratios_are_those_of_scipy():
+    x = np.geomspace(1e-6, 1e6, 200)
+    assert_allclose(bessel_ratios(x), i1e(x) / i0e(x), rtol=1e-13)
+
+
+def test_solvers_at_their_limits():
+    assert_array_equal(gamma_shapes(np.array([0.0, -1.0])), np.inf)
+    assert_array_equal(vonmises_concentrations(np.array([0.0, 1.0])), [0.0, np.inf])
+
+
+# Costs
+
+
+LEVELS = stats.norm.cdf(np.linspace(-9.5, 0, 401)[:-1] + 9.5 / 800)
+
+
+def numerical_w2(a, b):
+    """Return W2 of two distributions of SciPy by an integral of many nodes."""
+    weights = stats.norm.pdf(stats.norm.ppf(LEVELS)) * 9.5 / 400
+    low, high = a.ppf(LEVELS) - b.ppf(LEVELS), a.isf(LEVELS) - b.isf(LEVELS)
+    return np.sqrt(np.sum(weights * (low**2 + high**2)))
+
+
+positive = st.floats(-1, 1).map(lambda power: 10.0**power)
+
+
+@given(st.tuples(positive, positive), st.tuples(positive, positive))
+@settings(max_examples=15, deadline=None)
+def test_gamma_costs_are_wasserstein_distances(a, b):
+    laws = [stats.gamma(shape, scale=scale) for shape, scale in (a, b)]
+    arrays = [np.array([[[law.mean()]], [[law.std()]]]) for law in laws]
+    means, sds = np.stack(arrays, axis=1)[..., 0]
+    family = Gamma().like(means[..., None], sds[..., None], np.zeros((2, 1, 1)))
+    cost = np.sqrt(family.cross(np.array([0]), np.array([1]))[0, 0, 0])
+    assert_allclose(cost, numerical_w2(*laws), rtol=1e-3, atol=1e-9)
+
+
+@given(
+    st.tuples(st.floats(-3, 3), positive, st.floats(2.6, 40)),
+    st.tuples(st.floats(-3, 3), positive, st.floats(2.6, 40)),
+)
+@settings(max_examples=15, deadline=None)
+def test_student_costs_are_wasserstein_distances(a, b):
+    laws = [stats.t(dof, location, scale) for location, scale, dof in (a, b)]
+    arrays = np.array([a, b]).T[:, :, None, None]
+    cost = np.sqrt(StudentT().like(*arrays).cross(np.array([0]), np.array([1])))
+    # The integral leaves out the farthest tails, the family does not.
+    assert_allclose(cost[0, 0, 0], numerical_w2(*laws), rtol=5e-3, atol=1e-6)
+
+
+def test_student_costs_of_equal_freedom_have_a_closed_form():
+    states = [[0.0, 1.5], [1.0, 2.0], [4.0, 4.0]]
+    family = StudentT().like(*np.array(states)[:, :, None, None])
+    cost = family.cross(np.array([0]), np.array([1]))[0, 0, 0]
+    assert_allclose(cost, 1.5**2 + 2 * (2 - 1) ** 2, rtol=1e-12)
+
+
+def test_zero_mass_moves_states_by_their_mean():
+    zeros = np.array([0.1, 0.3])[:, None, None]
+    ones = np.ones_like(zeros)
+    family = Gamma(zero_mass=True).like(5 * ones, 2 * ones, zeros)
+    cost = family.cross(np.array([0]), np.array([1]))[0, 0, 0]
+    assert_allclose(np.sqrt(cost), 0.2 * 5, rtol=1e-12)
+
+
+def test_negative_binomial_costs_become_those_of_rates():
+    means, shapes = np.array([3.0, 7.5]), np.array([1e6, 1e6])
+    family = NegativeBinomial().like(means[:, None, None], shapes[:, None, None])
+    cost = family.cross(np.array([0]), np.array([1]))[0, 0, 0]
+    assert_allclose(np.sqrt(cost), 4.5, rtol=1e-5)
+
+
+def test_negative_binomial_costs_are_those_of_gamma_rates():
+    means, shapes = np.array([3.0, 7.5])[:, None, None], np.array([2.0, 0.7])
+    counts = NegativeBinomial().like(means, shapes[:, None, None])
+    sds = means / np.sqrt(shapes[:, None, None])
+    rates = Gamma().like(means, sds, np.zeros_like(means))
+    pair = np.array([0]), np.array([1])
+    assert_allclose(counts.cross(*pair), rates.cross(*pair), rtol=1e-12)
+
+
+def test_bernoulli_costs_are_differences_of_probabilities():
+    family = Bernoulli().like(np.array([0.2, 0.7])[:, None, None])
+    assert_allclose(family.cross(np.array([0]), np.array([1])), 0.25)
+
+
+# Zeros
+
+
+def test_zeros_have_a_probability_of_their_own(rng):
+    states = np.cumsum(rng.random(2000) < 0.05) % 2
+    x = rng.gamma(4, np.array([1.0, 10.0])[states])
+    x[(states == 0) & (rng.random(2000) < 0.3)] = 0
+    hmm = HMMTransformer(2, emission=Gamma(zero_mass=True), random_state=0)
+    models = hmm.fit_transform([x[:, None]])
+    order = np.argsort(models.emission.means[0, :, 0])
+    assert_allclose(models.emission.zero_probs[0, order, 0], [0.3, 0.0], atol=0.03)
+    assert_allclose(models.emission.means[0, order, 0], [4, 40], rtol=0.1)
+    (sample,), (path,) = models.sample(2000, random_state=0)
+    assert_allclose((sample[path == order[0]] == 0).mean(), 0.3, atol=0.06)
+
+
+def test_density_of_zeros_is_a_probability():
+    arrays = {"means": [[[2.0]]], "sds": [[[1.0]]], "zero_probs": [[[0.25]]]}
+    models = HMMBatch.from_arrays(
+        {"transmats": [[[1.0]]], **arrays}, emission=Gamma(zero_mass=True)
+    )
+    assert_allclose(models.score([[[0.0]]]), np.log(0.25))
+    assert_allclose(
+        models.score([[[3.0]]]), np.log(0.75) + stats.gamma(4, scale=0.5).logpdf(3.0)
+    )
+
+
+# Mistakes
+
+
+@pytest.mark.parametrize(
+    ("emission", "x", "match"),
+    [
+        (Gamma(), [[1.0], [-2.0]], r"X\[0\].*negative.*-2"),
+        (Gamma(), [[1.0], [0.0]], r"X\[0\].*positive.*1 zeros.*zero_mass=True"),
+        (Bernoulli(), [[1.0], [2.0]], r"X\[0\].*0 or 1.*2"),
+        (NegativeBinomial(), [[1.0], [0.5]], r"X\[0\].*counts.*0\.5"),
+    ],
+)
+def test_values_that_no_state_emits(emission, x, match):
+    with pytest.raises(ValueError, match=match):
+        HMMTransformer(1, emission=emission).fit_transform([x])
+
+
+def test_angles_are_wrapped_with_a_warning(rng):
+    x = rng.uniform(-3, 3, (60, 1))
+    inside = (x + 2 * np.pi + np.pi) % (2 * np.pi) - np.pi
+    hmm = HMMTransformer(2, emission=VonMises(), random_state=0)
+    models = hmm.fit_transform([inside])
+    with pytest.warns(UserWarning, match=r"X\[0\].*outside of \[-pi, pi\).*wrapped"):
+        turned = hmm.fit([x + 2 * np.pi])
+    found = turned.transform([x + 2 * np.pi])
+    assert_allclose(found.emission.locations, models.emission.locations, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("emission", "arrays", "match"),
+    [
+        (Gamma(), {"means": 0, "sds": 1, "zero_probs": 0}, "means must be positive"),
+        (Gamma(), {"means": 1, "sds": -1, "zero_probs": 0}, "sds must be positive"),
+        (Gamma(), {"means": 1, "sds": 1, "zero_probs": 0.1}, "zero_mass=True.*0.1"),
+        (Gamma(True), {"means": 1, "sds": 1, "zero_probs": 1.5}, "zero_probs.*1.5"),
+        (VonMises(), {"locations": 1, "concentrations": -1}, "concentrations.*-1"),
+        (Bernoulli(), {"probabilities": 1.5}, "probabilities must be at most 1.*1.5"),
+        (NegativeBinomial(), {"means": -1, "shapes": 1}, "means.*negative.*-1"),
+        (NegativeBinomial(), {"means": 1, "shapes": 0}, "shapes must be positive"),
+        (StudentT(), {"locations": 0, "scales": 0, "dofs": 3}, "scales.*positive"),
+        (StudentT(), {"locations": 0, "scales": 1, "dofs": 2}, "dofs.*above 2.*2"),
+    ],
+)
+def test_parameters_that_no_state_has(emission, arrays, match):
+    given_arrays = {name: [[[float(v)]]] for name, v in arrays.items()}
+    with pytest.raises(ValueError, match=match):
+        HMMBatch.from_arrays(
+            {"transmats": [[[1.0]]], **given_arrays}, emission=emission
+        )
+
+
+def test_options_are_checked():
+    with pytest.raises(TypeError, match="zero_mass"):
+        HMMTransformer(2, emission=Gamma(zero_mass="yes")).fit([[[1.0], [2.0]]])
