@@ -48,7 +48,6 @@ TESTED_IN = {
     "emissions/_gaussian_em": "fitting/test_gaussian_fit.py",
     "emissions/_hmmlearn": "fitting/test_transformer.py",
     "emissions/_mmd": "distances/test_mmd.py",
-    "fitting/_em": "fitting/test_em_fit.py",
     "fitting/_hmmlearn_engine": "fitting/test_transformer.py",
     "groups/_measures": "groups/test_effects.py",
     "groups/_support": "groups/test_effects.py",

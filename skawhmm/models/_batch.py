@@ -80,12 +80,13 @@ class HMMBatch:
 
     weights : array-like of shape (n_models, n_components), default=None
         State probabilities :math:`\pi` that distances use. By default the stationary
-        law of each chain.
+        distribution of each chain.
 
     startprobs : array-like of shape (n_models, n_components), default=None
         Probabilities of the first state, for sampling and likelihoods. By default the
-        weights. A chain with several closed classes has no unique stationary law; its
-        start probabilities (by default equal ones) decide between them.
+        weights. A chain with several closed classes has no unique stationary
+        distribution; its start probabilities (by default equal ones) decide between
+        them.
 
     observed : array-like of bool of shape (n_models, n_features), default=None
         Which features each model observed. Two models are compared on the features
@@ -117,7 +118,7 @@ class HMMBatch:
         As above.
 
     counts : Counts or None
-        What the data of fitted models have shown: ``counts.states`` of shape
+        What the data of fitted models contain: ``counts.states`` of shape
         (n_models, n_components), the expected number of frames in each state, and
         ``counts.transitions`` of shape (n_models, n_components, n_components), the
         expected number of steps from each state to each. A prior adds nothing to them.
@@ -199,13 +200,13 @@ class HMMBatch:
             Parameters of the states, by name.
 
         shared : dict, default=None
-            What all models share, by name; entries that are None are left out.
+            What all models have in common, by name; entries that are None are left out.
 
         transmats, weights, startprobs, observed, info : object
             As in the constructor; so are `sequences` and `feature_names`.
 
         counts : Counts, default=None
-            What the data of the models have shown.
+            What the data of the models contain.
         """
         stacks, _ = checked_stacks(transmats, states, weights, startprobs, family)
         chain = stacks["transmats"], stacks["weights"], stacks["startprobs"]
@@ -657,7 +658,7 @@ class HMMBatch:
         symbol_costs : array-like of shape (n_symbols, n_symbols), default=None
             Distances between symbols, symmetric and 0 between equal symbols. By default
             any two symbols have distance 1; the distance between two states is then
-            their total variation, the share of symbols that differ.
+            their total variation, the fraction of symbols that differ.
 
         weights, startprobs, info : array-like or dict, default=None
             As in the constructor.
@@ -714,11 +715,11 @@ class HMMBatch:
         sequences: Any = None,
         feature_names: Sequence[str] | None = None,
     ) -> "HMMBatch":
-        r"""Return models whose states emit counts, by Poisson laws.
+        r"""Return models whose states emit counts, by Poisson distributions.
 
-        Two states are compared by the 1-Wasserstein distance between their laws, where
-        the distance between two vectors of counts is the sum of the differences in each
-        channel. It is exactly :math:`\sum_c |\lambda_c - \lambda'_c|`. The same
+        Two states are compared by the 1-Wasserstein distance of their distributions,
+        where the distance between two vectors of counts is the sum of the differences
+        in each channel. It is exactly :math:`\sum_c |\lambda_c - \lambda'_c|`. The same
         distances and estimators work as for `from_emissionprobs`.
 
         Parameters
@@ -796,7 +797,7 @@ class HMMBatch:
 
         weights : array-like of shape (n_models, n_components), default=None
             State probabilities. By default those among the arrays or, if there are
-            none, the stationary law of each chain.
+            none, the stationary distribution of each chain.
 
         info : dict of array-like, default=None
             Columns with one entry per model.
@@ -849,7 +850,7 @@ class HMMBatch:
             gets equal transition probabilities.
 
         weights : array-like of shape (n_models, n_components), default=None
-            State probabilities, by default the stationary law of each chain.
+            State probabilities, by default the stationary distribution of each chain.
 
         info : dict of array-like, default=None
             Columns with one entry per model, such as names or labels.

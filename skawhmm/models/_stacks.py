@@ -51,7 +51,7 @@ def checked_stacks(transmats, states, weights, startprobs, family=None):
         if name in stacks:
             stacks[name] = check_probabilities(name, stacks[name])
     if weights is None:
-        start = stacks.get("startprobs", _equal_shares(counts))
+        start = stacks.get("startprobs", _equal_probabilities(counts))
         stacks["weights"] = stationary_distribution(stacks["transmats"], start)
     stacks.setdefault("startprobs", stacks["weights"])
     return stacks, counts
@@ -70,7 +70,7 @@ def padded_stack(name, arrays, counts, size):
     return stack
 
 
-def _equal_shares(counts):
+def _equal_probabilities(counts):
     """Return equal probabilities of the states of each model."""
     real = np.arange(counts.max()) < counts[:, None]
     return real / counts[:, None]
