@@ -33,7 +33,6 @@ from bench_fit import (  # noqa: E402
     make_data,
     prepared,
     runs_from,
-    start_labels,
     started_loop,
 )
 from bench_maw import Model, loop_components, make_models  # noqa: E402
@@ -44,6 +43,7 @@ from sklearn.cluster import KMeans  # noqa: E402
 from skawhmm import IAW, MAW, TransitionCoupling  # noqa: E402
 from skawhmm.distances._registration import optimal_registrations  # noqa: E402
 from skawhmm.emissions import Gaussian  # noqa: E402
+from skawhmm.fitting._gaussian_fit import start_labels  # noqa: E402
 from skawhmm.numerics._assignment import solve_assignment  # noqa: E402
 from skawhmm.numerics._forward_backward import fill_exp  # noqa: E402
 
