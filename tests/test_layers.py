@@ -53,7 +53,7 @@ TESTED_IN = {
     "groups/_support": "groups/test_effects.py",
     "models/_checks": "models/test_batch.py",
     "models/_exchange": "models/test_batch.py",
-    "models/_stacks": "models/test_batch.py",
+    "models/_stack": "models/test_batch.py",
     "neighbors/_base": "neighbors/test_estimators.py",
     "neighbors/_cv": "neighbors/test_estimators.py",
     "neighbors/_retriever": "neighbors/test_search.py",
