@@ -1,5 +1,6 @@
 """Sequences in, models out."""
 
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -21,26 +22,18 @@ from skawhmm.models._batch import HMMBatch
 from skawhmm.sequences._forms import warn_caller
 from skawhmm.sequences._names import fitted_names
 from skawhmm.utils._checks import (
+    WORK_CHECKS,
     check_boolean,
     check_choice,
     check_integer,
-    check_n_jobs,
+    check_optional,
     check_random,
     check_real,
-    check_verbose,
 )
 from skawhmm.utils._interruption import all_or_nothing
 from skawhmm.utils._parallel import Shared, completed, even_ranges
 from skawhmm.utils._parameters import Unused
 from skawhmm.utils._seeds import random_stream
-
-OPTIONS = {
-    "covariance_type": COVARIANCE_TYPES,
-    "init": ("kmeans", "pooled"),
-    "topology": ("ergodic", "left-to-right", "linear"),
-    "weights": WEIGHTS,
-    "missing": ("zero", "common"),
-}
 
 CRITERIA = ("aic", "bic")
 # Largest number of states that a criterion chooses.
@@ -48,6 +41,29 @@ MOST_STATES = 8
 
 # Parameters that an estimator of hmmlearn has itself, or does not have.
 ESTIMATOR_OPTIONS = ("init", "topology", "max_iter", "tol")
+
+
+def check_size(name, value):
+    """Raise unless `value` is a number of states or a criterion."""
+    if not isinstance(value, str):
+        check_integer(name, value, 1)
+    elif value not in CRITERIA:
+        raise ValueError(
+            f"{name} must be an integer of at least 1, 'aic' or 'bic', got {value!r}. "
+            "MarkovChainTransformer makes chains with one state per symbol."
+        )
+
+
+def check_engine(name, value):
+    """Raise unless `value` is the name of an engine, or an estimator of hmmlearn."""
+    able = hasattr(value, "fit") and hasattr(value, "set_params")
+    if isinstance(value, str):
+        check_choice(name, value, ("batched", "hmmlearn"))
+    elif not able or isinstance(value, type):
+        raise TypeError(
+            f"{name} must be 'batched', 'hmmlearn' or an hmmlearn estimator, got "
+            f"{type(value).__name__}."
+        )
 
 
 class HMMTransformer(ModelTransformer):
@@ -210,6 +226,29 @@ class HMMTransformer(ModelTransformer):
            [0.  , 0.33, 0.67]])
     """
 
+    _parameter_checks: ClassVar = {
+        **WORK_CHECKS,
+        "n_components": check_size,
+        "covariance_type": partial(check_choice, choices=COVARIANCE_TYPES),
+        "emission": check_emission,
+        "n_mix": partial(check_integer, low=1),
+        "topology": partial(
+            check_choice, choices=("ergodic", "left-to-right", "linear")
+        ),
+        "init": partial(check_choice, choices=("kmeans", "pooled")),
+        "prior": partial(
+            check_optional, check=partial(check_choice, choices=("pooled",))
+        ),
+        "relevance": partial(check_real, low=0, high=np.inf, include_low=False),
+        "n_init": partial(check_integer, low=1),
+        "max_iter": partial(check_integer, low=0),
+        "tol": partial(check_real, low=0, high=np.inf),
+        "weights": partial(check_choice, choices=WEIGHTS),
+        "missing": partial(check_choice, choices=("zero", "common")),
+        "engine": check_engine,
+        "keep_sequences": check_boolean,
+        "random_state": check_random,
+    }
     _unused: ClassVar = (
         Unused(("covariance_type",), "emission", lambda e: isinstance(e, Emission)),
         Unused(
@@ -380,44 +419,8 @@ class HMMTransformer(ModelTransformer):
             check_filled(sequences, reason, is_pooled=self._is_pooled)
 
     def _check_parameters(self):
-        check_emission("emission", self.emission)
-        for name, choices in OPTIONS.items():
-            check_choice(name, getattr(self, name), choices)
-        self._check_size()
-        if self.prior is not None:
-            check_choice("prior", self.prior, ("pooled",))
-        for name in ("n_mix", "n_init"):
-            check_integer(name, getattr(self, name), 1)
-        check_integer("max_iter", self.max_iter, 0)
-        check_real("relevance", self.relevance, 0, np.inf, include_low=False)
-        check_real("tol", self.tol, 0, np.inf)
-        check_random("random_state", self.random_state)
-        check_boolean("keep_sequences", self.keep_sequences)
-        check_n_jobs("n_jobs", self.n_jobs)
-        check_verbose("verbose", self.verbose)
-        self._check_engine()
-        self._check_effects()
+        super()._check_parameters()
         self._given_template().check_options()
-
-    def _check_size(self):
-        if not isinstance(self.n_components, str):
-            check_integer("n_components", self.n_components, 1)
-        elif self.n_components not in CRITERIA:
-            raise ValueError(
-                "n_components must be an integer of at least 1, 'aic' or 'bic', got "
-                f"{self.n_components!r}. MarkovChainTransformer makes chains with one "
-                "state per symbol."
-            )
-
-    def _check_engine(self):
-        able = hasattr(self.engine, "fit") and hasattr(self.engine, "set_params")
-        if isinstance(self.engine, str):
-            check_choice("engine", self.engine, ("batched", "hmmlearn"))
-        elif not able or isinstance(self.engine, type):
-            raise TypeError(
-                "engine must be 'batched', 'hmmlearn' or an hmmlearn estimator, got "
-                f"{type(self.engine).__name__}."
-            )
 
     def _sizes(self):
         """Return the criterion or None, and the (largest) number of states."""
