@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skawhmm.models._inference import chains, model_seeds
+from skawhmm.models._inference import model_seeds
 from skawhmm.numerics._filtering import filter_frames
 from skawhmm.numerics._paths_kernels import random_path
 from skawhmm.utils._checks import check_integer, check_seed

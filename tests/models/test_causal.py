@@ -246,7 +246,7 @@ def test_forecasts_of_counts_and_symbols():
     symbols = models_of("categorical")
     forecast = symbols.forecast([drawn(symbols, 20)], steps=3)
     assert {*forecast.sample(1, random_state=0)[0][0].ravel()} <= {*"abcd"}
-    with pytest.raises(TypeError, match="means and covariances.*categorical"):
+    with pytest.raises(TypeError, match=r"means and covariances.*categorical"):
         forecast.means  # noqa: B018
 
 
