@@ -1,4 +1,4 @@
-"""What the transformers from sequences to models share."""
+"""What the transformers from sequences to models have in common."""
 
 from typing import Any
 

@@ -6,32 +6,49 @@ kernels together, as a group.
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from skawhmm.emissions._model import Data, Model
+from skawhmm.emissions._gaussian_em import Moments
+from skawhmm.emissions._gaussian_em_kernels import fill_given
+from skawhmm.emissions._model import Data, Expected, Model
 from skawhmm.fitting._coordinates import (
     Coordinates,
     channel_scales,
     make_coordinates,
 )
 from skawhmm.fitting._em import (
-    Climbs,
+    EMRuns,
     Fit,
     Steps,
+    allowed_moves,
+    best_start,
     better,
     chain_size,
-    climb,
     criterion_value,
     model_at,
+    run_em,
     stacked,
 )
-from skawhmm.fitting._gaussian_starts import n_starts, start_models
-from skawhmm.fitting._starts import distinct_counts
+from skawhmm.fitting._starts import (
+    content_seeds,
+    distinct_counts,
+    kmeans_starts,
+    segment_starts,
+    split_starts,
+)
 from skawhmm.models._counts import Counts
 from skawhmm.numerics._paths import without_empty_states
+
+# Number of starts compared before a fit: this many frames in all, within these bounds.
+CANDIDATE_FRAMES = 600
+CANDIDATES = (2, 6)
+
+# Steps of EM after which starts are compared.
+SCREENING_STEPS = 1
 
 
 @dataclass(frozen=True)
@@ -79,7 +96,7 @@ def gaussian_data(frames, seen, offsets, firsts=None):
     return Data(flat(frames), flat(seen), np.asarray(offsets), firsts)
 
 
-def joined_channels(sequences):
+def concatenated_channels(sequences):
     """Return sequences as one array (n_features, n_frames), and their bounds."""
     channels = np.ascontiguousarray(np.concatenate(sequences).T)
     return channels, np.cumsum([0, *(len(x) for x in sequences)])
@@ -125,6 +142,146 @@ def groups_of(pool, chosen, columns, scales, covariance_type):
         yield make_group(members, channels, offsets, coordinates)
 
 
+@lru_cache(maxsize=256)
+def blank_model(n_features, n_states, topology, n_mix, full):
+    """Return a stack of one model with equal probabilities, and its allowed moves.
+
+    States have the moments of standard coordinates. The arrays are shared between calls
+    and must not be changed.
+    """
+    start, allowed = allowed_moves(topology, n_states)
+    start, allowed = np.repeat(start, n_mix), np.kron(allowed, np.ones((n_mix, n_mix)))
+    covar = np.eye(n_features) if full else np.ones(n_features)
+    model = Model(
+        (start / start.sum())[None],
+        (allowed / allowed.sum(axis=1, keepdims=True))[None],
+        (
+            np.zeros((1, len(start), n_features)),
+            np.repeat(covar[None], len(start), axis=0)[None],
+        ),
+    )
+    return model, allowed
+
+
+def n_starts(n_components, n_frames):
+    """Return how many starts to compare: more for short sequences, which cost less."""
+    most = np.clip(CANDIDATE_FRAMES // n_frames, *CANDIDATES)
+    return np.where(n_components == 1, 1, most)
+
+
+def start_labels(points, offsets, bounds, n_states, n_candidates, options, run=0):
+    """Return the state of each frame in several starts, and the seeds of the models."""
+    seeds = content_seeds(points, bounds, options.seed + 1000003 * run)
+    labels = np.empty((n_candidates, points.shape[1]), np.intp)
+    states = seeds.copy()
+    if options.topology == "ergodic":
+        kmeans_starts(points, bounds, n_states, states, labels)
+    else:
+        segment_starts(points, offsets, bounds, n_states, states, labels)
+    if options.n_mix > 1:
+        split_starts(points, bounds, options.n_mix, states, labels)
+    return labels, seeds
+
+
+def given_start(data, labels, n_features, n_states, options):
+    """Return start values from the states of the frames.
+
+    Parameters
+    ----------
+    data : Data
+        The frames.
+
+    labels : ndarray of shape (n_frames,)
+        State of every frame.
+
+    n_features, n_states : int
+        Number of channels, and of states.
+
+    options : FitOptions
+        Topology, covariances.
+
+    Returns
+    -------
+    model : Model
+        A stack of start values, one per model.
+    """
+    full = options.covariance_type in {"full", "tied"}
+    shape = (n_features, n_states, options.topology, options.n_mix, full)
+    origin, allowed = blank_model(*shape)
+    n_models = len(data.firsts) - 1
+    means, covars = (part[0] for part in origin.states)
+    start, moves, *moments = (
+        np.zeros((n_models, *part.shape))
+        for part in (origin.startprob[0], origin.transmat[0], means, means, covars)
+    )
+    fill_given(
+        data.frames,
+        data.seen,
+        data.offsets,
+        data.firsts,
+        labels,
+        origin.states,
+        (origin.startprob[0], allowed),
+        (start, moves),
+        Moments(*moments),
+    )
+    every, steps = np.arange(n_models), starting_steps(data, options)
+    model = stacked([model_at(origin, 0)] * n_models)
+    expected = Expected(start, moves, start, Moments(*moments))
+    steps.maximization(expected, every, model, every)
+    return model
+
+
+def starting_steps(data, options):
+    """Return the EM steps that make and compare starts, without a prior."""
+    return Steps(options.template, data, options.rule._replace(relevance=0.0))
+
+
+def start_models(points, data, n_states, options, *, n_candidates=None, run=0):
+    """Return start values of models, and the seeds they were drawn with.
+
+    Parameters
+    ----------
+    points : ndarray of shape (n_features, n_frames)
+        Standardized frames, between which k-means takes distances.
+
+    data : Data
+        The frames in the coordinates of the fit.
+
+    n_states : int
+        Number of states.
+
+    options : FitOptions
+        Topology, covariances, seed.
+
+    n_candidates : int, default=None
+        Number of starts to compare; by default it follows from the model with the
+        fewest frames.
+
+    run : int, default=0
+        Number of the restart.
+
+    Returns
+    -------
+    model : Model
+        A stack of start values, one per model.
+
+    seeds : ndarray of shape (n_models,)
+        Seeds of the draws.
+    """
+    bounds = data.bounds
+    if n_candidates is None:
+        n_frames = int(np.diff(bounds).min())
+        n_candidates = int(n_starts(n_states * options.n_mix, n_frames))
+    labels, seeds = start_labels(
+        points, data.offsets, bounds, n_states, n_candidates, options, run
+    )
+    starts = [given_start(data, row, len(points), n_states, options) for row in labels]
+    steps = starting_steps(data, options)
+    model = best_start(steps, starts, n_steps=SCREENING_STEPS, tol=-np.inf)
+    return model, seeds
+
+
 def independent_fits(sequences, options):
     """Fit one model per sequence by maximum likelihood, from its own start values.
 
@@ -141,7 +298,7 @@ def independent_fits(sequences, options):
     fits : list of Fit
         In the order of the sequences.
     """
-    pool = channels, offsets = joined_channels(sequences)
+    pool = channels, offsets = concatenated_channels(sequences)
     kind = options.covariance_type
     scales = channel_scales(channels, offsets, kind)
     active, lengths = scales[0], np.diff(offsets)
@@ -176,12 +333,12 @@ def group_fits(group, n_states, n_candidates, options):
             n_candidates=n_candidates,
             run=run,
         )
-        climbs = climbs_from(group, starts, options, seeds)
-        best = climbs if best is None else better(best, climbs)
+        runs = runs_from(group, starts, options, seeds)
+        best = runs if best is None else better(best, runs)
     return finished_fits(best, group, options)
 
 
-def climbs_from(group, starts, options, seeds=None):
+def runs_from(group, starts, options, seeds=None):
     """Run EM from given starts, one per sequence of a group.
 
     Parameters
@@ -200,17 +357,17 @@ def climbs_from(group, starts, options, seeds=None):
 
     Returns
     -------
-    climbs : Climbs
+    runs : EMRuns
         One row per sequence.
     """
     if options.engine is None:
-        return climb(Steps(options.template, group.data, options.rule, starts), starts)
+        return run_em(Steps(options.template, group.data, options.rule, starts), starts)
     seeds = np.zeros(len(group.members), int) if seeds is None else seeds
-    climbs = []
+    runs = []
     for i, (first, last) in enumerate(pairwise(group.offsets)):
         n_features = len(group.points)
         flat = group.data.frames[first * n_features : last * n_features]
-        climbs.append(
+        runs.append(
             options.engine(
                 flat.reshape(n_features, -1),
                 model_at(starts, i),
@@ -218,21 +375,21 @@ def climbs_from(group, starts, options, seeds=None):
                 int(seeds[i]),
             )
         )
-    rest = [np.stack(parts) for parts in zip(*(c[1:] for c in climbs), strict=True)]
-    return Climbs(stacked([c.model for c in climbs]), *rest)
+    rest = [np.stack(parts) for parts in zip(*(c[1:] for c in runs), strict=True)]
+    return EMRuns(stacked([c.model for c in runs]), *rest)
 
 
-def finished_fits(climbs, group, options):
-    """Return finished climbs as fits in raw units."""
-    model, coordinates = climbs.model, group.coordinates
+def finished_fits(runs, group, options):
+    """Return finished EM runs as fits in raw units."""
+    model, coordinates = runs.model, group.coordinates
     if options.relevance == 0:
-        model = without_empty_states(model, climbs.counts)
+        model = without_empty_states(model, runs.counts)
     means, covars = coordinates.raw_states(model.states)
     entered = model.startprob + model.transmat.sum(axis=1) > 0
-    weights = np.where(entered, climbs.counts, 0.0)
+    weights = np.where(entered, runs.counts, 0.0)
     weights /= weights.sum(axis=1, keepdims=True)
     lengths = np.diff(group.offsets)
-    counts = Counts(climbs.counts, climbs.moves)
+    counts = Counts(runs.counts, runs.moves)
     excess = coordinates.excess(lengths, group.seen, group.offsets)
     observed = np.broadcast_to(~coordinates.missing, (len(lengths), means.shape[-1]))
     return [
@@ -241,10 +398,10 @@ def finished_fits(climbs, group, options):
             weights[i],
             observed[i],
             weights.shape[1] // options.n_mix,
-            float(climbs.log_likelihood[i] - excess[i]),
-            float(climbs.objective[i] - excess[i]),
-            int(climbs.n_iter[i]),
-            bool(climbs.converged[i]),
+            float(runs.log_likelihood[i] - excess[i]),
+            float(runs.objective[i] - excess[i]),
+            int(runs.n_iter[i]),
+            bool(runs.converged[i]),
             int(lengths[i]),
             counts[i : i + 1],
         )

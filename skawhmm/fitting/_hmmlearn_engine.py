@@ -1,7 +1,7 @@
 """Engines that replace our EM loop: hmmlearn's own, and any estimator of hmmlearn.
 
 An engine takes the frames of one sequence in the coordinates of the fit, a start, the
-options and a seed, and returns one row of `Climbs`.
+options and a seed, and returns one row of `EMRuns`.
 """
 
 from functools import partial
@@ -12,7 +12,7 @@ from sklearn.base import clone
 from skawhmm.emissions._gaussian_em import lifted
 from skawhmm.emissions._hmmlearn import gaussian_arrays, hmmlearn_models
 from skawhmm.emissions._model import Model
-from skawhmm.fitting._em import Climbs, stacked
+from skawhmm.fitting._em import EMRuns, stacked
 from skawhmm.fitting._gaussian_fit import gaussian_data
 
 
@@ -60,7 +60,7 @@ def estimator_engine(estimator, covariance_type, frames, start, options, seed):
 
 
 def fitted_result(model, frames, options):
-    """Fit a model of hmmlearn; return it as a row of `Climbs`."""
+    """Fit a model of hmmlearn; return it as a row of `EMRuns`."""
     try:
         with np.errstate(all="ignore"):
             model.fit(np.ascontiguousarray(frames.T))
@@ -91,4 +91,4 @@ def fitted_result(model, frames, options):
     monitor = model.monitor_
     steps, converged = np.array(monitor.iter), np.array(bool(monitor.converged))
     sums = expected.counts[0], expected.moves[0]
-    return Climbs(fitted, *sums, value, value, steps, converged)
+    return EMRuns(fitted, *sums, value, value, steps, converged)

@@ -18,26 +18,26 @@ from skawhmm.fitting._coordinates import (
 from skawhmm.fitting._em import (
     Fit,
     Steps,
-    climb,
     criterion_value,
     model_at,
+    run_em,
     stacked,
 )
 from skawhmm.fitting._gaussian_fit import (
     chosen_channels,
-    climbs_from,
+    concatenated_channels,
     equal_rows,
     finished_fits,
     gaussian_data,
     groups_of,
     independent_fits,
-    joined_channels,
     make_group,
     n_parameters,
+    runs_from,
+    start_models,
     still_fit,
     still_fits,
 )
-from skawhmm.fitting._gaussian_starts import start_models
 from skawhmm.fitting._starts import distinct_count
 from skawhmm.models._batch import HMMBatch
 from skawhmm.models._counts import Counts
@@ -135,7 +135,7 @@ def pooled_fit(sequences, options, n_jobs=None):
         The start or prior that `pooled_start_fits` and `adapted_fits` take.
 
     fit : Fit
-        The same model, with the share of frames in each state.
+        The same model, with the fraction of frames in each state.
     """
     sequences = without_oversized(sequences)
     pooled = fit_pooled(sequences, options, n_jobs)
@@ -144,13 +144,13 @@ def pooled_fit(sequences, options, n_jobs=None):
     batch = HMMBatch(
         model.transmat[None], means, covars, startprobs=model.startprob[None]
     )
-    shares = np.concatenate(posteriors(batch, sequences)).mean(axis=0)
+    weights = np.concatenate(posteriors(batch, sequences)).mean(axis=0)
     # That of `score`: raw units may round what the coordinates of the fit resolve.
     total = float(log_likelihood(batch, sequences).sum())
     total = total if np.isfinite(total) else pooled.log_likelihood
     return pooled, Fit(
         model,
-        shares,
+        weights,
         ~pooled.coordinates.missing,
         pooled.n_states,
         total,
@@ -182,7 +182,7 @@ def without_oversized(sequences, left_out_of="the pooled model"):
 
 def of_other_scale(sequences, pooled):
     """Tell which sequences are of another scale than a pooled model."""
-    channels, offsets = joined_channels(sequences)
+    channels, offsets = concatenated_channels(sequences)
     scales = channel_scales(channels, offsets, "diag")
     return is_of_other_scale(pooled.coordinates, scales)
 
@@ -201,7 +201,7 @@ def pool_blocks(sequences, coordinates):
     return blocks
 
 
-def joined(blocks, coordinates):
+def concatenated(blocks, coordinates):
     """Return one block made of several."""
     if len(blocks) == 1:
         return blocks[0]
@@ -223,13 +223,13 @@ def pooled_runs(blocks, coordinates, n_states, options, n_jobs):
     best: Any = None
     steps = BlockSteps(options.template, blocks, options.rule, n_jobs=n_jobs)
     for run in range(options.n_init):
-        pool = joined(blocks, coordinates)
+        pool = concatenated(blocks, coordinates)
         n_used = distinct_count(pool.points, 0, pool.points.shape[1], n_states)
         start, _ = start_models(pool.points, pool.data, n_used, options, run=run)
         del pool
-        climbs = climb(steps, start)
-        if best is None or climbs.objective[0] > best.objective[0]:
-            best = climbs
+        runs = run_em(steps, start)
+        if best is None or runs.objective[0] > best.objective[0]:
+            best = runs
     model = without_empty_states(best.model, best.counts)
     excess = sum(
         coordinates.excess(block.points.shape[1], block.seen) for block in blocks
@@ -264,7 +264,7 @@ class BlockSteps(Steps):
 
     pseudo_count : float, default=0.0
         Number of starts, and of transitions from each state, that are added to the
-        expected ones, in equal shares.
+        expected ones, in equal parts.
 
     n_jobs : int, default=None
         Number of joblib workers.
@@ -350,7 +350,7 @@ def pooled_fits(sequences, options, pooled):
 
 def pooled_start_fits(sequences, options, pooled):
     """Fit one model per sequence by maximum likelihood, from the pooled model on."""
-    pool = channels, offsets = joined_channels(sequences)
+    pool = channels, offsets = concatenated_channels(sequences)
     kind = options.covariance_type
     scales = channel_scales(channels, offsets, kind)
     fits = still_fits(np.diff(offsets), scales, options)
@@ -358,7 +358,7 @@ def pooled_start_fits(sequences, options, pooled):
     for group in groups_of(pool, everything, [], scales, kind):
         starts = group.coordinates.local_model(pooled.model)
         starts = floored(starts, options.template.floor)
-        found = finished_fits(climbs_from(group, starts, options), group, options)
+        found = finished_fits(runs_from(group, starts, options), group, options)
         for i, fit in zip(group.members, found, strict=True):
             fits[i] = fit
     return fits
@@ -376,7 +376,7 @@ def floored(models, floor):
 
 def adapted_fits(sequences, options, pooled):
     """Fit one model per sequence with the pooled model as its conjugate prior."""
-    coordinates, pool = pooled.coordinates, joined_channels(sequences)
+    coordinates, pool = pooled.coordinates, concatenated_channels(sequences)
     local = coordinates.local_model(pooled.model)
     gappy = [[np.isnan(x[:, coordinates.active]).any()] for x in sequences]
     fits: list[Any] = [None] * len(sequences)
@@ -384,7 +384,7 @@ def adapted_fits(sequences, options, pooled):
         channels, offsets = chosen_channels(pool, members)
         group = make_group(members, channels, offsets, coordinates)
         prior = floored(stacked([local] * len(members)), options.template.floor)
-        found = finished_fits(climbs_from(group, prior, options), group, options)
+        found = finished_fits(runs_from(group, prior, options), group, options)
         for i, fit in zip(members, found, strict=True):
             fits[i] = completed_fit(fit, sequences[i], coordinates, options)
     return fits

@@ -9,8 +9,7 @@ from skawhmm.emissions._gaussian import COVARIANCE_TYPES, Gaussian, check_filled
 from skawhmm.emissions._registry import check_emission
 from skawhmm.fitting._base import WEIGHTS, ModelTransformer, make_batch, scored
 from skawhmm.fitting._coordinates import OTHER_SCALE
-from skawhmm.fitting._em import FitOptions
-from skawhmm.fitting._em_fit import general_fits, general_pooled_fit
+from skawhmm.fitting._em import FitOptions, general_fits, general_pooled_fit
 from skawhmm.fitting._gaussian_fit import independent_fits
 from skawhmm.fitting._pooled import (
     PooledModel,
