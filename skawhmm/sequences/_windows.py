@@ -12,16 +12,12 @@ from skawhmm.sequences._checks import check_sequences
 from skawhmm.sequences._forms import readable
 from skawhmm.sequences._names import matched_columns, named_sequences
 from skawhmm.sequences._symbols import holds_symbols, symbol_sequences
-from skawhmm.utils._checks import check_choice, check_integer
+from skawhmm.utils._checks import check_choice, check_integer, check_optional
 from skawhmm.utils._parameters import ParametersMixin
 
 ALIGNMENTS = ("end", "center")
 
-
-def check_optional_count(name, value):
-    """Raise unless `value` is None or a positive integer."""
-    if value is not None:
-        check_integer(name, value, 1)
+positive = partial(check_integer, low=1)
 
 
 class WindowList(list[Any]):
@@ -158,9 +154,9 @@ class Windows(ParametersMixin, TransformerMixin, BaseEstimator):
     """
 
     _parameter_checks: ClassVar = {
-        "length": partial(check_integer, low=1),
-        "step": check_optional_count,
-        "min_length": check_optional_count,
+        "length": positive,
+        "step": partial(check_optional, check=positive),
+        "min_length": partial(check_optional, check=positive),
     }
     _read_later: ClassVar = frozenset({"length", "step", "min_length"})
 

@@ -103,7 +103,8 @@ def test_a_window_longer_than_a_recording():
     "params", [{"length": 0}, {"length": 2.5}, {"step": 0}, {"min_length": -1}]
 )
 def test_parameters_must_be_positive_integers(params):
-    with pytest.raises((TypeError, ValueError), match=f"{[*params][0]} must be"):
+    (name,) = params
+    with pytest.raises((TypeError, ValueError), match=f"{name} must be"):
         Windows(**params).fit_transform([recording(300)])
 
 
