@@ -16,9 +16,13 @@ HOMES = {
         "Framewise",
         "mfcc",
         "TimeChannel",
+        "WindowList",
+        "Windows",
     ],
     "skawhmm.models": [
+        "Forecast",
         "HMMBatch",
+        "HMMStream",
     ],
     "skawhmm.emissions": [
         "Categorical",

@@ -726,9 +726,9 @@ class HMMBatch(ModelStack):
         ... )
         >>> X = [[0.0, 0.1, 1.5, 2.0, 2.1]]
         >>> model.filter_proba(X)[0][:, 1].round(2)
-        array([0.12, 0.03, 0.28, 0.79, 0.97])
+        array([0.12, 0.04, 0.29, 0.79, 0.96])
         >>> model.predict_proba(X)[0][:, 1].round(2)
-        array([0.03, 0.07, 0.76, 0.95, 0.98])
+        array([0.12, 0.2 , 0.74, 0.94, 0.96])
         """
         found = filtered(self, self._checked(X, paired=True))
         return [proba for proba, _, _ in found]
@@ -827,7 +827,7 @@ class HMMBatch(ModelStack):
         >>> for frame in [0.0, 0.1, 1.5]:
         ...     probabilities, surprise = stream.update(frame)
         >>> probabilities.round(2)
-        array([0.72, 0.28])
+        array([0.71, 0.29])
         """
         index = check_model_number("index", index, len(self))
         return HMMStream(self[index : index + 1]._bare())

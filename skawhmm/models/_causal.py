@@ -68,6 +68,14 @@ class Forecast:
 
     `HMMBatch.forecast` makes it.
 
+    Parameters
+    ----------
+    models : HMMBatch
+        The models.
+
+    probabilities : ndarray of shape (n_pairs, steps, n_components)
+        Probabilities of the states.
+
     Attributes
     ----------
     probabilities : ndarray of shape (n_pairs, steps, n_components)
@@ -186,6 +194,11 @@ class HMMStream:
     `HMMBatch.stream` makes it. A frame costs the same time whatever came before, and
     nothing but the probabilities of the states is kept. A stream can be pickled, and
     goes on where it was.
+
+    Parameters
+    ----------
+    model : HMMBatch
+        A batch of one model.
 
     Attributes
     ----------

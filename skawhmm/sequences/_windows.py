@@ -26,14 +26,22 @@ class WindowList(list[Any]):
     :class:`Windows` makes it. Estimators take it as any list of sequences, and the
     models that `HMMTransformer` makes of it have its `info` as columns.
 
-    Attributes
+    Parameters
     ----------
+    windows : sequence of ndarray of shape (n_timesteps, n_features)
+        The windows.
+
     info : dict of ndarray of int of shape (n_windows,)
         ``recording``, the index of the recording that a window belongs to, and
         ``start`` and ``end``: it holds the frames ``recording[start:end]``.
 
     lengths : ndarray of int of shape (n_recordings,)
         Numbers of frames of the recordings.
+
+    Attributes
+    ----------
+    info, lengths : dict and ndarray
+        As above.
 
     See Also
     --------
