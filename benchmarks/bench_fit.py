@@ -29,9 +29,9 @@ from skawhmm.fitting._base import make_batch  # noqa: E402
 from skawhmm.fitting._coordinates import channel_scales, make_coordinates  # noqa: E402
 from skawhmm.fitting._em import FitOptions, model_at  # noqa: E402
 from skawhmm.fitting._gaussian_fit import (  # noqa: E402  # noqa: E402
-    concatenated_channels,
     finished_fits,
     make_group,
+    pool_of,
     runs_from,
     start_models,
 )
@@ -97,10 +97,10 @@ def default_loop(X, options):
 
 def prepared(X, options):
     """The sequences as a group for the kernels, and start values."""
-    pool, kind = concatenated_channels(X), options.covariance_type
+    pool, kind = pool_of(X), options.covariance_type
     scales = channel_scales(*pool, kind)
     coordinates = make_coordinates(*pool, scales, kind)
-    group = make_group(np.arange(len(X)), *pool, coordinates)
+    group = make_group(np.arange(len(X)), pool, coordinates)
     starts, _ = start_models(group.points, group.data, options.n_components, options)
     return group, starts
 

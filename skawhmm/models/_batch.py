@@ -14,7 +14,7 @@ from skawhmm.emissions._custom import check_state_costs
 from skawhmm.emissions._gaussian import Gaussian
 from skawhmm.emissions._poisson import Poisson
 from skawhmm.models._archive import save_models, stored_parts
-from skawhmm.models._causal import Forecast, HMMStream, filtered, forecasts
+from skawhmm.models._causal import Forecast, HMMStream, forecasts, per_unit
 from skawhmm.models._checks import (
     check_carried,
     check_feature_names,
@@ -39,6 +39,7 @@ from skawhmm.sequences._names import (
     matched_columns,
     named_sequences,
 )
+from skawhmm.sequences._trials import Units, naming_trials
 from skawhmm.utils._archives import room_for
 from skawhmm.utils._checks import check_integer, check_seed, check_verbose
 
@@ -102,7 +103,7 @@ class HMMBatch(ModelStack):
     transmats, means, covars, weights, startprobs, observed, info : ndarray or dict
         As above, read-only.
 
-    sequences : list of ndarray, or None
+    sequences : list of ndarray or Trials, or None
         As above; the arrays are read-only.
 
     feature_names : tuple of str, or None
@@ -197,11 +198,7 @@ class HMMBatch(ModelStack):
         n_models = len(chain[0])
         if observed is not None:
             emission.observed = check_observed(observed, n_models, emission.n_features)
-        if sequences is not None and not emission.keeps_sequences:
-            sequences = emission.checked(
-                sequences, caller="HMMBatch", n_features=emission.n_features
-            )
-        carried = check_carried(sequences, n_models, emission.n_features)
+        carried = check_carried(sequences, n_models, emission)
         columns = check_info(info or {}, n_models)
         names = check_feature_names(feature_names, emission.n_features)
         self._set(emission, *chain, columns, carried, names, counts)
@@ -644,8 +641,8 @@ class HMMBatch(ModelStack):
 
         Parameters
         ----------
-        X : list of array-like of shape (n_timesteps, n_features)
-            Sequences.
+        X : list of array-like of shape (n_timesteps, n_features), or of Trials
+            Sequences. Log likelihoods of `Trials` are sums over the recordings.
 
         n_jobs : int, default=None
             Number of joblib workers.
@@ -667,17 +664,18 @@ class HMMBatch(ModelStack):
 
         Parameters
         ----------
-        X : list of array-like of shape (n_timesteps, n_features)
-            One sequence per model. A single model goes with every sequence, a single
-            sequence with every model.
+        X : list of array-like of shape (n_timesteps, n_features), or of Trials
+            One sequence per model. A single model is used for every sequence, a single
+            sequence for every model.
 
         Returns
         -------
         paths : list of ndarray of int of shape (n_timesteps,)
-            The state of each frame.
+            The state of each frame; for `Trials`, a list with one array per recording.
 
         scores : ndarray of shape (n_pairs,)
-            Joint log density of each path and its sequence.
+            Joint log density of each path and its sequence; for `Trials` the sum over
+            the recordings.
         """
         return best_paths(self, self._checked(X, paired=True))
 
@@ -686,13 +684,14 @@ class HMMBatch(ModelStack):
 
         Parameters
         ----------
-        X : list of array-like of shape (n_timesteps, n_features)
+        X : list of array-like of shape (n_timesteps, n_features), or of Trials
             Sequences, as for `decode`.
 
         Returns
         -------
         probabilities : list of ndarray of shape (n_timesteps, n_components)
-            One array per sequence, whose rows sum to one.
+            One array per sequence, whose rows sum to one; for `Trials`, a list with one
+            array per recording.
         """
         return posteriors(self, self._checked(X, paired=True))
 
@@ -705,14 +704,15 @@ class HMMBatch(ModelStack):
 
         Parameters
         ----------
-        X : list of array-like of shape (n_timesteps, n_features)
+        X : list of array-like of shape (n_timesteps, n_features), or of Trials
             Sequences, as for `decode`. NaN stands for values that were not observed, if
             the family accepts them; a frame without any value leaves what is predicted.
 
         Returns
         -------
         probabilities : list of ndarray of shape (n_timesteps, n_components)
-            One array per sequence, whose rows sum to one.
+            One array per sequence, whose rows sum to one; for `Trials`, a list with one
+            array per recording.
 
         Examples
         --------
@@ -730,8 +730,7 @@ class HMMBatch(ModelStack):
         >>> model.predict_proba(X)[0][:, 1].round(2)
         array([0.12, 0.2 , 0.74, 0.94, 0.96])
         """
-        found = filtered(self, self._checked(X, paired=True))
-        return [proba for proba, _, _ in found]
+        return per_unit(self, self._checked(X, paired=True), 0)
 
     def surprise(self, X: Any) -> list[NDArray[np.float64]]:
         """Return how unexpected each frame is, given the frames before it.
@@ -762,8 +761,7 @@ class HMMBatch(ModelStack):
         >>> model.surprise([[0.0, 0.3, -4.0, 0.1, 5.0]])[0].round(1)
         array([1.6, 1.1, 9. , 1. , 3.2])
         """
-        found = filtered(self, self._checked(X, paired=True))
-        return [surprise for _, surprise, _ in found]
+        return per_unit(self, self._checked(X, paired=True), 1)
 
     def forecast(self, X: Any, steps: int = 1) -> Forecast:
         """Return what each model expects after the end of its sequence.
@@ -833,14 +831,22 @@ class HMMBatch(ModelStack):
         return HMMStream(self[index : index + 1]._bare())
 
     def sample(
-        self, n_timesteps: int = 100, *, random_state: Any = None
-    ) -> tuple[list[NDArray[np.float64]], list[NDArray[np.int64]]]:
-        """Draw one sequence from every model.
+        self,
+        n_timesteps: int = 100,
+        *,
+        n_trials: int | None = None,
+        random_state: Any = None,
+    ) -> tuple[list[Any], list[Any]]:
+        """Draw one sequence from every model, or several.
 
         Parameters
         ----------
         n_timesteps : int, default=100
             Length of the sequences.
+
+        n_trials : int, default=None
+            Number of sequences per model, which are returned as `Trials`. By default a
+            single sequence per model, as an array.
 
         random_state : int, RandomState instance, Generator or None, default=None
             Seed of the draws. The sequence of a model depends on the seed and the model
@@ -848,17 +854,23 @@ class HMMBatch(ModelStack):
 
         Returns
         -------
-        sequences : list of ndarray of shape (n_timesteps, n_features)
-            The frames, one array per model.
+        sequences : list of ndarray of shape (n_timesteps, n_features), or of Trials
+            The frames, one entry per model.
 
         paths : list of ndarray of int of shape (n_timesteps,)
-            The state of each frame.
+            The state of each frame; with `n_trials`, a list with one array per
+            recording.
         """
         check_integer("n_timesteps", n_timesteps, 1)
+        n_drawn = 1 if n_trials is None else check_integer("n_trials", n_trials, 1)
         seeds = model_seeds(check_seed(random_state), self.keys)
-        sequences, paths = sample_sequences(self, n_timesteps, seeds)
-        shown = [self.emission.shown(x) for x in sequences]
-        return named_sequences(shown, self.feature_names), paths
+        sequences, paths = sample_sequences(self, n_timesteps, seeds, n_trials=n_drawn)
+        sequences = [self.emission.shown(x) for x in sequences]
+        if n_trials is not None:
+            firsts = n_drawn * np.arange(len(self) + 1)
+            units = Units(firsts, [True] * len(self))
+            sequences, paths = units.grouped(sequences), units.grouped(paths, list)
+        return named_sequences(sequences, self.feature_names), paths
 
     def _described(self):
         """Return what a table shows of each state, by name."""
@@ -867,12 +879,15 @@ class HMMBatch(ModelStack):
 
     def _checked(self, X, *, paired=False, caller="HMMBatch"):
         check_not_distances(caller, X)
-        X, names = matched_columns(X)
+        X, names, units = matched_columns(X)
         if names is not None and self.feature_names is not None:
             check_same_names(names, self.feature_names)
-        sequences = self.emission.checked(
-            X, caller=caller, n_features=self.emission.n_features
-        )
+        with naming_trials(units):
+            sequences = self.emission.checked(
+                X, caller=caller, n_features=self.emission.n_features
+            )
+        if units is not None:
+            sequences = units.grouped(sequences)
         if paired:
             check_paired(len(self), len(sequences))
         return sequences

@@ -5,9 +5,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skawhmm.models._inference import model_seeds
+from skawhmm.models._inference import model_seeds, paired_units
 from skawhmm.numerics._filtering import filter_frames
 from skawhmm.numerics._paths_kernels import random_path
+from skawhmm.sequences._trials import Trials, split_units
 from skawhmm.utils._checks import check_integer, check_seed
 from skawhmm.utils._seeds import item_rng
 
@@ -34,16 +35,16 @@ def passed(batch, i, x, ahead):
 
 
 def filtered(batch, sequences):
-    """Yield what the frames of each sequence say about its model.
+    """Yield what the frames of each recording say about its model.
 
-    A single model belongs to every sequence, a single sequence to every model.
+    A single model is paired with every sequence, a single sequence with every model.
 
     Parameters
     ----------
     batch : HMMBatch
         Models.
 
-    sequences : list of ndarray of shape (n_timesteps, n_features)
+    sequences : list of ndarray of shape (n_timesteps, n_features) or Trials
         Checked sequences.
 
     Yields
@@ -58,9 +59,17 @@ def filtered(batch, sequences):
         Log probabilities of the states of the frame after the last one.
     """
     for n in range(max(len(batch), len(sequences))):
-        i, j = n % len(batch), n % len(sequences)
-        ahead = logs_of(chain_of(batch, i)[0])
-        yield *passed(batch, i, sequences[j], ahead), ahead
+        i, x = n % len(batch), sequences[n % len(sequences)]
+        for recording in x if isinstance(x, Trials) else [x]:
+            ahead = logs_of(chain_of(batch, i)[0])
+            yield *passed(batch, i, recording, ahead), ahead
+
+
+def per_unit(batch, sequences, part):
+    """Return one part of what `filtered` yields per sequence; lists for `Trials`."""
+    found = [results[part] for results in filtered(batch, sequences)]
+    _, units = split_units(paired_units(batch, sequences))
+    return found if units is None else units.grouped(found, list)
 
 
 class Forecast:
@@ -157,6 +166,12 @@ class Forecast:
 def forecasts(batch, sequences, steps):
     """Return the forecast of the frames after each sequence."""
     check_integer("steps", steps, 1)
+    for n, x in enumerate(sequences):
+        if isinstance(x, Trials):
+            raise TypeError(
+                f"X[{n}] must be one recording, after whose end frames are forecast, "
+                f"got {x!r}."
+            )
     size = batch.transmats.shape[1]
     found = filtered(batch, sequences)
     probabilities = np.zeros((max(len(batch), len(sequences)), steps, size))

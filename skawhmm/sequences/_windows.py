@@ -12,6 +12,7 @@ from skawhmm.sequences._checks import check_sequences
 from skawhmm.sequences._forms import readable
 from skawhmm.sequences._names import matched_columns, named_sequences
 from skawhmm.sequences._symbols import holds_symbols, symbol_sequences
+from skawhmm.sequences._trials import naming_trials
 from skawhmm.utils._checks import check_choice, check_integer, check_optional
 from skawhmm.utils._parameters import ParametersMixin
 
@@ -204,7 +205,8 @@ class Windows(ParametersMixin, TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : list of array-like of shape (n_timesteps, n_features)
-            Recordings, in any form that `HMMTransformer` takes, symbols included.
+            Recordings, in any form that `HMMTransformer` takes, symbols included. Those
+            of `Trials` are recordings like any others.
 
         Returns
         -------
@@ -258,5 +260,6 @@ def _recordings(X):
     """Return recordings as arrays, and the names of their channels."""
     if holds_symbols(X):
         return symbol_sequences(X), None
-    X, names = matched_columns(readable(X))
-    return check_sequences(X), names
+    X, names, units = matched_columns(readable(X))
+    with naming_trials(units):
+        return check_sequences(X), names

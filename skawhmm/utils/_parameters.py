@@ -140,12 +140,9 @@ class ParametersMixin:
 
     def _check_parameters(self):
         """Raise if a parameter is wrong, alone or beside others."""
-        check_parameters(self._params(), self._parameter_checks)
-        self._check_effects()
-
-    def _check_effects(self):
-        """Raise if a parameter was set that another one leaves without effect."""
-        check_effects(self._params(), defaults_of(type(self)), self._unused)
+        values = self._params()
+        check_parameters(values, self._parameter_checks)
+        check_effects(values, defaults_of(type(self)), self._unused)
 
     def _begin_fit(self):
         """Check the parameters and remember them: what `fit` learns belongs to them.

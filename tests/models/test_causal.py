@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import logsumexp
 from scipy.stats import multivariate_normal, poisson
 
-from skawhmm import HMMBatch
+from skawhmm import HMMBatch, Trials
 from skawhmm.emissions import SimpleEmission
 from skawhmm.models import Forecast, HMMStream
 from skawhmm.numerics._filtering import filter_frames
@@ -264,3 +264,14 @@ def test_distant_forecasts_approach_the_stationary_distribution(seed, n_timestep
 def test_steps_must_be_a_positive_integer(steps):
     with pytest.raises((TypeError, ValueError), match="steps must be"):
         models_of("diag").forecast([np.zeros((3, 2))], steps=steps)
+
+
+def test_trials_are_filtered_one_by_one():
+    model = models_of("diag")
+    first, second = drawn(model, 8), drawn(model, 5, seed=1)
+    proba = model.filter_proba([Trials([first, second]), first])
+    assert_array_equal(proba[0][1], model.filter_proba([second])[0])
+    assert_array_equal(proba[0][0], proba[1])
+    assert [len(x) for x in model.surprise([Trials([first, second])])[0]] == [8, 5]
+    with pytest.raises(TypeError, match=r"X\[0\] must be one recording.*Trials"):
+        model.forecast([Trials([first, second])])
