@@ -193,11 +193,8 @@ class NGrams(EstimatorMixin, TransformerMixin, BaseEstimator):
             self._vocabulary = most_common(found, self.max_features)
         self.idf_ = None
         if self.idf:
-            n_found = np.zeros(self._n_columns)
-            for block in symbol_blocks(codes):
-                columns = self._frequencies(block).indices
-                n_found += np.bincount(columns, minlength=self._n_columns)
-            self.idf_ = 1 + np.log((1 + len(codes)) / (1 + n_found))
+            rarity = (1 + len(codes)) / (1 + self._document_counts(codes))
+            self.idf_ = 1 + np.log(rarity)
         return self
 
     def transform(self, X: Any) -> Any:
@@ -262,6 +259,19 @@ class NGrams(EstimatorMixin, TransformerMixin, BaseEstimator):
         """The arguments of `numbered_words` after the order."""
         return int(self.lag), self._digits, self._base
 
+    def _document_counts(self, codes):
+        """Return the numbers of training sequences with an entry in each column."""
+        counts = np.zeros(self._n_columns)
+        if self.n_features is None:
+            counts[:] = np.hstack(
+                [[], *(words.n_sequences for words in self._vocabulary)]
+            )
+            return counts
+        for block in symbol_blocks(codes):
+            columns = self._frequencies(block).indices
+            counts += np.bincount(columns, minlength=len(counts))
+        return counts
+
     def _frequencies(self, codes):
         """Return frequencies among n-grams of the same order, as sparse rows."""
         parts = []
@@ -278,10 +288,8 @@ class NGrams(EstimatorMixin, TransformerMixin, BaseEstimator):
             else:
                 mixed = mixed_bits(mixed_bits(numbers) + np.uint64(order))
                 columns, width = mixed % np.uint64(self.n_features), self._n_columns
-            shape = len(codes), width
-            part = sparse.coo_array(
-                (np.ones(len(columns)), (owners, columns.astype(np.int64))), shape
-            ).tocsr()
+            part = counted(owners, columns.astype(np.int64), (len(codes), width))
+            part = part.tocsr()
             part.data /= np.repeat(totals, np.diff(part.indptr))
             parts.append(part)
         if not parts:
@@ -388,6 +396,13 @@ def numbered_words(codes, order, lag, digits, base):
     return numbers[places], owners[places], places, totals
 
 
+def counted(owners, columns, shape):
+    """Return how often pairs of a row and a column occur, the rows being ascending."""
+    ones = np.ones(len(columns))
+    # By columns, rows are in order already; by rows, columns would have to be sorted.
+    return sparse.coo_array((ones, (owners, columns)), shape).tocsc()
+
+
 def learned_words(codes, order, lag, digits, base):
     """Return the n-grams of one order that occur in sequences, as `Words`."""
     found = []
@@ -396,14 +411,11 @@ def learned_words(codes, order, lag, digits, base):
         distinct, first, inverse = np.unique(
             numbers, return_index=True, return_inverse=True
         )
-        # Each n-gram counts once per sequence.
-        ones = np.ones(len(numbers), dtype=np.int8)
-        shape = len(block), len(distinct)
-        columns = sparse.coo_array((ones, (owners, inverse)), shape).tocsr().indices
         steps = lag * np.arange(order)
         words = np.concatenate(block)[places[first][:, None] + steps]
-        counts = np.bincount(columns, minlength=len(distinct))
-        found.append(Words(distinct, words, counts))
+        # Each n-gram counts once per sequence.
+        table = counted(owners, inverse, (len(block), len(distinct)))
+        found.append(Words(distinct, words, np.diff(table.indptr)))
     numbers, words, counts = (np.concatenate(part) for part in zip(*found, strict=True))
     distinct, first, inverse = np.unique(
         numbers, return_index=True, return_inverse=True
