@@ -191,7 +191,7 @@ class NGrams(EstimatorMixin, TransformerMixin, BaseEstimator):
         if self.n_features is None:
             found = [learned_words(codes, n, *self._reading) for n in self._orders]
             self._vocabulary = most_common(found, self.max_features)
-        self.idf_ = None
+        self.idf_: Any = None
         if self.idf:
             rarity = (1 + len(codes)) / (1 + self._document_counts(codes))
             self.idf_ = 1 + np.log(rarity)
@@ -319,7 +319,8 @@ class Words(NamedTuple):
 
 def symbol_blocks(codes):
     """Yield lists of consecutive sequences with a bounded number of symbols."""
-    block, size = [], 0
+    block: list[np.ndarray] = []
+    size = 0
     for own in codes:
         if block and size + len(own) > BLOCK_SYMBOLS:
             yield block
