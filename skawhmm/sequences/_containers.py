@@ -479,7 +479,7 @@ def _from_array(data, names, *, lengths, layout):  # noqa: ARG001
 
 
 def _from_xarray(data, names, *, lengths, layout):  # noqa: ARG001
-    """Read an array with named dimensions, or variables that share theirs."""
+    """Read an array with named dimensions, or variables with the same ones."""
     _refuse_layout(layout, "an xarray object, whose dimensions have names")
     if package_type(data)[1] == "Dataset":
         chosen = names["channels"]
@@ -488,8 +488,8 @@ def _from_xarray(data, names, *, lengths, layout):  # noqa: ARG001
         data = data.to_array(dim="variable")
         names = {**names, "channels": "variable"}
     dims = _dimensions([*data.dims], names)
-    turned = data.transpose(*(dims[role] for role in dims))
-    values = turned.to_numpy()
+    ordered = data.transpose(*(dims[role] for role in dims))
+    values = ordered.to_numpy()
     if "id" not in dims:
         values = values[None]
     if "channels" not in dims:
@@ -562,9 +562,9 @@ def _from_awkward(data, names, *, lengths, layout):  # noqa: ARG001
             )[0]
             for name in fields
         ]
-        joined = [np.hstack(columns) for columns in zip(*parts, strict=True)]
-        wide = joined[0].shape[1] != len(fields)
-        return _numbered(_checked(joined, None if wide else fields))
+        combined = [np.hstack(columns) for columns in zip(*parts, strict=True)]
+        wide = combined[0].shape[1] != len(fields)
+        return _numbered(_checked(combined, None if wide else fields))
     _refuse(names, ("channels",), "an awkward array without fields")
     if data.ndim == 3 and layout == "channels_first":
         return _from_members(

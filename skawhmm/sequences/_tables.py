@@ -317,7 +317,7 @@ def time_values(column, name):
         if wrong is not None:
             raise ValueError(
                 f"The column {name!r} must hold numbers or dates to order frames by, "
-                f"got {wrong}. Texts can be turned into dates by pandas.to_datetime."
+                f"got {wrong}. Convert texts to dates with pandas.to_datetime."
             )
         is_whole = column.dtype.kind in "iub"
         times = column.astype(np.int64) if is_whole else numbers(column, str(name))
