@@ -165,6 +165,14 @@ def split_units(X):
     return recordings, Units(np.array(firsts), several)
 
 
+def units_of(recordings, codes):
+    """Return one `Trials` per unit, given the number of the unit of each recording."""
+    order = np.argsort(codes, kind="stable")
+    sizes = np.bincount(codes)
+    units = Units(np.cumsum([0, *sizes]), [True] * len(sizes))
+    return units.grouped([recordings[i] for i in order])
+
+
 def recordings_of(sequences):
     """Return recordings one after the other, and the number of each unit's first.
 
