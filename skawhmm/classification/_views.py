@@ -30,7 +30,7 @@ DENSE_FRACTION = 0.15
 # both, that are rounding errors.
 LENGTH_ROUNDING = 1e-14
 # Largest number of words of a view of symbols.
-MAX_WORDS = 2**17
+MAX_WORDS = 2**18
 # Views are fitted to at most this many sequences, drawn at random from more.
 FIT_SEQUENCES = 10_000
 
@@ -63,7 +63,7 @@ def symbol_views(n_jobs, random_state):
         ("pairs", NGrams((1, 2))),
         ("triples", NGrams(3)),
         ("short_words", NGrams((1, 6), idf=True, max_features=MAX_WORDS)),
-        ("long_words", NGrams(8, max_features=MAX_WORDS)),
+        ("long_words", NGrams((8, 12), idf=True, max_features=MAX_WORDS)),
         ("lags", apart),
     ]
 
@@ -82,7 +82,8 @@ def make_views(
     ("position"). For symbols, they are vectors of reference models ("states") and
     square roots of the frequencies of symbols and pairs ("pairs"), of triples, of words
     of 1 to 6 symbols, weighted by their inverse document frequency ("short_words"), of
-    words of 8 symbols ("long_words"), and of pairs 2, 4 and 8 steps apart ("lags").
+    words of 8 to 12 symbols likewise ("long_words"), and of pairs 2, 4 and 8 steps
+    apart ("lags").
 
     Parameters
     ----------
