@@ -16,9 +16,14 @@ HOMES = {
         "Framewise",
         "mfcc",
         "TimeChannel",
+        "Trials",
+        "WindowList",
+        "Windows",
     ],
     "skawhmm.models": [
+        "Forecast",
         "HMMBatch",
+        "HMMStream",
     ],
     "skawhmm.emissions": [
         "Categorical",
@@ -160,6 +165,7 @@ CORE = {
     "register_states",
     "show_versions",
     "TransitionCoupling",
+    "Trials",
 }
 API = Path(__file__).parents[1] / "docs" / "api.md"
 
