@@ -26,11 +26,17 @@ HOMES = {
         "HMMStream",
     ],
     "skawhmm.emissions": [
+        "Bernoulli",
+        "ByChannel",
         "Categorical",
         "Emission",
+        "Gamma",
         "Gaussian",
+        "NegativeBinomial",
         "Poisson",
         "SimpleEmission",
+        "StudentT",
+        "VonMises",
     ],
     "skawhmm.fitting": [
         "HMMTransformer",

@@ -15,6 +15,8 @@ carried over to the states of the centre, with both ends of a step carried joint
 
 The functions work on many centres at once: model n belongs to centre `labels[n]` with
 weight `fractions[n]`, and the weights of the models of each centre sum to one.
+
+Models whose states are matched by index need no search: see `indexed_centers`.
 """
 
 from typing import Any, NamedTuple
@@ -25,6 +27,7 @@ from skawhmm.cluster._averaging_kernels import averaged_chains, priced_weights
 from skawhmm.distances._prepared import visited_chains
 from skawhmm.distances._registration import optimal_registrations
 from skawhmm.models._batch import HMMBatch
+from skawhmm.models._checks import check_equal_sizes
 
 # Steps of the weights, as changes of the logarithm of the most mispriced state; the
 # first that lowers the objective is taken.
@@ -32,13 +35,17 @@ WEIGHT_STEPS = 4.0 ** -np.arange(9)
 
 
 class Members(NamedTuple):
-    """Models to be averaged, and the costs between their states."""
+    """Models to be averaged, the costs between their states, and how they are matched.
+
+    With `by_index`, state 1 of a model stands for state 1 of every other model.
+    """
 
     models: HMMBatch
     costs: Any
+    by_index: bool = False
 
 
-def make_members(models, size=1):
+def make_members(models, size=1, *, by_index=False):
     """Return models ready to be averaged.
 
     Parameters
@@ -48,6 +55,9 @@ def make_members(models, size=1):
 
     size : int, default=1
         Least number of states per model; models with fewer are padded.
+
+    by_index : bool, default=False
+        Whether states are matched by index, not by transport.
 
     Returns
     -------
@@ -65,11 +75,13 @@ def make_members(models, size=1):
             f"model {unlike[0]} than in model 0. HMMKMedoids takes any."
         )
     models = models._bare()._padded(max(size, models.transmats.shape[1]))
-    models = models._changed(
-        emission=models.emission.keeping_costs(),
-        transmats=visited_chains(models.weights, models.transmats),
-    )
-    return Members(models, models.emission.ground_costs())
+    models = models._changed(emission=models.emission.keeping_costs())
+    if by_index:
+        check_equal_sizes(models, "registration='identity'")
+    else:
+        chains = visited_chains(models.weights, models.transmats)
+        models = models._changed(transmats=chains)
+    return Members(models, models.emission.ground_costs(), by_index)
 
 
 def trimmed(models):
@@ -143,6 +155,47 @@ def rechained_centers(members, centers, labels, fractions, plans):
         centers.weights,
     )
     return centers._changed(transmats=chains, startprobs=starts)
+
+
+def indexed_centers(members, centers, labels, fractions):
+    """Return the averages of models whose states are matched by index.
+
+    Probabilities of states, and of pairs of successive states, are averaged: the
+    weights of the average are stationary if the weights of all models are. In a state
+    that no model visits, rows of the transition matrices are.
+
+    Parameters
+    ----------
+    members : Members
+        The models.
+
+    centers : HMMBatch
+        Any models with as many states.
+
+    labels, fractions : ndarray of shape (n_models,)
+        The centre of each model, and its weight in the average.
+
+    Returns
+    -------
+    centers : HMMBatch
+        The averages.
+    """
+    models = members.models
+    part = fractions[:, None]
+    weights, starts = np.zeros((2, *centers.weights.shape))
+    np.add.at(weights, labels, part * models.weights)
+    np.add.at(starts, labels, part * models.startprobs)
+    mass = part * np.where(weights[labels] > 0, models.weights, 1.0)
+    masses = mass[:, :, None] * np.eye(mass.shape[1])
+    states = centers.emission
+    return centers._changed(
+        emission=states.averaged(models.emission, labels, masses),
+        transmats=states.matched_means(
+            centers.transmats, models.transmats, labels, masses
+        ),
+        weights=weights,
+        startprobs=starts,
+    )
 
 
 def reweighted_centers(members, centers, labels, fractions, cost):

@@ -731,7 +731,11 @@ class Emission(BaseEstimator, ABC):
         family : Emission
             The averages. States without any weight keep their parameters.
         """
-        self._lacking("averages")
+        raise TypeError(
+            "Averages of models need states of a family that defines averaged, got "
+            f"states of kind {self.name!r}. HMMKMedoids and HMMAligner('medoid') need "
+            "no averages."
+        )
 
     @staticmethod
     def matched_means(own: Array, values: Array, labels: Array, masses: Array) -> Array:

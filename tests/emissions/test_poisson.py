@@ -15,7 +15,6 @@ from skawhmm import (
     HMMKMedoids,
     HMMTransformer,
     KNeighborsHMMClassifier,
-    hmm_barycenter,
     hmm_distance,
     pairwise_hmm_distances,
 )
@@ -93,8 +92,6 @@ def test_it_is_a_batch_like_others(models, tmp_path):
         TypeError, match="Gaussian states, got states of kind 'poisson'"
     ):
         pairwise_hmm_distances(models, metric="iaw")
-    with pytest.raises(TypeError, match="Averages need models with Gaussian"):
-        hmm_barycenter(models)
     categorical = HMMBatch.from_emissionprobs([[[1.0]]], [[[1.0]]])
     with pytest.raises(TypeError, match="one kind of states, got poisson and categor"):
         pairwise_hmm_distances(models, categorical)

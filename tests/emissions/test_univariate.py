@@ -361,109 +361,6 @@ def test_solvers_at_their_limits():
     assert_array_equal(vonmises_concentrations(np.array([0.0, 1.0])), [0.0, np.inf])
 
 
-# Costs
-
-
-LEVELS = stats.norm.cdf(np.linspace(-9.5, 0, 401)[:-1] + 9.5 / 800)
-
-
-def numerical_w2(a, b):
-    """Return W2 of two distributions of SciPy by an integral of many nodes."""
-    weights = stats.norm.pdf(stats.norm.ppf(LEVELS)) * 9.5 / 400
-    low, high = a.ppf(LEVELS) - b.ppf(LEVELS), a.isf(LEVELS) - b.isf(LEVELS)
-    return np.sqrt(np.sum(weights * (low**2 + high**2)))
-
-
-positive = st.floats(-1, 1).map(lambda power: 10.0**power)
-
-
-@given(st.tuples(positive, positive), st.tuples(positive, positive))
-@settings(max_examples=15, deadline=None)
-def test_gamma_costs_are_wasserstein_distances(a, b):
-    laws = [stats.gamma(shape, scale=scale) for shape, scale in (a, b)]
-    arrays = [np.array([[[law.mean()]], [[law.std()]]]) for law in laws]
-    means, sds = np.stack(arrays, axis=1)[..., 0]
-    family = Gamma().like(means[..., None], sds[..., None], np.zeros((2, 1, 1)))
-    cost = np.sqrt(family.cross(np.array([0]), np.array([1]))[0, 0, 0])
-    assert_allclose(cost, numerical_w2(*laws), rtol=1e-3, atol=1e-9)
-
-
-@given(
-    st.tuples(st.floats(-3, 3), positive, st.floats(2.6, 40)),
-    st.tuples(st.floats(-3, 3), positive, st.floats(2.6, 40)),
-)
-@settings(max_examples=15, deadline=None)
-def test_student_costs_are_wasserstein_distances(a, b):
-    laws = [stats.t(dof, location, scale) for location, scale, dof in (a, b)]
-    arrays = np.array([a, b]).T[:, :, None, None]
-    cost = np.sqrt(StudentT().like(*arrays).cross(np.array([0]), np.array([1])))
-    # The integral leaves out the farthest tails, the family does not.
-    assert_allclose(cost[0, 0, 0], numerical_w2(*laws), rtol=5e-3, atol=1e-6)
-
-
-def test_student_costs_of_equal_freedom_have_a_closed_form():
-    states = [[0.0, 1.5], [1.0, 2.0], [4.0, 4.0]]
-    family = StudentT().like(*np.array(states)[:, :, None, None])
-    cost = family.cross(np.array([0]), np.array([1]))[0, 0, 0]
-    assert_allclose(cost, 1.5**2 + 2 * (2 - 1) ** 2, rtol=1e-12)
-
-
-def test_zero_mass_moves_states_by_their_mean():
-    zeros = np.array([0.1, 0.3])[:, None, None]
-    ones = np.ones_like(zeros)
-    family = Gamma(zero_mass=True).like(5 * ones, 2 * ones, zeros)
-    cost = family.cross(np.array([0]), np.array([1]))[0, 0, 0]
-    assert_allclose(np.sqrt(cost), 0.2 * 5, rtol=1e-12)
-
-
-def test_negative_binomial_costs_become_those_of_rates():
-    means, shapes = np.array([3.0, 7.5]), np.array([1e6, 1e6])
-    family = NegativeBinomial().like(means[:, None, None], shapes[:, None, None])
-    cost = family.cross(np.array([0]), np.array([1]))[0, 0, 0]
-    assert_allclose(np.sqrt(cost), 4.5, rtol=1e-5)
-
-
-def test_negative_binomial_costs_are_those_of_gamma_rates():
-    means, shapes = np.array([3.0, 7.5])[:, None, None], np.array([2.0, 0.7])
-    counts = NegativeBinomial().like(means, shapes[:, None, None])
-    sds = means / np.sqrt(shapes[:, None, None])
-    rates = Gamma().like(means, sds, np.zeros_like(means))
-    pair = np.array([0]), np.array([1])
-    assert_allclose(counts.cross(*pair), rates.cross(*pair), rtol=1e-12)
-
-
-def test_bernoulli_costs_are_differences_of_probabilities():
-    family = Bernoulli().like(np.array([0.2, 0.7])[:, None, None])
-    assert_allclose(family.cross(np.array([0]), np.array([1])), 0.25)
-
-
-# Zeros
-
-
-def test_zeros_have_a_probability_of_their_own(rng):
-    states = np.cumsum(rng.random(2000) < 0.05) % 2
-    x = rng.gamma(4, np.array([1.0, 10.0])[states])
-    x[(states == 0) & (rng.random(2000) < 0.3)] = 0
-    hmm = HMMTransformer(2, emission=Gamma(zero_mass=True), random_state=0)
-    models = hmm.fit_transform([x[:, None]])
-    order = np.argsort(models.emission.means[0, :, 0])
-    assert_allclose(models.emission.zero_probs[0, order, 0], [0.3, 0.0], atol=0.03)
-    assert_allclose(models.emission.means[0, order, 0], [4, 40], rtol=0.1)
-    (sample,), (path,) = models.sample(2000, random_state=0)
-    assert_allclose((sample[path == order[0]] == 0).mean(), 0.3, atol=0.06)
-
-
-def test_density_of_zeros_is_a_probability():
-    arrays = {"means": [[[2.0]]], "sds": [[[1.0]]], "zero_probs": [[[0.25]]]}
-    models = HMMBatch.from_arrays(
-        {"transmats": [[[1.0]]], **arrays}, emission=Gamma(zero_mass=True)
-    )
-    assert_allclose(models.score([[[0.0]]]), np.log(0.25))
-    assert_allclose(
-        models.score([[[3.0]]]), np.log(0.75) + stats.gamma(4, scale=0.5).logpdf(3.0)
-    )
-
-
 # Mistakes
 
 
@@ -479,17 +376,6 @@ def test_density_of_zeros_is_a_probability():
 def test_values_that_no_state_emits(emission, x, match):
     with pytest.raises(ValueError, match=match):
         HMMTransformer(1, emission=emission).fit_transform([x])
-
-
-def test_angles_are_wrapped_with_a_warning(rng):
-    x = rng.uniform(-3, 3, (60, 1))
-    inside = (x + 2 * np.pi + np.pi) % (2 * np.pi) - np.pi
-    hmm = HMMTransformer(2, emission=VonMises(), random_state=0)
-    models = hmm.fit_transform([inside])
-    with pytest.warns(UserWarning, match=r"X\[0\].*outside of \[-pi, pi\).*wrapped"):
-        turned = hmm.fit([x + 2 * np.pi])
-    found = turned.transform([x + 2 * np.pi])
-    assert_allclose(found.emission.locations, models.emission.locations, atol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -513,8 +399,3 @@ def test_parameters_that_no_state_has(emission, arrays, match):
         HMMBatch.from_arrays(
             {"transmats": [[[1.0]]], **given_arrays}, emission=emission
         )
-
-
-def test_options_are_checked():
-    with pytest.raises(TypeError, match="zero_mass"):
-        HMMTransformer(2, emission=Gamma(zero_mass="yes")).fit([[[1.0], [2.0]]])
