@@ -2,6 +2,7 @@
 
 from skawhmm.emissions._base import Emission
 from skawhmm.emissions._bernoulli import Bernoulli
+from skawhmm.emissions._by_channel import ByChannel
 from skawhmm.emissions._categorical import Categorical
 from skawhmm.emissions._gamma import Gamma
 from skawhmm.emissions._gaussian import Gaussian
@@ -13,6 +14,7 @@ from skawhmm.emissions._vonmises import VonMises
 
 __all__ = [
     "Bernoulli",
+    "ByChannel",
     "Categorical",
     "Emission",
     "Gamma",

@@ -115,6 +115,11 @@ class Emission(BaseEstimator, ABC):
     # Numbers of axes that the array of one model may have, by parameter; 2 by default.
     parameter_axes: ClassVar[Mapping[str, tuple[int, ...]]] = {}
 
+    @property
+    def parameter_groups(self) -> tuple[tuple[str, ...], ...]:
+        """Names of the parameters, grouped by their number of features."""
+        return (tuple(self.parameter_names),)
+
     # Arrays that all models share and that are stored with them, see `extras`.
     shared_names: ClassVar[tuple[str, ...]] = ()
 
@@ -243,6 +248,16 @@ class Emission(BaseEstimator, ABC):
         return self.like(*(arrays[name] for name in self.parameter_names))
 
     @property
+    def stored_options(self) -> dict[str, Any]:
+        """Options that a file must hold besides the arrays, as JSON holds them."""
+        return {}
+
+    @classmethod
+    def from_stored(cls, options: Mapping[str, Any]) -> Any:
+        """Return the template with the options that a file holds."""
+        return cls(**options)
+
+    @property
     def is_stored(self) -> bool:
         """Whether the arrays define the family, so that a file can hold it."""
         return True
@@ -359,6 +374,23 @@ class Emission(BaseEstimator, ABC):
             check_no_missing(sequences, f"emission={self!r}")
         return sequences
 
+    def named(self, names: Sequence[str] | None) -> Any:
+        """Return the template for sequences whose channels have names, if any."""
+        return self
+
+    def spread(self, sequences: list[Array]) -> float:
+        """Return the root mean square distance of two frames, over the root of 2.
+
+        It is the unit of distances between the states of a block of `ByChannel`. By
+        default it is the standard deviation of the frames of checked sequences.
+        """
+        frames = np.concatenate(sequences)
+        seen = ~np.isnan(frames)
+        counts = np.maximum(seen.sum(axis=0), 1)
+        means = np.where(seen, frames, 0.0).sum(axis=0) / counts
+        squares = np.where(seen, (frames - means) ** 2, 0.0).sum(axis=0)
+        return float(np.sqrt(np.sum(squares / counts)))
+
     def learned(self, X: Any, *, caller: str) -> tuple[Any, list[Array]]:
         """Return the template with what all models share, learned from `X`.
 
@@ -380,6 +412,10 @@ class Emission(BaseEstimator, ABC):
             The checked sequences.
         """
         return self, self.checked(X, caller=caller)
+
+    def fitted_as(self) -> Any:
+        """Return the template that fits use; its parameters have the same order."""
+        return self
 
     def shown(self, x: Array) -> Array:
         """Return a drawn sequence as users see it."""
@@ -671,6 +707,16 @@ class Emission(BaseEstimator, ABC):
     def ground_costs(self) -> Any:
         """Return an object with `cross` and `within` that serves many comparisons."""
         return self
+
+    def points(self) -> Array | None:
+        """Return states as points whose squared Euclidean distances are the costs.
+
+        Returns
+        -------
+        points : ndarray of shape (n_models, n_components, n_dimensions) or None
+            The points; None if costs have no such form.
+        """
+        return None
 
     def divergences(self, index_a: Array, index_b: Array) -> Array:
         """Return divergences (n_pairs, n_components, n_components) from a to b."""

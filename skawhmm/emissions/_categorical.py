@@ -179,6 +179,17 @@ class Categorical(Discrete):
         weights = rng.standard_exponential(shape) * self.common_states(frames)[0]
         return (weights / weights.sum(axis=1, keepdims=True),)
 
+    def cluster_points(self, frames):
+        """Return a coordinate per symbol, which is 1 in its frames."""
+        return (frames[:, None] == np.arange(len(self.symbols))).astype(float)
+
+    def spread(self, sequences):
+        """Return the root mean square distance of two frames, over the root of 2."""
+        codes = np.concatenate([self.frames(x) for x in sequences])
+        (frequencies,) = self.common_states(codes)[0]
+        table = 1 - np.eye(len(frequencies)) if self.costs is None else self.costs**2
+        return float(np.sqrt(0.5 * frequencies @ table @ frequencies))
+
     def statistics(self, frames, post, states):
         """Return the expected number of each symbol in each state."""
         sums = np.zeros(states[0].shape)

@@ -42,7 +42,7 @@ class CircleCosts:
         """Return costs (n_pairs, n_components, n_components) from states of a to b."""
         size = self.points.shape[1]
         cost = np.zeros((len(index_a), size, size))
-        circle_costs(self.points, index_a, index_b, 1.0, cost)
+        circle_costs(self.points, index_a, index_b, cost)
         return cost
 
     def within(self, index_a, index_b):

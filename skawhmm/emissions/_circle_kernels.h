@@ -92,7 +92,6 @@ static int add_circle_gaps(
     ptrdiff_t n_components,
     ptrdiff_t n_channels,
     ptrdiff_t size,
-    double factor,
     double *restrict cost)
 {
     const ptrdiff_t width = 1 + 2 * size;
@@ -108,7 +107,7 @@ static int add_circle_gaps(
                 offset -= CIRCLE * floor(offset / CIRCLE + 0.5);
                 total += circle_gap(x + 1, y + 1, offset, size);
             }
-            cost[i * n_components + j] += factor * total;
+            cost[i * n_components + j] += total;
         }
     return 0;
 }

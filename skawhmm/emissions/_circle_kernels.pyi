@@ -4,7 +4,6 @@ def circle_costs(
     points: ndarray,
     index_a: ndarray,
     index_b: ndarray,
-    factor: float,
     cost: ndarray,
 ) -> None: ...
 def fill_cells(concentrations: ndarray, cells: ndarray) -> None: ...

@@ -23,7 +23,6 @@ cdef extern from "emissions/_circle_kernels.h" nogil:
         Py_ssize_t n_components,
         Py_ssize_t n_channels,
         Py_ssize_t size,
-        double factor,
         double* cost,
     ) except -1
 
@@ -32,7 +31,6 @@ def circle_costs(
     const double[:, :, :, ::1] points,
     const Py_ssize_t[::1] index_a,
     const Py_ssize_t[::1] index_b,
-    double factor,
     double[:, :, ::1] cost,
 ):
     """Add squared distances on the circle between the states of model pairs.
@@ -45,9 +43,6 @@ def circle_costs(
     index_a, index_b : ndarray of int of shape (n_pairs,)
         The models of each pair.
 
-    factor : float
-        Factor of the squared distances.
-
     cost : ndarray of shape (n_pairs, n_components, n_components)
         Changed in place.
     """
@@ -56,7 +51,7 @@ def circle_costs(
         for n in range(index_a.shape[0]):
             add_circle_gaps(
                 &points[index_a[n], 0, 0, 0], &points[index_b[n], 0, 0, 0],
-                points.shape[1], points.shape[2], n_cells, factor, &cost[n, 0, 0],
+                points.shape[1], points.shape[2], n_cells, &cost[n, 0, 0],
             )
 
 

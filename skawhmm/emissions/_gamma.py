@@ -81,6 +81,11 @@ class Gamma(ExponentialFamily):
         """Raise if an option is wrong."""
         check_boolean("zero_mass", self.zero_mass)
 
+    @property
+    def stored_options(self):
+        """Options that a file must hold besides the arrays."""
+        return {"zero_mass": True} if self.zero_mass else {}
+
     def from_arrays(self, arrays, is_state):
         """Return the family, or raise unless means and deviations are positive."""
         for name in ("means", "sds"):

@@ -130,6 +130,15 @@ class Poisson(Discrete):
         """Means and variances of 2 sqrt(x), which is nearly Gaussian for counts x."""
         return 2 * np.sqrt(self.states), np.ones(self.states.shape)
 
+    def points(self):
+        """Return the rates if there is one channel; the costs of more are no squares."""
+        return np.array(self.states) if self.n_features == 1 else None
+
+    def cluster_points(self, frames):
+        """Return the roots of counts, whose spread depends little on the rate."""
+        roots = np.sqrt(frames)
+        return np.where(np.isnan(roots), np.nanmean(roots, axis=0), roots)
+
     def cross(self, index_a, index_b):
         """Return squared distances (n_pairs, n_components, n_components) of a to b."""
         return squared_rate_gaps(self.states, index_a, index_b)

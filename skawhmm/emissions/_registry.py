@@ -4,6 +4,7 @@ from types import MappingProxyType
 
 from skawhmm.emissions._base import Emission
 from skawhmm.emissions._bernoulli import Bernoulli
+from skawhmm.emissions._by_channel import ByChannel
 from skawhmm.emissions._categorical import Categorical
 from skawhmm.emissions._gamma import Gamma
 from skawhmm.emissions._gaussian import Gaussian
@@ -28,6 +29,9 @@ FAMILIES = MappingProxyType(
         )
     }
 )
+
+# The families that files may hold.
+STORED_FAMILIES = MappingProxyType({**FAMILIES, ByChannel.name: ByChannel})
 
 
 def check_emission(name, value):

@@ -55,20 +55,14 @@ LEVELS, UPPER_LEVELS, ROOT_WEIGHTS = quantile_nodes()
 class Univariate(SimpleEmission):
     """Base of the families whose channels are independent within a state.
 
-    Besides the members of `SimpleEmission`, a subclass defines `points`.
+    Besides the members of `SimpleEmission`, a subclass defines `points` and
+    `projected`.
     """
 
     accepts_missing = True
 
     # What tables call the parameters, one word for each.
     described_names: ClassVar[tuple[str, ...]]
-
-    @abstractmethod
-    def points(self) -> np.ndarray:
-        """Return states as points (n_models, n_components, n_dimensions).
-
-        Squared distances between points are the costs.
-        """
 
     def ground_costs(self) -> Any:
         """Return the costs between the states of any two of the models."""

@@ -15,6 +15,9 @@ from skawhmm.sequences._forms import warn_caller
 # Largest concentration of a fitted state: a standard deviation of 0.01 radians.
 LARGEST_CONCENTRATION = 1e4
 
+# Arcs into which angles are sorted to find their spread.
+N_ARCS = 360
+
 
 class VonMises(ExponentialFamily):
     r"""States that emit angles, such as headings, in independent channels.
@@ -136,13 +139,21 @@ class VonMises(ExponentialFamily):
         states = np.zeros(sums.shape[:3]), np.zeros(sums.shape[:3])
         return self.like(*self.solved(sums, states), observed=self.observed)
 
-    def points(self):
-        """Return quantiles on the circle, as `CircleCosts` takes them."""
-        return circle_points(self.locations, self.concentrations)
-
     def ground_costs(self):
         """Return the costs between the states of any two of the models."""
-        return CircleCosts(self.points())
+        return CircleCosts(circle_points(self.locations, self.concentrations))
+
+    def spread(self, sequences):
+        """Return the root mean square arc between two frames, over the root of 2."""
+        frames, total = np.concatenate(sequences), 0.0
+        middles = (np.arange(N_ARCS) + 0.5) * 2 * np.pi / N_ARCS - np.pi
+        table = wrapped(middles[:, None] - middles) ** 2
+        for angles in frames.T:
+            seen = angles[~np.isnan(angles)]
+            counts, _ = np.histogram(seen, N_ARCS, (-np.pi, np.pi))
+            weights = counts / max(len(seen), 1)
+            total += 0.5 * weights @ table @ weights
+        return float(np.sqrt(total))
 
     def projected(self, points):
         """Return the parameters of the states with the resultants of points."""
@@ -156,7 +167,10 @@ class VonMises(ExponentialFamily):
 
         Angles are averaged as seen from the present average.
         """
-        own, points = self.points(), models.points()
+        own, points = (
+            circle_points(part.locations, part.concentrations)
+            for part in (self, models)
+        )
         steps = np.zeros(self.locations.shape)
         mass = np.zeros(self.locations.shape[:2])
         gaps = models.locations[:, None] - self.locations[labels][:, :, None]

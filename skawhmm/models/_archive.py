@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from skawhmm.emissions._registry import FAMILIES, check_emission
+from skawhmm.emissions._registry import STORED_FAMILIES, check_emission
 from skawhmm.models._counts import NAMES, Counts
 from skawhmm.models._exchange import parts_of
 from skawhmm.utils._archives import archived_arrays, is_inside
@@ -68,6 +68,8 @@ def save_models(path, models):
         "masked": models.observed is not None,
         "arrays": sorted(arrays),
     }
+    if emission.stored_options:
+        header["options"] = emission.stored_options
     if models.feature_names is not None:
         header["feature_names"] = models.feature_names
     named: dict[str, Any] = {HEADER: np.array(json.dumps(header)), **arrays}
@@ -92,7 +94,7 @@ def stored_parts(path, emission=None):
         Arguments of `HMMBatch._of`.
     """
     header, arrays = _read(path)
-    family = _stored_family(path, header.get("emission"), emission)
+    family = _stored_family(path, header, emission)
     needed = {"transmats", "observed", *family.parameter_names}
     if not needed <= arrays.keys():
         raise ValueError(
@@ -121,8 +123,9 @@ def stored_parts(path, emission=None):
     return {**parts, "info": info, "feature_names": names, "counts": counts}
 
 
-def _stored_family(path, name, emission):
+def _stored_family(path, header, emission):
     """Return the template of the states in a file, or raise if it is not known."""
+    name = header.get("emission")
     if emission is not None:
         if check_emission("emission", emission).name != name:
             raise ValueError(
@@ -130,13 +133,19 @@ def _stored_family(path, name, emission):
                 f"{name!r}, got {emission!r}."
             )
         return emission
-    if str(name) not in FAMILIES:
+    if str(name) not in STORED_FAMILIES:
         raise ValueError(
             f"{os.fspath(path)!r} must hold states of a known kind, one of "
-            f"{list(FAMILIES)}, got {name!r}. States of a family of your own are read "
-            "by HMMBatch.load(path, emission=...), which takes an instance of it."
+            f"{list(STORED_FAMILIES)}, got {name!r}. States of a family of your own are "
+            "read by HMMBatch.load(path, emission=...), which takes an instance of it."
         )
-    return FAMILIES[str(name)]()
+    try:
+        return STORED_FAMILIES[str(name)].from_stored(header.get("options", {}))
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(
+            f"{os.fspath(path)!r} must hold the options of states of kind {name!r} "
+            f"({error}). Pass the template: HMMBatch.load(path, emission=...)."
+        ) from error
 
 
 def _stored_counts(path, arrays):
