@@ -12,6 +12,7 @@ HOMES = {
     ],
     "skawhmm.sequences": [
         "as_sequences",
+        "Delays",
         "Deltas",
         "Framewise",
         "mfcc",

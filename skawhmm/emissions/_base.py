@@ -10,7 +10,7 @@ from numpy.random import Generator
 
 from skawhmm.emissions._averages import matched_sums
 from skawhmm.emissions._hmmlearn import hmmlearn_models
-from skawhmm.emissions._model import Array, Data, Expected, Model
+from skawhmm.emissions._model import Array, Data, Expected, FrameParts, Model
 from skawhmm.numerics._forward_backward import log_likelihood_of
 from skawhmm.sequences._checks import check_no_missing, check_sequences
 from skawhmm.utils._checks import LARGEST_VALUE
@@ -83,6 +83,9 @@ class Emission(BaseEstimator, ABC):
     ``drawn(i, path, rng)``, ``shown(x)``
         A sequence drawn from model i, given its path of states, and the form in which
         users see it. `HMMBatch.sample` and `KL` need it.
+    ``frames_at(i, path, levels)``, ``frame_parts(x)``
+        Quantiles of the states of model i, and frames in the form in which they are
+        compared. `IAW` needs them.
 
     **Ground cost: to define**
 
@@ -456,6 +459,33 @@ class Emission(BaseEstimator, ABC):
             The frames.
         """
         self._lacking("a density")
+
+    def frames_at(self, i: int, path: Array, levels: Array) -> Array:
+        """Return the frames of model i at given levels of their distributions.
+
+        With uniform levels the frames are draws. `IAW` needs it.
+
+        Parameters
+        ----------
+        i : int
+            Number of the model.
+
+        path : ndarray of int of shape (n_timesteps,)
+            The state of each frame.
+
+        levels : ndarray of shape (n_timesteps, n_features)
+            Numbers between 0 and 1: quantiles of independent channels.
+
+        Returns
+        -------
+        x : ndarray of shape (n_timesteps, n_features)
+            The frames.
+        """
+        self._lacking("quantiles")
+
+    def frame_parts(self, x: Array) -> FrameParts:
+        """Return frames as `IAW` compares them, by default by Euclidean distance."""
+        return FrameParts.of_points(x)
 
     def densities(self, i: int, x: Array, start: Array, transmat: Array) -> Array:
         """Return log densities of a checked sequence, given the chain of model i.

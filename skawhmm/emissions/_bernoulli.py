@@ -105,6 +105,10 @@ class Bernoulli(ExponentialFamily):
         chances = self.probabilities[i][path]
         return (rng.random(chances.shape) < chances).astype(float)
 
+    def frames_at(self, i, path, levels):
+        """Return the flags of model i at given levels of their distributions."""
+        return (levels > 1 - self.probabilities[i][path]).astype(float)
+
     def shown(self, x):
         """Return a drawn sequence as integers."""
         return x.astype(np.int64)

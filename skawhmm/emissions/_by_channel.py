@@ -16,6 +16,7 @@ from skawhmm.emissions._blocks import (
     resolved_columns,
 )
 from skawhmm.emissions._gaussian import Gaussian
+from skawhmm.emissions._model import FrameParts
 from skawhmm.emissions._simple import SimpleEmission
 from skawhmm.emissions._starts import clustered_posteriors
 from skawhmm.sequences._checks import check_sequences
@@ -381,6 +382,24 @@ class ByChannel(SimpleEmission):
         for (_, _, columns), part in zip(self.blocks, self._parts, strict=True):
             x[:, columns] = part.drawn(i, path, rng)
         return x
+
+    def frames_at(self, i, path, levels):
+        """Return the frames of model i at given levels of their distributions."""
+        x = np.empty(levels.shape)
+        for (_, _, columns), part in zip(self.blocks, self._parts, strict=True):
+            x[:, columns] = part.frames_at(i, path, levels[:, columns])
+        return x
+
+    def frame_parts(self, x):
+        """Return frames as blocks compare them, in units of their scales."""
+        return FrameParts.side_by_side(
+            [
+                part.frame_parts(x[..., columns]).scaled(scale)
+                for (_, _, columns), part, scale in zip(
+                    self.blocks, self._parts, self._scales(), strict=True
+                )
+            ]
+        )
 
     # Likelihood and EM.
 

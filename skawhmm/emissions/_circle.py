@@ -75,10 +75,6 @@ def circle_points(locations, concentrations):
     return np.concatenate([locations[..., None], cells], axis=3)
 
 
-def vonmises_quantiles(locations, concentrations, levels):
-    """Return quantiles of von Mises distributions, which all have the same shape."""
-    around = quantiles(
-        np.ascontiguousarray(concentrations, dtype=float).ravel(),
-        np.ascontiguousarray(levels, dtype=float).ravel(),
-    )
-    return locations + around.reshape(np.shape(levels))
+def vonmises_quantiles(location, concentration, levels):
+    """Return quantiles of a von Mises distribution."""
+    return location + quantiles(concentration, np.ascontiguousarray(levels))

@@ -83,18 +83,15 @@ def fill_cells(const double[::1] concentrations, double[:, ::1] cells):
                 cells[n, n_cells + half - 1 - k] = spread
 
 
-def quantiles(const double[::1] concentrations, const double[::1] levels):
-    """Return quantiles of von Mises distributions around 0, one level for each."""
+def quantiles(double concentration, const double[::1] levels):
+    """Return quantiles of a von Mises distribution around 0."""
     cdef double[:, ::1] table = np.empty((3, PANELS + 1))
     cdef double[::1] found = np.empty(levels.shape[0])
-    cdef double last = -1.0, level
+    cdef double level
     cdef Py_ssize_t n
     with nogil:
+        fill_table(concentration, &table[0, 0])
         for n in range(levels.shape[0]):
-            if concentrations[n] != last:
-                interrupted()
-                last = concentrations[n]
-                fill_table(last, &table[0, 0])
             level = levels[n] - 0.5
             found[n] = upper_quantile(&table[0, 0], level if level > 0 else -level)
             if level < 0:

@@ -183,6 +183,15 @@ class Gamma(ExponentialFamily):
             return values
         return np.where(rng.random(values.shape) < self.zero_probs[i][path], 0, values)
 
+    def frames_at(self, i, path, levels):
+        """Return the numbers of model i at given levels of their distributions."""
+        zeros = self.zero_probs[i][path]
+        shapes, rates = _shapes_and_rates(self.means[i][path], self.sds[i][path])
+        inside = (levels - zeros) / np.where(zeros < 1, 1 - zeros, 1.0)
+        values = gammaincinv(shapes, np.clip(inside, 0.0, 1.0)) / rates
+        values = np.maximum(values, np.finfo(float).tiny)
+        return np.where(levels < zeros, 0.0, values)
+
     def merged(self, weights):
         """Return the family with states that have the moments of mixtures."""
         kept = weights[..., None] * (1 - self.zero_probs)[:, None]

@@ -4,6 +4,7 @@ from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
+from scipy.special import ndtri
 
 from skawhmm.emissions._base import Emission
 from skawhmm.emissions._checks import check_covariances
@@ -180,6 +181,14 @@ class Gaussian(GaussianFrames, Emission):
         else:
             noise = np.einsum("tcr,tr->tc", sampling_roots(self.covars[i])[path], noise)
         return self.means[i][path] + noise
+
+    def frames_at(self, i, path, levels):
+        """Return the frames of model i at given levels of independent normals."""
+        normals = ndtri(levels)
+        if self.covariance_type == "diag":
+            return self.means[i][path] + np.sqrt(self.covars[i])[path] * normals
+        roots = covariance_roots(self.covars[i])[path]
+        return self.means[i][path] + np.einsum("tcr,tr->tc", roots, normals)
 
     # Comparisons of groups.
 

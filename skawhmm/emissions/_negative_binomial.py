@@ -2,6 +2,7 @@
 
 import numpy as np
 from scipy.special import betainc, xlogy
+from scipy.stats import nbinom
 
 from skawhmm.emissions._checks import check_not_negative, check_positive
 from skawhmm.emissions._gamma import quantile_moments, standard_quantiles
@@ -146,6 +147,11 @@ class NegativeBinomial(Univariate):
         """Draw a checked sequence from model i, given its path of states."""
         means, shapes = self.means[i][path], self.shapes[i][path]
         return rng.poisson(rng.gamma(shapes, means / shapes)).astype(float)
+
+    def frames_at(self, i, path, levels):
+        """Return the counts of model i at given levels of their distributions."""
+        means, shapes = self.means[i][path], self.shapes[i][path]
+        return nbinom.ppf(levels, shapes, shapes / (shapes + means))
 
     def shown(self, x):
         """Return a drawn sequence as counts."""

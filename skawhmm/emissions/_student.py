@@ -193,6 +193,11 @@ class StudentT(Univariate):
         noise = rng.standard_t(self.dofs[i][path])
         return self.locations[i][path] + self.scales[i][path] * noise
 
+    def frames_at(self, i, path, levels):
+        """Return the numbers of model i at given levels of their distributions."""
+        noise = stdtrit(self.dofs[i][path], levels)
+        return self.locations[i][path] + self.scales[i][path] * noise
+
     def merged(self, weights):
         """Return the family with states that have the moments of mixtures."""
         means = np.einsum("nkj,njc->nkc", weights, self.locations)

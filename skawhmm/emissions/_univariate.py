@@ -27,6 +27,9 @@ LEAST_SPREAD = 1e-2
 # The logarithm of probability 0 as a finite number: 0 times it is 0.
 LOG_ZERO = -1e300
 
+# A log density below this is that of an impossible frame.
+IMPOSSIBLE = -1e250
+
 # Quantiles per channel. The error of a distance is about 1e-6 for gamma distributions.
 N_NODES = 16
 
@@ -211,6 +214,29 @@ class ExponentialFamily(Univariate):
     def log_prior(self, states, prior):
         """Return the mean log density of a frame of the prior, over all states."""
         return float(np.sum(self.factors(states) * self.expected_features(prior)))
+
+    def divergences(self, index_a, index_b):
+        """Return divergences (n_pairs, n_components, n_components) of states a to b.
+
+        Log densities are linear in features: the divergence is the product of the
+        difference of their factors with the expected features of a.
+        """
+        states = self._filled()
+        shape = *self._first.shape[:2], -1
+        factors = self.factors(states).reshape(shape)
+        expected = self.expected_features(states).reshape(shape)
+        own = np.sum(factors * expected, axis=2)[index_a]
+        cross = np.einsum("nif,njf->nij", expected[index_a], factors[index_b])
+        found = np.maximum(own[:, :, None] - cross, 0.0)
+        return np.where(found > -0.5 * IMPOSSIBLE, np.inf, found)
+
+    def _filled(self):
+        """Return the parameters, with those of a common state for padding."""
+        arrays = [*self.parameters.values()]
+        padding = ~np.any([array != 0 for array in arrays], axis=(0, 3))
+        filled = self.default_states(self._first.shape)
+        pairs = zip(filled, arrays, strict=True)
+        return tuple(np.where(padding[..., None], new, old) for new, old in pairs)
 
     def given_states(self, frames, post):
         """Return states by the probabilities of the states in each frame."""

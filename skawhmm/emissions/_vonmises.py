@@ -4,7 +4,8 @@ import numpy as np
 from scipy.special import i0e
 
 from skawhmm.emissions._checks import check_not_negative
-from skawhmm.emissions._circle import CircleCosts, circle_points
+from skawhmm.emissions._circle import CircleCosts, circle_points, vonmises_quantiles
+from skawhmm.emissions._model import FrameParts
 from skawhmm.emissions._univariate import EMPTY_COUNT, ExponentialFamily
 from skawhmm.emissions._univariate_kernels import (
     bessel_ratios,
@@ -131,6 +132,21 @@ class VonMises(ExponentialFamily):
         """Draw a checked sequence from model i, given its path of states."""
         angles = rng.vonmises(self.locations[i][path], self.concentrations[i][path])
         return wrapped(angles)
+
+    def frames_at(self, i, path, levels):
+        """Return the angles of model i at given levels of their distributions."""
+        x = np.empty(levels.shape)
+        for k in np.unique(path):
+            own = path == k
+            for c in range(levels.shape[1]):
+                state = self.locations[i, k, c], self.concentrations[i, k, c]
+                x[own, c] = vonmises_quantiles(*state, levels[own, c])
+        return wrapped(x)
+
+    def frame_parts(self, x):
+        """Return angles, which are compared on the circle."""
+        none = np.empty((*x.shape[:-1], 0))
+        return FrameParts(none, x, np.ones(x.shape[-1]), none.astype(np.intp), ())
 
     def merged(self, weights):
         """Return the family with states that have the moments of mixtures."""

@@ -136,7 +136,7 @@ def _stored_family(path, header, emission):
     if str(name) not in STORED_FAMILIES:
         raise ValueError(
             f"{os.fspath(path)!r} must hold states of a known kind, one of "
-            f"{list(STORED_FAMILIES)}, got {name!r}. States of a family of your own are "
+            f"{list(STORED_FAMILIES)}, got {name!r}. Other families are "
             "read by HMMBatch.load(path, emission=...), which takes an instance of it."
         )
     try:

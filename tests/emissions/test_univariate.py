@@ -11,6 +11,7 @@ from scipy import stats
 from scipy.special import digamma, i0e, i1e
 
 from skawhmm import (
+    IAW,
     JAW,
     KL,
     HMMBatch,
@@ -267,6 +268,59 @@ def test_distances_have_the_usual_properties(name, metric):
     assert (D >= 0).all()
     assert_allclose(np.diag(D), 0, atol=1e-9)
     assert (D[np.triu_indices(4, 1)] > 0).all()
+
+
+@ALL
+def test_quantiles_are_frames_at_their_levels(name):
+    models, levels = batch(name), np.linspace(0.02, 0.98, 49)
+    _, parameters, make = FAMILIES[name]
+    for k in range(2):
+        found = models.emission.frames_at(0, np.full(49, k), levels[:, None])[:, 0]
+        law = make(*(values[k] for values in parameters.values()))
+        expected = law.ppf(levels)
+        if name == "vonmises":
+            expected = (expected + np.pi) % (2 * np.pi) - np.pi
+        assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+
+
+@ALL
+def test_iaw_matches_states_of_models_in_another_order(name):
+    models = batch(name)
+    arrays = {key: [v[0, ::-1]] for key, v in models.emission.parameters.items()}
+    turned = HMMBatch.from_arrays(
+        {"transmats": [CHAIN], **arrays}, emission=FAMILIES[name][0]
+    )
+    both = HMMBatch.concatenate([models, turned])
+    far = pairwise_hmm_distances(both, metric=IAW(alpha=0, debias=True))[0, 1]
+    least = np.sqrt(models.emission.cross(np.array([0]), np.array([0]))[0, 0, 1])
+    assert far < 0.2 * least
+
+
+@pytest.mark.parametrize("name", ["gamma", "vonmises", "bernoulli"])
+def test_divergences_are_mean_log_ratios(name):
+    models = batch(name)
+    x = models.emission.drawn(0, np.zeros(40_000, int), np.random.default_rng(0))
+    logs = [scipy_logs(name, k, x) for k in range(2)]
+    index = np.array([0])
+    found = models.emission.divergences(index, index)[0]
+    assert_allclose(found[0, 1], np.mean(logs[0] - logs[1]), rtol=0.05)
+    assert_allclose(np.diag(found), 0, atol=1e-9)
+    rates = pairwise_hmm_distances(
+        HMMBatch.concatenate([models, models]), metric=KL(method="variational")
+    )
+    assert_allclose(rates, 0, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["negative_binomial", "student"])
+def test_divergences_without_closed_form_are_said_so(name):
+    with pytest.raises(TypeError, match=f"'{name}'"):
+        pairwise_hmm_distances(batch(name), metric=KL(method="variational"))
+
+
+@ALL
+def test_mmd_says_that_there_is_no_kernel(name):
+    with pytest.raises(TypeError, match=f"'{name}'"):
+        pairwise_hmm_distances(batch(name), metric="mmd")
 
 
 @ALL
