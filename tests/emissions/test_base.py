@@ -184,7 +184,7 @@ def test_what_the_family_lacks_is_said_in_words(sequences):
     models = fitted(sequences[0]).transform(sequences[0])
     with pytest.raises(TypeError, match=r"defines averaged, got .*'exponential'"):
         hmm_barycenter(models)
-    with pytest.raises(TypeError, match="states have quantiles.*'exponential'"):
+    with pytest.raises(TypeError, match=r"states have quantiles.*'exponential'"):
         pairwise_hmm_distances(models, metric="iaw")
     with pytest.raises(TypeError, match="have a counterpart in hmmlearn"):
         models.to_hmmlearn(0)

@@ -56,7 +56,7 @@ def test_delays_tell_frequencies_apart_that_frames_do_not(rng):
     hmm = HMMTransformer(2, "full", random_state=0)
     (path,), _ = hmm.fit_transform([x]).decode([x])
     assert agreement(path, fast) < 0.7
-    steps = make_pipeline(Delays(7), Framewise(PCA(4)))
+    steps = make_pipeline(Delays(12), Framewise(PCA(6)))
     wide = steps.fit_transform([x])
     (path,), _ = hmm.fit_transform(wide).decode(wide)
-    assert agreement(path, fast) > 0.95
+    assert agreement(path, fast) > 0.9
