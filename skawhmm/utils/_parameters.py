@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
+from functools import cache
 from inspect import signature
 from typing import Any, ClassVar, NamedTuple
 
@@ -43,6 +44,7 @@ def check_effects(values, defaults, rules):
                 check_unused(name, values[name], defaults[name], reason)
 
 
+@cache
 def defaults_of(function):
     """Return the default values of the parameters of a function or class."""
     parameters = signature(function).parameters.values()
