@@ -1,11 +1,10 @@
 r"""Conformal p-values of successive scores, and the evidence of a change they hold.
 
 If scores are exchangeable, the smoothed p-values of successive scores, each among all
-scores so far, are independent and uniform (Vovk, Gammerman and Shafer 2005, Theorem
-8.2). A bet :math:`f` with :math:`\int_0^1 f = 1` then has mean 1 given the past, and the
-evidence :math:`R_n = (R_{n-1} + 1) f(p_n)` satisfies
-:math:`E[R_n \mid \text{past}] = R_{n-1} + 1`. The user guide proves what follows for
-alarms.
+scores so far, are independent and uniform. A bet :math:`f` with :math:`\int_0^1 f = 1`
+then has mean 1 given the past, and the evidence :math:`R_n = (R_{n-1} + 1) f(p_n)`
+satisfies :math:`E[R_n \mid \text{past}] = R_{n-1} + 1`. The user guide proves this, and
+what follows for alarms.
 """
 
 import numpy as np
@@ -76,10 +75,10 @@ class Ranks:
                 firsts.append(k + 1)
                 above, inside = above + inside, 0
             inside += count
-        firsts = np.array([0, *firsts[::-1]])
-        lasts = np.append(firsts[1:], len(self.counts)) - 1
-        self.counts = np.add.reduceat(self.counts, firsts)
-        self.lows, self.highs = self.lows[firsts], self.highs[lasts]
+        begins = np.array([0, *firsts[::-1]])
+        ends = np.append(begins[1:], len(self.counts)) - 1
+        self.counts = np.add.reduceat(self.counts, begins)
+        self.lows, self.highs = self.lows[begins], self.highs[ends]
 
 
 class Evidence:

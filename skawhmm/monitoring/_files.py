@@ -49,8 +49,7 @@ def save_monitor(path, monitor):
         arrays[name] = np.stack([getattr(part, name) for part in monitor._evidence])
     for k, ranks in enumerate(monitor._ranks):
         arrays.update({f"{n}.{k}": getattr(ranks, n) for n in RANKS})
-    for name, part in zip(DIFFERENCES, _difference_parts(monitor), strict=True):
-        arrays[name] = part
+    arrays.update(zip(DIFFERENCES, _difference_parts(monitor), strict=True))
     models = monitor._retriever.models_
     for name, column in models.info.items():
         arrays[f"info.{name}"] = column

@@ -3,6 +3,7 @@
 from collections import deque
 from collections.abc import Callable
 from functools import partial
+from itertools import pairwise
 from os import PathLike
 from typing import Any, ClassVar
 
@@ -19,9 +20,9 @@ from skawhmm.monitoring._files import load_monitor, save_monitor
 from skawhmm.monitoring._names import (
     Differences,
     StateNames,
-    matched_gaps,
     registered_to,
     state_letters,
+    usual_gap,
 )
 from skawhmm.monitoring._stream import FrameBuffer, check_frames, check_times
 from skawhmm.neighbors._retriever import HMMRetriever
@@ -74,7 +75,7 @@ def check_adapt(name, value):
 
 
 class HMMMonitor(EstimatorMixin, BaseEstimator):
-    r"""Watch a running process: when did it change, and what changed?
+    """Watch a running process, and say when it changed and what changed.
 
     `fit` learns from recordings of the process as it should be. `partial_fit` takes
     frames as they come. Every `step` frames it fits a model to the last `length`
@@ -125,7 +126,7 @@ class HMMMonitor(EstimatorMixin, BaseEstimator):
 
     new_state : float, default=2.0
         A state gets a new name if it is farther from all known ones than this multiple
-        of the largest distance of a calibration window's state to the reference.
+        of the distance that 95 % of the states of calibration windows keep.
 
     state_names : list of str, default=None
         Names of the states of the reference model, by default "A", "B" and so on.
@@ -214,7 +215,8 @@ class HMMMonitor(EstimatorMixin, BaseEstimator):
     ... )
     >>> rows = monitor.partial_fit(stream).rows_
     >>> first = next(row for row in rows if row["alarm"])
-    >>> first["end"], first["transition"]
+    >>> first["end"], first["began"]
+    (4600, 4003.0)
     """
 
     _parameter_checks: ClassVar = {
@@ -303,13 +305,16 @@ class HMMMonitor(EstimatorMixin, BaseEstimator):
         models = self.hmm_.transform([windows[i] for i in calibration])._bare()
         self.calibration_scores_ = self._judged(models)[0]
         found = registered_to(self.reference_model_, models)
-        reach = self.new_state * float(matched_gaps(found).max(initial=0))
-        self._names = StateNames(self.reference_model_, self.state_names_, reach)
+        self._names = StateNames(
+            self.reference_model_,
+            self.state_names_,
+            reach=self.new_state * usual_gap(found),
+        )
         self._differences = Differences(found, len(self.state_names_))
         n_phases = self.length // step
         self._ranks = [Ranks(self.calibration_scores_) for _ in range(n_phases)]
         self._evidence = [Evidence() for _ in range(n_phases)]
-        self._buffer = FrameBuffer(self.length, step, windows[0].shape[1])
+        self._buffer = FrameBuffer(self.length, step, self.n_features_in_)
         self._rows: deque[dict[str, Any]] = deque(maxlen=self.max_rows)
         self._n_rows = self._n_added = 0
         self._seed = check_seed(self.random_state)
@@ -433,9 +438,9 @@ class HMMMonitor(EstimatorMixin, BaseEstimator):
             # The frames that were rejected are a gap.
             buffer.cut()
             raise
-        bounds = [0, *buffer.gaps(times, self.max_gap).tolist(), len(times)]
-        for first, last in zip(bounds[:-1], bounds[1:], strict=True):
-            if first > 0 or bounds[1] == 0:
+        gaps = buffer.gaps(times, self.max_gap).tolist()
+        for first, last in pairwise([*sorted({0, *gaps}), len(times)]):
+            if first in gaps:
                 self._meet_gap(times, first)
             buffer.append(frames[first:last], times[first:last])
             self._process()
@@ -459,7 +464,7 @@ class HMMMonitor(EstimatorMixin, BaseEstimator):
         for k in range(0, len(starts), max(size, 1)):
             windows = [buffer.window(start) for start in starts[k : k + size]]
             good = [n for n, (x, _) in enumerate(windows) if not self._too_gappy(x)]
-            models = found = None
+            found: list[Any] = []
             if good:
                 models = self.hmm_._modelled([windows[n][0] for n in good])._bare()
                 found = [*zip(*self._judged(models), models, strict=True)]

@@ -13,6 +13,10 @@ from skawhmm.models._batch import HMMBatch
 # States with less probability are estimated from too few frames to be new.
 LEAST_WEIGHT = 0.05
 
+# Fraction of states of calibration models whose distance to the reference is usual: in
+# single windows a state is not visited, and another one is split.
+USUAL_FRACTION = 0.95
+
 # Names beyond the number of reference states that a monitor gives.
 MOST_NEW = 32
 
@@ -56,14 +60,14 @@ def registered_to(reference, models):
     return Registered(plans, gaps, batch.weights[1:], batch.transmats[1:])
 
 
-def matched_gaps(found):
-    """Return how far states of models are from those of the reference they match."""
+def usual_gap(found):
+    """Return how far states of models may be from those of the reference they match."""
     gaps = []
     for plan, gap, weights, _ in zip(*found, strict=True):
         rows, columns = linear_sum_assignment(plan, maximize=True)
         used = weights[rows] >= LEAST_WEIGHT
         gaps.append(gap[rows[used], columns[used]])
-    return np.concatenate(gaps)
+    return float(np.quantile(np.concatenate(gaps), USUAL_FRACTION))
 
 
 class StateNames:
@@ -144,9 +148,10 @@ class StateNames:
 
     def _nearest(self, gaps):
         """Return the nearest known name of a state, and the distance."""
+        # States of the same model that were just named are not among the gaps.
         pairs = [
             (float(row[j]), name)
-            for row, names in zip(gaps, self.known, strict=True)
+            for row, names in zip(gaps, self.known, strict=False)
             for j, name in enumerate(names)
             if name
         ]
@@ -178,11 +183,8 @@ class Differences:
     def __init__(self, found, n_states):
         self.n_states = n_states
         costs, moves = self._transferred(found)
-        self.centres = costs.mean(axis=0), moves.mean(axis=0)
-        self.spreads = tuple(
-            np.maximum(part.std(axis=0), LEAST_SPREAD * part.std(axis=0).mean() + 1e-12)
-            for part in (costs, moves)
-        )
+        self.centres = np.median(costs, axis=0), np.median(moves, axis=0)
+        self.spreads = _spreads(costs), _spreads(moves)
 
     def largest(self, found):
         """Return the state and the transition of a registered model."""
@@ -204,3 +206,10 @@ class Differences:
         forth = plans / np.maximum(plans.sum(axis=2, keepdims=True), tiny)
         moves = np.einsum("nij,nik,nkl->njl", back, found.transmats, forth)
         return costs[:, :size], moves[:, :size, :size]
+
+
+def _spreads(parts):
+    """Return median deviations from the median; none is much below their mean."""
+    # Single windows in which a state is not visited must not count.
+    spreads = np.median(np.abs(parts - np.median(parts, axis=0)), axis=0)
+    return np.maximum(spreads, LEAST_SPREAD * spreads.mean() + np.finfo(float).tiny)
