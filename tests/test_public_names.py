@@ -99,6 +99,9 @@ HOMES = {
         "StateEffects",
         "transition_table",
     ],
+    "skawhmm.monitoring": [
+        "HMMMonitor",
+    ],
     "skawhmm.plot": [
         "AlphaCurveDisplay",
         "DistanceIntervalDisplay",
@@ -109,6 +112,7 @@ HOMES = {
         "GroupTestDisplay",
         "HMMDisplay",
         "HMMMapDisplay",
+        "MonitorDisplay",
         "RegistrationDisplay",
         "RetrievalDisplay",
         "SequenceDisplay",
