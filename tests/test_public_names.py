@@ -151,6 +151,7 @@ CORE = {
     "HMMEmbedding",
     "HMMKMeans",
     "HMMKMedoids",
+    "HMMMonitor",
     "HMMNoveltyDetector",
     "HMMRetriever",
     "HMMTransformer",

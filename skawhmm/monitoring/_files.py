@@ -140,7 +140,7 @@ def load_monitor(kind, path):
     monitor._names = names
     monitor._ranks, monitor._evidence = [], []
     for k in range(length // step):
-        ranks, evidence = Ranks([]), Evidence()
+        ranks, evidence = Ranks([]), Evidence(monitor.false_alarm_rate)
         for name in RANKS:
             setattr(ranks, name, arrays[f"{name}.{k}"])
         for name in ("sums", "runs", "since"):

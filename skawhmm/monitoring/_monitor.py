@@ -313,7 +313,7 @@ class HMMMonitor(EstimatorMixin, BaseEstimator):
         self._differences = Differences(found, len(self.state_names_))
         n_phases = self.length // step
         self._ranks = [Ranks(self.calibration_scores_) for _ in range(n_phases)]
-        self._evidence = [Evidence() for _ in range(n_phases)]
+        self._evidence = [Evidence(self.false_alarm_rate) for _ in range(n_phases)]
         self._buffer = FrameBuffer(self.length, step, self.n_features_in_)
         self._rows: deque[dict[str, Any]] = deque(maxlen=self.max_rows)
         self._n_rows = self._n_added = 0
