@@ -2,10 +2,10 @@
 Has the machine changed?
 ========================
 
-A machine goes through three states in order. A monitor that was fitted while it ran well
-watches it. Later it goes through the same states in the opposite order: means, variances
-and the time spent in each state stay the same, so charts of levels stay silent. Then one
-of its levels jumps.
+A machine goes through three states in order. A monitor that was fitted while it ran
+well watches it. Later it goes through the same states in the opposite order: means,
+variances and the time spent in each state stay the same, so charts of levels stay
+silent. Then one of its levels jumps.
 """
 
 import matplotlib.pyplot as plt
@@ -26,7 +26,7 @@ def machine(n_timesteps, seed, *, up=0.09, down=0.01, levels=(0.0, 3.0, 6.0)):
     return model.sample(n_timesteps, random_state=seed)[0][0]
 
 
-monitor = HMMMonitor(length=150).fit([machine(45_000, seed=0)])
+monitor = HMMMonitor(length=150).fit([machine(30_000, seed=0)])
 
 # %%
 # Frames come in pieces of any size. Every 150 frames the monitor appends a row.

@@ -98,6 +98,9 @@ class Evidence:
     sums : ndarray of shape (n_bets,)
         Evidence by each bet.
 
+    restarted : float
+        Time of the last restart.
+
     runs, since : ndarray of shape (n_bets,)
         The largest product of bets that ends now, and the time at which it begins.
     """
@@ -106,8 +109,9 @@ class Evidence:
         self.instant = WEIGHTS[0] * false_alarm_rate
         self.restart()
 
-    def restart(self):
-        """Forget what came before, as after an alarm."""
+    def restart(self, time=-np.inf):
+        """Forget what came before a time, as after an alarm."""
+        self.restarted = time
         self.sums = np.zeros(len(WEIGHTS))
         self.runs = np.zeros(len(WEIGHTS))
         self.since = np.zeros(len(WEIGHTS))
