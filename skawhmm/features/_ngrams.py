@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 
 from skawhmm._estimator import EstimatorMixin, check_symbol_input
 from skawhmm.sequences._symbols import learned_symbols, symbol_codes
+from skawhmm.sequences._trials import recordings_of
 from skawhmm.utils._checks import check_boolean, check_integer
 from skawhmm.utils._interruption import all_or_nothing
 from skawhmm.utils._parameters import Unused
@@ -112,7 +113,7 @@ class NGrams(EstimatorMixin, TransformerMixin, BaseEstimator):
         """
         self._begin_fit()
         sequences = check_symbol_input(self, X, y, reset=True)
-        self.symbols_ = learned_symbols(sequences)
+        self.symbols_ = learned_symbols(recordings_of(sequences)[0])
         # Powers of large orders would not fit into memory.
         order = min(int(self.order), LARGEST_NUMBER.bit_length())
         if max(len(self.symbols_), 2) ** order > LARGEST_NUMBER:
@@ -182,21 +183,20 @@ class NGrams(EstimatorMixin, TransformerMixin, BaseEstimator):
         alphabet. The last array counts all n-grams per sequence, of known symbols or
         not.
         """
-        codes = symbol_codes(sequences, self.symbols_)
-        lengths = np.array([len(x) for x in codes])
-        frames, owners = (
-            np.concatenate(codes),
-            np.repeat(np.arange(len(codes)), lengths),
-        )
+        recordings, firsts = recordings_of(sequences)
+        codes = symbol_codes(recordings, self.symbols_)
+        frames = np.concatenate(codes)
+        own = np.repeat(np.arange(len(codes)), [len(x) for x in codes])
         # Beyond the last frame, every lag is the same.
         steps = min(int(self.lag), len(frames)) * np.arange(self.order)
         first = np.arange(max(len(frames) - steps[-1], 0))
-        # An n-gram ends in the sequence in which it begins.
-        first = first[owners[first] == owners[first + steps[-1]]]
+        # An n-gram ends in the recording in which it begins.
+        first = first[own[first] == own[first + steps[-1]]]
+        owners = np.repeat(np.arange(len(sequences)), np.diff(firsts))[own]
         runs = frames[first[:, None] + steps]
         # Missing values are in no n-gram; unknown symbols make unknown n-grams.
         seen = (runs != -1).all(axis=1)
-        totals = np.bincount(owners[first[seen]], minlength=len(codes))
+        totals = np.bincount(owners[first[seen]], minlength=len(sequences))
         known = (runs >= 0).all(axis=1)
         weights = len(self.symbols_) ** np.arange(self.order)[::-1]
         return runs[known] @ weights, owners[first[known]], totals
