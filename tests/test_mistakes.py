@@ -33,6 +33,7 @@ from skawhmm import (
     KNeighborsHMMClassifier,
     KNeighborsHMMRegressor,
     PairwiseHMMDistance,
+    Trials,
     as_sequences,
     dynamics_gain,
     hmm_barycenter,
@@ -146,6 +147,51 @@ MISTAKES = {
         "X must be a list of arrays",
         "got shape (2, 3, 4, 5)",
         "or an array of shape (n_sequences, n_timesteps, n_features)",
+    ),
+    "recordings of a unit without Trials": Mistake(
+        lambda d: transformer().fit([[d.X[0], d.X[1]], [d.X[2]]]),
+        ValueError,
+        "X[0] must be an array of numbers of shape (n_timesteps, n_features)",
+        "got rows of different sizes",
+        "Trials(X[0])",
+    ),
+    "equally long recordings of a unit without Trials": Mistake(
+        lambda d: transformer().fit([[d.X[0][:9], d.X[1][:9]], [d.X[2]]]),
+        ValueError,
+        "X[0] must have shape (n_timesteps, n_features)",
+        "got (2, 9, 3)",
+        "Trials(X[0])",
+    ),
+    "Trials of a single recording without a list": Mistake(
+        lambda d: Trials(d.X[0]),
+        *(TypeError, "recordings must be a list", "got an array", "Trials([x])"),
+    ),
+    "Trials without recordings": Mistake(
+        lambda d: transformer().fit([Trials(d.X), Trials([])]),
+        *(ValueError, "at least 1 recording", "got empty Trials", "X[1]"),
+    ),
+    "a trial without frames": Mistake(
+        lambda d: transformer().fit([Trials([d.X[0], np.empty((0, 3))])]),
+        *(ValueError, "at least 1 timestep", "got none", "trial 1 of X[0]"),
+    ),
+    "trials of different channels": Mistake(
+        lambda d: transformer().fit([Trials(d.X), Trials([d.X[0], d.X[1][:, :2]])]),
+        ValueError,
+        "All sequences in X must have the same number of features",
+        "got [2, 3]",
+        "trial 1 of X[1]",
+    ),
+    "a unit without a transition": Mistake(
+        lambda d: transformer().fit([Trials(d.X), Trials([x[:1] for x in d.X])]),
+        *(ValueError, "a trial of at least 2 frames", "got 8 trials of 1", "X[1]"),
+    ),
+    "units without a column of trials": Mistake(
+        lambda d: as_sequences(frame(who=[1, 1, 2], x=[0.5, 1, 2]), unit="who"),
+        *(ValueError, "id must name", "got None", "the column of the trials"),
+    ),
+    "lengths that do not add up": Mistake(
+        lambda d: as_sequences(d.X[0], lengths=[3, 4], unit=[0, 1]),
+        *(ValueError, "lengths must sum to", "got the sum 7", "frames of data"),
     ),
     "no sequences": Mistake(
         lambda d: transformer().fit([]),
