@@ -1,4 +1,4 @@
-"""Distances between laws of frames of many pairs in one loop; see `_laws`."""
+"""Distances between distributions of frames of many pairs; see `_mmd`."""
 
 import numpy as np
 

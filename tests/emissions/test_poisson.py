@@ -57,14 +57,14 @@ def test_channels_add_up():
 
 
 @given(st.lists(rates, min_size=2, max_size=2), st.lists(rates, min_size=2, max_size=2))
-def test_scores_are_those_of_poisson_laws(one, two):
+def test_scores_match_poisson_log_probabilities(one, two):
     x = np.array([[0, 3], [1, 0], [7, 2]])
     with np.errstate(divide="ignore"):
         expected = [poisson.logpmf(x, rate).sum() for rate in (one, two)]
     assert_allclose(single(one, two).score([x])[0], expected, rtol=1e-10, atol=1e-10)
 
 
-def test_divergence_is_that_of_poisson_laws():
+def test_divergence_of_counts_by_hand():
     x, y = np.array([3.0, 0.0]), np.array([5.0, 2.0])
     expected = 3 * np.log(3 / 5) + 2 + 2
     models = single(x, y)
