@@ -57,6 +57,7 @@ TESTED_IN = {
     "neighbors/_base": "neighbors/test_estimators.py",
     "neighbors/_cv": "neighbors/test_estimators.py",
     "neighbors/_retriever": "neighbors/test_search.py",
+    "numerics/_filtering": "models/test_causal.py",
     "numerics/_forward_backward": "models/test_inference.py",
     "numerics/_paths": "models/test_inference.py",
     "plot/_graph": "plot/test_model.py",

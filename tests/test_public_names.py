@@ -17,9 +17,13 @@ HOMES = {
         "mfcc",
         "TimeChannel",
         "Trials",
+        "WindowList",
+        "Windows",
     ],
     "skawhmm.models": [
+        "Forecast",
         "HMMBatch",
+        "HMMStream",
     ],
     "skawhmm.emissions": [
         "Categorical",

@@ -14,6 +14,7 @@ from skawhmm.emissions._custom import check_state_costs
 from skawhmm.emissions._gaussian import Gaussian
 from skawhmm.emissions._poisson import Poisson
 from skawhmm.models._archive import save_models, stored_parts
+from skawhmm.models._causal import Forecast, HMMStream, forecasts, per_unit
 from skawhmm.models._checks import (
     check_carried,
     check_feature_names,
@@ -693,6 +694,141 @@ class HMMBatch(ModelStack):
             array per recording.
         """
         return posteriors(self, self._checked(X, paired=True))
+
+    def filter_proba(self, X: Any) -> list[NDArray[np.float64]]:
+        """Return the probabilities of the states of each frame, given the past only.
+
+        `predict_proba` uses the whole sequence, frames that come later included. Here
+        the row of a frame uses the frames up to it, so it is what was known at that
+        time: cutting the sequence after it changes no bit of it.
+
+        Parameters
+        ----------
+        X : list of array-like of shape (n_timesteps, n_features), or of Trials
+            Sequences, as for `decode`. NaN stands for values that were not observed, if
+            the family accepts them; a frame without any value leaves what is predicted.
+
+        Returns
+        -------
+        probabilities : list of ndarray of shape (n_timesteps, n_components)
+            One array per sequence, whose rows sum to one; for `Trials`, a list with one
+            array per recording.
+
+        Examples
+        --------
+        A jump of the level: what is known at the time, and in hindsight.
+
+        >>> from skawhmm import HMMBatch
+        >>> model = HMMBatch(
+        ...     transmats=[[[0.9, 0.1], [0.1, 0.9]]],
+        ...     means=[[[0.0], [2.0]]],
+        ...     covars=[[[1.0], [1.0]]],
+        ... )
+        >>> X = [[0.0, 0.1, 1.5, 2.0, 2.1]]
+        >>> model.filter_proba(X)[0][:, 1].round(2)
+        array([0.12, 0.04, 0.29, 0.79, 0.96])
+        >>> model.predict_proba(X)[0][:, 1].round(2)
+        array([0.12, 0.2 , 0.74, 0.94, 0.96])
+        """
+        return per_unit(self, self._checked(X, paired=True), 0)
+
+    def surprise(self, X: Any) -> list[NDArray[np.float64]]:
+        """Return how unexpected each frame is, given the frames before it.
+
+        Parameters
+        ----------
+        X : list of array-like of shape (n_timesteps, n_features)
+            Sequences, as for `filter_proba`.
+
+        Returns
+        -------
+        surprises : list of ndarray of shape (n_timesteps,)
+            Minus the log density of each frame given those before. They add up to
+            minus the log likelihood (`score`) of a sequence without missing values. A
+            frame that the model cannot emit is infinitely surprising, and the
+            following ones are judged as if it had been missing.
+
+        Examples
+        --------
+        One frame does not belong to any state:
+
+        >>> from skawhmm import HMMBatch
+        >>> model = HMMBatch(
+        ...     transmats=[[[0.9, 0.1], [0.1, 0.9]]],
+        ...     means=[[[0.0], [5.0]]],
+        ...     covars=[[[1.0], [1.0]]],
+        ... )
+        >>> model.surprise([[0.0, 0.3, -4.0, 0.1, 5.0]])[0].round(1)
+        array([1.6, 1.1, 9. , 1. , 3.2])
+        """
+        return per_unit(self, self._checked(X, paired=True), 1)
+
+    def forecast(self, X: Any, steps: int = 1) -> Forecast:
+        """Return what each model expects after the end of its sequence.
+
+        Parameters
+        ----------
+        X : list of array-like of shape (n_timesteps, n_features)
+            Sequences, as for `filter_proba`.
+
+        steps : int, default=1
+            Number of frames to look ahead.
+
+        Returns
+        -------
+        forecast : Forecast
+            Its `probabilities` of the states have shape (n_pairs, steps, n_components).
+            Its `means` and `covariances` of the frames exist for Gaussian states and
+            counts, and its `sample` draws continuations.
+
+        Examples
+        --------
+        >>> from skawhmm import HMMBatch
+        >>> model = HMMBatch(
+        ...     transmats=[[[0.9, 0.1], [0.2, 0.8]]],
+        ...     means=[[[0.0], [5.0]]],
+        ...     covars=[[[1.0], [1.0]]],
+        ... )
+        >>> forecast = model.forecast([[0.1, -0.2, 5.2]], steps=3)
+        >>> forecast.probabilities[0].round(2)
+        array([[0.2 , 0.8 ],
+               [0.34, 0.66],
+               [0.44, 0.56]])
+        >>> forecast.means[0].round(1).ravel()
+        array([4. , 3.3, 2.8])
+        """
+        return forecasts(self, self._checked(X, paired=True), steps)
+
+    def stream(self, index: int = 0) -> HMMStream:
+        """Return a stepper that follows a running process frame by frame.
+
+        Parameters
+        ----------
+        index : int, default=0
+            Number of the model.
+
+        Returns
+        -------
+        stream : HMMStream
+            Its `update` takes a frame and returns the row of `filter_proba` and the
+            value of `surprise` that belong to it.
+
+        Examples
+        --------
+        >>> from skawhmm import HMMBatch
+        >>> model = HMMBatch(
+        ...     transmats=[[[0.9, 0.1], [0.1, 0.9]]],
+        ...     means=[[[0.0], [2.0]]],
+        ...     covars=[[[1.0], [1.0]]],
+        ... )
+        >>> stream = model.stream()
+        >>> for frame in [0.0, 0.1, 1.5]:
+        ...     probabilities, surprise = stream.update(frame)
+        >>> probabilities.round(2)
+        array([0.71, 0.29])
+        """
+        index = check_model_number("index", index, len(self))
+        return HMMStream(self[index : index + 1]._bare())
 
     def sample(
         self,
