@@ -139,7 +139,7 @@ def test_steps_to_states_without_weight_lose_no_mass(p):
     transmats = np.array([[[0.5, 0.5], [0.5, 0.5]], [[0.4, 0.6], [0.5, 0.5]]])
     plan = np.array([[0.5, 0.0], [0.5, 0.0]])
     within = np.array([[0.0, 1.0], [1.0, 0.0]])
-    # Carried to a, b is in both states equally often; carried to b, a is in state 0 only.
+    # On the states of a, b is in both equally often; on the states of b, a is in one.
     expected = 0.6 ** (1 / p)
     assert_allclose(transition(weights, transmats, plan, within, within, p), expected)
 
