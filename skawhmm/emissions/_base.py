@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
 import numpy as np
 from numpy.random import Generator
 
+from skawhmm.emissions._averages import matched_sums
 from skawhmm.emissions._hmmlearn import hmmlearn_models
 from skawhmm.emissions._model import Array, Data, Expected, Model
 from skawhmm.numerics._forward_backward import log_likelihood_of
@@ -94,6 +95,9 @@ class Emission(BaseEstimator, ABC):
         Kullback-Leibler divergences of states, for ``KL(method="variational")``.
     ``mmd_comparer(masses, sizes, bandwidth)``, ``median_gap(weights)``
         Distances between distributions of frames, and their scale, for `MMD`.
+    ``averaged(models, labels, masses)``
+        Averages of matched states, for `hmm_barycenter`, `HMMKMeans` and `HMMAligner`.
+        `matched_means` computes weighted means of parameters.
 
     The other members have an implementation here, which a family may replace by a
     faster one.
@@ -698,6 +702,66 @@ class Emission(BaseEstimator, ABC):
     def median_gap(self, weights: Array) -> float:
         """Return the median squared distance between frames of two states."""
         self._lacking("a kernel between frames")
+
+    def keeping_costs(self) -> Self:
+        """Return the family with its costs prepared, for models compared repeatedly."""
+        return self
+
+    def averaged(self, models: Self, labels: Array, masses: Array) -> Self:
+        """Return states that are averages of the states of models matched with them.
+
+        The average of states minimises the weighted sum of their squared distances,
+        those of `cross`. It need not be exact: averages of models take no step that
+        raises this sum.
+
+        Parameters
+        ----------
+        models : Emission
+            States of the models to be averaged, of the same family.
+
+        labels : ndarray of int of shape (n_models,)
+            The row of this family that each model is averaged into.
+
+        masses : ndarray of shape (n_models, n_components, n_components)
+            ``masses[n, i, j]`` is the weight of state j of model n in the average that
+            becomes state i of row ``labels[n]``. Weights do not sum to one.
+
+        Returns
+        -------
+        family : Emission
+            The averages. States without any weight keep their parameters.
+        """
+        raise TypeError(
+            "Averages of models need states of a family that defines averaged, got "
+            f"states of kind {self.name!r}. HMMKMedoids and HMMAligner('medoid') need "
+            "no averages."
+        )
+
+    @staticmethod
+    def matched_means(own: Array, values: Array, labels: Array, masses: Array) -> Array:
+        """Return weighted means of the parameters of matched states.
+
+        Parameters
+        ----------
+        own : ndarray of shape (n_rows, n_components, ...)
+            Parameters to be replaced; they stay where no state has weight.
+
+        values : ndarray of shape (n_models, n_components, ...)
+            Parameters of the states of models.
+
+        labels, masses : ndarray
+            As in `averaged`.
+
+        Returns
+        -------
+        means : ndarray of shape (n_rows, n_components, ...)
+            The means.
+        """
+        flat = values.reshape(*values.shape[:2], -1)
+        mass, sums = matched_sums(masses, labels, flat, len(own))
+        used, means = mass > 0, np.array(own)
+        means[used] = (sums[used] / mass[used, None]).reshape(-1, *own.shape[2:])
+        return means
 
     def gaussian(self, purpose: str) -> Any:
         """Return the family if its states are Gaussian, else raise.

@@ -9,6 +9,7 @@ from skawhmm.emissions._base import Emission
 from skawhmm.emissions._checks import check_covariances
 from skawhmm.emissions._gaussian_costs import (
     GaussianCosts,
+    averaged_roots,
     covariance_roots,
     spectral_parts,
 )
@@ -309,6 +310,23 @@ class Gaussian(Emission):
         if self.covariance_type == "full":
             variances = np.diagonal(variances, axis1=2, axis2=3)
         return median_squared_gap(self.means, variances, self.masks(), weights)
+
+    def averaged(self, models, labels, masses):
+        """Return states with averages of the means and of the factors of covariances.
+
+        One step of the fixed point of Bures barycentres, written without inverses so
+        that singular covariances are legal. Standard deviations of diagonal covariances
+        just average.
+        """
+        old, costs = self.ground_costs(), models.ground_costs()
+        points = self.matched_means(old.points, costs.points, labels, masses)
+        if old.roots is None:
+            means, spreads = np.split(points, 2, axis=2)
+            covars = spreads**2
+        else:
+            roots = averaged_roots(old, costs, labels, masses)
+            means, covars = points, roots @ roots.swapaxes(2, 3)
+        return self.like(means, covars, observed=self.observed)
 
     @cached_property
     def _spectral(self):

@@ -13,14 +13,12 @@ from skawhmm import (
     KL,
     HMMBatch,
     HMMEmbedding,
-    HMMKMeans,
     HMMKMedoids,
     HMMRetriever,
     HMMTransformer,
     KNeighborsHMMClassifier,
     KNeighborsHMMClassifierCV,
     PairwiseHMMDistance,
-    hmm_barycenter,
     hmm_distance,
     pairwise_hmm_components,
     pairwise_hmm_distances,
@@ -391,9 +389,6 @@ def test_what_needs_points_raises(rng):
             estimator.fit(["abba", "baba"])
     with pytest.raises(TypeError, match=r"Gaussian states, got states of kind 'categ"):
         pairwise_hmm_distances(models, metric="iaw")
-    for average in (hmm_barycenter, HMMKMeans(2).fit):
-        with pytest.raises(TypeError, match="Averages need models with Gaussian"):
-            average(models)
 
 
 def test_to_hmmlearn_and_back(rng):
