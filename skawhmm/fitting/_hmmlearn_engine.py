@@ -10,10 +10,11 @@ import numpy as np
 from sklearn.base import clone
 
 from skawhmm.emissions._gaussian_em import lifted
-from skawhmm.emissions._hmmlearn import gaussian_arrays, hmmlearn_models
+from skawhmm.emissions._hmmlearn import hmmlearn_models
 from skawhmm.emissions._model import Model
 from skawhmm.fitting._em import Climbs, stacked
 from skawhmm.fitting._gaussian_fit import gaussian_data
+from skawhmm.models._hmmlearn import trained_arrays
 
 
 def resolve_engine(engine, covariance_type):
@@ -66,7 +67,7 @@ def fitted_result(model, frames, options):
             model.fit(np.ascontiguousarray(frames.T))
     except (ValueError, np.linalg.LinAlgError) as error:
         raise ValueError(f"{type(model).__name__} failed with: {error}") from error
-    arrays = {name: parts[0] for name, parts in gaussian_arrays([model]).items()}
+    arrays = trained_arrays(model)
     transmat = np.array(arrays["transmats"], float)
     # hmmlearn leaves a row of 0 where a state was never left; it stays where it is.
     empty = transmat.sum(axis=1) == 0

@@ -1,7 +1,9 @@
-"""HMMBatch, inference with it, its files, and exchange with hmmlearn."""
+"""HMMBatch, inference with it, its files, and exchange with other libraries."""
 
+from skawhmm.models._as_models import as_models
 from skawhmm.models._batch import HMMBatch
 
 __all__ = [
     "HMMBatch",
+    "as_models",
 ]
