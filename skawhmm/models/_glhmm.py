@@ -4,7 +4,8 @@ import numpy as np
 
 from skawhmm.models._conversions import check_fitted
 
-SHARED = ("shareddiag", "sharedfull")
+# All states have the first entry of `Sigma`.
+SHARED = ("shareddiag", "sharedfull", "identity")
 
 
 def glhmm_arrays(model, where):
@@ -41,7 +42,5 @@ def _means(model, kind, shape):
 
 
 def _covariances(model, kind, size):
-    if kind == "identity":
-        return np.ones((size, len(np.ravel(model.mean[0]["Mu"]))))
     chosen = [model.Sigma[0]] * size if kind in SHARED else model.Sigma[:size]
     return np.stack([part["rate"] / part["shape"] for part in chosen])
