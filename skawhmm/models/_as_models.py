@@ -193,15 +193,7 @@ def _read_npz(path, _):
 
 
 def _read_mat(path, where):
-    return [
-        emhmm_arrays(_checked(m, name), name) for name, m in mat_models(path, where)
-    ]
-
-
-def _checked(model, name):
-    if not is_emhmm(model):
-        raise TypeError(f"{name} must be a model of EMHMM, got {type(model).__name__}.")
-    return model
+    return [emhmm_arrays(model, name) for name, model in mat_models(path, where)]
 
 
 def _read_text(path, where):
@@ -249,6 +241,8 @@ READERS = {
     "ssm": ssm_arrays,
     "glhmm": glhmm_arrays,
     "nemos": _refused_glm,
+    # Structures of MATLAB that `scipy.io.loadmat` leaves within cells.
+    "scipy": emhmm_arrays,
 }
 FILES = {
     ".npz": _read_npz,

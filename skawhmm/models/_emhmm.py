@@ -1,5 +1,6 @@
 """Models of the EMHMM toolbox, in `.mat` files or as `scipy.io` reads them."""
 
+import struct
 import zlib
 from collections.abc import Mapping
 
@@ -8,6 +9,9 @@ import numpy as np
 from skawhmm.utils._numbers import real_array
 
 FIELDS = ("prior", "trans", "pdf")
+# The layout of files: their header, the types of variables, and the version of 7.3.
+HEADER_BYTES, MATRIX, COMPRESSED = 128, 14, 15
+NEW_VERSION = (b"\x00\x02", b"\x02\x00")
 # What scipy raises if a file is damaged, depending on where the damage is.
 MAT_ERRORS = (
     ValueError,
@@ -16,9 +20,12 @@ MAT_ERRORS = (
     IndexError,
     AttributeError,
     EOFError,
+    OSError,
     OverflowError,
+    UnboundLocalError,
     MemoryError,
     UnicodeDecodeError,
+    struct.error,
     zlib.error,
 )
 
@@ -45,6 +52,12 @@ def emhmm_arrays(model, where):
     arrays : dict of ndarray
         Chain and states.
     """
+    model = _plain(model)
+    if not is_emhmm(model):
+        raise TypeError(
+            f"{where} must be a model of EMHMM, a structure with {', '.join(FIELDS)}, "
+            f"got {_shown(model)}."
+        )
     # MATLAB does not distinguish a number from an array that holds one.
     states = [model["pdf"]] if isinstance(model["pdf"], Mapping) else [*model["pdf"]]
     size = len(states)
@@ -75,7 +88,8 @@ def mat_models(path, where):
     Parameters
     ----------
     path : str or path-like
-        The file, in a version of MATLAB's format before 7.3.
+        The file, in a version of MATLAB's format before 7.3. scipy reads it, which
+        finds random damage, but may crash on files that were made to do harm.
 
     where : str
         The file as the caller knows it.
@@ -88,15 +102,14 @@ def mat_models(path, where):
     found = {}
     for name, value in _variables(path, where).items():
         inner = value.get("hmms") if isinstance(value, Mapping) else None
-        label = name if inner is None else f"{name}['hmms']"
+        label = name if inner is None else f"{name}.hmms"
         models = _model_list(value if inner is None else inner)
         if any(is_emhmm(model) for model in models):
             found[label] = models
     if len(found) != 1:
-        hint = (
-            f" Take one of them: as_models(scipy.io.loadmat(path, simplify_cells=True)"
-            f"[{next(iter(found))!r}])."
-        ) * bool(found)
+        keys = "".join(f"[{key!r}]" for key in next(iter(found), "").split("."))
+        loaded = f"scipy.io.loadmat(path, simplify_cells=True){keys}"
+        hint = f" Take one of them: as_models({loaded})." * bool(found)
         raise ValueError(
             f"{where} must have one variable with models of EMHMM (structures with "
             f"{', '.join(FIELDS)}), got {[*found] or 'none'}.{hint}"
@@ -106,29 +119,64 @@ def mat_models(path, where):
 
 
 def _variables(path, where):
+    with open(path, "rb") as file:
+        content = _content(file, where)
+    return {name: v for name, v in content.items() if not name.startswith("__")}
+
+
+def _content(file, where):
     # scipy.io takes a moment to import, and few need it.
     from scipy.io import loadmat
+    from scipy.io.matlab import MatReadError
 
     try:
-        content = loadmat(path, simplify_cells=True)
+        _check_elements(file.read())
+        file.seek(0)
+        return loadmat(file, simplify_cells=True)
     except NotImplementedError as error:
         raise ValueError(
             f"{where} must be written by save(..., '-v7'), got a file of MATLAB's "
             "format 7.3, which is another one."
         ) from error
-    except MAT_ERRORS as error:
+    except (MatReadError, *MAT_ERRORS) as error:
         raise ValueError(
             f"{where} must be a complete .mat file, but cannot be read as one "
             f"({error}): it was cut short, damaged or is something else."
         ) from error
-    return {name: v for name, v in content.items() if not name.startswith("__")}
+
+
+def _check_elements(content):
+    """Raise unless the variables fill the file, and their checksums are right.
+
+    scipy checks neither before it parses them, and damage may crash it.
+    """
+    order = {b"IM": "<", b"MI": ">"}.get(content[126:128])
+    if order is None:
+        raise ValueError("it does not begin as files of MATLAB 5 and later")
+    place = HEADER_BYTES
+    while place < len(content) and content[124:126] not in NEW_VERSION:
+        kind, size = struct.unpack_from(f"{order}II", content, place)
+        place += 8 + size
+        if kind not in {MATRIX, COMPRESSED} or place > len(content):
+            raise ValueError("its variables do not fill it")
+        if kind == COMPRESSED:
+            zlib.decompress(content[place - size : place])
 
 
 def _model_list(value):
     """Return the cells of a cell array in MATLAB's order, or a list of one value."""
     if isinstance(value, np.ndarray) and value.dtype == object:
-        return [*value.ravel(order="F")]
-    return value if isinstance(value, list) else [value]
+        value = [*value.ravel(order="F")]
+    return [_plain(part) for part in (value if isinstance(value, list) else [value])]
+
+
+def _plain(value):
+    """Return structures as dictionaries, also those that scipy leaves within cells."""
+    if hasattr(value, "_fieldnames"):
+        return {name: _plain(getattr(value, name)) for name in value._fieldnames}
+    if isinstance(value, np.ndarray) and value.dtype == object and value.ndim == 1:
+        return [_plain(part) for part in value]
+    return value
 
 
 def _sized(where, name, values, shape):
