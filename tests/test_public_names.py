@@ -18,6 +18,7 @@ HOMES = {
         "TimeChannel",
     ],
     "skawhmm.models": [
+        "as_models",
         "HMMBatch",
     ],
     "skawhmm.emissions": [
@@ -132,6 +133,7 @@ HOMES = {
 # Names of packages that can also be imported from `skawhmm`.
 CORE = {
     "AlphaMixer",
+    "as_models",
     "as_sequences",
     "dynamics_gain",
     "Framewise",

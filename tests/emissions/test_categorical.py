@@ -406,7 +406,5 @@ def test_to_hmmlearn_and_back(rng):
         assert_allclose(models[n].score([x])[0, 0], theirs.score(x[:, None]))
         back = as_models(theirs)
         assert_array_equal(back.emissionprobs[0], models.emissionprobs[n, :size])
-    with pytest.raises(
-        TypeError, match="got categorical and gaussian"
-    ):
+    with pytest.raises(TypeError, match="got categorical and gaussian"):
         as_models([theirs, HMMBatch([[[1.0]]], [[[0.0]]], [[[1.0]]])])

@@ -90,3 +90,79 @@ def test_errors_of_plain_arrays(models, error, words):
 def test_mappings_of_arrays_are_named(models):
     with pytest.raises(TypeError, match=r"^models must be a mapping"):
         HMMBatch.from_arrays(models)
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        {"covars": [[[4.0, 1.0], [1.0, 2.0]]] * 2},
+        {"emissions": {"cov": [[4.0, 1.0], [1.0, 2.0]]}},
+        {"precisions": np.linalg.inv([[[4.0, 1.0], [1.0, 2.0]]] * 2)},
+        {"cholesky": np.linalg.cholesky([[[4.0, 1.0], [1.0, 2.0]]] * 2)},
+        {
+            "cov_diag_factors": [[3.0, 1.0]] * 2,
+            "cov_low_rank_factors": [[[1.0], [1.0]]] * 2,
+        },
+    ],
+)
+def test_forms_of_matrices(form):
+    given = {"transmat": np.eye(2), "means": np.zeros((2, 2)), "startprob": [0.5, 0.5]}
+    ours = HMMBatch.from_arrays({**given, **form})
+    assert_allclose(ours.covars[0], [[[4.0, 1.0], [1.0, 2.0]]] * 2)
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        {"covars": [[9.0, 9.0], [4.0, 4.0]]},
+        {"emissions": {"scales": [3.0, 2.0]}},
+        {"scale_diags": [[3.0, 3.0], [2.0, 2.0]]},
+        {"precisions": [[1 / 9, 1 / 9], [0.25, 0.25]]},
+    ],
+)
+def test_forms_of_variances(form):
+    given = {"transmat": np.eye(2), "means": np.zeros((2, 2)), "startprob": [0.5, 0.5]}
+    ours = HMMBatch.from_arrays({**given, **form})
+    assert_allclose(ours.covars[0], [[9.0, 9.0], [4.0, 4.0]])
+
+
+def test_mixtures_become_states_worked_by_hand():
+    given = {
+        "initial": {"probs": [0.5, 0.5]},
+        "transitions": {"transition_matrix": [[0.9, 0.1], [0.2, 0.8]]},
+        "emissions": {
+            "weights": [[0.25, 0.75], [1.0, 0.0]],
+            "means": [[[0.0], [1.0]], [[2.0], [3.0]]],
+            "scale_diags": [[[1.0], [2.0]], [[3.0], [4.0]]],
+        },
+    }
+    ours = HMMBatch.from_arrays(given)
+    row = [0.9 * 0.25, 0.9 * 0.75, 0.1, 0.0]
+    assert_allclose(ours.transmats[0][:2], [row, row])
+    assert_allclose(ours.startprobs[0], [0.125, 0.375, 0.5, 0.0])
+    assert_allclose(ours.means[0], [[0.0], [1.0], [2.0], [3.0]])
+    assert_allclose(ours.covars[0], [[1.0], [4.0], [9.0], [16.0]])
+
+
+@pytest.mark.parametrize(
+    ("form", "words"),
+    [
+        ({"scale_diags": [[1.0]], "cov": [[1.0]]}, "covariances in one form"),
+        ({"scale_diags": [[1.0]], "covars": [[1.0]]}, "covariances in one form"),
+        ({"cov_diag_factors": [[1.0]]}, "covariances in one form"),
+        ({"precisions": [[[0.0]]]}, "precisions.* that fit the means"),
+        ({"cov": [[1.0, 0.0]] * 3}, "cov.* that fit the means"),
+        ({"weights_": [[0.5, 0.5]], "covars": [[1.0]]}, "means of shape .*n_mix"),
+    ],
+)
+def test_errors_of_forms(form, words):
+    given = {"transmat": [[1.0]], "means": [[0.0]]}
+    with pytest.raises(ValueError, match=rf"^models\[0\] must hold .*{words}"):
+        HMMBatch.from_arrays([{**given, **form}])
+
+
+def test_models_with_other_symbols_are_not_mixed():
+    given = {"transmats": [[1.0]], "emissionprobs": [[0.5, 0.5]]}
+    pair = [{**given, "symbols": "ab"}, {**given, "symbols": "cd"}]
+    with pytest.raises(ValueError, match="same symbols, got others in model 1"):
+        HMMBatch.from_arrays(pair)

@@ -4,9 +4,12 @@ import numpy as np
 import pytest
 from hmmlearn.hmm import (
     GMMHMM,
+    CategoricalHMM,
     GaussianHMM,
+    MultinomialHMM,
+    PoissonHMM,
 )
-from hmmlearn.vhmm import VariationalGaussianHMM
+from hmmlearn.vhmm import VariationalCategoricalHMM, VariationalGaussianHMM
 from numpy.testing import assert_allclose, assert_array_equal
 
 from skawhmm import as_models
@@ -133,3 +136,37 @@ def test_models_of_hmmlearn_from_an_iterable(rng):
     ours = as_models(theirs)
     assert as_models(model for model in theirs) == ours
     assert as_models(dict(enumerate(theirs)).values()) == ours
+
+
+def test_models_that_emit_symbols_and_counts(rng):
+    symbols = rng.integers(3, size=(80, 1))
+    theirs = CategoricalHMM(2, random_state=0).fit(symbols)
+    ours = as_models(theirs)
+    assert_allclose(ours.score([symbols[:, 0]])[0, 0], theirs.score(symbols))
+    variational = VariationalCategoricalHMM(2, random_state=0).fit(symbols)
+    ours = as_models(variational)
+    assert_allclose(ours.emissionprobs[0], variational.emissionprob_)
+    counts = rng.poisson([[1.0, 5.0]], size=(80, 2))
+    theirs = PoissonHMM(2, random_state=0).fit(counts)
+    assert_allclose(as_models(theirs).score([counts])[0, 0], theirs.score(counts))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_one_trial_of_a_multinomial_model_is_a_symbol(rng):
+    symbols = rng.integers(3, size=60)
+    theirs = MultinomialHMM(2, n_trials=1, random_state=0).fit(
+        np.eye(3, dtype=int)[symbols]
+    )
+    score = theirs.score(np.eye(3, dtype=int)[symbols])
+    assert_allclose(as_models(theirs).score([symbols])[0, 0], score, rtol=1e-9)
+    theirs.n_trials = 5
+    with pytest.raises(TypeError, match=r"MultinomialHMM with n_trials=5"):
+        as_models([theirs])
+
+
+def test_a_subclass_of_a_user_is_read(rng):
+    class Mine(GaussianHMM):
+        pass
+
+    theirs = Mine(2, random_state=0).fit(rng.normal(size=(50, 2)))
+    assert as_models(theirs).n_components.tolist() == [2]
