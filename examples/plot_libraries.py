@@ -7,7 +7,6 @@ other classes, keep variances in other forms and number the states in another or
 ``as_models`` reads all of them, and distances show whether they agree.
 """
 
-# sphinx_gallery_thumbnail_number = 1
 import json
 
 import matplotlib.pyplot as plt
@@ -73,7 +72,7 @@ DistanceMatrixDisplay.from_distances(distances, recording, ax=ax)
 ax.set_title("12 models: 3 libraries, 4 recordings")
 
 # %%
-# The dark blocks are the recordings: whichever library fitted a model, its nearest
+# The light blocks are the recordings: whichever library fitted a model, its nearest
 # models are those of the same recording.
 same = recording[:, None] == recording
 others = ~np.eye(len(models), dtype=bool)

@@ -16,10 +16,15 @@ HOMES = {
         "Framewise",
         "mfcc",
         "TimeChannel",
+        "Trials",
+        "WindowList",
+        "Windows",
     ],
     "skawhmm.models": [
         "as_models",
+        "Forecast",
         "HMMBatch",
+        "HMMStream",
     ],
     "skawhmm.emissions": [
         "Categorical",
@@ -162,6 +167,7 @@ CORE = {
     "register_states",
     "show_versions",
     "TransitionCoupling",
+    "Trials",
 }
 API = Path(__file__).parents[1] / "docs" / "api.md"
 

@@ -16,6 +16,9 @@ from skawhmm.utils._checks import LARGEST_VALUE
 from skawhmm.utils._digest import content_digest
 from skawhmm.utils._numbers import aligned
 
+# Frames whose densities are computed together if they must not depend on other frames.
+FRAME_BLOCK = 256
+
 if TYPE_CHECKING:
     # The part of scikit-learn's class that is used here. The class has no types, and
     # type checkers would not check its subclasses.
@@ -74,6 +77,8 @@ class Emission(BaseEstimator, ABC):
         By default sequences hold numbers in one or more channels.
     ``accepts_missing``
         Whether densities skip values that are NaN; by default they are an error.
+    ``moments(i, size)``
+        Means and covariances of what states emit, for `HMMBatch.forecast`.
     ``drawn(i, path, rng)``, ``shown(x)``
         A sequence drawn from model i, given its path of states, and the form in which
         users see it. `HMMBatch.sample` and `KL` need it.
@@ -415,6 +420,59 @@ class Emission(BaseEstimator, ABC):
             Log densities.
         """
         self._lacking("a density")
+
+    def frame_densities(self, i: int, x: Array, size: int) -> tuple[Array, Array]:
+        """Return log densities that depend on one frame each, to the last bit.
+
+        Parameters
+        ----------
+        i : int
+            Number of the model.
+
+        x : ndarray of shape (n_timesteps, n_features)
+            A checked sequence.
+
+        size : int
+            Number of states of the model, without padding.
+
+        Returns
+        -------
+        logs : ndarray of shape (size, n_timesteps)
+            Log densities.
+
+        ranks : ndarray of int of shape (size, n_timesteps)
+            Dimensions of the supports of the states; 0 if the family has one support.
+        """
+        # NumPy may round a frame differently in an array of another length.
+        short = -len(x) % FRAME_BLOCK if len(x) > 1 else 0
+        padded = np.concatenate([x, np.repeat(x[-1:], short, axis=0)])
+        chain = np.full(size, 1 / size), np.full((size, size), 1 / size)
+        logs = np.empty((size, len(padded)))
+        for first in range(0, len(padded), FRAME_BLOCK):
+            block = slice(first, first + FRAME_BLOCK)
+            logs[:, block] = self.densities(i, padded[block], *chain)
+        return logs[:, : len(x)], np.zeros((size, len(x)), np.intp)
+
+    def moments(self, i: int, size: int) -> tuple[Array, Array]:
+        """Return means and covariances of the frames that the states of a model emit.
+
+        Parameters
+        ----------
+        i : int
+            Number of the model.
+
+        size : int
+            Number of states of the model, without padding.
+
+        Returns
+        -------
+        means : ndarray of shape (size, n_features)
+            Means.
+
+        covars : ndarray of shape (size, n_features, n_features)
+            Covariances.
+        """
+        self._lacking("means and covariances")
 
     def scorer(
         self, startprobs: Array, transmats: Array, sizes: Array

@@ -22,6 +22,7 @@ from skawhmm.emissions._gaussian_scores import (
 )
 from skawhmm.emissions._gaussian_scores_kernels import (
     chain_densities,
+    frame_densities,
     paired_log_likelihoods,
     score_models,
 )
@@ -209,6 +210,34 @@ class Gaussian(Emission):
         frames, seen = channels_and_mask(x)
         return chain_densities(frames, seen, self._factored, i, start, transmat)
 
+    def frame_densities(self, i, x, size):
+        """Return log densities that depend on one frame each, to the last bit."""
+        logs = np.zeros((size, len(x)))
+        ranks = np.zeros(logs.shape, np.intp)
+        gaps = np.isnan(x)
+        # Frames with gaps are summed in another way, which must not reach the others.
+        for rows in missing_patterns(gaps, each=self.covariance_type == "full"):
+            family, part = self, x[rows]
+            if self.covariance_type == "full" and gaps[rows[0]].any():
+                seen = ~gaps[rows[0]]
+                family, part = self[i : i + 1]._of_channels(seen), part[:, seen]
+            if part.shape[1] > 0:
+                frames, mask = channels_and_mask(part)
+                place = i if family is self else 0
+                found = frame_densities(frames, mask, family._factored, place, size)
+                logs[:, rows], ranks[:, rows] = found[0], found[1][:, None]
+        return logs, ranks
+
+    def _of_channels(self, seen):
+        """Return the family of some channels, given by a mask."""
+        covars = self.covars[:, :, seen][..., seen]
+        observed = None if self.observed is None else self.observed[:, seen]
+        return self.like(self.means[:, :, seen], covars, observed=observed)
+
+    def moments(self, i, size):
+        """Return means and covariances of the states of a model."""
+        return self.means[i, :size], self[i : i + 1].full_covars()[0, :size]
+
     @cached_property
     def _factored(self):
         return make_densities(self)
@@ -345,6 +374,20 @@ class Gaussian(Emission):
 def sampling_roots(covars):
     """Return factors of covariances, with the smallest directions first."""
     return covariance_roots(covars)[..., ::-1]
+
+
+def missing_patterns(gaps, *, each):
+    """Return numbers of frames: those without gaps, and the others.
+
+    With `each`, the others are divided into groups in which the same channels are
+    missing.
+    """
+    gappy = gaps.any(axis=1)
+    groups = [np.flatnonzero(~gappy), np.flatnonzero(gappy)]
+    if each and gappy.any():
+        kinds = np.unique(gaps[gappy], axis=0, return_inverse=True)[1].ravel()
+        groups[1:] = [groups[1][kinds == kind] for kind in range(kinds.max() + 1)]
+    return [rows for rows in groups if rows.size]
 
 
 def check_filled(sequences, reason, *, is_pooled):

@@ -68,6 +68,11 @@ class Poisson(Discrete):
             )
         return rng.poisson(self.states[i][path]).astype(float)
 
+    def moments(self, i, size):
+        """Return means and covariances of the states of a model."""
+        rates = self.states[i, :size]
+        return rates, rates[..., None] * np.eye(rates.shape[1])
+
     def shown(self, x):
         """Return a drawn sequence as counts."""
         return x.astype(np.int64)

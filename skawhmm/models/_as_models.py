@@ -88,7 +88,7 @@ def as_models(
     >>> from hmmlearn.hmm import GaussianHMM
     >>> from skawhmm import as_models, hmm_distance
     >>> frames = np.random.default_rng(0).normal(np.repeat([0, 4, 0, 4, 0], 20))
-    >>> theirs = GaussianHMM(2, covariance_type="full", random_state=0).fit(frames[:, None])
+    >>> theirs = GaussianHMM(2, random_state=0).fit(frames[:, None])
     >>> params = {
     ...     "initial": {"probs": [0.5, 0.5]},
     ...     "transitions": {"transition_matrix": [[0.9, 0.1], [0.1, 0.9]]},

@@ -69,7 +69,7 @@ def equal_covariances(models):
     ]
 
 
-def split_mixture(transmat, startprob, shares):
+def split_mixture(transmat, startprob, fractions):
     """Return the chain in which each part of a mixture is a state of its own.
 
     Parameters
@@ -77,7 +77,7 @@ def split_mixture(transmat, startprob, shares):
     transmat, startprob : ndarray
         The chain of states, of shape (n, n) and (n,).
 
-    shares : ndarray of shape (n, n_mix)
+    fractions : ndarray of shape (n, n_mix)
         Weights of the mixtures. State i with its parts becomes the states from
         ``i * n_mix``, which all move as it does.
 
@@ -86,9 +86,9 @@ def split_mixture(transmat, startprob, shares):
     transmat, startprob : ndarray
         The chain of parts, of shape (n * n_mix, n * n_mix) and (n * n_mix,).
     """
-    size = shares.size
-    moves = np.repeat(transmat, shares.shape[1], axis=0)[..., None] * shares
-    return moves.reshape(size, size), (startprob[:, None] * shares).ravel()
+    size = fractions.size
+    moves = np.repeat(transmat, fractions.shape[1], axis=0)[..., None] * fractions
+    return moves.reshape(size, size), (startprob[:, None] * fractions).ravel()
 
 
 def mark_states(probs, where):

@@ -29,7 +29,7 @@ NAMES = MappingProxyType(
         "symbol_costs": (),
     }
 )
-# What all models share, so that it stands for each of them.
+# What all models have in common, so that it is stored for each of them.
 SHARED = ("symbols", "symbol_costs")
 # What models of any family may hold.
 COMMON = ("transmats", "weights", "startprobs", "observed")
@@ -228,20 +228,20 @@ def _our_name(path, names):
 def _split(arrays, where):
     """Return a model of mixtures with each part as a state of its own."""
     arrays = {**arrays}
-    shares = np.asarray(arrays.pop("mixture_weights"), float)
+    fractions = np.asarray(arrays.pop("mixture_weights"), float)
     means, transmat = arrays.get("means"), arrays["transmats"]
-    if means is None or means.ndim != 3 or means.shape[:2] != shares.shape:
+    if means is None or means.ndim != 3 or means.shape[:2] != fractions.shape:
         shape = None if means is None else means.shape
         raise ValueError(
             f"{where} must hold means of shape (n_components, n_mix, n_features) for "
-            f"mixture weights of shape {shares.shape}, got {shape}."
+            f"mixture weights of shape {fractions.shape}, got {shape}."
         )
     start = arrays.get("startprobs", np.full(len(transmat), 1 / len(transmat)))
-    chain = split_mixture(transmat, start, shares)
+    chain = split_mixture(transmat, start, fractions)
     arrays.update(zip(("transmats", "startprobs"), chain, strict=True))
     for name in ("means", "covars"):
         if name in arrays:
-            arrays[name] = arrays[name].reshape(shares.size, *arrays[name].shape[2:])
+            arrays[name] = arrays[name].reshape(fractions.size, *arrays[name].shape[2:])
     return arrays
 
 

@@ -10,7 +10,9 @@ def _squared(arrays):
 
 def _spherical(arrays):
     # One standard deviation per state.
-    return np.broadcast_to(arrays["sphere_scales"][..., None] ** 2, arrays["means"].shape)
+    return np.broadcast_to(
+        arrays["sphere_scales"][..., None] ** 2, arrays["means"].shape
+    )
 
 
 def _tied(arrays):

@@ -101,9 +101,11 @@ OWN: dict[str, dict[str, list[Any]]] = {
     "HMMViewClassifier": RIDGES,
     "HMMViewRegressor": RIDGES,
     "NGrams": {
-        "order": [1, 3],
+        "order": [1, 3, (1, 2)],
         "lag": [2],
         "max_features": [2],
+        "n_features": [4],
+        "idf": [True],
         "sparse_output": [False],
     },
     "KNeighborsHMMClassifierCV": {

@@ -71,8 +71,8 @@ def test_a_mixture_becomes_states(rng):
             ours.transmats[0, 3 * i + r, 3 * j + s],
             theirs.transmat_[i, j] * theirs.weights_[j, s],
         )
-    shares = ours.weights[0].reshape(2, 3)
-    assert_allclose(shares, shares.sum(axis=1, keepdims=True) * theirs.weights_)
+    fractions = ours.weights[0].reshape(2, 3)
+    assert_allclose(fractions, fractions.sum(axis=1, keepdims=True) * theirs.weights_)
 
 
 def test_models_of_hmmlearn_of_several_types(rng):
