@@ -286,27 +286,10 @@ class Emission(BaseEstimator, ABC):
                 columns[f"{name}_{k}"] = values[..., k]
         return columns
 
-    # Class in `hmmlearn.hmm`, and the attribute by which its models are recognised:
-    # enough for a family with one array of parameters.
+    # Class in `hmmlearn.hmm`, and the attribute that holds the parameters: enough for a
+    # family with one array of them.
     hmmlearn_class: ClassVar[str | None] = None
     hmmlearn_attribute: ClassVar[str | None] = None
-
-    @classmethod
-    def hmmlearn_arrays(cls, models: Sequence[Any]) -> dict[str, Any]:
-        """Return chains and parameters of fitted models of hmmlearn, by name."""
-        for n, model in enumerate(models):
-            if not hasattr(model, str(cls.hmmlearn_attribute)):
-                raise TypeError(
-                    f"models must all be fitted {cls.hmmlearn_class} models, as the "
-                    f"first, got {type(model).__name__} at {n}."
-                )
-        return {
-            "transmats": [model.transmat_ for model in models],
-            cls.parameter_names[0]: [
-                getattr(model, str(cls.hmmlearn_attribute)) for model in models
-            ],
-            "startprobs": [model.startprob_ for model in models],
-        }
 
     def hmmlearn_model(self, i: int, size: int) -> Any:
         """Return a model of hmmlearn with the states of model i, without its chain."""

@@ -27,7 +27,7 @@ from skawhmm.emissions._gaussian_scores_kernels import (
     paired_log_likelihoods,
     score_models,
 )
-from skawhmm.emissions._hmmlearn import gaussian_arrays, gaussian_model
+from skawhmm.emissions._hmmlearn import gaussian_model
 from skawhmm.emissions._mmd import gaussian_mmd_comparer, median_squared_gap
 from skawhmm.emissions._model import Expected
 from skawhmm.sequences._checks import check_complete, check_no_missing
@@ -73,8 +73,6 @@ class Gaussian(Emission):
     keeps_sequences = True
     accepts_missing = True
     has_kernel = True
-    hmmlearn_class = "GaussianHMM"
-    hmmlearn_attribute = "means_"
 
     means: np.ndarray
     covars: np.ndarray
@@ -385,11 +383,6 @@ class Gaussian(Emission):
         return log_priors(model.states, prior.states, active)
 
     # Exchange with hmmlearn.
-
-    @classmethod
-    def hmmlearn_arrays(cls, models):
-        """Return chains and parameters of fitted models of hmmlearn, by name."""
-        return gaussian_arrays(models)
 
     def hmmlearn_model(self, i, size):
         """Return a model of hmmlearn with the states of model i, without its chain."""

@@ -15,6 +15,7 @@ from skawhmm import (
     HMMKMedoids,
     HMMTransformer,
     KNeighborsHMMClassifier,
+    as_models,
     hmm_distance,
     pairwise_hmm_distances,
 )
@@ -114,7 +115,7 @@ def test_to_hmmlearn_and_back(models):
         theirs = models.to_hmmlearn(n)
         assert isinstance(theirs, PoissonHMM)
         assert_allclose(models[n].score([x])[0, 0], theirs.score(x))
-        assert HMMBatch.from_hmmlearn(theirs).score([x]) == models[n].score([x])
+        assert as_models(theirs).score([x]) == models[n].score([x])
 
 
 def test_estimators_take_counts(rng):
