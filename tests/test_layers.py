@@ -21,6 +21,7 @@ neighbors
 cluster
 classification
 groups
+monitoring
 plot
 datasets
 """

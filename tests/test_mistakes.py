@@ -295,7 +295,7 @@ MISTAKES = {
         "got KNeighborsHMMClassifier",
         "HMMBatch.from_arrays takes the arrays of any model",
     ),
-    "models of two kinds": Mistake(
+    "foreign models of two kinds": Mistake(
         lambda d: as_models(
             [
                 {"transmat": [[1.0]], "means": [[0.0]], "covars": [[1.0]]},

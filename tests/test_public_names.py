@@ -100,6 +100,9 @@ HOMES = {
         "StateEffects",
         "transition_table",
     ],
+    "skawhmm.monitoring": [
+        "HMMMonitor",
+    ],
     "skawhmm.plot": [
         "AlphaCurveDisplay",
         "DistanceIntervalDisplay",
@@ -110,6 +113,7 @@ HOMES = {
         "GroupTestDisplay",
         "HMMDisplay",
         "HMMMapDisplay",
+        "MonitorDisplay",
         "RegistrationDisplay",
         "RetrievalDisplay",
         "SequenceDisplay",

@@ -16,6 +16,7 @@ from skawhmm.sequences._checks import check_no_missing, check_sequences
 from skawhmm.utils._checks import LARGEST_VALUE
 from skawhmm.utils._digest import content_digest
 from skawhmm.utils._numbers import aligned
+from skawhmm.utils._parameters import defaults_of
 
 # Frames whose densities are computed together if they must not depend on other frames.
 FRAME_BLOCK = 256
@@ -183,7 +184,8 @@ class Emission(BaseEstimator, ABC):
         family : Emission
             An instance of the same class.
         """
-        family = type(self)(**self.get_params(deep=False))
+        options = {name: getattr(self, name) for name in defaults_of(type(self))}
+        family = type(self)(**options)
         for name, array in zip(self.parameter_names, parameters, strict=True):
             setattr(family, name, array)
         family.observed = observed
