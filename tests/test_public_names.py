@@ -21,6 +21,7 @@ HOMES = {
         "Windows",
     ],
     "skawhmm.models": [
+        "as_models",
         "Forecast",
         "HMMBatch",
         "HMMStream",
@@ -141,6 +142,7 @@ HOMES = {
 # Names of packages that can also be imported from `skawhmm`.
 CORE = {
     "AlphaMixer",
+    "as_models",
     "as_sequences",
     "dynamics_gain",
     "Framewise",

@@ -9,6 +9,7 @@ from skawhmm.emissions._base import Emission
 from skawhmm.emissions._checks import check_covariances
 from skawhmm.emissions._gaussian_costs import (
     GaussianCosts,
+    averaged_roots,
     covariance_roots,
     spectral_parts,
 )
@@ -26,7 +27,7 @@ from skawhmm.emissions._gaussian_scores_kernels import (
     paired_log_likelihoods,
     score_models,
 )
-from skawhmm.emissions._hmmlearn import gaussian_arrays, gaussian_model
+from skawhmm.emissions._hmmlearn import gaussian_model
 from skawhmm.emissions._mmd import gaussian_mmd_comparer, median_squared_gap
 from skawhmm.emissions._model import Expected
 from skawhmm.sequences._checks import check_complete, check_no_missing
@@ -72,8 +73,6 @@ class Gaussian(Emission):
     keeps_sequences = True
     accepts_missing = True
     has_kernel = True
-    hmmlearn_class = "GaussianHMM"
-    hmmlearn_attribute = "means_"
 
     means: np.ndarray
     covars: np.ndarray
@@ -310,6 +309,23 @@ class Gaussian(Emission):
             variances = np.diagonal(variances, axis1=2, axis2=3)
         return median_squared_gap(self.means, variances, self.masks(), weights)
 
+    def averaged(self, models, labels, masses):
+        """Return states with averages of the means and of the factors of covariances.
+
+        One step of the fixed point of Bures barycentres, written without inverses so
+        that singular covariances are legal. Standard deviations of diagonal covariances
+        just average.
+        """
+        old, costs = self.ground_costs(), models.ground_costs()
+        points = self.matched_means(old.points, costs.points, labels, masses)
+        if old.roots is None:
+            means, spreads = np.split(points, 2, axis=2)
+            covars = spreads**2
+        else:
+            roots = averaged_roots(old, costs, labels, masses)
+            means, covars = points, roots @ roots.swapaxes(2, 3)
+        return self.like(means, covars, observed=self.observed)
+
     @cached_property
     def _spectral(self):
         return spectral_parts(self.full_covars())
@@ -387,11 +403,6 @@ class Gaussian(Emission):
         return log_priors(model.states, prior.states, active)
 
     # Exchange with hmmlearn.
-
-    @classmethod
-    def hmmlearn_arrays(cls, models):
-        """Return chains and parameters of fitted models of hmmlearn, by name."""
-        return gaussian_arrays(models)
 
     def hmmlearn_model(self, i, size):
         """Return a model of hmmlearn with the states of model i, without its chain."""

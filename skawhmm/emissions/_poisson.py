@@ -134,6 +134,10 @@ class Poisson(Discrete):
         """Return squared distances (n_pairs, n_components, n_components) of a to b."""
         return squared_rate_gaps(self.states, index_a, index_b)
 
+    def averaged(self, models, labels, masses):
+        """Return the mean rates of matched states."""
+        return self.like(self.matched_means(self.states, models.states, labels, masses))
+
 
 def check_count_sequences(X, *, n_features=None, caller="HMMTransformer"):
     """Return sequences of counts; the parameters are those of `check_sequences`."""

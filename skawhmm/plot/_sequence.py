@@ -17,6 +17,7 @@ from skawhmm.plot._style import (
     pyplot,
     state_color,
 )
+from skawhmm.sequences._trials import Trials
 from skawhmm.sequences._windows import WindowList
 from skawhmm.utils._checks import check_integer
 from skawhmm.utils._numbers import label_array, shaped_array
@@ -159,6 +160,11 @@ class SequenceDisplay:
             frames = model.sequences[0]
         else:
             (frames,) = model._checked([sequence], caller="SequenceDisplay")
+        if isinstance(frames, Trials):
+            raise TypeError(
+                f"sequence must be a single recording, got Trials of {len(frames)}. "
+                "Pass one of them."
+            )
         paths, _ = best_paths(model, [frames])
         chosen = _check_channels(channels, frames)
         display = cls(

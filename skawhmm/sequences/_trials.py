@@ -154,7 +154,8 @@ def split_units(X):
     several = [isinstance(x, Trials) for x in items]
     if True not in several:
         return X, None
-    recordings, firsts = [], [0]
+    recordings: list[Any] = []
+    firsts = [0]
     for i, (x, is_trials) in enumerate(zip(items, several, strict=True)):
         if is_trials and len(x) == 0:
             raise ValueError(
@@ -163,6 +164,14 @@ def split_units(X):
         recordings += x.recordings if is_trials else (x,)
         firsts.append(len(recordings))
     return recordings, Units(np.array(firsts), several)
+
+
+def units_of(recordings, codes):
+    """Return one `Trials` per unit, given the number of the unit of each recording."""
+    order = np.argsort(codes, kind="stable")
+    sizes = np.bincount(codes)
+    units = Units(np.cumsum([0, *sizes]), [True] * len(sizes))
+    return units.grouped([recordings[i] for i in order])
 
 
 def recordings_of(sequences):
