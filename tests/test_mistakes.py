@@ -34,6 +34,7 @@ from skawhmm import (
     KNeighborsHMMRegressor,
     PairwiseHMMDistance,
     Trials,
+    as_models,
     as_sequences,
     dynamics_gain,
     hmm_barycenter,
@@ -274,18 +275,44 @@ MISTAKES = {
         TypeError,
         "X[0] must be an array of numbers",
         "got a GaussianHMM",
-        "HMMBatch.from_hmmlearn(X)",
+        "as_models(X)",
     ),
     "hmmlearn models as models": Mistake(
         lambda d: pairwise_hmm_distances([fitted_hmm(d), fitted_hmm(d)]),
-        *(TypeError, "X must be an HMMBatch", "got list", "HMMBatch.from_hmmlearn(X)"),
+        *(TypeError, "X must be an HMMBatch", "got list", "as_models(X)"),
     ),
     "an unfitted hmmlearn model": Mistake(
-        lambda d: HMMBatch.from_hmmlearn([gaussian_hmm()]),
+        lambda d: as_models([gaussian_hmm()]),
         TypeError,
-        "models must be fitted Gaussian models of hmmlearn",
-        "got GaussianHMM at 0",
+        "models[0] must be a fitted model",
+        "got a GaussianHMM that is not fitted",
         "call its fit first",
+    ),
+    "an estimator as a model": Mistake(
+        lambda d: as_models([neighbors()]),
+        TypeError,
+        "models[0] must be a fitted model of hmmlearn, dynamax",
+        "got KNeighborsHMMClassifier",
+        "HMMBatch.from_arrays takes the arrays of any model",
+    ),
+    "foreign models of two kinds": Mistake(
+        lambda d: as_models(
+            [
+                {"transmat": [[1.0]], "means": [[0.0]], "covars": [[1.0]]},
+                {"transmat": [[1.0]], "rates": [[1.0]]},
+            ]
+        ),
+        TypeError,
+        "All models must have one kind of states",
+        "got gaussian in model 0",
+        "poisson in model 1",
+    ),
+    "a table of models": Mistake(
+        lambda d: as_models("models.csv"),
+        ValueError,
+        "models must name a file of a known kind",
+        "got 'models.csv'",
+        "one of ['.npz', '.json', '.mat', '.txt']",
     ),
     "sequences as models": Mistake(
         lambda d: pairwise_hmm_distances(d.X),

@@ -4,6 +4,7 @@ All distributions of a chain (starts, rows of transitions, symbols) are frequenc
 which a prior distribution may be added as if it had been seen so many times.
 """
 
+from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from skawhmm.emissions._categorical import Categorical
 from skawhmm.emissions._model import Model
-from skawhmm.fitting._base import WEIGHTS, ModelTransformer, make_batch
+from skawhmm.fitting._base import WEIGHTS, ModelTransformer, make_batch, with_columns
 from skawhmm.fitting._em import Fit
 from skawhmm.models._batch import HMMBatch
 from skawhmm.models._counts import Counts
@@ -21,6 +22,14 @@ from skawhmm.sequences._trials import naming_trials, recordings_of, split_units
 from skawhmm.utils._checks import check_boolean, check_choice, check_real
 from skawhmm.utils._interruption import all_or_nothing
 from skawhmm.utils._parameters import Unused
+
+
+def check_chain_prior(name, value):
+    """Raise unless `value` is None, "pooled" or a positive number."""
+    if isinstance(value, str):
+        check_choice(name, value, ("pooled",))
+    elif value is not None:
+        check_real(name, value, 0, np.inf, include_low=False)
 
 
 class MarkovChainTransformer(ModelTransformer):
@@ -84,6 +93,12 @@ class MarkovChainTransformer(ModelTransformer):
            [1., 0., 0.]])
     """
 
+    _parameter_checks: ClassVar = {
+        "prior": check_chain_prior,
+        "relevance": partial(check_real, low=0, high=np.inf, include_low=False),
+        "weights": partial(check_choice, choices=WEIGHTS),
+        "keep_sequences": check_boolean,
+    }
     _unused: ClassVar = (
         Unused(("relevance",), "prior", lambda prior: prior != "pooled"),
     )
@@ -160,7 +175,8 @@ class MarkovChainTransformer(ModelTransformer):
         sequences = self._checked(X)
         self._check_no_missing(sequences)
         n_symbols = len(self._template.symbols)
-        return self._batch(visible_fits(sequences, n_symbols, *self._prior), sequences)
+        fits = visible_fits(sequences, n_symbols, *self._prior)
+        return with_columns(self._batch(fits, sequences), X)
 
     def _check_no_missing(self, sequences):
         recordings, units = split_units(sequences)
@@ -176,15 +192,8 @@ class MarkovChainTransformer(ModelTransformer):
         return tags
 
     def _check_parameters(self):
+        super()._check_parameters()
         Categorical(self.symbols, costs=self.costs).check_options()
-        if isinstance(self.prior, str):
-            check_choice("prior", self.prior, ("pooled",))
-        elif self.prior is not None:
-            check_real("prior", self.prior, 0, np.inf, include_low=False)
-        check_real("relevance", self.relevance, 0, np.inf, include_low=False)
-        check_choice("weights", self.weights, WEIGHTS)
-        check_boolean("keep_sequences", self.keep_sequences)
-        self._check_effects()
 
 
 class Chain(NamedTuple):

@@ -1,5 +1,6 @@
 """Sequences in, models out."""
 
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -7,7 +8,13 @@ import numpy as np
 from skawhmm.emissions._base import Emission
 from skawhmm.emissions._gaussian import COVARIANCE_TYPES, Gaussian, check_filled
 from skawhmm.emissions._registry import check_emission
-from skawhmm.fitting._base import WEIGHTS, ModelTransformer, make_batch, scored
+from skawhmm.fitting._base import (
+    WEIGHTS,
+    ModelTransformer,
+    make_batch,
+    scored,
+    with_columns,
+)
 from skawhmm.fitting._coordinates import OTHER_SCALE
 from skawhmm.fitting._em import FitOptions, general_fits, general_pooled_fit
 from skawhmm.fitting._gaussian_fit import independent_fits
@@ -22,26 +29,18 @@ from skawhmm.sequences._forms import warn_caller
 from skawhmm.sequences._names import fitted_names
 from skawhmm.sequences._trials import recordings_of, unit_frames
 from skawhmm.utils._checks import (
+    WORK_CHECKS,
     check_boolean,
     check_choice,
     check_integer,
-    check_n_jobs,
+    check_optional,
     check_random,
     check_real,
-    check_verbose,
 )
 from skawhmm.utils._interruption import all_or_nothing
 from skawhmm.utils._parallel import Shared, completed, even_ranges
 from skawhmm.utils._parameters import Unused
 from skawhmm.utils._seeds import random_stream
-
-OPTIONS = {
-    "covariance_type": COVARIANCE_TYPES,
-    "init": ("kmeans", "pooled"),
-    "topology": ("ergodic", "left-to-right", "linear"),
-    "weights": WEIGHTS,
-    "missing": ("zero", "common"),
-}
 
 CRITERIA = ("aic", "bic")
 # Largest number of states that a criterion chooses.
@@ -49,6 +48,29 @@ MOST_STATES = 8
 
 # Parameters that an estimator of hmmlearn has itself, or does not have.
 ESTIMATOR_OPTIONS = ("init", "topology", "max_iter", "tol")
+
+
+def check_size(name, value):
+    """Raise unless `value` is a number of states or a criterion."""
+    if not isinstance(value, str):
+        check_integer(name, value, 1)
+    elif value not in CRITERIA:
+        raise ValueError(
+            f"{name} must be an integer of at least 1, 'aic' or 'bic', got {value!r}. "
+            "MarkovChainTransformer makes chains with one state per symbol."
+        )
+
+
+def check_engine(name, value):
+    """Raise unless `value` is the name of an engine, or an estimator of hmmlearn."""
+    able = hasattr(value, "fit") and hasattr(value, "set_params")
+    if isinstance(value, str):
+        check_choice(name, value, ("batched", "hmmlearn"))
+    elif not able or isinstance(value, type):
+        raise TypeError(
+            f"{name} must be 'batched', 'hmmlearn' or an hmmlearn estimator, got "
+            f"{type(value).__name__}."
+        )
 
 
 class HMMTransformer(ModelTransformer):
@@ -211,6 +233,29 @@ class HMMTransformer(ModelTransformer):
            [0.  , 0.33, 0.67]])
     """
 
+    _parameter_checks: ClassVar = {
+        **WORK_CHECKS,
+        "n_components": check_size,
+        "covariance_type": partial(check_choice, choices=COVARIANCE_TYPES),
+        "emission": check_emission,
+        "n_mix": partial(check_integer, low=1),
+        "topology": partial(
+            check_choice, choices=("ergodic", "left-to-right", "linear")
+        ),
+        "init": partial(check_choice, choices=("kmeans", "pooled")),
+        "prior": partial(
+            check_optional, check=partial(check_choice, choices=("pooled",))
+        ),
+        "relevance": partial(check_real, low=0, high=np.inf, include_low=False),
+        "n_init": partial(check_integer, low=1),
+        "max_iter": partial(check_integer, low=0),
+        "tol": partial(check_real, low=0, high=np.inf),
+        "weights": partial(check_choice, choices=WEIGHTS),
+        "missing": partial(check_choice, choices=("zero", "common")),
+        "engine": check_engine,
+        "keep_sequences": check_boolean,
+        "random_state": check_random,
+    }
     _unused: ClassVar = (
         Unused(("covariance_type",), "emission", lambda e: isinstance(e, Emission)),
         Unused(
@@ -310,7 +355,7 @@ class HMMTransformer(ModelTransformer):
             The models, as `transform` returns them.
         """
         self._begin_fit()
-        return self._modelled(self._fitted_sequences(X, y))
+        return with_columns(self._modelled(self._fitted_sequences(X, y)), X)
 
     def transform(self, X: Any) -> HMMBatch:
         """Return one fitted model per sequence.
@@ -325,10 +370,11 @@ class HMMTransformer(ModelTransformer):
         models : HMMBatch
             The models, in the order of the sequences. Its `info` has the columns
             ``converged``, ``n_iter``, ``log_likelihood`` (that of `HMMBatch.score`),
-            ``n_timesteps`` and ``n_trials``, and its `counts` are the expected frames
+            ``n_timesteps`` and ``n_trials``, and those of a
+            :class:`~skawhmm.sequences.WindowList`; its `counts` are the expected frames
             per state and transitions.
         """
-        return self._modelled(self._checked(X))
+        return with_columns(self._modelled(self._checked(X)), X)
 
     def _fitted_sequences(self, X, y):
         """Learn from the training sequences; return them checked."""
@@ -383,44 +429,8 @@ class HMMTransformer(ModelTransformer):
             check_filled(frames, reason, is_pooled=self._is_pooled)
 
     def _check_parameters(self):
-        check_emission("emission", self.emission)
-        for name, choices in OPTIONS.items():
-            check_choice(name, getattr(self, name), choices)
-        self._check_size()
-        if self.prior is not None:
-            check_choice("prior", self.prior, ("pooled",))
-        for name in ("n_mix", "n_init"):
-            check_integer(name, getattr(self, name), 1)
-        check_integer("max_iter", self.max_iter, 0)
-        check_real("relevance", self.relevance, 0, np.inf, include_low=False)
-        check_real("tol", self.tol, 0, np.inf)
-        check_random("random_state", self.random_state)
-        check_boolean("keep_sequences", self.keep_sequences)
-        check_n_jobs("n_jobs", self.n_jobs)
-        check_verbose("verbose", self.verbose)
-        self._check_engine()
-        self._check_effects()
+        super()._check_parameters()
         self._given_template().check_options()
-
-    def _check_size(self):
-        if not isinstance(self.n_components, str):
-            check_integer("n_components", self.n_components, 1)
-        elif self.n_components not in CRITERIA:
-            raise ValueError(
-                "n_components must be an integer of at least 1, 'aic' or 'bic', got "
-                f"{self.n_components!r}. MarkovChainTransformer makes chains with one "
-                "state per symbol."
-            )
-
-    def _check_engine(self):
-        able = hasattr(self.engine, "fit") and hasattr(self.engine, "set_params")
-        if isinstance(self.engine, str):
-            check_choice("engine", self.engine, ("batched", "hmmlearn"))
-        elif not able or isinstance(self.engine, type):
-            raise TypeError(
-                "engine must be 'batched', 'hmmlearn' or an hmmlearn estimator, got "
-                f"{type(self.engine).__name__}."
-            )
 
     def _sizes(self):
         """Return the criterion or None, and the (largest) number of states."""

@@ -1,11 +1,9 @@
-"""HMMBatch: a stack of hidden Markov models as arrays."""
+"""HMMBatch: a stack of hidden Markov models, and what users do with it."""
 
-import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Callable, Mapping, Sequence
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,18 +14,17 @@ from skawhmm.emissions._custom import check_state_costs
 from skawhmm.emissions._gaussian import Gaussian
 from skawhmm.emissions._poisson import Poisson
 from skawhmm.models._archive import save_models, stored_parts
+from skawhmm.models._causal import Forecast, HMMStream, forecasts, per_unit
 from skawhmm.models._checks import (
     check_carried,
-    check_concatenable,
     check_feature_names,
     check_info,
     check_model_number,
     check_observed,
     check_paired,
-    checked_rows,
 )
-from skawhmm.models._counts import Counts
-from skawhmm.models._exchange import given_parts, hmmlearn_parts
+from skawhmm.models._dynamax import WRITERS, dynamax_model
+from skawhmm.models._exchange import given_parts
 from skawhmm.models._html import batch_html
 from skawhmm.models._inference import (
     best_paths,
@@ -36,24 +33,20 @@ from skawhmm.models._inference import (
     posteriors,
     sample_sequences,
 )
-from skawhmm.models._stacks import checked_stacks, padded_stack
+from skawhmm.models._json import json_text
+from skawhmm.models._stack import ModelStack, checked_stacks
 from skawhmm.sequences._checks import check_not_distances
 from skawhmm.sequences._names import (
     check_same_names,
     matched_columns,
     named_sequences,
 )
-from skawhmm.sequences._trials import Units, naming_trials, recordings_of
+from skawhmm.sequences._trials import Units, naming_trials
 from skawhmm.utils._archives import room_for
 from skawhmm.utils._checks import check_integer, check_seed, check_verbose
-from skawhmm.utils._numbers import aligned
-
-# What a batch is made of; all else follows from it.
-CHAIN = ("transmats", "weights", "startprobs")
-PARTS = ("emission", *CHAIN, "_info", "sequences", "feature_names", "counts")
 
 
-class HMMBatch:
+class HMMBatch(ModelStack):
     r"""Immutable stack of hidden Markov models.
 
     The constructor makes models with Gaussian states. `from_emissionprobs` and
@@ -140,16 +133,6 @@ class HMMBatch:
     array([[0.66666667, 0.33333333]])
     """
 
-    # Whatever has it as an attribute of its type is a batch of models (`is_models`).
-    emission: Any = None
-    transmats: NDArray[np.float64]
-    weights: NDArray[np.float64]
-    startprobs: NDArray[np.float64]
-    sequences: list[NDArray[np.float64]] | None
-    feature_names: tuple[str, ...] | None
-    counts: Counts | None
-    _info: dict[str, NDArray[Any]]
-
     def __init__(
         self,
         transmats: ArrayLike | Sequence[ArrayLike],
@@ -229,48 +212,8 @@ class HMMBatch:
         batch._build(family, transmats, states, **parts)
         return batch
 
-    # Pickles of earlier versions hold neither names nor counts.
-    def _set(
-        self,
-        emission,
-        transmats,
-        weights,
-        startprobs,
-        info,
-        sequences,
-        feature_names=None,
-        counts=None,
-    ):
-        arrays = [transmats, weights, startprobs, *emission.parameters.values()]
-        if emission.observed is not None:
-            arrays.append(emission.observed)
-        recordings = [] if sequences is None else recordings_of(sequences)[0]
-        for array in [*arrays, *info.values(), *recordings]:
-            _read_only(array)
-        chain = transmats, weights, startprobs
-        parts = emission, *chain, info, sequences, feature_names, counts
-        vars(self).update(zip(PARTS, parts, strict=True))
-
-    def _changed(self, **parts):
-        """Return a copy with some of its `PARTS` replaced, without further checks."""
-        batch = type(self).__new__(type(self))
-        batch._set(*({**self.__getstate__(), **parts}.values()))
-        return batch
-
-    def _bare(self):
-        """Return the models without info columns, sequences and counts."""
-        return self._changed(_info={}, sequences=None, counts=None)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: vars(self)[name] for name in PARTS}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self._set(
-            *(aligned(x) if isinstance(x, np.ndarray) else x for x in state.values())
-        )
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        raise AttributeError(f"HMMBatch is immutable: {name} cannot be set.")
+    def _repr_html_(self) -> str:
+        return batch_html(self)
 
     @property
     def means(self) -> NDArray[np.float64]:
@@ -305,211 +248,6 @@ class HMMBatch:
                 f"They have {', '.join(known)}."
             )
         return known[name]
-
-    @property
-    def observed(self) -> NDArray[np.bool_] | None:
-        """Which features each model observed; None if each observed all."""
-        return self.emission.observed
-
-    @property
-    def info(self) -> Mapping[str, NDArray[Any]]:
-        """Columns with one entry per model."""
-        return _Columns(self._info)
-
-    @property
-    def covariance_type(self) -> str:
-        """Form of the covariances of Gaussian states, "diag" or "full"."""
-        return self.emission.gaussian("covariance_type needs").covariance_type
-
-    @property
-    def n_features(self) -> int:
-        """Number of features of a frame."""
-        return self.emission.n_features
-
-    @property
-    def shape(self) -> tuple[int]:
-        """The number of models, in a tuple."""
-        return (len(self.transmats),)
-
-    @property
-    def nbytes(self) -> int:
-        """Memory of the arrays of the models, in bytes."""
-        arrays = [self.transmats, self.weights, self.startprobs]
-        arrays += self.emission.parameters.values()
-        arrays += self.counts.by_name().values() if self.counts else []
-        return sum(array.nbytes for array in arrays)
-
-    @cached_property
-    def n_components(self) -> NDArray[np.int64]:
-        """Number of states of each model, without padding."""
-        size = self.transmats.shape[1]
-        loops = np.eye(size)
-        used = (self.weights > 0) | (self.startprobs > 0)
-        used |= (self.transmats != loops).any(axis=2)
-        used |= (self.transmats != loops).any(axis=1)
-        for array in self.emission.parameters.values():
-            used |= array.any(axis=tuple(range(2, array.ndim)))
-        used[:, 0] = True
-        return _read_only(size - np.argmax(used[:, ::-1], axis=1))
-
-    @cached_property
-    def keys(self) -> NDArray[np.uint64]:
-        """One number per model, which depends on its content only."""
-        masks = self.emission.masks()
-        arrays = [self.weights, *self.emission.parameters.values()]
-        fingerprint = self.emission.fingerprint
-        keys = np.empty(len(self), np.uint64)
-        for n, size in enumerate(self.n_components):
-            digest = hashlib.blake2b(digest_size=8)
-            # Adding zero turns -0.0 into 0.0, which has other bytes.
-            digest.update((self.transmats[n, :size, :size] + 0.0).tobytes())
-            for array in arrays:
-                digest.update((array[n, :size] + 0.0).tobytes())
-            digest.update(masks[n].tobytes())
-            digest.update(fingerprint)
-            keys[n] = int.from_bytes(digest.digest(), "little")
-        return _read_only(keys)
-
-    def __len__(self) -> int:
-        return len(self.transmats)
-
-    def __getitem__(self, key: Any) -> "HMMBatch":
-        if isinstance(key, tuple):
-            # Written X[key, ...] by scikit-learn, which treats X as an array.
-            if len(key) != 2 or key[1] is not Ellipsis:
-                raise IndexError(f"HMMBatch has one axis, the models; got {key!r}.")
-            key = key[0]
-        rows = checked_rows(key, len(self))
-        return self._changed(
-            emission=self.emission[rows],
-            transmats=self.transmats[rows],
-            weights=self.weights[rows],
-            startprobs=self.startprobs[rows],
-            _info={name: column[rows] for name, column in self._info.items()},
-            sequences=self.sequences and [self.sequences[n] for n in rows],
-            counts=self.counts and self.counts[rows],
-        )
-
-    def __iter__(self) -> "Iterator[HMMBatch]":
-        return (self[n] for n in range(len(self)))
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, HMMBatch):
-            return NotImplemented
-        if self.shape != other.shape or self.emission.traits != other.emission.traits:
-            return False
-        if self.emission.fingerprint != other.emission.fingerprint:
-            return False
-        if self.feature_names != other.feature_names:
-            return False
-        size = max(self.transmats.shape[1], other.transmats.shape[1])
-        one, two = self._padded(size), other._padded(size)
-        columns = one._info.keys() == two._info.keys() and all(
-            np.array_equal(column, two._info[name], equal_nan=column.dtype.kind == "f")
-            for name, column in one._info.items()
-        )
-        first, second = one._arrays(), two._arrays()
-        return (
-            columns
-            and first.keys() == second.keys()
-            and all(np.array_equal(array, second[k]) for k, array in first.items())
-        )
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
-        raise TypeError(
-            "A batch of models is not an array of numbers. Turn it into distances "
-            "first, for example with PairwiseHMMDistance."
-        )
-
-    def __repr__(self) -> str:
-        counts = self.n_components.tolist() or [0]
-        states = "..".join(map(str, sorted({min(counts), max(counts)})))
-        traits = (f"{name}={value!r}" for name, value in self.emission.traits.items())
-        return (
-            f"HMMBatch(n_models={len(self)}, n_components={states}, "
-            f"{', '.join(traits)})"
-        )
-
-    def _repr_html_(self) -> str:
-        return batch_html(self)
-
-    def _arrays(self):
-        """Return the arrays of the batch by name, without the info columns."""
-        return {
-            "transmats": self.transmats,
-            "weights": self.weights,
-            "startprobs": self.startprobs,
-            "observed": self.emission.masks() > 0,
-            **self.emission.parameters,
-            **(self.counts.by_name() if self.counts else {}),
-        }
-
-    def _padded(self, size):
-        """Return the batch with `size` states per model."""
-        if size == self.transmats.shape[1]:
-            return self
-        counts = np.full(len(self), self.transmats.shape[1])
-        chain = {
-            name: padded_stack(name, getattr(self, name), counts, size)
-            for name in CHAIN
-        }
-        seen = self.counts and self.counts.padded(size)
-        return self._changed(emission=self.emission.padded(size), **chain, counts=seen)
-
-    @classmethod
-    def concatenate(cls, batches: "Sequence[HMMBatch]") -> "HMMBatch":
-        """Return one batch with the models of several.
-
-        Parameters
-        ----------
-        batches : sequence of HMMBatch
-            Batches with the same kind of states, the same number of features and the
-            same info columns. If some have full covariances, the result has. Names of
-            features must agree; batches without names take those of the others.
-
-        Returns
-        -------
-        batch : HMMBatch
-            The models in the order given. They carry their sequences and their counts
-            if those of all batches do.
-        """
-        batches = check_concatenable(batches)
-        family = type(batches[0].emission)
-        names = sorted({batch.emission.name for batch in batches})
-        if len(names) > 1:
-            raise TypeError(
-                f"All batches must have one kind of states, got {' and '.join(names)}."
-            )
-        if len(batches) == 1:
-            return batches[0]
-        size = max(batch.transmats.shape[1] for batch in batches)
-        padded = [batch._padded(size) for batch in batches]
-        chain = {
-            name: np.concatenate([getattr(batch, name) for batch in padded])
-            for name in CHAIN
-        }
-        columns = {
-            name: np.concatenate([batch._info[name] for batch in padded])
-            for name in padded[0]._info
-        }
-        sequences = None
-        if all(batch.sequences is not None for batch in padded):
-            sequences = [sequence for batch in padded for sequence in batch.sequences]
-        counts = None
-        if all(batch.counts is not None for batch in padded):
-            counts = Counts.concatenate([batch.counts for batch in padded])
-        return batches[0]._changed(
-            emission=family.concatenate([batch.emission for batch in padded]),
-            **chain,
-            _info=columns,
-            sequences=sequences,
-            feature_names=next(
-                (b.feature_names for b in batches if b.feature_names), None
-            ),
-            counts=counts,
-        )
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the batch to a file, completely or not at all.
@@ -776,7 +514,7 @@ class HMMBatch:
         """Return models given as plain arrays by name, in a dictionary.
 
         Models of libraries that keep their parameters in dictionaries or named tuples
-        are read as they are, whatever made the arrays: NumPy, JAX, PyTorch.
+        are read directly, whatever made the arrays: NumPy, JAX, PyTorch.
 
         Parameters
         ----------
@@ -828,55 +566,6 @@ class HMMBatch:
             parts["weights"] = weights
         return cls._of(info=info, feature_names=feature_names, **parts)
 
-    @classmethod
-    def from_hmmlearn(
-        cls,
-        models: Any,
-        *,
-        weights: Any = None,
-        info: Mapping[str, ArrayLike] | None = None,
-        feature_names: Sequence[str] | None = None,
-    ) -> "HMMBatch":
-        """Return fitted models of hmmlearn as a batch.
-
-        Parameters
-        ----------
-        models : hmmlearn model or sequence of them
-            Fitted ``GaussianHMM`` or ``GMMHMM`` models of any covariance type,
-            ``CategoricalHMM`` models or ``PoissonHMM`` models. A state of a ``GMMHMM``
-            becomes one state per Gaussian. A state that hmmlearn saw no transition from
-            gets equal transition probabilities.
-
-        weights : array-like of shape (n_models, n_components), default=None
-            State probabilities, by default the stationary distribution of each chain.
-
-        info : dict of array-like, default=None
-            Columns with one entry per model, such as names or labels.
-
-        feature_names : sequence of str of shape (n_features,), default=None
-            Names of the features, as in the constructor.
-
-        Returns
-        -------
-        batch : HMMBatch
-            The models.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from hmmlearn.hmm import GaussianHMM
-        >>> from skawhmm import HMMBatch
-        >>> rng = np.random.default_rng(0)
-        >>> theirs = [GaussianHMM(2).fit(rng.normal(size=(50, 3))) for _ in range(2)]
-        >>> models = HMMBatch.from_hmmlearn(theirs, info={"run": ["a", "b"]})
-        >>> models
-        HMMBatch(n_models=2, n_components=2, n_features=3, covariance_type='diag')
-        >>> models.info["run"]
-        array(['a', 'b'], dtype='<U1')
-        """
-        parts = hmmlearn_parts(models)
-        return cls._of(weights=weights, info=info, feature_names=feature_names, **parts)
-
     def to_hmmlearn(self, index: int = 0) -> Any:
         """Return one model as a fitted model of hmmlearn.
 
@@ -891,12 +580,76 @@ class HMMBatch:
             The model; a ``CategoricalHMM`` if states emit symbols, which hmmlearn
             numbers from 0, and a ``PoissonHMM`` if they emit counts.
         """
-        index = check_model_number("index", index, len(self))
-        size = self.n_components[index]
+        index, size = self._exported(index, "hmmlearn")
         model = self.emission.hmmlearn_model(index, size)
         model.startprob_ = self.startprobs[index, :size].copy()
         model.transmat_ = self.transmats[index, :size, :size].copy()
         return model
+
+    def to_dynamax(self, index: int = 0) -> tuple[Any, Any]:
+        """Return one model as a model of dynamax and its parameters.
+
+        Parameters
+        ----------
+        index : int, default=0
+            Number of the model.
+
+        Returns
+        -------
+        model : dynamax.hidden_markov_model.DiagonalGaussianHMM
+            A model for the parameters; a ``GaussianHMM`` if covariances are matrices, a
+            ``CategoricalHMM`` if states emit symbols, which dynamax numbers from 0, and
+            a ``PoissonHMM`` if they emit counts.
+
+        params : named tuple
+            The parameters, in single precision unless JAX was told otherwise
+            (``jax.config.update("jax_enable_x64", True)``). The log likelihood of
+            frames is ``model.marginal_log_prob(params, frames)``.
+        """
+        index, size = self._exported(index, "dynamax")
+        if self.emission.name not in WRITERS:
+            self.emission._lacking("a counterpart in dynamax")
+        states = self.emission.parameters
+        return dynamax_model(
+            self.emission.name,
+            self.startprobs[index, :size],
+            self.transmats[index, :size, :size],
+            {name: array[index, :size] for name, array in states.items()},
+        )
+
+    def _exported(self, index, library):
+        """Return the number of a model that has all channels, and of its states."""
+        index = check_model_number("index", index, len(self))
+        if not self.emission.masks()[index].all():
+            raise ValueError(
+                f"Models must have observed all features for {library}, got model "
+                f"{index} that did not."
+            )
+        return index, self.n_components[index]
+
+    def to_json(self) -> str:
+        """Return the models as JSON text, which `as_models` reads.
+
+        The text holds what `save` writes, with all digits of all numbers; the page *The
+        model file* describes it. It is about three times as large.
+
+        Returns
+        -------
+        text : str
+            The text.
+
+        Examples
+        --------
+        >>> from skawhmm import HMMBatch, as_models
+        >>> models = HMMBatch([[[1.0]]], [[[0.5]]], [[[2.0]]])
+        >>> print(models.to_json())
+        {"kind": "skawhmm.HMMBatch", "version": 1, "emission": "gaussian", "info": {},
+        "models": [{"transmats": [[1.0]], "weights": [1.0], "startprobs": [1.0],
+        "means": [[0.5]], "covars": [[2.0]]}]}
+        >>> as_models(models.to_json()) == models
+        True
+        """
+        return json_text(self)
 
     def score(
         self, X: Any, *, n_jobs: int | None = None, verbose: int = 0
@@ -959,6 +712,141 @@ class HMMBatch:
         """
         return posteriors(self, self._checked(X, paired=True))
 
+    def filter_proba(self, X: Any) -> list[NDArray[np.float64]]:
+        """Return the probabilities of the states of each frame, given the past only.
+
+        `predict_proba` uses the whole sequence, frames that come later included. Here
+        the row of a frame uses the frames up to it, so it is what was known at that
+        time: cutting the sequence after it changes no bit of it.
+
+        Parameters
+        ----------
+        X : list of array-like of shape (n_timesteps, n_features), or of Trials
+            Sequences, as for `decode`. NaN stands for values that were not observed, if
+            the family accepts them; a frame without any value leaves what is predicted.
+
+        Returns
+        -------
+        probabilities : list of ndarray of shape (n_timesteps, n_components)
+            One array per sequence, whose rows sum to one; for `Trials`, a list with one
+            array per recording.
+
+        Examples
+        --------
+        A jump of the level: what is known at the time, and in hindsight.
+
+        >>> from skawhmm import HMMBatch
+        >>> model = HMMBatch(
+        ...     transmats=[[[0.9, 0.1], [0.1, 0.9]]],
+        ...     means=[[[0.0], [2.0]]],
+        ...     covars=[[[1.0], [1.0]]],
+        ... )
+        >>> X = [[0.0, 0.1, 1.5, 2.0, 2.1]]
+        >>> model.filter_proba(X)[0][:, 1].round(2)
+        array([0.12, 0.04, 0.29, 0.79, 0.96])
+        >>> model.predict_proba(X)[0][:, 1].round(2)
+        array([0.12, 0.2 , 0.74, 0.94, 0.96])
+        """
+        return per_unit(self, self._checked(X, paired=True), 0)
+
+    def surprise(self, X: Any) -> list[NDArray[np.float64]]:
+        """Return how unexpected each frame is, given the frames before it.
+
+        Parameters
+        ----------
+        X : list of array-like of shape (n_timesteps, n_features)
+            Sequences, as for `filter_proba`.
+
+        Returns
+        -------
+        surprises : list of ndarray of shape (n_timesteps,)
+            Minus the log density of each frame given those before. They add up to
+            minus the log likelihood (`score`) of a sequence without missing values. A
+            frame that the model cannot emit is infinitely surprising, and the
+            following ones are judged as if it had been missing.
+
+        Examples
+        --------
+        One frame does not belong to any state:
+
+        >>> from skawhmm import HMMBatch
+        >>> model = HMMBatch(
+        ...     transmats=[[[0.9, 0.1], [0.1, 0.9]]],
+        ...     means=[[[0.0], [5.0]]],
+        ...     covars=[[[1.0], [1.0]]],
+        ... )
+        >>> model.surprise([[0.0, 0.3, -4.0, 0.1, 5.0]])[0].round(1)
+        array([1.6, 1.1, 9. , 1. , 3.2])
+        """
+        return per_unit(self, self._checked(X, paired=True), 1)
+
+    def forecast(self, X: Any, steps: int = 1) -> Forecast:
+        """Return what each model expects after the end of its sequence.
+
+        Parameters
+        ----------
+        X : list of array-like of shape (n_timesteps, n_features)
+            Sequences, as for `filter_proba`.
+
+        steps : int, default=1
+            Number of frames to look ahead.
+
+        Returns
+        -------
+        forecast : Forecast
+            Its `probabilities` of the states have shape (n_pairs, steps, n_components).
+            Its `means` and `covariances` of the frames exist for Gaussian states and
+            counts, and its `sample` draws continuations.
+
+        Examples
+        --------
+        >>> from skawhmm import HMMBatch
+        >>> model = HMMBatch(
+        ...     transmats=[[[0.9, 0.1], [0.2, 0.8]]],
+        ...     means=[[[0.0], [5.0]]],
+        ...     covars=[[[1.0], [1.0]]],
+        ... )
+        >>> forecast = model.forecast([[0.1, -0.2, 5.2]], steps=3)
+        >>> forecast.probabilities[0].round(2)
+        array([[0.2 , 0.8 ],
+               [0.34, 0.66],
+               [0.44, 0.56]])
+        >>> forecast.means[0].round(1).ravel()
+        array([4. , 3.3, 2.8])
+        """
+        return forecasts(self, self._checked(X, paired=True), steps)
+
+    def stream(self, index: int = 0) -> HMMStream:
+        """Return a stepper that follows a running process frame by frame.
+
+        Parameters
+        ----------
+        index : int, default=0
+            Number of the model.
+
+        Returns
+        -------
+        stream : HMMStream
+            Its `update` takes a frame and returns the row of `filter_proba` and the
+            value of `surprise` that belong to it.
+
+        Examples
+        --------
+        >>> from skawhmm import HMMBatch
+        >>> model = HMMBatch(
+        ...     transmats=[[[0.9, 0.1], [0.1, 0.9]]],
+        ...     means=[[[0.0], [2.0]]],
+        ...     covars=[[[1.0], [1.0]]],
+        ... )
+        >>> stream = model.stream()
+        >>> for frame in [0.0, 0.1, 1.5]:
+        ...     probabilities, surprise = stream.update(frame)
+        >>> probabilities.round(2)
+        array([0.71, 0.29])
+        """
+        index = check_model_number("index", index, len(self))
+        return HMMStream(self[index : index + 1]._bare())
+
     def sample(
         self,
         n_timesteps: int = 100,
@@ -1020,22 +908,3 @@ class HMMBatch:
         if paired:
             check_paired(len(self), len(sequences))
         return sequences
-
-
-def _read_only(array):
-    array.flags.writeable = False
-    return array
-
-
-class _Columns(dict[str, Any]):
-    """Columns with one entry per model that cannot be replaced."""
-
-    def _refused(self, *_: Any, **__: Any) -> NoReturn:
-        raise TypeError("The info of an HMMBatch cannot be changed.")
-
-    __setitem__ = __delitem__ = _refused
-    update = setdefault = pop = popitem = clear = _refused
-    __ior__ = _refused
-
-    def __reduce__(self) -> Any:
-        return dict, (dict(self),)
