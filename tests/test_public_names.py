@@ -22,6 +22,7 @@ HOMES = {
         "Windows",
     ],
     "skawhmm.models": [
+        "as_models",
         "Forecast",
         "HMMBatch",
         "HMMStream",
@@ -106,6 +107,9 @@ HOMES = {
         "StateEffects",
         "transition_table",
     ],
+    "skawhmm.monitoring": [
+        "HMMMonitor",
+    ],
     "skawhmm.plot": [
         "AlphaCurveDisplay",
         "DistanceIntervalDisplay",
@@ -116,6 +120,7 @@ HOMES = {
         "GroupTestDisplay",
         "HMMDisplay",
         "HMMMapDisplay",
+        "MonitorDisplay",
         "RegistrationDisplay",
         "RetrievalDisplay",
         "SequenceDisplay",
@@ -144,6 +149,7 @@ HOMES = {
 # Names of packages that can also be imported from `skawhmm`.
 CORE = {
     "AlphaMixer",
+    "as_models",
     "as_sequences",
     "dynamics_gain",
     "Framewise",
@@ -154,6 +160,7 @@ CORE = {
     "HMMEmbedding",
     "HMMKMeans",
     "HMMKMedoids",
+    "HMMMonitor",
     "HMMNoveltyDetector",
     "HMMRetriever",
     "HMMTransformer",

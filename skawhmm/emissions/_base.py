@@ -16,6 +16,7 @@ from skawhmm.sequences._checks import check_no_missing, check_sequences
 from skawhmm.utils._checks import LARGEST_VALUE
 from skawhmm.utils._digest import content_digest
 from skawhmm.utils._numbers import aligned
+from skawhmm.utils._parameters import defaults_of
 
 # Frames whose densities are computed together if they must not depend on other frames.
 FRAME_BLOCK = 256
@@ -191,7 +192,8 @@ class Emission(BaseEstimator, ABC):
         family : Emission
             An instance of the same class.
         """
-        family = type(self)(**self.get_params(deep=False))
+        options = {name: getattr(self, name) for name in defaults_of(type(self))}
+        family = type(self)(**options)
         for name, array in zip(self.parameter_names, parameters, strict=True):
             setattr(family, name, array)
         family.observed = observed
@@ -304,27 +306,10 @@ class Emission(BaseEstimator, ABC):
                 columns[f"{name}_{k}"] = values[..., k]
         return columns
 
-    # Class in `hmmlearn.hmm`, and the attribute by which its models are recognised:
-    # enough for a family with one array of parameters.
+    # Class in `hmmlearn.hmm`, and the attribute that holds the parameters: enough for a
+    # family with one array of them.
     hmmlearn_class: ClassVar[str | None] = None
     hmmlearn_attribute: ClassVar[str | None] = None
-
-    @classmethod
-    def hmmlearn_arrays(cls, models: Sequence[Any]) -> dict[str, Any]:
-        """Return chains and parameters of fitted models of hmmlearn, by name."""
-        for n, model in enumerate(models):
-            if not hasattr(model, str(cls.hmmlearn_attribute)):
-                raise TypeError(
-                    f"models must all be fitted {cls.hmmlearn_class} models, as the "
-                    f"first, got {type(model).__name__} at {n}."
-                )
-        return {
-            "transmats": [model.transmat_ for model in models],
-            cls.parameter_names[0]: [
-                getattr(model, str(cls.hmmlearn_attribute)) for model in models
-            ],
-            "startprobs": [model.startprob_ for model in models],
-        }
 
     def hmmlearn_model(self, i: int, size: int) -> Any:
         """Return a model of hmmlearn with the states of model i, without its chain."""
@@ -539,6 +524,29 @@ class Emission(BaseEstimator, ABC):
             block = slice(first, first + FRAME_BLOCK)
             logs[:, block] = self.densities(i, padded[block], *chain)
         return logs[:, : len(x)], np.zeros((size, len(x)), np.intp)
+
+    def weighted_states(
+        self, i: int, sequences: list[Array], posts: list[Array]
+    ) -> tuple[Array, ...]:
+        """Return the most likely states, given the state of every frame.
+
+        Parameters
+        ----------
+        i : int
+            Number of the model, whose states are kept where there are no frames.
+
+        sequences : list of ndarray of shape (n_timesteps, n_features)
+            Checked sequences.
+
+        posts : list of ndarray of shape (n_components, n_timesteps)
+            Probabilities of the states in each frame.
+
+        Returns
+        -------
+        states : tuple of ndarray of shape (n_components, ...)
+            Parameters of the states.
+        """
+        self._lacking("a way to be fitted")
 
     def moments(self, i: int, size: int) -> tuple[Array, Array]:
         """Return means and covariances of the frames that the states of a model emit.

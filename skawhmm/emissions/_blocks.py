@@ -169,6 +169,7 @@ def _by_name(block, columns, names):
 
 def _indices(block, columns, n_features):
     """Return columns as a list of indices from 0."""
+    found: Any
     if isinstance(columns, slice):
         found = [*range(n_features)[columns]]
     elif is_integer(columns):

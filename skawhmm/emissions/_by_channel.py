@@ -18,7 +18,7 @@ from skawhmm.emissions._blocks import (
 from skawhmm.emissions._gaussian import Gaussian
 from skawhmm.emissions._model import FrameParts
 from skawhmm.emissions._simple import SimpleEmission
-from skawhmm.emissions._starts import clustered_posteriors
+from skawhmm.emissions._starts import clustered_posteriors, unit_points
 from skawhmm.sequences._checks import check_sequences
 from skawhmm.utils._digest import content_digest
 
@@ -211,7 +211,7 @@ class ByChannel(SimpleEmission):
     # Parameters.
 
     @property
-    def parameter_names(self):
+    def parameter_names(self):  # type: ignore[override]
         """Names of the arrays: those of each block after its name."""
         return tuple(name for group in self.parameter_groups for name in group)
 
@@ -224,7 +224,7 @@ class ByChannel(SimpleEmission):
         )
 
     @property
-    def parameter_axes(self):
+    def parameter_axes(self):  # type: ignore[override]
         """Numbers of axes that the array of one model may have, by parameter."""
         return {
             f"{name}.{part}": axes
@@ -232,7 +232,7 @@ class ByChannel(SimpleEmission):
             for part, axes in family.parameter_axes.items()
         }
 
-    def largest_value(self, name):
+    def largest_value(self, name):  # type: ignore[override]
         """Return the largest absolute value of a parameter."""
         own, _, part = name.partition(".")
         families = {block: family for block, family, _ in self.blocks}
@@ -310,7 +310,7 @@ class ByChannel(SimpleEmission):
 
     def described(self, channels):
         """Return what a table shows of each state; symbols after their block."""
-        columns = {}
+        columns: dict[str, Any] = {}
         for part, (name, _, own) in zip(self._parts, self.blocks, strict=True):
             found = part.described([channels[c] for c in own])
             start = f"{name}_" if part.extras else ""
@@ -494,13 +494,10 @@ class ByChannel(SimpleEmission):
 
     def random_states(self, frames, n_states, rng):
         """Return start values: the states of clusters of frames."""
-        points = []
-        for family, own in self._block_frames(frames):
-            part = family.cluster_points(own)
-            spread = part.std(axis=0)
-            part = (part - part.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
-            # Blocks count equally, however many coordinates they have.
-            points.append(part / np.sqrt(max(np.count_nonzero(spread), 1)))
+        points = [
+            unit_points(family.cluster_points(own))
+            for family, own in self._block_frames(frames)
+        ]
         post = clustered_posteriors(np.concatenate(points, axis=1), n_states, rng)
         return self.given_states(frames, post)
 

@@ -29,7 +29,7 @@ from skawhmm.emissions._gaussian_scores_kernels import (
     paired_log_likelihoods,
     score_models,
 )
-from skawhmm.emissions._hmmlearn import gaussian_arrays, gaussian_model
+from skawhmm.emissions._hmmlearn import gaussian_model
 from skawhmm.emissions._mmd import gaussian_mmd_comparer, median_squared_gap
 from skawhmm.emissions._model import Expected
 from skawhmm.sequences._checks import check_complete, check_no_missing
@@ -75,8 +75,6 @@ class Gaussian(GaussianFrames, Emission):
     keeps_sequences = True
     accepts_missing = True
     has_kernel = True
-    hmmlearn_class = "GaussianHMM"
-    hmmlearn_attribute = "means_"
 
     means: np.ndarray
     covars: np.ndarray
@@ -396,16 +394,31 @@ class Gaussian(GaussianFrames, Emission):
             active,
         )
 
+    def weighted_states(self, i, sequences, posts):
+        """Return the most likely states, given the state of every frame."""
+        self.check_scorable(sequences)
+        frames, post = np.concatenate(sequences), np.concatenate(posts, axis=1)
+        seen = ~np.isnan(frames)
+        counts = post @ seen
+        known = np.where(counts > 0, counts, 1.0)
+        # About the old means, so that offsets do not take the digits.
+        gaps = np.where(seen, frames - self.means[i][:, None], 0.0)
+        shifts = np.einsum("kt,ktc->kc", post, gaps) / known
+        means = self.means[i] + shifts
+        if self.covariance_type == "diag":
+            seconds = np.einsum("kt,ktc->kc", post, gaps**2) / known
+            covars = np.maximum(seconds - shifts**2, 0.0)
+        else:
+            seconds = np.einsum("kt,ktc,ktd->kcd", post, gaps, gaps)
+            covars = seconds / known[..., None] - shifts[..., None] * shifts[:, None]
+        empty = (counts == 0)[(...,) + (None,) * (covars.ndim - 2)]
+        return means, np.where(empty, self.covars[i], covars)
+
     def log_priors(self, model, prior, active):
         """Return the log priors of the states of some models."""
         return log_priors(model.states, prior.states, active)
 
     # Exchange with hmmlearn.
-
-    @classmethod
-    def hmmlearn_arrays(cls, models):
-        """Return chains and parameters of fitted models of hmmlearn, by name."""
-        return gaussian_arrays(models)
 
     def hmmlearn_model(self, i, size):
         """Return a model of hmmlearn with the states of model i, without its chain."""

@@ -24,8 +24,15 @@ LEAST_DEVIATION = 1e-6
 class GaussianFrames:
     """What `Gaussian` defines to be a block beside others."""
 
-    is_full: bool
-    floor: float
+    @property
+    def is_full(self) -> bool:
+        """Whether covariances are matrices while they are fitted."""
+        raise NotImplementedError
+
+    @property
+    def floor(self) -> float:
+        """Least variance in any direction after an M step."""
+        raise NotImplementedError
 
     def frames(self, x: Any) -> Any:
         """Return a checked sequence in the form that compiled functions read."""

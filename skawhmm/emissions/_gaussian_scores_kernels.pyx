@@ -395,7 +395,7 @@ def score_models(
         As in `chain_densities`.
 
     startprobs, transmats, sizes : ndarray
-        Initial laws, transition matrices and numbers of states.
+        Start probabilities, transition matrices and numbers of states.
 
     models : ndarray of int of shape (n_chosen,)
         Which models.
@@ -438,7 +438,7 @@ def paired_log_likelihoods(
         The states of the models, from `make_densities`.
 
     startprobs, transmats, sizes : ndarray
-        Initial laws, transition matrices and numbers of states.
+        Start probabilities, transition matrices and numbers of states.
 
     sequence, model : ndarray of int of shape (n_pairs,)
         Which sequence is scored under which model.

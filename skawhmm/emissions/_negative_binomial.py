@@ -131,8 +131,8 @@ class NegativeBinomial(Univariate):
 
     def given_states(self, frames, post):
         """Return states by the probabilities of the states in each frame."""
-        states = (np.zeros((len(post), frames.shape[1])),)
-        states = (*states, np.full(states[0].shape, START_SHAPE))
+        shape = len(post), frames.shape[1]
+        states = np.zeros(shape), np.full(shape, START_SHAPE)
         for _ in range(START_STEPS):
             statistics = self.statistics(frames, post, states)
             states = self.update(statistics, states, states, 0.0)

@@ -13,6 +13,14 @@ N_STEPS = 10
 SPREAD_WEIGHT = 0.1
 
 
+def unit_points(points):
+    """Return points of unit variance, however many coordinates they have."""
+    spread = points.std(axis=0)
+    n_varied = int(np.count_nonzero(spread))
+    unit = np.where(spread > 0, spread, 1.0) * np.sqrt(max(n_varied, 1))
+    return (points - points.mean(axis=0)) / unit
+
+
 def clustered_posteriors(points, n_states, rng):
     """Return probabilities (n_components, n_timesteps) of states, from clusters.
 
@@ -32,8 +40,6 @@ def clustered_posteriors(points, n_states, rng):
     post : ndarray of shape (n_components, n_timesteps)
         Mostly 1 for the state of the nearest centre and 0 for others.
     """
-    spread = points.std(axis=0)
-    points = (points - points.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
     few = points
     if len(points) > MOST_FRAMES:
         few = points[np.sort(rng.choice(len(points), MOST_FRAMES, replace=False))]

@@ -14,7 +14,7 @@ from scipy.special import ndtr
 
 from skawhmm.emissions._gaussian_costs import GaussianCosts
 from skawhmm.emissions._simple import SimpleEmission
-from skawhmm.emissions._starts import clustered_posteriors
+from skawhmm.emissions._starts import clustered_posteriors, unit_points
 from skawhmm.emissions._univariate_kernels import fill_linear_densities, weighted_sums
 from skawhmm.sequences._checks import check_sequences
 
@@ -75,6 +75,10 @@ class Univariate(SimpleEmission):
         """Return squared distances (n_pairs, n_components, n_components) of states."""
         return self.ground_costs().cross(index_a, index_b)
 
+    def points(self) -> Any:
+        """Return states as points whose squared Euclidean distances are the costs."""
+        return None
+
     @abstractmethod
     def projected(self, points):
         """Return parameters of the states next to points, those with their moments."""
@@ -131,7 +135,8 @@ class Univariate(SimpleEmission):
 
     def random_states(self, frames, n_states, rng):
         """Return start values: the states of clusters of frames."""
-        post = clustered_posteriors(self.cluster_points(frames), n_states, rng)
+        points = unit_points(self.cluster_points(frames))
+        post = clustered_posteriors(points, n_states, rng)
         return self.given_states(frames, post)
 
     def common_states(self, frames):

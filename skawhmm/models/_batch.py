@@ -23,7 +23,8 @@ from skawhmm.models._checks import (
     check_observed,
     check_paired,
 )
-from skawhmm.models._exchange import given_parts, hmmlearn_parts
+from skawhmm.models._dynamax import WRITERS, dynamax_model
+from skawhmm.models._exchange import given_parts
 from skawhmm.models._html import batch_html
 from skawhmm.models._inference import (
     best_paths,
@@ -32,7 +33,9 @@ from skawhmm.models._inference import (
     posteriors,
     sample_sequences,
 )
+from skawhmm.models._json import json_text
 from skawhmm.models._stack import ModelStack, checked_stacks
+from skawhmm.models._updating import updated_models
 from skawhmm.sequences._checks import check_not_distances
 from skawhmm.sequences._names import (
     check_same_names,
@@ -41,7 +44,12 @@ from skawhmm.sequences._names import (
 )
 from skawhmm.sequences._trials import Units, naming_trials
 from skawhmm.utils._archives import room_for
-from skawhmm.utils._checks import check_integer, check_seed, check_verbose
+from skawhmm.utils._checks import (
+    check_integer,
+    check_real,
+    check_seed,
+    check_verbose,
+)
 
 
 class HMMBatch(ModelStack):
@@ -562,55 +570,6 @@ class HMMBatch(ModelStack):
             parts["weights"] = weights
         return cls._of(info=info, feature_names=feature_names, **parts)
 
-    @classmethod
-    def from_hmmlearn(
-        cls,
-        models: Any,
-        *,
-        weights: Any = None,
-        info: Mapping[str, ArrayLike] | None = None,
-        feature_names: Sequence[str] | None = None,
-    ) -> "HMMBatch":
-        """Return fitted models of hmmlearn as a batch.
-
-        Parameters
-        ----------
-        models : hmmlearn model or sequence of them
-            Fitted ``GaussianHMM`` or ``GMMHMM`` models of any covariance type,
-            ``CategoricalHMM`` models or ``PoissonHMM`` models. A state of a ``GMMHMM``
-            becomes one state per Gaussian. A state that hmmlearn saw no transition from
-            gets equal transition probabilities.
-
-        weights : array-like of shape (n_models, n_components), default=None
-            State probabilities, by default the stationary distribution of each chain.
-
-        info : dict of array-like, default=None
-            Columns with one entry per model, such as names or labels.
-
-        feature_names : sequence of str of shape (n_features,), default=None
-            Names of the features, as in the constructor.
-
-        Returns
-        -------
-        batch : HMMBatch
-            The models.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from hmmlearn.hmm import GaussianHMM
-        >>> from skawhmm import HMMBatch
-        >>> rng = np.random.default_rng(0)
-        >>> theirs = [GaussianHMM(2).fit(rng.normal(size=(50, 3))) for _ in range(2)]
-        >>> models = HMMBatch.from_hmmlearn(theirs, info={"run": ["a", "b"]})
-        >>> models
-        HMMBatch(n_models=2, n_components=2, n_features=3, covariance_type='diag')
-        >>> models.info["run"]
-        array(['a', 'b'], dtype='<U1')
-        """
-        parts = hmmlearn_parts(models)
-        return cls._of(weights=weights, info=info, feature_names=feature_names, **parts)
-
     def to_hmmlearn(self, index: int = 0) -> Any:
         """Return one model as a fitted model of hmmlearn.
 
@@ -625,12 +584,76 @@ class HMMBatch(ModelStack):
             The model; a ``CategoricalHMM`` if states emit symbols, which hmmlearn
             numbers from 0, and a ``PoissonHMM`` if they emit counts.
         """
-        index = check_model_number("index", index, len(self))
-        size = self.n_components[index]
+        index, size = self._exported(index, "hmmlearn")
         model = self.emission.hmmlearn_model(index, size)
         model.startprob_ = self.startprobs[index, :size].copy()
         model.transmat_ = self.transmats[index, :size, :size].copy()
         return model
+
+    def to_dynamax(self, index: int = 0) -> tuple[Any, Any]:
+        """Return one model as a model of dynamax and its parameters.
+
+        Parameters
+        ----------
+        index : int, default=0
+            Number of the model.
+
+        Returns
+        -------
+        model : dynamax.hidden_markov_model.DiagonalGaussianHMM
+            A model for the parameters; a ``GaussianHMM`` if covariances are matrices, a
+            ``CategoricalHMM`` if states emit symbols, which dynamax numbers from 0, and
+            a ``PoissonHMM`` if they emit counts.
+
+        params : named tuple
+            The parameters, in single precision unless JAX was told otherwise
+            (``jax.config.update("jax_enable_x64", True)``). The log likelihood of
+            frames is ``model.marginal_log_prob(params, frames)``.
+        """
+        index, size = self._exported(index, "dynamax")
+        if self.emission.name not in WRITERS:
+            self.emission._lacking("a counterpart in dynamax")
+        states = self.emission.parameters
+        return dynamax_model(
+            self.emission.name,
+            self.startprobs[index, :size],
+            self.transmats[index, :size, :size],
+            {name: array[index, :size] for name, array in states.items()},
+        )
+
+    def _exported(self, index, library):
+        """Return the number of a model that has all channels, and of its states."""
+        index = check_model_number("index", index, len(self))
+        if not self.emission.masks()[index].all():
+            raise ValueError(
+                f"Models must have observed all features for {library}, got model "
+                f"{index} that did not."
+            )
+        return index, self.n_components[index]
+
+    def to_json(self) -> str:
+        """Return the models as JSON text, which `as_models` reads.
+
+        The text holds what `save` writes, with all digits of all numbers; the page *The
+        model file* describes it. It is about three times as large.
+
+        Returns
+        -------
+        text : str
+            The text.
+
+        Examples
+        --------
+        >>> from skawhmm import HMMBatch, as_models
+        >>> models = HMMBatch([[[1.0]]], [[[0.5]]], [[[2.0]]])
+        >>> print(models.to_json())
+        {"kind": "skawhmm.HMMBatch", "version": 1, "emission": "gaussian", "info": {},
+        "models": [{"transmats": [[1.0]], "weights": [1.0], "startprobs": [1.0],
+        "means": [[0.5]], "covars": [[2.0]]}]}
+        >>> as_models(models.to_json()) == models
+        True
+        """
+        return json_text(self)
 
     def score(
         self, X: Any, *, n_jobs: int | None = None, verbose: int = 0
@@ -796,6 +819,77 @@ class HMMBatch(ModelStack):
         array([4. , 3.3, 2.8])
         """
         return forecasts(self, self._checked(X, paired=True), steps)
+
+    def updated(
+        self,
+        X: Any,
+        *,
+        forgetting: float = 0.0,
+        max_iter: int = 100,
+        tol: float = 1e-5,
+    ) -> "HMMBatch":
+        """Return the models after further frames, without the frames before.
+
+        What the older frames have shown is known from the parameters and the `counts`
+        of the models, which files hold too. EM runs on the new frames, with the older
+        ones as counts: their states are not estimated again. Without forgetting, the
+        models approach those of a fit to all frames.
+
+        Parameters
+        ----------
+        X : list of array-like of shape (n_timesteps, n_features), or of Trials
+            The new frames, one sequence per model.
+
+        forgetting : float in [0, 1), default=0.0
+            Fraction of the older counts that is forgotten. With 0.1 per update, frames
+            of ten updates ago count about a third.
+
+        max_iter : int, default=100
+            Largest number of EM steps.
+
+        tol : float, default=1e-5
+            EM stops when no expected count changes by more than this, per frame.
+
+        Returns
+        -------
+        models : HMMBatch
+            The models, with their counts. State probabilities are the fractions of all
+            frames that count. The columns of `info` that describe a fit are left out.
+
+        Examples
+        --------
+        A state moves, and the model follows:
+
+        >>> import numpy as np
+        >>> from skawhmm import HMMTransformer
+        >>> rng = np.random.default_rng(0)
+        >>> levels = np.repeat([0.0, 5.0, 0.0, 5.0], 50)
+        >>> x = (levels + rng.normal(size=200))[:, None]
+        >>> models = HMMTransformer(n_components=2, random_state=0).fit_transform([x])
+        >>> moved = x + np.repeat([0.0, 2.0, 0.0, 2.0], 50)[:, None]
+        >>> for forgetting in (0.0, 0.5, 0.9):
+        ...     follower = models.updated([moved], forgetting=forgetting)
+        ...     print(follower.means[0, 1].round(1))
+        [6.]
+        [6.3]
+        [6.8]
+        """
+        check_real("forgetting", forgetting, 0, 1, include_high=False)
+        check_integer("max_iter", max_iter, 1)
+        check_real("tol", tol, 0, np.inf)
+        if self.counts is None:
+            raise ValueError(
+                "Models that are updated must have counts, which HMMTransformer fills "
+                "in, got models given by their parameters."
+            )
+        sequences = self._checked(X)
+        if len(sequences) != len(self):
+            raise ValueError(
+                f"X must hold one sequence per model ({len(self)} models), got "
+                f"{len(sequences)}."
+            )
+        options = {"forgetting": forgetting, "max_iter": max_iter, "tol": tol}
+        return updated_models(self, sequences, **options)
 
     def stream(self, index: int = 0) -> HMMStream:
         """Return a stepper that follows a running process frame by frame.

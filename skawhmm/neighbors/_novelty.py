@@ -25,8 +25,8 @@ class HMMNoveltyDetector(OutlierMixin, NeighborsMixin, BaseEstimator):
 
     The score of a model is its mean distance to the `n_neighbors` nearest training
     models. It is compared with the scores of the training models themselves, each among
-    the others. If a model comes from where they came from, its p-value is at most t
-    with probability about t, whatever the models are (conformal prediction).
+    the others. If a model is from the same distribution, its p-value is at most t with
+    probability about t, whatever the models are (conformal prediction).
 
     A query that equals a training model is that training model: every method compares
     it with the others only, as `fit_predict` and ``pvalues()`` do.

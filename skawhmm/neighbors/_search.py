@@ -52,8 +52,10 @@ LATER_FRACTION = 0.25
 # Queries searched together, so that compiled loops have enough pairs to work on.
 QUERY_BLOCK = 64
 
-# References examined per query before limits are tightened; doubled each round.
+# References examined per query before limits are tightened, if there are many queries,
+# and of all queries, if there are few; doubled each round.
 FIRST_ROUND = 4
+FIRST_PAIRS = 256
 
 
 def has_bounds(metric):
@@ -375,7 +377,7 @@ def _search_block(shared, queries, first, last):
     query, reference, bounds = block.bounded(query[fresh], reference[fresh], limits)
     order = np.lexsort((bounds, query))
     query, reference, bounds = query[order], reference[order], bounds[order]
-    size = FIRST_ROUND
+    size = max(FIRST_ROUND, FIRST_PAIRS // n_queries)
     while query.size:
         rank = np.arange(query.size) - np.searchsorted(query, query)
         now = rank < size

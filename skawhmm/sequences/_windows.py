@@ -139,7 +139,7 @@ class Windows(ParametersMixin, TransformerMixin, BaseEstimator):
 
     See Also
     --------
-    skawhmm.plot.RegimeDisplay : Draws a recording, coloured by the values of windows.
+    skawhmm.plot.SequenceDisplay.from_windows : Draws a recording, coloured by regime.
     skawhmm.monitoring.HMMMonitor : Windows of a running process.
 
     Examples

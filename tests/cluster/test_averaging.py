@@ -144,7 +144,9 @@ def test_all_weight_on_one_model_gives_that_model(family, seed):
 @families
 @pytest.mark.parametrize("n_components", [None, 2, 4])
 @given(seed=seeds)
-def test_objective_never_rises_and_is_that_of_the_average(family, n_components, seed):
+def test_objective_never_rises_and_ends_at_the_value_of_the_average(
+    family, n_components, seed
+):
     models = drawn(family, seed, 5)
     weights = np.arange(1, 6) / 15
     average, objective = hmm_barycenter(

@@ -20,6 +20,7 @@ from skawhmm import (
     KNeighborsHMMClassifier,
     KNeighborsHMMClassifierCV,
     PairwiseHMMDistance,
+    as_models,
     hmm_distance,
     pairwise_hmm_components,
     pairwise_hmm_distances,
@@ -409,7 +410,7 @@ def test_to_hmmlearn_and_back(rng):
         theirs = models.to_hmmlearn(n)
         assert isinstance(theirs, CategoricalHMM)
         assert_allclose(models[n].score([x])[0, 0], theirs.score(x[:, None]))
-        back = HMMBatch.from_hmmlearn(theirs)
+        back = as_models(theirs)
         assert_array_equal(back.emissionprobs[0], models.emissionprobs[n, :size])
-    with pytest.raises(TypeError, match=r"fitted CategoricalHMM models, .* at 1"):
-        HMMBatch.from_hmmlearn([theirs, HMMBatch([[[1.0]]], [[[0.0]]], [[[1.0]]])])
+    with pytest.raises(TypeError, match="got categorical and gaussian"):
+        as_models([theirs, HMMBatch([[[1.0]]], [[[0.0]]], [[[1.0]]])])

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.testing import assert_allclose, assert_array_equal
 
-from skawhmm.emissions._starts import MOST_FRAMES, clustered_posteriors
+from skawhmm.emissions._starts import MOST_FRAMES, clustered_posteriors, unit_points
 
 
 def test_clusters_that_are_far_apart_are_found(rng):
@@ -28,3 +28,9 @@ def test_many_frames_join_the_clusters_of_few(rng):
     halves = post[0].reshape(2, -1).round(2)
     assert_array_equal(halves, halves[:, :1].repeat(MOST_FRAMES, axis=1))
     assert halves[0, 0] != halves[1, 0]
+
+
+def test_points_have_unit_variance_in_all(rng):
+    points = unit_points(np.column_stack([9 * rng.normal(size=(50, 2)), np.ones(50)]))
+    assert_allclose(points.var(axis=0).sum(), 1)
+    assert_allclose(points.mean(axis=0), 0, atol=1e-12)

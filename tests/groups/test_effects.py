@@ -268,7 +268,7 @@ def test_three_groups_are_compared_in_pairs(rng):
     assert "other" in repr(effects).split("\n")[2]
 
 
-def test_it_is_shown_and_cannot_be_changed(two_groups):
+def test_effects_have_text_and_html_and_are_immutable(two_groups):
     models, group = two_groups
     effects = state_effects(models, group, n_permutations=99, random_state=0)
     lines = repr(effects).split("\n")
@@ -377,7 +377,7 @@ def test_groups_that_differ_in_length_only_raise_no_false_alarms(prior, design):
 
 
 @pytest.mark.filterwarnings("ignore:The groups differ in how much data")
-def test_the_prior_has_no_part_in_what_chains_are_compared_by(unequal_texts):
+def test_priors_of_visible_chains_do_not_change_effects(unequal_texts):
     texts, group = unequal_texts
     plain, *smoothed = (
         state_effects(
