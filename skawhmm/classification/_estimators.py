@@ -15,7 +15,12 @@ from sklearn.utils import (
 from sklearn.utils.class_weight import compute_class_weight
 
 from skawhmm._estimator import check_classes, check_frames_or_symbols, check_targets
-from skawhmm.classification._base import GAMMAS, PENALTIES, ViewRidge
+from skawhmm.classification._base import (
+    GAMMAS,
+    PENALTIES,
+    ViewRidge,
+    content_order,
+)
 from skawhmm.classification._ridge import explained_variance, weighted_accuracy
 from skawhmm.classification._views import make_views
 from skawhmm.utils._checks import check_one_each
@@ -216,9 +221,16 @@ class HMMViewClassifier(ClassifierMixin, ViewRidge):
         weights = np.asarray(own, dtype=np.float64)[codes]
         targets = np.where(codes[:, None] == np.arange(len(self.classes_)), 1.0, -1.0)
         rng = random_stream(self.random_state)
-        folds = self._folds(codes, groups, rng)
+        order = content_order(sequences, targets)
+        folds = self._folds(codes, groups, order, rng)
+        weights, codes = weights[order], codes[order]
         held_out = self._learn(
-            sequences, targets, weights, folds, weighted_accuracy, rng
+            sequences.taken(order),
+            targets[order],
+            weights,
+            folds,
+            weighted_accuracy,
+            rng,
         )
         self.sharpness_ = calibrated_sharpness(held_out, codes, weights)
         return self
@@ -423,8 +435,16 @@ class HMMViewRegressor(RegressorMixin, ViewRidge):
         targets = numbers.reshape(len(numbers), -1)
         weights = np.ones(len(targets))
         rng = random_stream(self.random_state)
-        folds = self._folds(np.zeros(len(targets), np.int64), groups, rng)
-        self._learn(sequences, targets, weights, folds, explained_variance, rng)
+        order = content_order(sequences, targets)
+        folds = self._folds(np.zeros(len(targets), np.int64), groups, order, rng)
+        self._learn(
+            sequences.taken(order),
+            targets[order],
+            weights,
+            folds,
+            explained_variance,
+            rng,
+        )
         return self
 
     def predict(self, X: Any) -> NDArray[np.float64]:

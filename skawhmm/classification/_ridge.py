@@ -30,6 +30,7 @@ from skawhmm.classification._views import (
     fitted_transformer,
     group_sums,
     inner_products,
+    principal_view,
     projected,
     sampled,
     squared_distances,
@@ -45,6 +46,9 @@ ERROR_WEIGHT = 1e-2
 # The difference of scores at which the weights of two views differ by the factor e: two
 # points of accuracy. Views that are clearly worse hardly count.
 SCORE_SCALE = 0.02
+# The dual solver scores views and kernels by at most this many sequences. Only the last
+# ridge needs all of them, whose time grows with the third power of their number.
+SCORED_ROWS = 1000
 # Training vectors from which the primal solver learns the scale and the principal
 # directions of a view: at least so many, and so many per direction.
 SAMPLE_ROWS = 2000
@@ -327,6 +331,17 @@ class Problem(NamedTuple):
     n_jobs: int | None
     verbose: int
 
+    def restricted(self, rows):
+        """Return the problem for some rows, in ascending order."""
+        place = np.full(len(self.targets), -1)
+        place[rows] = np.arange(len(rows))
+        folds = [place[fold][place[fold] >= 0] for fold in self.folds]
+        return self._replace(
+            targets=self.targets[rows],
+            weights=self.weights[rows],
+            folds=[fold for fold in folds if len(fold)],
+        )
+
     def run(self, function, shared, n_tasks, label, n_jobs=1):
         """Return the results of tasks by index, with a progress bar if it is wanted."""
         results = completed(
@@ -367,6 +382,23 @@ def score_weights(scores):
     return weights / weights.sum()
 
 
+def scoring_rows(folds, rng):
+    """Return the rows by which views and kernels are scored, ascending.
+
+    All rows, or the same fraction of every fold, drawn at random.
+    """
+    n_rows = sum(map(len, folds))
+    if n_rows <= SCORED_ROWS:
+        return np.arange(n_rows)
+    ends = np.round(np.cumsum(list(map(len, folds))) * (SCORED_ROWS / n_rows))
+    sizes = np.diff(ends.astype(int), prepend=0)
+    parts = [
+        fold[rng.permutation(len(fold))[:size]]
+        for fold, size in zip(folds, sizes, strict=True)
+    ]
+    return np.sort(np.concatenate(parts))
+
+
 def learn_dual(named, sequences, problem, rng):
     """Learn from the inner products of all training sequences.
 
@@ -393,17 +425,27 @@ def learn_dual(named, sequences, problem, rng):
     views, rows, grams = zip(
         *problem.run(dual_view, shared, len(named), "views"), strict=True
     )
-    scores = np.array([r.score for r in problem.ridges(dual_ridge, grams, "scores")])
+    rows_scored = scoring_rows(problem.folds, rng)
+    part = problem.restricted(rows_scored)
+    square = np.ix_(rows_scored, rows_scored)
+    found = part.ridges(dual_ridge, [gram[square] for gram in grams], "scores")
+    scores = np.array([ridge.score for ridge in found])
     weights = score_weights(scores)
     gram = sum(w * g for w, g in zip(weights, grams, strict=True))
+    del grams
     lengths = gram.diagonal()
     distances = squared_distances(gram, lengths, lengths)
     unit = median_distance(distances)
     rates = [gamma / unit for gamma in problem.gammas]
-    kernels = [np.exp(-rate * distances) if rate > 0 else gram for rate in rates]
-    found = problem.ridges(dual_ridge, kernels, "kernels")
+
+    def kernel(rate, of=...):
+        return np.exp(-rate * distances[of]) if rate > 0 else gram[of]
+
+    found = part.ridges(dual_ridge, [kernel(rate, square) for rate in rates], "kernels")
     place = int(np.argmax([ridge.score for ridge in found]))
     ridge, rate = found[place], rates[place]
+    if len(rows_scored) < len(gram):
+        ridge = dual_ridge(kernel(rate), *problem[:5])
     if rate > 0:
         decision: Any = RadialDecision(
             views, weights, rows, lengths, rate, ridge.coef, ridge.intercept
@@ -423,8 +465,8 @@ def dual_view(shared, n):
     name, transformer = named[n]
     fitted = fitted_transformer(transformer, sequences, rng)
     rows = all_vectors(fitted, sequences)
-    view = standardized_view(name, fitted, rows)
-    return view, rows, inner_products(view, rows, rows)
+    view, products = standardized_view(name, fitted, rows)
+    return view, rows, products
 
 
 def median_distance(distances):
@@ -478,8 +520,10 @@ def primal_view(shared, n):
     if max_rank is not None:
         n_rows = max(SAMPLE_ROWS, ROWS_PER_DIRECTION * max_rank)
     sample = all_vectors(fitted, sampled(sequences, n_rows, rng))
-    view = standardized_view(name, fitted, sample, max_rank)
-    del sample
+    view, products = standardized_view(name, fitted, sample)
+    if max_rank is not None:
+        view = principal_view(view, sample, products, max_rank)
+    del sample, products
     part = np.empty((len(sequences), view.rank))
     for first, rows in vectors(fitted, sequences):
         part[first : first + rows.shape[0]] = coordinates(view, rows)

@@ -66,7 +66,7 @@ class GaussianKind:
     blocks = GAUSSIAN_BLOCKS
     default_blocks = ("means", "scales", "thirds")
     # Start values are clusters of frames, which EM has to improve a little only.
-    max_iter = 8
+    max_iter = 4
 
     def checked(self, estimator, X, y=None, *, reset):
         """Return sequences as the other members take them."""
@@ -275,7 +275,7 @@ class HMMEmbedding(EstimatorMixin, TransformerMixin, BaseEstimator):
         the "means" and "scales" blocks keep the units of the distance between models.
 
     max_iter : int, default=None
-        Largest number of EM steps per reference. By default 8 for Gaussian states,
+        Largest number of EM steps per reference. By default 4 for Gaussian states,
         which start from clusters, and 25 for others, which start at random.
 
     dtype : {numpy.float64, numpy.float32}, default=numpy.float64
@@ -316,7 +316,7 @@ class HMMEmbedding(EstimatorMixin, TransformerMixin, BaseEstimator):
     entries of a channel are 0 if it does not vary in the training data, or is missing
     in the sequence. Symbols that `fit` has not seen count as not observed. After `fit`,
     the vector of a sequence depends on nothing but the sequence, so a large collection
-    can be transformed piece by piece. References are learned from at most 30 000
+    can be transformed piece by piece. References are learned from at most 10 000
     frames: if there are more, `fit` draws pieces of sequences at random.
 
     Examples
@@ -432,7 +432,9 @@ class HMMEmbedding(EstimatorMixin, TransformerMixin, BaseEstimator):
         sequences = self._kind.checked(self, X, reset=False)
         blocks = check_blocks("blocks", self.blocks, self._kind)
         recipe = self._kind.recipe(blocks, float(self.relevance), bool(self.normalize))
-        shared = Shared((sequences, recipe), sum(x.nbytes for x in sequences))
+        shared = Shared(
+            (sequences, recipe, self.dtype), sum(x.nbytes for x in sequences)
+        )
         tasks = task_ranges([len(x) for x in sequences])
         results = completed(
             embedded_task,
@@ -500,5 +502,5 @@ def task_ranges(lengths):
 
 def embedded_task(shared, first, last):
     """Return the vectors of a range of sequences."""
-    sequences, recipe = shared.value
-    return embedded_rows(sequences[first:last], recipe)
+    sequences, recipe, dtype = shared.value
+    return embedded_rows(sequences[first:last], recipe, dtype)
