@@ -44,8 +44,7 @@ def frame_views(n_jobs, random_state):
     return [
         ("frames", embedding()),
         ("deltas", make_pipeline(Deltas(), embedding())),
-        ("lags", make_pipeline(Deltas(lags=LAGS), embedding())),
-        ("position", make_pipeline(Deltas(lags=LAGS), TimeChannel(), embedding())),
+        ("lags", make_pipeline(Deltas(lags=LAGS), TimeChannel(), embedding())),
     ]
 
 
@@ -77,13 +76,12 @@ def make_views(
     """Make the views of the recommended classifier.
 
     For real frames, views are vectors of :class:`HMMEmbedding`: of the channels
-    unchanged ("frames"), with time derivatives ("deltas"), with derivatives over 1, 2,
-    4 and 8 frames ("lags"), and with these and the position in the sequence
-    ("position"). For symbols, they are vectors of reference models ("states") and
-    square roots of the frequencies of symbols and pairs ("pairs"), of triples, of words
-    of 1 to 6 symbols, weighted by their inverse document frequency ("short_words"), of
-    words of 8 to 12 symbols likewise ("long_words"), and of pairs 2, 4 and 8 steps
-    apart ("lags").
+    unchanged ("frames"), with time derivatives ("deltas"), and with derivatives over 1,
+    2, 4 and 8 frames and the position in the sequence ("lags"). For symbols, they are
+    vectors of reference models ("states") and square roots of the frequencies of
+    symbols and pairs ("pairs"), of triples, of words of 1 to 6 symbols, weighted by
+    their inverse document frequency ("short_words"), of words of 8 to 12 symbols
+    likewise ("long_words"), and of pairs 2, 4 and 8 steps apart ("lags").
 
     Parameters
     ----------

@@ -246,7 +246,7 @@ def test_numbers_are_predicted(rng, views):
 def test_make_regressor_learns_numbers(make_sequences):
     X, y = make_sequences(n_sequences=40)
     model = make_regressor(random_state=0)
-    assert [name for name, _ in model.views] == ["frames", "deltas", "lags", "position"]
+    assert [name for name, _ in model.views] == ["frames", "deltas", "lags"]
     model.set_params(views=[("frames", HMMEmbedding(2, random_state=0))])
     assert model.fit(X, y.astype(float)).predict(X).shape == (40,)
     with pytest.raises(ValueError, match="requires y to be passed"):

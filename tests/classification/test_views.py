@@ -145,7 +145,7 @@ def test_equal_sparse_rows_have_no_spread():
 
 def test_default_views_have_names_and_share_seed_and_jobs():
     views = dict(make_views(n_jobs=2, random_state=5))
-    assert list(views) == ["frames", "deltas", "lags", "position"]
+    assert list(views) == ["frames", "deltas", "lags"]
     for view in views.values():
         embedding = view[-1] if hasattr(view, "steps") else view
         assert (embedding.n_jobs, embedding.random_state) == (2, 5)
