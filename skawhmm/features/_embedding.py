@@ -316,7 +316,7 @@ class HMMEmbedding(EstimatorMixin, TransformerMixin, BaseEstimator):
     entries of a channel are 0 if it does not vary in the training data, or is missing
     in the sequence. Symbols that `fit` has not seen count as not observed. After `fit`,
     the vector of a sequence depends on nothing but the sequence, so a large collection
-    can be transformed piece by piece. References are learned from at most 10 000
+    can be transformed piece by piece. References are learned from at most 20 000
     frames: if there are more, `fit` draws pieces of sequences at random.
 
     Examples

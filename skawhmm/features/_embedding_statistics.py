@@ -39,10 +39,10 @@ from skawhmm.utils._seeds import item_rng
 
 # References are learned from at most this many frames, which bounds the time of `fit`:
 # too few for several workers. If there are more, pieces of this length are drawn.
-MAX_FRAMES = 10_000
+MAX_FRAMES = 20_000
 PIECE = 100
 # Start values are clusters of at most this many of them.
-START_FRAMES = 3_000
+START_FRAMES = 4_000
 # EM stops if a step gains at most this much log likelihood per frame: references only
 # have to divide the frames sensibly.
 TOLERANCE = 1e-5
