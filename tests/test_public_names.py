@@ -17,9 +17,14 @@ HOMES = {
         "mfcc",
         "TimeChannel",
         "Trials",
+        "WindowList",
+        "Windows",
     ],
     "skawhmm.models": [
+        "as_models",
+        "Forecast",
         "HMMBatch",
+        "HMMStream",
     ],
     "skawhmm.emissions": [
         "Categorical",
@@ -95,6 +100,9 @@ HOMES = {
         "StateEffects",
         "transition_table",
     ],
+    "skawhmm.monitoring": [
+        "HMMMonitor",
+    ],
     "skawhmm.plot": [
         "AlphaCurveDisplay",
         "DistanceIntervalDisplay",
@@ -105,6 +113,7 @@ HOMES = {
         "GroupTestDisplay",
         "HMMDisplay",
         "HMMMapDisplay",
+        "MonitorDisplay",
         "RegistrationDisplay",
         "RetrievalDisplay",
         "SequenceDisplay",
@@ -133,6 +142,7 @@ HOMES = {
 # Names of packages that can also be imported from `skawhmm`.
 CORE = {
     "AlphaMixer",
+    "as_models",
     "as_sequences",
     "dynamics_gain",
     "Framewise",

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from functools import partial
+from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -11,6 +12,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 
 from skawhmm._estimator import EstimatorMixin, check_symbol_input
 from skawhmm.sequences._symbols import learned_symbols, symbol_codes
+from skawhmm.sequences._trials import recordings_of
 from skawhmm.utils._checks import (
     check_boolean,
     check_integer,
@@ -179,12 +181,15 @@ class NGrams(EstimatorMixin, TransformerMixin, BaseEstimator):
         """
         self._begin_fit()
         sequences = check_symbol_input(self, X, y, reset=True)
-        self.symbols_ = learned_symbols(sequences)
-        codes = symbol_codes(sequences, self.symbols_)
+        recordings, _ = recordings_of(sequences)
+        self.symbols_ = learned_symbols(recordings)
         low, high = check_order("order", self.order)
-        # No n-gram is longer than the longest sequence.
-        longest = 1 + (max(map(len, codes)) - 1) // int(self.lag)
+        # No n-gram is longer than the longest recording.
+        n_symbols = max(map(len, recordings))
+        longest = 1 + (n_symbols - 1) // int(self.lag)
         self._orders = range(low, min(high, longest) + 1)
+        self._gap = min(int(self.lag), n_symbols)
+        codes = unit_codes(sequences, self.symbols_, self._gap)
         largest = max(self._orders, default=1)
         self._digits, self._base = symbol_digits(len(self.symbols_), largest)
         self._vocabulary = []
@@ -214,7 +219,7 @@ class NGrams(EstimatorMixin, TransformerMixin, BaseEstimator):
         """
         self._check_ready()
         sequences = check_symbol_input(self, X, reset=False)
-        rows = self._frequencies(symbol_codes(sequences, self.symbols_))
+        rows = self._frequencies(unit_codes(sequences, self.symbols_, self._gap))
         rows.data = np.sqrt(rows.data)
         if self.idf:
             rows.data *= self.idf_[rows.indices]
@@ -315,6 +320,23 @@ class Words(NamedTuple):
     numbers: np.ndarray
     codes: np.ndarray
     n_sequences: np.ndarray
+
+
+def unit_codes(sequences, symbols, gap):
+    """Return the codes of each unit, recordings being separated by missing values.
+
+    The gap between two recordings is as wide as the lag, so that an n-gram that begins
+    in one and ends in the other has a missing value.
+    """
+    recordings, firsts = recordings_of(sequences)
+    codes = symbol_codes(recordings, symbols)
+    if len(codes) == len(sequences):
+        return codes
+    missing = np.full(gap, -1)
+    return [
+        np.concatenate([part for own in codes[i:j] for part in (missing, own)][1:])
+        for i, j in pairwise(firsts)
+    ]
 
 
 def symbol_blocks(codes):

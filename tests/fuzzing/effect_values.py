@@ -152,6 +152,7 @@ OWN: dict[str, dict[str, list[Any]]] = {
         "sample_weight": [np.arange(1.0, 13.0)],
         "n_components": [1, 3],
         "update_weights": [False],
+        "registration": ["identity", "transport"],
     },
     "MAW": MIXED,
     "JAW": MIXED,
