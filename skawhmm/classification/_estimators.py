@@ -42,7 +42,7 @@ class HMMViewClassifier(ClassifierMixin, ViewRidge):
 
     Each view is centred and scaled to unit variance. Its inner score :math:`s` is the
     balanced accuracy of a ridge on this view alone, for folds of the training sequences
-    that are left out one at a time, less a hundredth of the squared error. The weights
+    that are left out one at a time, less the squared error. The weights
     of views are proportional to :math:`e^{s / 0.02}`. The penalty and the kernel of the
     whole are those with the best inner score. Everything is learned in `fit`.
 
@@ -133,9 +133,10 @@ class HMMViewClassifier(ClassifierMixin, ViewRidge):
     -----
     Views are fitted once, to all training sequences, and never see the classes, so
     inner folds share them. With more than 10 000 training sequences they are fitted to
-    as many, drawn at random. The primal solver keeps 8 bytes per sequence and
-    coordinate, and works on a fold at a time: 100 000 sequences with 4 views of 512
-    coordinates took 3.4 GB (``benchmarks/bench_scale.py --classifier 100000``).
+    as many, drawn at random. The dual solver scores views and kernels by at most 1000
+    sequences. The order of the training sequences changes nothing. The primal solver
+    keeps 4 bytes per sequence and coordinate of the default views, and works on a few
+    thousand sequences at a time (``benchmarks/bench_scale.py --classifier 100000``).
 
     Probabilities are the softmax of `sharpness_` times the decisions. The factor is the
     one with the least log loss for the decisions about folds that were left out, with

@@ -41,8 +41,9 @@ from skawhmm.classification._views import (
 from skawhmm.numerics._lapack import in_batches
 from skawhmm.utils._parallel import Shared, completed
 
-# Weight of the squared error in the score of a classifier: it breaks ties of accuracy.
-ERROR_WEIGHT = 1e-2
+# Weight of the squared error in the score of a classifier. Accuracy alone is a count of
+# a few hundred sequences, too coarse to decide between penalties and kernels.
+ERROR_WEIGHT = 1.0
 # The difference of scores at which the weights of two views differ by the factor e: two
 # points of accuracy. Views that are clearly worse hardly count.
 SCORE_SCALE = 0.02
@@ -53,6 +54,8 @@ SCORED_ROWS = 1000
 # directions of a view: at least so many, and so many per direction.
 SAMPLE_ROWS = 2000
 ROWS_PER_DIRECTION = 4
+# Rows that the primal solver converts to double precision at a time.
+ROW_BLOCK = 4096
 
 
 class Ridge(NamedTuple):
@@ -70,7 +73,7 @@ class Ridge(NamedTuple):
 
 
 def weighted_accuracy(predicted, targets, weights):
-    """Return the accuracy, less a hundredth of the squared error."""
+    """Return the accuracy, less the squared error."""
     hits = predicted.argmax(axis=1) == targets.argmax(axis=1)
     error = ((predicted - targets) ** 2).mean(axis=1)
     return float(weights @ (hits - ERROR_WEIGHT * error) / weights.sum())
@@ -168,15 +171,16 @@ def primal_ridge(features, targets, weights, folds, penalties, score):
         With one coefficient per feature: predictions are ``features_of_new @ coef +
         intercept``.
     """
-    sums = [weighted_sums(features[f], targets[f], weights[f]) for f in folds]
+    sums = [weighted_sums(features, targets, weights, fold) for fold in folds]
     total = Sums(*(np.sum(part, axis=0) for part in zip(*sums, strict=True)))
     held_out = np.empty((len(penalties), *targets.shape))
     for fold, own in zip(folds, sums, strict=True):
         rest = Sums(*(a - b for a, b in zip(total, own, strict=True)))
         solver, mean, target = solver_of(rest)
-        rotated = (features[fold] - mean) @ solver.directions
-        for predicted, penalty in zip(held_out, penalties, strict=True):
-            predicted[fold] = rotated @ solver.shrunken(penalty) + target
+        for rows in row_parts(fold):
+            rotated = (features[rows] - mean) @ solver.directions
+            for predicted, penalty in zip(held_out, penalties, strict=True):
+                predicted[rows] = rotated @ solver.shrunken(penalty) + target
     scores = [score(predicted, targets, weights) for predicted in held_out]
     # The first of equally good ones, as in the dual.
     place = int(np.argmax(scores))
@@ -197,16 +201,28 @@ class Sums(NamedTuple):
     products: np.ndarray
 
 
-def weighted_sums(features, targets, weights):
-    """Return the sums of some rows."""
-    scaled = features * weights[:, None]
-    return Sums(
-        weights.sum(),
-        weights @ features,
-        weights @ targets,
-        scaled.T @ features,
-        scaled.T @ targets,
-    )
+def row_parts(rows):
+    """Return rows in parts of bounded memory."""
+    return [rows[n : n + ROW_BLOCK] for n in range(0, len(rows), ROW_BLOCK)]
+
+
+def weighted_sums(features, targets, weights, fold):
+    """Return the sums over the rows of a fold, in double precision."""
+    found = []
+    for rows in row_parts(fold):
+        own, goal, weight = features[rows], targets[rows], weights[rows]
+        own = own.astype(np.float64, copy=False)
+        scaled = own * weight[:, None]
+        found.append(
+            Sums(
+                weight.sum(),
+                weight @ own,
+                weight @ goal,
+                scaled.T @ own,
+                scaled.T @ goal,
+            )
+        )
+    return Sums(*(np.sum(part, axis=0) for part in zip(*found, strict=True)))
 
 
 class Solver(NamedTuple):
@@ -500,7 +516,8 @@ def learn_primal(named, sequences, problem, rng):
 
 def concatenated(parts, factors):
     """Return the columns of all parts times a factor per part; `parts` is emptied."""
-    features = np.empty((len(parts[0]), sum(part.shape[1] for part in parts)))
+    width = sum(part.shape[1] for part in parts)
+    features = np.empty((len(parts[0]), width), np.result_type(*parts))
     first = 0
     for n, factor in enumerate(factors):
         last = first + parts[n].shape[1]
@@ -524,7 +541,11 @@ def primal_view(shared, n):
     if max_rank is not None:
         view = principal_view(view, sample, products, max_rank)
     del sample, products
-    part = np.empty((len(sequences), view.rank))
+    part: Any = None
     for first, rows in vectors(fitted, sequences):
+        if part is None:
+            # Coordinates are as precise as the vectors that they are made of.
+            kind = rows.dtype if not sparse.issparse(rows) else np.float32
+            part = np.empty((len(sequences), view.rank), kind)
         part[first : first + rows.shape[0]] = coordinates(view, rows)
     return view, part
