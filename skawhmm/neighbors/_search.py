@@ -22,6 +22,7 @@ from collections import Counter
 from copy import copy
 
 import numpy as np
+from scipy.spatial.distance import cdist
 from sklearn.neighbors import KDTree
 
 from skawhmm.distances._aggregated import registered_transitions
@@ -44,6 +45,9 @@ TREE_DIMENSIONS = 6
 # Bounds and distances are rounded; a reference is dropped only if its bound exceeds
 # the limit by more than this fraction.
 PRUNING_SLACK = 1e-6
+
+# Calls of a tree take longer than distances to so many points.
+FEW_POINTS = 4096
 
 # References that came after the tree was made, as a fraction of those in it, at which
 # it is made again; so the cost per added reference does not grow.
@@ -127,7 +131,8 @@ class SearchIndex:
         spread = self.centroids - self.centre
         _, basis = np.linalg.eigh(spread.T @ spread)
         self.basis = basis[:, ::-1][:, :TREE_DIMENSIONS]
-        self.tree = KDTree(spread @ self.basis)
+        self.leaves = spread @ self.basis
+        self.tree = KDTree(self.leaves)
         # The reference that each point of the tree stands for, -1 if it was removed,
         # and the references that came after the tree was made.
         self.places = np.arange(len(self))
@@ -190,9 +195,13 @@ class SearchIndex:
 
     def near(self, points, reach):
         """Return pairs of queries and references that the tree does not rule out."""
-        hits = self.tree.query_radius(points, reach)
-        query = np.repeat(np.arange(len(points)), [hit.size for hit in hits])
-        query, reference = self._pairs(query, np.concatenate(hits))
+        if len(self.places) <= FEW_POINTS:
+            hits = self._gaps(points) <= (reach * (1 + PRUNING_SLACK))[:, None] ** 2
+            query, reference = self._pairs(*np.nonzero(hits))
+        else:
+            hits = self.tree.query_radius(points, reach)
+            query = np.repeat(np.arange(len(points)), [hit.size for hit in hits])
+            query, reference = self._pairs(query, np.concatenate(hits))
         rest = np.repeat(np.arange(len(points)), len(self.later))
         later = np.tile(self.later, len(points))
         return np.append(query, rest), np.append(reference, later)
@@ -200,8 +209,16 @@ class SearchIndex:
     def guesses(self, points, n_guesses):
         """Return pairs of queries and references whose centroids look nearest."""
         n_guesses = min(n_guesses, len(self.places))
-        hits = self.tree.query(points, n_guesses, return_distance=False)
+        if len(self.places) <= FEW_POINTS:
+            gaps = self._gaps(points)
+            hits = np.argpartition(gaps, n_guesses - 1, axis=1)[:, :n_guesses]
+        else:
+            hits = self.tree.query(points, n_guesses, return_distance=False)
         return self._pairs(np.repeat(np.arange(len(points)), n_guesses), hits.ravel())
+
+    def _gaps(self, points):
+        """Return squared distances of queries to all points of the tree."""
+        return cdist(points, self.leaves, "sqeuclidean")
 
     def _pairs(self, query, hits):
         """Return points of the tree as the references they still stand for."""
