@@ -370,7 +370,17 @@ class Emission(BaseEstimator, ABC):
         """Return the root mean square distance of two frames, over the root of 2.
 
         It is the unit of distances between the states of a block of `ByChannel`. By
-        default it is the standard deviation of the frames of checked sequences.
+        default it is the standard deviation of the frames.
+
+        Parameters
+        ----------
+        sequences : list of ndarray of shape (n_timesteps, n_features)
+            Checked sequences.
+
+        Returns
+        -------
+        spread : float
+            The spread; 0 if all frames are equal.
         """
         frames = np.concatenate(sequences)
         seen = ~np.isnan(frames)

@@ -81,13 +81,13 @@ class ByChannel(SimpleEmission):
     >>> hmm = HMMTransformer(2, emission=emission, random_state=0)
     >>> models = hmm.fit_transform([np.column_stack([steps, turns])])
     >>> models.emission.block("step").means[0].round(1)
-    array([[0.4],
-           [3.9]])
+    array([[3.9],
+           [0.4]])
     >>> models.emission.block("turn").concentrations[0].round(1)
-    array([[0.1],
-           [4.9]])
+    array([[6.4],
+           [0.2]])
     >>> {name: round(scale, 2) for name, scale in models.emission.scale.items()}
-    {'step': 2.7, 'turn': 1.11}
+    {'step': 2.59, 'turn': 1.08}
     """
 
     name = "by_channel"

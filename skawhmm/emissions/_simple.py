@@ -171,6 +171,19 @@ class SimpleEmission(Emission):
         """Return states by the probabilities of the states in each frame.
 
         They are shrunk to the state of all frames by the weight of one frame.
+
+        Parameters
+        ----------
+        frames : ndarray of shape (n_timesteps, ...)
+            The frames.
+
+        post : ndarray of shape (n_components, n_timesteps)
+            Probabilities of the states in each frame.
+
+        Returns
+        -------
+        states : tuple of ndarray of shape (n_components, ...)
+            The states.
         """
         common = tuple(
             np.repeat(part, len(post), axis=0) for part in self.common_states(frames)

@@ -52,8 +52,8 @@ class VonMises(ExponentialFamily):
     >>> headings = rng.vonmises(np.repeat([-3, 0, -3, 0], 60), 4)[:, None]
     >>> hmm = HMMTransformer(2, emission=VonMises(), random_state=0)
     >>> hmm.fit_transform([headings]).emission.locations[0].round(1)
-    array([[ 0.1],
-           [-3. ]])
+    array([[ 0.],
+           [-3.]])
     """
 
     name = "vonmises"

@@ -117,15 +117,6 @@ def test_iaw_compares_frames_block_by_block(models):
     assert np.isfinite(pairwise_hmm_distances(models[:2], metric=smooth)).all()
 
 
-def test_costs_are_sums_over_blocks(models):
-    pair = np.array([0]), np.array([1])
-    total = sum(
-        models.emission.block(name).cross(*pair) / models.emission.scale[name] ** 2
-        for name, _, _ in BLOCKS
-    )
-    assert_allclose(models.emission.cross(*pair), total, rtol=1e-10)
-
-
 def test_order_of_blocks_and_columns_changes_nothing(tables, models):
     order = [6, 2, 3, 8, 0, 5, 1, 4, 7]
     place = {column: n for n, column in enumerate(order)}
@@ -158,41 +149,6 @@ def test_one_gaussian_block_is_the_gaussian_family(rng, kind):
         pairwise_hmm_distances(ours), pairwise_hmm_distances(theirs), atol=1e-12
     )
     assert_allclose(ours.score(X), theirs.score(X), rtol=1e-12)
-
-
-@pytest.mark.parametrize("kind", ["diag", "full"])
-def test_em_steps_of_a_gaussian_block_are_those_of_the_family(rng, kind):
-    x = rng.normal(size=(200, 2)) + 2 * (rng.random((200, 1)) < 0.5)
-    x = (x - x.mean(axis=0)) / x.std(axis=0)
-    covars = np.eye(2) if kind == "full" else np.ones(2)
-    start = Model(
-        np.array([[0.5, 0.5]]),
-        np.array([[[0.7, 0.3], [0.4, 0.6]]]),
-        (np.array([[[-0.5, 0.0], [0.5, 0.3]]]), np.array([[covars, covars]])),
-    )
-    found = []
-    only = np.array([0])
-    block = ByChannel([("all", Gaussian(kind), [0, 1])])
-    for family, data in (
-        (block, block.data([x])),
-        (Gaussian(kind), _gaussian_data(x)),
-    ):
-        steps = Steps(family, data, Rule(relevance=3.0), start)
-        model = Model(*map(np.array, start[:2]), tuple(map(np.array, start.states)))
-        for _ in range(5):
-            values, expected = steps.expectation(model, only)
-            steps.maximization(expected, only, model, only)
-        found.append((values, *model.states))
-    for ours, theirs in zip(*found, strict=True):
-        assert_allclose(ours, theirs, rtol=1e-11, atol=1e-12)
-
-
-def _gaussian_data(x):
-    from skawhmm.emissions._model import Data
-
-    # One channel after the other, in one array.
-    frames = np.ascontiguousarray(x.T).ravel()
-    return Data(frames, None, np.array([0, len(x)]), np.array([0, 1]))
 
 
 def test_em_never_lowers_the_objective(tables):
@@ -345,56 +301,6 @@ def test_prior_makes_short_sequences_usable(tables):
     assert np.isfinite(found.info["log_likelihood"]).all()
     pooled = hmm.pooled_model_.emission.block("step").means
     assert (np.abs(found.emission.block("step").means / pooled - 1) < 0.8).all()
-
-
-# Mistakes
-
-
-@pytest.mark.parametrize(
-    ("blocks", "error", "match"),
-    [
-        ([("a", Gamma(), [0])], ValueError, r"columns \[1\] of 2 in none"),
-        (
-            [("a", Gamma(), [0, 1]), ("b", VonMises(), [1])],
-            ValueError,
-            "column 1 in 'a' and 'b'",
-        ),
-        ([("a", Gamma(), [0, 2])], ValueError, "'a'.*from 0 to 1, got 2"),
-        ([("a", Gamma(), "x"), ("b", VonMises(), [1])], ValueError, "'a'.*by name"),
-        ([("a", Gamma(), [0]), ("a", VonMises(), [1])], ValueError, "distinct"),
-        ([("a__b", Gamma(), [0, 1])], ValueError, "without '__'.*'a__b'"),
-        ([("scale", Gamma(), [0, 1])], ValueError, "name of a parameter.*'scale'"),
-        ([("a", Gamma, [0, 1])], TypeError, r"class Gamma.*Gamma\(\)"),
-        ([("a", "gamma", [0, 1])], TypeError, "'a'.*got 'gamma'"),
-        ([("a", Gamma())], TypeError, r"blocks\[0\].*\(name, family, columns\)"),
-        ("step", TypeError, "blocks must be a list.*'step'"),
-        ([("a", Gaussian("tied"), [0, 1])], ValueError, "'a'.*'diag' or 'full'.*tied"),
-        ([("a", Categorical(), [0, 1])], ValueError, "'a'.*one column of symbols"),
-        ([("a", Gamma(), [True])], ValueError, "'a'.*mask of 2 columns"),
-        ([("a", Gamma(), [])], ValueError, "'a'.*at least one column"),
-        ([("a", ByChannel([]), [0, 1])], TypeError, "'a'.*that can be fitted"),
-    ],
-)
-def test_wrong_blocks(blocks, error, match):
-    X = [np.ones((5, 2))]
-    with pytest.raises(error, match=match):
-        HMMTransformer(1, emission=ByChannel(blocks)).fit_transform(X)
-
-
-@pytest.mark.parametrize(
-    ("scale", "error", "match"),
-    [
-        ("variance", ValueError, "scale must be 'spread'.*'variance'"),
-        (2.0, TypeError, "scale must be 'spread'.*2.0"),
-        ({"step": 1.0}, ValueError, r"blocks \['step', 'turn'\].*\['step'\]"),
-        ({"step": 0.0, "turn": 1.0}, ValueError, r"scale\['step'\].*0"),
-    ],
-)
-def test_wrong_scales(scale, error, match):
-    with pytest.raises(error, match=match):
-        HMMTransformer(1, emission=ByChannel(BLOCKS[:2], scale=scale)).fit(
-            [np.ones((5, 2))]
-        )
 
 
 def test_errors_name_the_block(tables):
