@@ -1,0 +1,222 @@
+r"""Models in groups whose states lie in a few balls.
+
+Every model of a group has its state vectors inside of the group's balls, so that the
+distance of a query to the balls bounds its distances to all models of the group. Any
+grouping gives right bounds; a good one gives small balls. Here models are divided among
+some of them that are far from each other, level by level, so that the work grows little
+faster than their number.
+"""
+
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skawhmm.neighbors._search_kernels import relaxed_bounds, state_balls
+from skawhmm.utils._parallel import Shared, completed
+
+# Groups that one level of the division makes, and examples per group that they are
+# chosen from.
+MAX_BRANCHES = 256
+EXAMPLES_PER_BRANCH = 16
+
+# Steps of k-means that divide the states of a group among its balls.
+MEANS_STEPS = 3
+
+# Groups have about this times the square root of the number of models: comparing a query
+# with all groups then costs about as much as comparing it with the models of a few.
+GROUP_FACTOR = 0.4
+MIN_GROUP = 16
+
+# Groups with a ball of more than this times the usual radius are divided further.
+WIDE = 1.5
+WIDE_ROUNDS = 3
+WIDE_BRANCHES = 3
+
+# Models treated at once while an index is made.
+BUILD_BLOCK = 4096
+
+# Vectors of queries are projected to a box in which squares in single precision are
+# finite. It contains all references, so distances to them only become smaller.
+LARGEST_COORDINATE = 2.0**50
+
+
+class Balls(NamedTuple):
+    """Models in groups, and balls that contain the state vectors of each group.
+
+    Attributes
+    ----------
+    order : ndarray of int of shape (n_models,)
+        Indices of the models, group by group.
+
+    starts : ndarray of int of shape (n_groups + 1,)
+        Where each group begins in `order`.
+
+    centres : ndarray of float32 of shape (n_groups, n_components, 2 * n_features)
+        Centres of the balls.
+
+    radii : ndarray of float32 of shape (n_groups, n_components)
+        Their radii; negative if there is no such ball.
+
+    vectors : ndarray of float32 of shape (n_models, n_components, 2 * n_features)
+        State vectors minus `origin`, in units of `scale`, in the order of `order`.
+
+    margins : ndarray of float32 of shape (n_models, n_components)
+        State probabilities, in the same order.
+
+    origin : ndarray of shape (2 * n_features,)
+        Origin of the vectors.
+
+    scale : float
+        Unit of the vectors; none has a coordinate above 1.
+    """
+
+    order: NDArray[np.int64]
+    starts: NDArray[np.int64]
+    centres: NDArray[np.float32]
+    radii: NDArray[np.float32]
+    vectors: NDArray[np.float32]
+    margins: NDArray[np.float32]
+    origin: NDArray[np.float64]
+    scale: float
+
+
+def state_vectors(models):
+    """Return the vectors f of states, (n_models, n_components, 2 * n_features)."""
+    variances = models.covars
+    if models.covariance_type == "full":
+        variances = np.diagonal(variances, axis1=2, axis2=3)
+    return np.concatenate([models.means, np.sqrt(variances)], axis=2)
+
+
+def compact_vectors(models, origin, scale):
+    """Return state vectors in the units of an index, in single precision."""
+    vectors = (state_vectors(models) - origin) / scale
+    np.clip(vectors, -LARGEST_COORDINATE, LARGEST_COORDINATE, out=vectors)
+    return vectors.astype(np.float32)
+
+
+def make_balls(models, metric, n_jobs=None):
+    """Return the models in groups of about equal size.
+
+    Parameters
+    ----------
+    models : HMMBatch
+        The models.
+
+    metric : object
+        A distance with lower bounds.
+
+    n_jobs : int, default=None
+        Number of joblib workers.
+
+    Returns
+    -------
+    balls : Balls
+        The groups and their balls.
+    """
+    n_models = len(models)
+    rng = np.random.default_rng(0)
+    some = models[rng.choice(n_models, min(BUILD_BLOCK, n_models), replace=False)]
+    origin = state_vectors(some).mean(axis=(0, 1))
+    blocks = [
+        (first, min(first + BUILD_BLOCK, n_models))
+        for first in range(0, n_models, BUILD_BLOCK)
+    ]
+    # A power of two divides without rounding.
+    largest = max(
+        np.abs(state_vectors(models[first:last]) - origin).max()
+        for first, last in blocks
+    )
+    scale = 2.0 ** np.ceil(np.log2(largest)) if largest > 0 else 1.0
+
+    def run(function, value, tasks):
+        shared = Shared(value, models.nbytes)
+        parts = completed(function, shared, tasks, n_jobs=n_jobs, label="models")
+        return [np.concatenate(arrays) for arrays in zip(*parts, strict=True)]
+
+    vectors, margins = run(_compact_block, (models, metric, origin, scale), blocks)
+    divide = partial(_divided, vectors, margins, run=run, rng=rng)
+    size = max(int(GROUP_FACTOR * np.sqrt(n_models)), MIN_GROUP)
+    groups = divide([np.arange(n_models)], lambda n: -(-n // size))
+    for _ in range(WIDE_ROUNDS):
+        order, starts = _joined(groups)
+        _, radii = state_balls(vectors[order], margins[order], starts, MEANS_STEPS)
+        widest = radii.max(axis=1)
+        wide = widest > WIDE * np.median(widest)
+        groups = [group for group, far in zip(groups, wide, strict=True) if not far] + [
+            part
+            for group, far in zip(groups, wide, strict=True)
+            if far
+            for part in divide([group], lambda n: min(n // 4, WIDE_BRANCHES), once=True)
+        ]
+    order, starts = _joined(groups)
+    vectors, margins = vectors[order], margins[order]
+    centres, radii = state_balls(vectors, margins, starts, MEANS_STEPS)
+    return Balls(order, starts, centres, radii, vectors, margins, origin, scale)
+
+
+def _joined(groups):
+    """Return the members of groups one after the other, and where each begins."""
+    return np.concatenate(groups), np.cumsum([0] + [group.size for group in groups])
+
+
+def _compact_block(shared, first, last):
+    """Return vectors and margins of some models."""
+    models, metric, origin, scale = shared.value
+    some = models[first:last]
+    margins = metric.prepare(some).margins.astype(np.float32)
+    return compact_vectors(some, origin, scale), margins
+
+
+def _divided(vectors, margins, groups, n_branches, *, run, rng, once=False):
+    """Return groups divided again and again until they want one branch only."""
+    waiting, done = list(groups), []
+    while waiting:
+        group = waiting.pop()
+        number = min(n_branches(group.size), MAX_BRANCHES)
+        if number > 1:
+            seeds = _seeds(vectors, margins, group, number, rng)
+            value = vectors, margins, group, seeds
+            firsts = range(0, group.size, BUILD_BLOCK)
+            blocks = [(n, min(n + BUILD_BLOCK, group.size)) for n in firsts]
+            (labels,) = run(_nearest_seeds, value, blocks)
+            sizes = np.bincount(labels)
+            # Equal models stay together, however many they are.
+            if sizes.max() < group.size:
+                order = np.argsort(labels, kind="stable")
+                parts = np.split(group[order], np.cumsum(sizes)[:-1])
+                parts = [part for part in parts if part.size]
+                if once: done += parts
+                else: waiting += parts
+                continue
+        done.append(group)
+    return done
+
+
+def _seeds(vectors, margins, group, n_seeds, rng):
+    """Return models of a group that are far from each other, drawn as by k-means++."""
+    size = min(EXAMPLES_PER_BRANCH * n_seeds, group.size)
+    some = rng.choice(group, size, replace=False)
+    points, probs = vectors[some], margins[some]
+    chosen = [0]
+    nearest = np.full(size, np.inf)
+    for draw in rng.random(n_seeds - 1):
+        last = chosen[-1:]
+        costs = relaxed_bounds(points, probs, points[last], probs[last], 1.0)[:, 0]
+        nearest = np.minimum(nearest, costs**2)
+        levels = np.cumsum(nearest)
+        place = np.searchsorted(levels, draw * levels[-1], "right")
+        chosen.append(min(int(place), size - 1))
+    return some[chosen]
+
+
+def _nearest_seeds(shared, first, last):
+    """Return which seed is nearest to each of some models of a group."""
+    vectors, margins, group, seeds = shared.value
+    some = group[first:last]
+    costs = relaxed_bounds(
+        vectors[some], margins[some], vectors[seeds], margins[seeds], 1.0
+    )
+    return (costs.argmin(axis=1),)
