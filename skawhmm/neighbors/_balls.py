@@ -24,8 +24,8 @@ EXAMPLES_PER_BRANCH = 16
 # Steps of k-means that divide the states of a group among its balls.
 MEANS_STEPS = 3
 
-# Groups have about this times the square root of the number of models: comparing a query
-# with all groups then costs about as much as comparing it with the models of a few.
+# Groups have about this times the square root of the number of models: comparing a
+# query with all groups then costs about as much as with the models of a few.
 GROUP_FACTOR = 0.4
 MIN_GROUP = 16
 
@@ -120,46 +120,78 @@ def make_balls(models, metric, n_jobs=None):
     rng = np.random.default_rng(0)
     some = models[rng.choice(n_models, min(BUILD_BLOCK, n_models), replace=False)]
     origin = state_vectors(some).mean(axis=(0, 1))
-    blocks = [
-        (first, min(first + BUILD_BLOCK, n_models))
-        for first in range(0, n_models, BUILD_BLOCK)
-    ]
     # A power of two divides without rounding.
     largest = max(
         np.abs(state_vectors(models[first:last]) - origin).max()
-        for first, last in blocks
+        for first, last in _blocks(n_models)
     )
     scale = 2.0 ** np.ceil(np.log2(largest)) if largest > 0 else 1.0
-
-    def run(function, value, tasks):
-        shared = Shared(value, models.nbytes)
-        parts = completed(function, shared, tasks, n_jobs=n_jobs, label="models")
-        return [np.concatenate(arrays) for arrays in zip(*parts, strict=True)]
-
-    vectors, margins = run(_compact_block, (models, metric, origin, scale), blocks)
-    divide = partial(_divided, vectors, margins, run=run, rng=rng)
-    size = max(int(GROUP_FACTOR * np.sqrt(n_models)), MIN_GROUP)
-    groups = divide([np.arange(n_models)], lambda n: -(-n // size))
+    value = models, metric, origin, scale
+    vectors, margins = _by_blocks(_compact_block, value, n_models, n_jobs)
+    divide = partial(_divided, vectors, margins, rng=rng, n_jobs=n_jobs)
+    groups = _small_groups(n_models, divide)
     for _ in range(WIDE_ROUNDS):
-        order, starts = _joined(groups)
-        _, radii = state_balls(vectors[order], margins[order], starts, MEANS_STEPS)
-        widest = radii.max(axis=1)
-        wide = widest > WIDE * np.median(widest)
-        groups = [group for group, far in zip(groups, wide, strict=True) if not far] + [
-            part
-            for group, far in zip(groups, wide, strict=True)
-            if far
-            for part in divide([group], lambda n: min(n // 4, WIDE_BRANCHES), once=True)
-        ]
+        groups = _narrow_groups(groups, vectors, margins, divide)
     order, starts = _joined(groups)
     vectors, margins = vectors[order], margins[order]
     centres, radii = state_balls(vectors, margins, starts, MEANS_STEPS)
     return Balls(order, starts, centres, radii, vectors, margins, origin, scale)
 
 
+def _blocks(size):
+    """Return ranges of models that are treated at once."""
+    firsts = range(0, size, BUILD_BLOCK)
+    return [(first, min(first + BUILD_BLOCK, size)) for first in firsts]
+
+
+def _by_blocks(function, value, size, n_jobs):
+    """Return the arrays that a function makes of each block, concatenated."""
+    shared = Shared(value, value[0].nbytes)
+    parts = completed(function, shared, _blocks(size), n_jobs=n_jobs, label="models")
+    return [np.concatenate(arrays) for arrays in zip(*parts, strict=True)]
+
+
 def _joined(groups):
     """Return the members of groups one after the other, and where each begins."""
     return np.concatenate(groups), np.cumsum([0] + [group.size for group in groups])
+
+
+def _small_groups(n_models, divide):
+    """Return the indices of all models, in groups that are small enough."""
+    size = max(int(GROUP_FACTOR * np.sqrt(n_models)), MIN_GROUP)
+    waiting = [np.arange(n_models)]
+    done: list[NDArray[np.int64]] = []
+    while waiting:
+        group = waiting.pop()
+        parts = divide(group, min(-(-group.size // size), MAX_BRANCHES))
+        # Equal models stay together, however many they are.
+        (waiting if len(parts) > 1 else done).extend(parts)
+    return done
+
+
+def _narrow_groups(groups, vectors, margins, divide):
+    """Return groups, the wide ones of which are divided once more."""
+    order, starts = _joined(groups)
+    _, radii = state_balls(vectors[order], margins[order], starts, MEANS_STEPS)
+    widest = radii.max(axis=1)
+    wide = widest > WIDE * np.median(widest)
+    return [
+        part
+        for group, far in zip(groups, wide, strict=True)
+        for part in divide(group, min(group.size // 4, WIDE_BRANCHES) if far else 1)
+    ]
+
+
+def _divided(vectors, margins, group, n_parts, *, rng, n_jobs):
+    """Return a group in at most so many parts, each around one of its models."""
+    if n_parts < 2:
+        return [group]
+    seeds = _seeds(vectors, margins, group, n_parts, rng)
+    value = vectors, margins, group, seeds
+    (labels,) = _by_blocks(_nearest_seeds, value, group.size, n_jobs)
+    order = np.argsort(labels, kind="stable")
+    parts = np.split(group[order], np.cumsum(np.bincount(labels))[:-1])
+    return [part for part in parts if part.size]
 
 
 def _compact_block(shared, first, last):
@@ -168,31 +200,6 @@ def _compact_block(shared, first, last):
     some = models[first:last]
     margins = metric.prepare(some).margins.astype(np.float32)
     return compact_vectors(some, origin, scale), margins
-
-
-def _divided(vectors, margins, groups, n_branches, *, run, rng, once=False):
-    """Return groups divided again and again until they want one branch only."""
-    waiting, done = list(groups), []
-    while waiting:
-        group = waiting.pop()
-        number = min(n_branches(group.size), MAX_BRANCHES)
-        if number > 1:
-            seeds = _seeds(vectors, margins, group, number, rng)
-            value = vectors, margins, group, seeds
-            firsts = range(0, group.size, BUILD_BLOCK)
-            blocks = [(n, min(n + BUILD_BLOCK, group.size)) for n in firsts]
-            (labels,) = run(_nearest_seeds, value, blocks)
-            sizes = np.bincount(labels)
-            # Equal models stay together, however many they are.
-            if sizes.max() < group.size:
-                order = np.argsort(labels, kind="stable")
-                parts = np.split(group[order], np.cumsum(sizes)[:-1])
-                parts = [part for part in parts if part.size]
-                if once: done += parts
-                else: waiting += parts
-                continue
-        done.append(group)
-    return done
 
 
 def _seeds(vectors, margins, group, n_seeds, rng):

@@ -1,12 +1,12 @@
 r"""Exact nearest neighbours without computing every distance.
 
 A reference can be skipped as soon as a lower bound of its distance exceeds the distance
-of the k-th neighbour found so far. Bounds are applied cheapest first: the distance to the
-balls that contain the states of a group of models (see `_balls`), the relaxed transport to
-the models of the groups that are left, the marginal component and the bound of the
-transition component. The distances that are left are computed like any others, so the
-answers are the same as those of a search through all references, to the last bit and with
-ties in the same order.
+of the k-th neighbour found so far. Bounds are applied cheapest first: the distance to
+the balls that contain the states of a group of models (see `_balls`), the relaxed
+transport to the models of the groups that are left, the marginal component and the
+bound of the transition component. The distances that are left are computed like any
+others, so the answers are the same as those of a search through all references, to the
+last bit and with ties in the same order.
 
 With :math:`f = (\mu, \sqrt{\operatorname{diag} \Sigma})` the Euclidean distance of two
 states' vectors is at most :math:`W_2`: each coordinate of a coupling of two Gaussians
@@ -222,8 +222,8 @@ class _Block:
         both = self.with_references(used)
         prepared = metric.prepare(both)
         keys = np.concatenate([self.keys, index.keys[used]])
-        if both.covariance_type != index.references.covariance_type:
-            # Models with full covariances are other models.
+        if self.queries.covariance_type != index.references.covariance_type:
+            # With the other kind of covariances, models have other keys.
             keys = both.keys
         a, b = oriented(keys, query, len(self.keys) + place)
         keep = np.arange(query.size)
@@ -301,7 +301,9 @@ def _best_first(block, n_neighbors):
         np.put_along_axis(rank, order, np.arange(shape[1])[None], axis=1)
         held = np.cumsum(np.diff(block.index.balls.starts)[order], axis=1)
         # A query may be among the references.
-        n_first = np.maximum((held <= n_neighbors).sum(axis=1) + 1, FIRST_GROUPS)[:, None]
+        n_first = np.maximum((held <= n_neighbors).sum(axis=1) + 1, FIRST_GROUPS)[
+            :, None
+        ]
         n_near = n_first + NEAR_GROUPS
     for now in (
         rank < n_first,
