@@ -18,7 +18,8 @@ from skawhmm.distances import (
 from skawhmm.features import AlphaMixer, HMMEmbedding, PairwiseHMMDistance
 from skawhmm.fitting import HMMTransformer
 from skawhmm.groups import hmm_group_test
-from skawhmm.models import HMMBatch
+from skawhmm.models import HMMBatch, as_models
+from skawhmm.monitoring import HMMMonitor
 from skawhmm.neighbors import (
     HMMNoveltyDetector,
     HMMRetriever,
@@ -26,7 +27,7 @@ from skawhmm.neighbors import (
     KNeighborsHMMClassifierCV,
     KNeighborsHMMRegressor,
 )
-from skawhmm.sequences import Framewise, as_sequences
+from skawhmm.sequences import Framewise, Trials, as_sequences
 from skawhmm.utils._versions import show_versions
 
 __version__ = "0.1.0"
@@ -42,6 +43,7 @@ __all__ = [
     "HMMEmbedding",
     "HMMKMeans",
     "HMMKMedoids",
+    "HMMMonitor",
     "HMMNoveltyDetector",
     "HMMRetriever",
     "HMMTransformer",
@@ -50,6 +52,8 @@ __all__ = [
     "KNeighborsHMMRegressor",
     "PairwiseHMMDistance",
     "TransitionCoupling",
+    "Trials",
+    "as_models",
     "as_sequences",
     "dynamics_gain",
     "hmm_barycenter",
@@ -74,6 +78,7 @@ PACKAGES = [
     "fitting",
     "groups",
     "models",
+    "monitoring",
     "neighbors",
     "plot",
     "sequences",

@@ -16,9 +16,15 @@ HOMES = {
         "Framewise",
         "mfcc",
         "TimeChannel",
+        "Trials",
+        "WindowList",
+        "Windows",
     ],
     "skawhmm.models": [
+        "as_models",
+        "Forecast",
         "HMMBatch",
+        "HMMStream",
     ],
     "skawhmm.emissions": [
         "Categorical",
@@ -94,6 +100,9 @@ HOMES = {
         "StateEffects",
         "transition_table",
     ],
+    "skawhmm.monitoring": [
+        "HMMMonitor",
+    ],
     "skawhmm.plot": [
         "AlphaCurveDisplay",
         "DistanceIntervalDisplay",
@@ -104,6 +113,7 @@ HOMES = {
         "GroupTestDisplay",
         "HMMDisplay",
         "HMMMapDisplay",
+        "MonitorDisplay",
         "RegistrationDisplay",
         "RetrievalDisplay",
         "SequenceDisplay",
@@ -132,6 +142,7 @@ HOMES = {
 # Names of packages that can also be imported from `skawhmm`.
 CORE = {
     "AlphaMixer",
+    "as_models",
     "as_sequences",
     "dynamics_gain",
     "Framewise",
@@ -160,6 +171,7 @@ CORE = {
     "register_states",
     "show_versions",
     "TransitionCoupling",
+    "Trials",
 }
 API = Path(__file__).parents[1] / "docs" / "api.md"
 

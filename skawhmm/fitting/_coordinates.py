@@ -237,12 +237,10 @@ def pooled_coordinates(channels, covariance_type):
     return make_coordinates(channels, offsets, scales, covariance_type)[0]
 
 
-def is_oversized(sequences):
+def is_oversized(channels, offsets):
     """Tell which sequences have values far larger than those of the others."""
-    channels = np.ascontiguousarray(np.concatenate(sequences).T)
-    offsets = np.cumsum([0, *(len(x) for x in sequences)])
     active, missing, _, centre, scale = channel_scales(channels, offsets, "diag")
-    oversized = np.zeros(len(sequences), bool)
+    oversized = np.zeros(len(offsets) - 1, bool)
     for c in np.flatnonzero(active.any(axis=0)):
         usual = np.median(centre[active[:, c], c])
         size = np.hypot(np.where(active[:, c], scale[:, c], 0), centre[:, c] - usual)

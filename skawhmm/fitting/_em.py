@@ -6,6 +6,7 @@ takes no further steps. Gaussian states are fitted in `_gaussian_fit`, by the sa
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +16,7 @@ from skawhmm.emissions._model import Data, Model
 from skawhmm.fitting._em_kernels import update_chains
 from skawhmm.models._counts import Counts
 from skawhmm.numerics._paths import DEAD_COUNT, without_empty_states
+from skawhmm.sequences._trials import recordings_of
 from skawhmm.utils._seeds import item_rng
 
 # Logarithms of smaller transition probabilities count as that of this one.
@@ -293,6 +295,7 @@ class Fit:
     converged: bool
     n_timesteps: int
     counts: Counts
+    n_trials: int = 1
 
 
 def allowed_moves(topology, n_states):
@@ -413,8 +416,7 @@ def fit_one(data, options, pooled=None):
         start = stacked([pooled])
         runs = run_em(Steps(options.template, data, options.rule, start), start)
         return finished_fit(runs, data, options)
-    limit = np.diff(data.offsets).max() if options.template.varied(data.frames) else 1
-    n_states = int(min(options.n_components, limit))
+    n_states = int(min(options.n_components, most_states(data, options)))
     best: Any = None
     for run in range(options.n_init):
         start = screened_start(data, n_states, options, run)
@@ -422,6 +424,16 @@ def fit_one(data, options, pooled=None):
         if best is None or runs.objective[0] > best.objective[0]:
             best = runs
     return finished_fit(best, data, options)
+
+
+def most_states(data, options):
+    """Return how many states some sequences can have."""
+    if not options.template.varied(data.frames):
+        return 1
+    if options.topology == "ergodic":
+        return data.offsets[-1]
+    # States that come in order are all visited in one sequence.
+    return np.diff(data.offsets).max()
 
 
 def finished_fit(runs, data, options):
@@ -441,6 +453,7 @@ def finished_fit(runs, data, options):
         bool(runs.converged[0]),
         int(data.offsets[-1]),
         Counts(runs.counts, runs.moves),
+        len(data.offsets) - 1,
     )
 
 
@@ -461,13 +474,21 @@ def selected_fit(data, options):
 
 
 def general_fits(sequences, options, pooled=None):
-    """Fit one model per checked sequence; the parameters are those of `fit_one`."""
-    data = (options.template.data([x]) for x in sequences)
-    return [fit_one(part, options, pooled) for part in data]
+    """Fit one model per unit; the other parameters are those of `fit_one`."""
+    recordings, firsts = recordings_of(sequences)
+    return [
+        fit_one(one_model(recordings[i:j], options), options, pooled)
+        for i, j in pairwise(firsts)
+    ]
 
 
 def general_pooled_fit(sequences, options):
     """Fit one model to all sequences together, by maximum likelihood."""
-    data = options.template.data(sequences, [0, len(sequences)])
+    data = one_model(recordings_of(sequences)[0], options)
     fit = fit_one(data, replace(options, relevance=0.0))
     return fit.model, fit
+
+
+def one_model(recordings, options):
+    """Return the sequences of one model in the form that EM reads."""
+    return options.template.data(recordings, [0, len(recordings)])

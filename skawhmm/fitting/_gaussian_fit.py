@@ -1,14 +1,14 @@
-"""One model with Gaussian states per sequence: start values, EM, number of states.
+"""One model with Gaussian states per unit: start values, EM, number of states.
 
-Each sequence is fitted in its own coordinates; its model depends on its frames and the
-options, and on nothing else. Sequences whose arrays have the same shapes go through the
-kernels together, as a group.
+A unit has one or more sequences. Each unit is fitted in its own coordinates; its model
+depends on its frames and the options, and on nothing else. Units whose arrays have the
+same shapes go through the kernels together, as a group.
 """
 
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -42,6 +42,7 @@ from skawhmm.fitting._starts import (
 )
 from skawhmm.models._counts import Counts
 from skawhmm.numerics._paths import without_empty_states
+from skawhmm.sequences._trials import recordings_of
 
 # Number of starts compared before a fit: this many frames in all, within these bounds.
 CANDIDATE_FRAMES = 600
@@ -51,21 +52,54 @@ CANDIDATES = (2, 6)
 SCREENING_STEPS = 1
 
 
-@dataclass(frozen=True)
-class Group:
-    """Sequences that go through the kernels together.
+class Pool(NamedTuple):
+    """Frames of several units, channel by channel.
 
     Attributes
     ----------
-    members : ndarray of shape (n_sequences,)
-        Numbers of the sequences in the pool.
+    channels : ndarray of shape (n_features, n_frames)
+        The frames of all sequences, one after the other.
+
+    offsets, firsts : ndarray of int
+        Where sequences begin and end, and which of these are the bounds of units.
+    """
+
+    channels: np.ndarray
+    offsets: np.ndarray
+    firsts: np.ndarray
+
+    @property
+    def bounds(self):
+        """Where the frames of each unit begin and end."""
+        return self.offsets[self.firsts]
+
+    def chosen(self, members):
+        """Return the pool of some units."""
+        if len(members) == len(self.firsts) - 1:
+            return self
+        bounds, lengths = self.bounds, np.diff(self.offsets)
+        parts = [self.channels[:, bounds[i] : bounds[i + 1]] for i in members]
+        sizes = [lengths[self.firsts[i] : self.firsts[i + 1]] for i in members]
+        offsets = np.cumsum(np.concatenate([[0], *sizes]))
+        firsts = np.cumsum([0, *map(len, sizes)])
+        return Pool(np.concatenate(parts, axis=1), offsets, firsts)
+
+
+@dataclass(frozen=True)
+class Group:
+    """Units that go through the kernels together.
+
+    Attributes
+    ----------
+    members : ndarray of shape (n_units,)
+        Numbers of the units in the pool.
 
     coordinates : Coordinates
-        Coordinates of each sequence, or the same for all.
+        Coordinates of each unit, or the same for all.
 
     points, seen : ndarray of shape (n_active, n_frames)
-        Standardized frames of the sequences, one after the other, and the mask of
-        observed values (empty if all are).
+        Standardized frames of the units, one after the other, and the mask of observed
+        values (empty if all are).
 
     data : Data
         The frames in the coordinates of the fit, in the form that EM reads.
@@ -78,9 +112,9 @@ class Group:
     data: Data
 
     @property
-    def offsets(self):
-        """Where the sequences begin and end."""
-        return self.data.offsets
+    def bounds(self):
+        """Where the frames of each unit begin and end."""
+        return self.data.bounds
 
 
 def gaussian_data(frames, seen, offsets, firsts=None):
@@ -96,10 +130,11 @@ def gaussian_data(frames, seen, offsets, firsts=None):
     return Data(flat(frames), flat(seen), np.asarray(offsets), firsts)
 
 
-def concatenated_channels(sequences):
-    """Return sequences as one array (n_features, n_frames), and their bounds."""
-    channels = np.ascontiguousarray(np.concatenate(sequences).T)
-    return channels, np.cumsum([0, *(len(x) for x in sequences)])
+def pool_of(sequences):
+    """Return the pool of a list of sequences or `Trials`."""
+    recordings, firsts = recordings_of(sequences)
+    channels = np.ascontiguousarray(np.concatenate(recordings).T)
+    return Pool(channels, np.cumsum([0, *(len(x) for x in recordings)]), firsts)
 
 
 def equal_rows(keys):
@@ -112,34 +147,26 @@ def equal_rows(keys):
     return [np.flatnonzero(kinds == kind) for kind in range(kinds.max() + 1)]
 
 
-def chosen_channels(pool, members):
-    """Return the channels of some sequences of a pool, and their bounds."""
-    channels, offsets = pool
-    if len(members) == len(offsets) - 1:
-        return pool
-    parts = [channels[:, offsets[i] : offsets[i + 1]] for i in members]
-    bounds = np.cumsum([0, *(part.shape[1] for part in parts)])
-    return np.concatenate(parts, axis=1), bounds
-
-
-def make_group(members, channels, offsets, coordinates):
-    """Return a group of sequences in given coordinates."""
-    z, seen = coordinates.standardized(channels, offsets)
-    data = gaussian_data(coordinates.frames(z, offsets), seen, offsets)
+def make_group(members, pool, coordinates):
+    """Return the group of all units of a pool in given coordinates."""
+    z, seen = coordinates.standardized(pool.channels, pool.bounds)
+    frames = coordinates.frames(z, pool.bounds)
+    data = gaussian_data(frames, seen, pool.offsets, pool.firsts)
     return Group(members, coordinates, z, seen, data)
 
 
 def groups_of(pool, chosen, columns, scales, covariance_type):
-    """Yield groups of sequences whose arrays have the same shapes."""
+    """Yield groups of units whose arrays have the same shapes."""
     active, _, gappy, *_ = scales
     chosen = np.flatnonzero(chosen & active.any(axis=1))
     keys = np.column_stack([active, gappy.any(axis=1), *columns])
     for rows in equal_rows(keys[chosen]):
         members = chosen[rows]
-        channels, offsets = chosen_channels(pool, members)
+        part = pool.chosen(members)
         own = tuple(scale[members] for scale in scales)
-        coordinates = make_coordinates(channels, offsets, own, covariance_type)
-        yield make_group(members, channels, offsets, coordinates)
+        place = part.channels, part.bounds
+        coordinates = make_coordinates(*place, own, covariance_type)
+        yield make_group(members, part, coordinates)
 
 
 @lru_cache(maxsize=256)
@@ -283,12 +310,12 @@ def start_models(points, data, n_states, options, *, n_candidates=None, run=0):
 
 
 def independent_fits(sequences, options):
-    """Fit one model per sequence by maximum likelihood, from its own start values.
+    """Fit one model per unit by maximum likelihood, from its own start values.
 
     Parameters
     ----------
-    sequences : list of ndarray of shape (n_timesteps, n_features)
-        Checked sequences.
+    sequences : list of ndarray of shape (n_timesteps, n_features), or Trials
+        Checked sequences, one entry per unit.
 
     options : FitOptions
         What to fit and how.
@@ -298,12 +325,11 @@ def independent_fits(sequences, options):
     fits : list of Fit
         In the order of the sequences.
     """
-    pool = channels, offsets = concatenated_channels(sequences)
-    kind = options.covariance_type
-    scales = channel_scales(channels, offsets, kind)
-    active, lengths = scales[0], np.diff(offsets)
-    most = distinct_counts(channels, offsets, options.n_components)
-    fits = still_fits(lengths, scales, options)
+    pool, kind = pool_of(sequences), options.covariance_type
+    scales = channel_scales(pool.channels, pool.bounds, kind)
+    active, lengths = scales[0], np.diff(pool.bounds)
+    most = distinct_counts(pool.channels, pool.bounds, options.n_components)
+    fits = still_fits(pool, scales, options)
     best = np.full(len(sequences), np.inf)
     sizes = options.sizes
     for size in sizes:
@@ -322,7 +348,7 @@ def independent_fits(sequences, options):
 
 
 def group_fits(group, n_states, n_candidates, options):
-    """Fit the sequences of a group with `n_states` states; keep the best restart."""
+    """Fit the units of a group with `n_states` states; keep the best restart."""
     best: Any = None
     for run in range(options.n_init):
         starts, seeds = start_models(
@@ -339,12 +365,12 @@ def group_fits(group, n_states, n_candidates, options):
 
 
 def runs_from(group, starts, options, seeds=None):
-    """Run EM from given starts, one per sequence of a group.
+    """Run EM from given starts, one per unit of a group.
 
     Parameters
     ----------
     group : Group
-        The sequences.
+        The units.
 
     starts : Model
         A stack of start values, which are also the prior.
@@ -352,28 +378,24 @@ def runs_from(group, starts, options, seeds=None):
     options : FitOptions
         Stopping rule, prior and engine.
 
-    seeds : ndarray of shape (n_sequences,), default=None
+    seeds : ndarray of shape (n_units,), default=None
         Seeds of an engine that draws its own start values.
 
     Returns
     -------
     runs : EMRuns
-        One row per sequence.
+        One row per unit.
     """
     if options.engine is None:
         return run_em(Steps(options.template, group.data, options.rule, starts), starts)
     seeds = np.zeros(len(group.members), int) if seeds is None else seeds
-    runs = []
-    for i, (first, last) in enumerate(pairwise(group.offsets)):
-        n_features = len(group.points)
-        flat = group.data.frames[first * n_features : last * n_features]
+    runs, data, n_features = [], group.data, len(group.points)
+    for i, (first, last) in enumerate(pairwise(data.firsts)):
+        offsets = data.offsets[first : last + 1]
+        flat = data.frames[offsets[0] * n_features : offsets[-1] * n_features]
+        own = Data(flat, np.empty(0), offsets - offsets[0], np.array([0, last - first]))
         runs.append(
-            options.engine(
-                flat.reshape(n_features, -1),
-                model_at(starts, i),
-                options,
-                int(seeds[i]),
-            )
+            options.engine(own, n_features, model_at(starts, i), options, int(seeds[i]))
         )
     rest = [np.stack(parts) for parts in zip(*(c[1:] for c in runs), strict=True)]
     return EMRuns(stacked([c.model for c in runs]), *rest)
@@ -388,9 +410,9 @@ def finished_fits(runs, group, options):
     entered = model.startprob + model.transmat.sum(axis=1) > 0
     weights = np.where(entered, runs.counts, 0.0)
     weights /= weights.sum(axis=1, keepdims=True)
-    lengths = np.diff(group.offsets)
+    lengths, n_trials = np.diff(group.bounds), np.diff(group.data.firsts)
     counts = Counts(runs.counts, runs.moves)
-    excess = coordinates.excess(lengths, group.seen, group.offsets)
+    excess = coordinates.excess(lengths, group.seen, group.bounds)
     observed = np.broadcast_to(~coordinates.missing, (len(lengths), means.shape[-1]))
     return [
         Fit(
@@ -404,31 +426,34 @@ def finished_fits(runs, group, options):
             bool(runs.converged[i]),
             int(lengths[i]),
             counts[i : i + 1],
+            int(n_trials[i]),
         )
         for i in range(len(lengths))
     ]
 
 
-def still_fit(n_timesteps, centre, missing, options, n_sequences=1):
-    """Return the fit of sequences without a channel that varies: one state."""
+def still_fit(n_timesteps, centre, missing, options, n_trials=1):
+    """Return the fit of a unit without a channel that varies: one state."""
     covars = np.zeros((1, len(centre)))
     if options.covariance_type in {"full", "tied"}:
         covars = np.zeros((1, len(centre), len(centre)))
     model = Model(np.ones(1), np.ones((1, 1)), (centre[None], covars))
-    n_steps = n_timesteps - n_sequences
+    n_steps = n_timesteps - n_trials
     counts = Counts(
         np.full((1, 1), 1.0 * n_timesteps), np.full((1, 1, 1), 1.0 * n_steps)
     )
     done = 0.0, 0.0, 0, True, int(n_timesteps)
-    return Fit(model, np.ones(1), ~missing, 1, *done, counts)
+    return Fit(model, np.ones(1), ~missing, 1, *done, counts, int(n_trials))
 
 
-def still_fits(lengths, scales, options):
-    """Return fits of the sequences in which no channel varies, None for the others."""
+def still_fits(pool, scales, options):
+    """Return fits of the units in which no channel varies, None for the others."""
     active, missing, _, centre, _ = scales
+    lengths, n_trials = np.diff(pool.bounds), np.diff(pool.firsts)
     fits: list[Any] = [None] * len(lengths)
     for i in np.flatnonzero(~active.any(axis=1)):
-        fits[i] = still_fit(lengths[i], centre[i], missing[i], options)
+        known = lengths[i], centre[i], missing[i]
+        fits[i] = still_fit(*known, options, n_trials[i])
     return fits
 
 

@@ -8,7 +8,13 @@ import numpy as np
 from skawhmm.emissions._base import Emission
 from skawhmm.emissions._gaussian import COVARIANCE_TYPES, Gaussian, check_filled
 from skawhmm.emissions._registry import check_emission
-from skawhmm.fitting._base import WEIGHTS, ModelTransformer, make_batch, scored
+from skawhmm.fitting._base import (
+    WEIGHTS,
+    ModelTransformer,
+    make_batch,
+    scored,
+    with_columns,
+)
 from skawhmm.fitting._coordinates import OTHER_SCALE
 from skawhmm.fitting._em import FitOptions, general_fits, general_pooled_fit
 from skawhmm.fitting._gaussian_fit import independent_fits
@@ -21,6 +27,7 @@ from skawhmm.fitting._pooled import (
 from skawhmm.models._batch import HMMBatch
 from skawhmm.sequences._forms import warn_caller
 from skawhmm.sequences._names import fitted_names
+from skawhmm.sequences._trials import recordings_of, unit_frames
 from skawhmm.utils._checks import (
     WORK_CHECKS,
     check_boolean,
@@ -67,7 +74,7 @@ def check_engine(name, value):
 
 
 class HMMTransformer(ModelTransformer):
-    """Fit one hidden Markov model to every sequence.
+    """Fit one hidden Markov model to every sequence, or unit of several `Trials`.
 
     All models are fitted in one compiled batch by expectation maximisation (EM). The
     model of a sequence depends on its values, on `random_state` and, with a pooled
@@ -311,11 +318,12 @@ class HMMTransformer(ModelTransformer):
 
         Parameters
         ----------
-        X : list of array-like of shape (n_timesteps, n_features)
-            Training sequences. Also an array of shape (n_sequences, n_timesteps,
-            n_features) with trailing NaN as padding, or one of shape (n_sequences,
-            n_timesteps) whose rows are univariate sequences. Symbols are given as a
-            list of texts, or of sequences of strings or integers.
+        X : list of array-like of shape (n_timesteps, n_features), or of Trials
+            Training sequences; several recordings that belong to one model are
+            :class:`~skawhmm.sequences.Trials`. Also an array of shape (n_sequences,
+            n_timesteps, n_features) with trailing NaN as padding, or one of shape
+            (n_sequences, n_timesteps) whose rows are univariate sequences. Symbols are
+            given as a list of texts, or of sequences of strings or integers.
 
         y : Ignored
             Not used, present for API consistency.
@@ -347,7 +355,7 @@ class HMMTransformer(ModelTransformer):
             The models, as `transform` returns them.
         """
         self._begin_fit()
-        return self._modelled(self._fitted_sequences(X, y))
+        return with_columns(self._modelled(self._fitted_sequences(X, y)), X)
 
     def transform(self, X: Any) -> HMMBatch:
         """Return one fitted model per sequence.
@@ -361,11 +369,12 @@ class HMMTransformer(ModelTransformer):
         -------
         models : HMMBatch
             The models, in the order of the sequences. Its `info` has the columns
-            ``converged``, ``n_iter``, ``log_likelihood`` (that of `HMMBatch.score`) and
-            ``n_timesteps``, and its `counts` are the expected frames per state and
-            transitions.
+            ``converged``, ``n_iter``, ``log_likelihood`` (that of `HMMBatch.score`),
+            ``n_timesteps`` and ``n_trials``, and those of a
+            :class:`~skawhmm.sequences.WindowList`; its `counts` are the expected frames
+            per state and transitions.
         """
-        return self._modelled(self._checked(X))
+        return with_columns(self._modelled(self._checked(X)), X)
 
     def _fitted_sequences(self, X, y):
         """Learn from the training sequences; return them checked."""
@@ -413,10 +422,11 @@ class HMMTransformer(ModelTransformer):
 
     def _check_missing(self, sequences):
         """Raise if values are missing that a fit needs."""
-        self._template.check_missing(sequences, is_pooled=self._is_pooled)
+        frames = unit_frames(sequences)
+        self._template.check_missing(frames, is_pooled=self._is_pooled)
         if self.engine != "batched":
             reason = f"engine={self.engine!r}"
-            check_filled(sequences, reason, is_pooled=self._is_pooled)
+            check_filled(frames, reason, is_pooled=self._is_pooled)
 
     def _check_parameters(self):
         super()._check_parameters()
@@ -500,12 +510,12 @@ def fit_pool(sequences, options, n_jobs=None):
 
 
 def fit_models(sequences, options, *, pooled=None, n_jobs=None, verbose=False):
-    """Fit one model per sequence.
+    """Fit one model per unit.
 
     Parameters
     ----------
-    sequences : list of ndarray of shape (n_timesteps, n_features)
-        Checked sequences.
+    sequences : list of ndarray of shape (n_timesteps, n_features), or Trials
+        Checked sequences, one entry per unit.
 
     options : FitOptions
         What to fit and how.
@@ -522,13 +532,14 @@ def fit_models(sequences, options, *, pooled=None, n_jobs=None, verbose=False):
     Returns
     -------
     fits : list of Fit
-        One per sequence, in their order.
+        One per unit, in their order.
     """
-    sizes = [x.size for x in sequences]
+    recordings, firsts = recordings_of(sequences)
+    sizes = np.add.reduceat([x.size for x in recordings], firsts[:-1])
     tasks = even_ranges(sizes, n_jobs, per_job=BLOCKS_PER_JOB, most=BLOCK_VALUES)
     parts = completed(
         fit_block,
-        Shared((sequences, options, pooled), sum(x.nbytes for x in sequences)),
+        Shared((sequences, options, pooled), sum(x.nbytes for x in recordings)),
         tasks,
         n_jobs=n_jobs,
         verbose=verbose,
@@ -539,7 +550,7 @@ def fit_models(sequences, options, *, pooled=None, n_jobs=None, verbose=False):
 
 
 def fit_block(shared, first, last):
-    """Return fits of a range of sequences; an error names the sequence."""
+    """Return fits of a range of units; an error names the unit."""
     sequences, options, pooled = shared.value
     is_gaussian = isinstance(options.template, Gaussian)
     fits = gaussian_fits if is_gaussian else general_fits

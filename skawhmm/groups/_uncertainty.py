@@ -29,6 +29,13 @@ from skawhmm.models._checks import check_same_features, check_single_model
 from skawhmm.models._inference import sample_sequences
 from skawhmm.sequences._checks import check_sequences
 from skawhmm.sequences._symbols import holds_symbols, symbol_sequences
+from skawhmm.sequences._trials import (
+    Trials,
+    mapped,
+    recordings_of,
+    unit_frames,
+    units_of,
+)
 from skawhmm.utils._checks import (
     check_choice,
     check_counts,
@@ -136,7 +143,8 @@ def distance_interval(
     n_timesteps : int, default=None
         Length of the sequences that the models were fitted to. By default that in their
         `info`, where :class:`HMMTransformer` notes it. Only for
-        ``method="parametric"``.
+        ``method="parametric"``. Models of several trials, see Notes, have their own
+        numbers of trials, and as many frames in all.
 
     method : {"parametric", "block"}, default="parametric"
         Where resampled sequences come from: drawn from the models; or put together from
@@ -145,7 +153,7 @@ def distance_interval(
 
     block_length : int, default=None
         Number of successive frames per block; by default the square root of the length.
-        Only for ``method="block"``.
+        Only for ``method="block"``, and not for models of several trials.
 
     n_resamples : int, default=200
         Number of resampled sequences per model.
@@ -186,6 +194,10 @@ def distance_interval(
     -----
     The interval takes the spread of the fits into account, but not the spread of the
     subjects or machines behind the sequences: for groups, use :func:`hmm_group_test`.
+
+    If a model was fitted to several :class:`~skawhmm.sequences.Trials`, as many are
+    drawn from it. They have the lengths of its own trials if it keeps them, and equal
+    lengths otherwise. With ``method="block"``, whole trials are drawn with replacement.
 
     Examples
     --------
@@ -285,12 +297,27 @@ def _refitted(model, name, hmm, n_resamples, how, seed):
     method, n_timesteps, block_length = how
     seeds = [(seed, int(model.keys[0]), ord(name), r) for r in range(n_resamples)]
     if method == "parametric":
-        length = _length(model, name, n_timesteps)
-        repeated = model[np.zeros(n_resamples, dtype=np.int64)]
-        drawn, _ = sample_sequences(repeated, length, seeds)
+        drawn = _samples(model, _length(model, name, n_timesteps), seeds)
     else:
-        drawn = _blocks(model, name, block_length, seeds)
-    return hmm.fit_transform([model.emission.shown(x) for x in drawn])
+        drawn = _resampled(model, name, block_length, seeds)
+    return hmm.fit_transform(mapped(model.emission.shown, drawn))
+
+
+def _samples(model, length, seeds):
+    """Return sequences drawn from a model, or `Trials` if it was fitted to several."""
+    n_trials = int(model.info["n_trials"][0]) if "n_trials" in model.info else 1
+    if n_trials == 1:
+        repeated = model[np.zeros(len(seeds), dtype=np.int64)]
+        return sample_sequences(repeated, length, seeds)[0]
+    lengths = length // n_trials + (np.arange(n_trials) < length % n_trials)
+    if model.sequences is not None:
+        own = np.array([len(x) for x in model.sequences[0]])
+        lengths = own if own.sum() == length else lengths
+    lengths = np.tile(np.maximum(lengths, 1), len(seeds))
+    repeated = model[np.zeros(len(lengths), dtype=np.int64)]
+    each = [(*seed, trial) for seed in seeds for trial in range(n_trials)]
+    drawn, _ = sample_sequences(repeated, lengths, each)
+    return units_of(drawn, np.arange(len(drawn)) // n_trials)
 
 
 def _length(model, name, n_timesteps):
@@ -304,14 +331,32 @@ def _length(model, name, n_timesteps):
     return int(model.info["n_timesteps"][0])
 
 
-def _blocks(model, name, block_length, seeds):
-    """Return sequences put together from blocks of the model's own one."""
+def _resampled(model, name, block_length, seeds):
+    """Return sequences put together from parts of the model's own one."""
     if model.sequences is None:
         raise ValueError(
             f"method='block' needs models that keep their sequences, got {name} "
             "without. HMMTransformer(keep_sequences=True) makes them."
         )
     x = model.sequences[0]
+    if isinstance(x, Trials) and len(x) > 1:
+        reason = f"with {name} of several trials, which are drawn as a whole"
+        check_unused("block_length", block_length, None, reason)
+        return [_drawn_trials(x, seed) for seed in seeds]
+    return _blocks(recordings_of([x])[0][0], block_length, seeds)
+
+
+def _drawn_trials(trials, seed):
+    """Return as many trials drawn with replacement, of which one has a transition."""
+    rng, lengths = item_rng(*seed), np.array([len(x) for x in trials])
+    while True:
+        chosen = rng.integers(len(trials), size=len(trials))
+        if lengths[chosen].max() > 1:
+            return Trials([trials.recordings[i] for i in chosen])
+
+
+def _blocks(x, block_length, seeds):
+    """Return sequences put together from blocks of one."""
     size = int(np.ceil(np.sqrt(len(x))))
     if block_length is not None:
         size = check_integer("block_length", block_length, 1)
@@ -433,7 +478,8 @@ def stability_curve(
 ) -> StabilityCurve:
     """Return how stable models are for each number of states, to choose one.
 
-    Models are fitted to both halves of each sequence, and twice to the whole of it.
+    Models are fitted to both halves of each sequence (of the trials, if a unit has
+    several), and twice to the whole of it.
     Stable states are found again: the models of two halves are near to each other,
     compared with the distance to halves of other sequences.
 
@@ -505,11 +551,7 @@ def stability_curve(
     chosen = resolve_metric(metric, alpha=alpha)
     sequences = symbol_sequences(X) if holds_symbols(X) else check_sequences(X)
     _check_halves(sequences)
-    cuts = [len(x) // 2 for x in sequences]
-    parts = [
-        [x[:cut] for x, cut in zip(sequences, cuts, strict=True)],
-        [x[cut:] for x, cut in zip(sequences, cuts, strict=True)],
-    ]
+    parts = [*zip(*map(_halves, sequences), strict=True)]
     halves, restarts = [], []
     for size in sizes:
         hmm_of = HMMTransformer() if hmm is None else clone(hmm)
@@ -539,10 +581,19 @@ def _listed(n_components):
     return list(n_components)
 
 
+def _halves(x):
+    """Return both halves of a sequence, or of several trials."""
+    if isinstance(x, Trials) and len(x) > 1:
+        cut = len(x) // 2
+        return Trials(x.recordings[:cut]), Trials(x.recordings[cut:])
+    (frames,) = unit_frames([x])
+    return frames[: len(frames) // 2], frames[len(frames) // 2 :]
+
+
 def _check_halves(sequences):
     if len(sequences) < 2:
         raise ValueError(f"X must hold at least 2 sequences, got {len(sequences)}.")
-    short = [i for i, x in enumerate(sequences) if len(x) < 2]
+    short = [i for i, x in enumerate(unit_frames(sequences)) if len(x) < 2]
     if short:
         raise ValueError(
             f"X must hold sequences of at least 2 frames, got 1 in X[{short[0]}]."

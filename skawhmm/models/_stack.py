@@ -17,6 +17,7 @@ from skawhmm.models._checks import (
 )
 from skawhmm.models._counts import Counts
 from skawhmm.numerics._stationary import stationary_distribution
+from skawhmm.sequences._trials import recordings_of
 from skawhmm.utils._numbers import aligned
 
 # What a batch is made of; all else follows from it.
@@ -56,7 +57,8 @@ class ModelStack:
         arrays = [transmats, weights, startprobs, *emission.parameters.values()]
         if emission.observed is not None:
             arrays.append(emission.observed)
-        for array in [*arrays, *info.values(), *(sequences or [])]:
+        recordings = [] if sequences is None else recordings_of(sequences)[0]
+        for array in [*arrays, *info.values(), *recordings]:
             _read_only(array)
         chain = transmats, weights, startprobs
         parts = emission, *chain, info, sequences, feature_names, counts

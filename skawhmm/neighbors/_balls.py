@@ -69,7 +69,10 @@ class Balls(NamedTuple):
         Origin of the vectors.
 
     scale : float
-        Unit of the vectors; none has a coordinate above 1.
+        Unit of the vectors.
+
+    largest : float
+        No vector has a coordinate above it; 1 for the models that set the scale.
     """
 
     order: NDArray[np.int64]
@@ -80,6 +83,7 @@ class Balls(NamedTuple):
     margins: NDArray[np.float32]
     origin: NDArray[np.float64]
     scale: float
+    largest: float = 1.0
 
 
 def state_vectors(models):
@@ -128,14 +132,62 @@ def make_balls(models, metric, n_jobs=None):
     scale = 2.0 ** np.ceil(np.log2(largest)) if largest > 0 else 1.0
     value = models, metric, origin, scale
     vectors, margins = _by_blocks(_compact_block, value, n_models, n_jobs)
+    return _grouped(vectors, margins, origin, scale, 1.0, rng, n_jobs)
+
+
+def _grouped(vectors, margins, origin, scale, largest, rng, n_jobs=None):
+    """Return models, given by their vectors and margins, in groups."""
     divide = partial(_divided, vectors, margins, rng=rng, n_jobs=n_jobs)
-    groups = _small_groups(n_models, divide)
+    groups = _small_groups(len(vectors), divide)
     for _ in range(WIDE_ROUNDS):
         groups = _narrow_groups(groups, vectors, margins, divide)
     order, starts = _joined(groups)
     vectors, margins = vectors[order], margins[order]
     centres, radii = state_balls(vectors, margins, starts, MEANS_STEPS)
-    return Balls(order, starts, centres, radii, vectors, margins, origin, scale)
+    return Balls(
+        order, starts, centres, radii, vectors, margins, origin, scale, largest
+    )
+
+
+def regrouped_balls(balls):
+    """Return the same models in new groups."""
+    vectors, margins = np.empty_like(balls.vectors), np.empty_like(balls.margins)
+    vectors[balls.order], margins[balls.order] = balls.vectors, balls.margins
+    units = balls.origin, balls.scale, balls.largest
+    return _grouped(vectors, margins, *units, np.random.default_rng(0))
+
+
+def grown_balls(balls, models, metric):
+    """Return the groups and further ones, of models with the next indices."""
+    vectors = compact_vectors(models, balls.origin, balls.scale)
+    margins = metric.prepare(models).margins.astype(np.float32)
+    # They may be larger than the models that set the scale.
+    largest = max(balls.largest, float(np.abs(vectors).max()))
+    units = balls.origin, balls.scale, largest
+    new = _grouped(vectors, margins, *units, np.random.default_rng(0))
+    return balls._replace(
+        order=np.concatenate([balls.order, len(balls.order) + new.order]),
+        starts=np.concatenate([balls.starts, len(balls.order) + new.starts[1:]]),
+        centres=np.concatenate([balls.centres, new.centres]),
+        radii=np.concatenate([balls.radii, new.radii]),
+        vectors=np.concatenate([balls.vectors, new.vectors]),
+        margins=np.concatenate([balls.margins, new.margins]),
+        largest=largest,
+    )
+
+
+def kept_balls(balls, rows):
+    """Return the groups with some of the models only, whose indices increase."""
+    moved = np.full(len(balls.order), -1)
+    moved[rows] = np.arange(len(rows))
+    order = moved[balls.order]
+    keep = order >= 0
+    return balls._replace(
+        order=order[keep],
+        starts=np.concatenate([[0], np.cumsum(keep)])[balls.starts],
+        vectors=balls.vectors[keep],
+        margins=balls.margins[keep],
+    )
 
 
 def _blocks(size):

@@ -22,6 +22,7 @@ costs at least what the coupling of its own margins does. Hence, for p >= 1:
 """
 
 from collections import Counter
+from copy import copy
 
 import numpy as np
 
@@ -31,7 +32,14 @@ from skawhmm.distances._components import marginal_components
 from skawhmm.distances._pairwise import oriented
 from skawhmm.distances._registration import optimal_registrations, power_cost
 from skawhmm.models._batch import HMMBatch
-from skawhmm.neighbors._balls import compact_vectors, make_balls, state_vectors
+from skawhmm.neighbors._balls import (
+    compact_vectors,
+    grown_balls,
+    kept_balls,
+    make_balls,
+    regrouped_balls,
+    state_vectors,
+)
 from skawhmm.neighbors._search_kernels import (
     group_bounds,
     relaxed_survivors,
@@ -43,6 +51,10 @@ from skawhmm.utils._parallel import Shared, completed
 # the limit by more than this fraction.
 PRUNING_SLACK = 1e-6
 
+# References that came after the others were grouped, as a fraction of these, at which
+# all are grouped anew; so the cost per added reference does not grow.
+LATER_FRACTION = 0.25
+
 # Rounding of single precision.
 SINGLE = 2.0**-24
 
@@ -53,9 +65,10 @@ QUERY_BLOCK = 64
 FIRST_GROUPS = 2
 NEAR_GROUPS = 6
 
-# References of a query that are compared before limits are tightened, per neighbour;
-# multiplied each round.
+# References of a query that are compared before limits are tightened, per neighbour,
+# and of all queries, if there are few; multiplied each round.
 FIRST_ROUND = 3
+FIRST_PAIRS = 256
 ROUND_GROWTH = 4
 
 
@@ -110,18 +123,56 @@ class SearchIndex:
 
     def __init__(self, references, metric, *, n_jobs=None):
         self.metric = metric
-        self.references = references._bare()
-        self.keys = self.references.keys
-        self.balls = make_balls(self.references, metric, n_jobs)
-        size = self.balls.vectors.shape[2]
+        references = references._bare()
+        balls = make_balls(references, metric, n_jobs)
+        self._set(references, references.keys, balls)
+        self.n_grouped = len(self)
+
+    def _set(self, references, keys, balls):
+        """Set what belongs to the references."""
+        self.references, self.keys, self.balls = references, keys, balls
+        self.counts: Counter[str] = Counter()
+        size = balls.vectors.shape[2]
         # Single precision: of sums, in proportion to them, and of the vectors.
         self.relative = PRUNING_SLACK + (size / 8 + 16) * SINGLE
         # The bounds of two equal models differ from 0 by rounding.
-        self.rounding = self.balls.scale * np.sqrt(size) * (PRUNING_SLACK + 4 * SINGLE)
-        self.counts: Counter[str] = Counter()
+        norm = np.sqrt(size) * balls.scale * balls.largest
+        self.rounding = norm * (PRUNING_SLACK + 4 * SINGLE)
 
     def __len__(self):
         return len(self.references)
+
+    def takes(self, models):
+        """Whether models can be added without a change to those that are here."""
+        both = self.references, models
+        same_size = len({batch.transmats.shape[1] for batch in both}) == 1
+        same_kind = len({batch.covariance_type for batch in both}) == 1
+        return same_size and same_kind and models.observed is None
+
+    def added(self, models):
+        """Return an index with more references, for which `takes` holds."""
+        index, models = copy(self), models._bare()
+        index._set(
+            HMMBatch.concatenate([self.references, models]),
+            np.concatenate([self.keys, models.keys]),
+            grown_balls(self.balls, models, self.metric),
+        )
+        if len(index) > (1 + LATER_FRACTION) * self.n_grouped + QUERY_BLOCK:
+            index._regroup()
+        return index
+
+    def kept(self, rows):
+        """Return an index with some of the references, in their order."""
+        index = copy(self)
+        index._set(self.references[rows], self.keys[rows], kept_balls(self.balls, rows))
+        if 2 * len(index) < self.n_grouped:
+            index._regroup()
+        return index
+
+    def _regroup(self):
+        """Group all references anew."""
+        self.balls = regrouped_balls(self.balls)
+        self.n_grouped = len(self)
 
     def kneighbors(self, queries, n_neighbors, *, n_jobs=None, verbose=0):
         """Find the nearest references of each query."""
@@ -318,7 +369,9 @@ def _examined(block, pairs, found, limits, n_neighbors):
     query, reference, bounds = pairs
     order = np.lexsort((bounds, query))
     query, reference, bounds = query[order], reference[order], bounds[order]
-    size = FIRST_ROUND * n_neighbors if n_neighbors is not None else query.size
+    size = query.size
+    if n_neighbors is not None:
+        size = max(FIRST_ROUND * n_neighbors, FIRST_PAIRS // limits.size)
     while query.size:
         rank = np.arange(query.size) - np.searchsorted(query, query)
         now = rank < size

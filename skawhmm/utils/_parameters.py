@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
+from functools import cache
 from inspect import signature
 from typing import Any, ClassVar, NamedTuple
 
@@ -43,8 +44,13 @@ def check_effects(values, defaults, rules):
                 check_unused(name, values[name], defaults[name], reason)
 
 
-def defaults_of(function):
+def defaults_of(function: Any) -> dict[str, Any]:
     """Return the default values of the parameters of a function or class."""
+    return _defaults(function)
+
+
+@cache
+def _defaults(function):
     parameters = signature(function).parameters.values()
     return {parameter.name: parameter.default for parameter in parameters}
 
@@ -140,12 +146,9 @@ class ParametersMixin:
 
     def _check_parameters(self):
         """Raise if a parameter is wrong, alone or beside others."""
-        check_parameters(self._params(), self._parameter_checks)
-        self._check_effects()
-
-    def _check_effects(self):
-        """Raise if a parameter was set that another one leaves without effect."""
-        check_effects(self._params(), defaults_of(type(self)), self._unused)
+        values = self._params()
+        check_parameters(values, self._parameter_checks)
+        check_effects(values, defaults_of(type(self)), self._unused)
 
     def _begin_fit(self):
         """Check the parameters and remember them: what `fit` learns belongs to them.

@@ -19,7 +19,6 @@ from skawhmm import (
     pairwise_hmm_distances,
 )
 from skawhmm.datasets import load_japanese_vowels, load_spoken_digits
-from skawhmm.neighbors._balls import make_balls, state_vectors
 from skawhmm.neighbors._search import SearchIndex, can_prune
 
 METRICS = [
@@ -172,27 +171,6 @@ def test_equal_models_are_neighbors_in_their_order():
     assert not distances.any()
 
 
-def test_balls_contain_the_states_of_their_groups():
-    models = clustered(300)
-    balls = make_balls(models, MAW())
-    assert_array_equal(np.sort(balls.order), np.arange(300))
-    assert_array_equal(balls.starts[[0, -1]], [0, 300])
-    vectors = (state_vectors(models)[balls.order] - balls.origin) / balls.scale
-    assert np.abs(vectors).max() <= 1
-    for g, (first, last) in enumerate(
-        zip(balls.starts, balls.starts[1:], strict=False)
-    ):
-        gaps = np.linalg.norm(vectors[first:last, :, None] - balls.centres[g], axis=3)
-        assert np.all((gaps <= balls.radii[g] + 1e-6).any(axis=2))
-    assert len(balls.radii) < 100
-
-
-def test_index_is_smaller_than_the_models():
-    models = clustered(3000)
-    balls = make_balls(models, MAW())
-    assert sum(np.asarray(x).nbytes for x in balls) + 8 * len(models) < models.nbytes
-
-
 @pytest.mark.parametrize(
     "metric",
     [MAW(), MAW(0.5, rows="hellinger"), JAW(), JAW(0.9, rows="hellinger")],
@@ -217,7 +195,7 @@ def test_jobs_change_nothing():
     assert_array_equal(one[1], two[1])
 
 
-def test_what_can_be_pruned(make_batch):
+def test_metrics_and_models_that_can_be_pruned(make_batch):
     models = make_batch()
     assert can_prune(MAW(), models)
     assert not can_prune(MAW(alpha=1), models)
