@@ -82,7 +82,7 @@ linkcheck: $(VENV)/.group-docs
 	  $(BIN)/python -m sphinx -D plot_gallery=False -b linkcheck docs docs/_build/linkcheck; \
 	else echo "no network: links that lead outside were not checked"; fi
 
-bench: $(VENV)/.group-dev
+bench: $(VENV)/.group-bench
 	for script in benchmarks/bench_*.py; do $(BIN)/python $$script || exit 1; done
 
 paper: $(VENV)/.installed-plot

@@ -153,6 +153,7 @@ CORE = {
     "HMMEmbedding",
     "HMMKMeans",
     "HMMKMedoids",
+    "HMMMonitor",
     "HMMNoveltyDetector",
     "HMMRetriever",
     "HMMTransformer",

@@ -459,6 +459,29 @@ class Emission(BaseEstimator, ABC):
             logs[:, block] = self.densities(i, padded[block], *chain)
         return logs[:, : len(x)], np.zeros((size, len(x)), np.intp)
 
+    def weighted_states(
+        self, i: int, sequences: list[Array], posts: list[Array]
+    ) -> tuple[Array, ...]:
+        """Return the most likely states, given the state of every frame.
+
+        Parameters
+        ----------
+        i : int
+            Number of the model, whose states are kept where there are no frames.
+
+        sequences : list of ndarray of shape (n_timesteps, n_features)
+            Checked sequences.
+
+        posts : list of ndarray of shape (n_components, n_timesteps)
+            Probabilities of the states in each frame.
+
+        Returns
+        -------
+        states : tuple of ndarray of shape (n_components, ...)
+            Parameters of the states.
+        """
+        self._lacking("a way to be fitted")
+
     def moments(self, i: int, size: int) -> tuple[Array, Array]:
         """Return means and covariances of the frames that the states of a model emit.
 

@@ -378,6 +378,26 @@ class Gaussian(Emission):
             active,
         )
 
+    def weighted_states(self, i, sequences, posts):
+        """Return the most likely states, given the state of every frame."""
+        self.check_scorable(sequences)
+        frames, post = np.concatenate(sequences), np.concatenate(posts, axis=1)
+        seen = ~np.isnan(frames)
+        counts = post @ seen
+        known = np.where(counts > 0, counts, 1.0)
+        # About the old means, so that offsets do not take the digits.
+        gaps = np.where(seen, frames - self.means[i][:, None], 0.0)
+        shifts = np.einsum("kt,ktc->kc", post, gaps) / known
+        means = self.means[i] + shifts
+        if self.covariance_type == "diag":
+            seconds = np.einsum("kt,ktc->kc", post, gaps**2) / known
+            covars = np.maximum(seconds - shifts**2, 0.0)
+        else:
+            seconds = np.einsum("kt,ktc,ktd->kcd", post, gaps, gaps)
+            covars = seconds / known[..., None] - shifts[..., None] * shifts[:, None]
+        empty = (counts == 0)[(...,) + (None,) * (covars.ndim - 2)]
+        return means, np.where(empty, self.covars[i], covars)
+
     def log_priors(self, model, prior, active):
         """Return the log priors of the states of some models."""
         return log_priors(model.states, prior.states, active)

@@ -35,6 +35,7 @@ from skawhmm.models._inference import (
 )
 from skawhmm.models._json import json_text
 from skawhmm.models._stack import ModelStack, checked_stacks
+from skawhmm.models._updating import updated_models
 from skawhmm.sequences._checks import check_not_distances
 from skawhmm.sequences._names import (
     check_same_names,
@@ -43,7 +44,12 @@ from skawhmm.sequences._names import (
 )
 from skawhmm.sequences._trials import Units, naming_trials
 from skawhmm.utils._archives import room_for
-from skawhmm.utils._checks import check_integer, check_seed, check_verbose
+from skawhmm.utils._checks import (
+    check_integer,
+    check_real,
+    check_seed,
+    check_verbose,
+)
 
 
 class HMMBatch(ModelStack):
@@ -815,6 +821,78 @@ class HMMBatch(ModelStack):
         array([4. , 3.3, 2.8])
         """
         return forecasts(self, self._checked(X, paired=True), steps)
+
+    def updated(
+        self,
+        X: Any,
+        *,
+        forgetting: float = 0.0,
+        max_iter: int = 200,
+        tol: float = 1e-8,
+    ) -> "HMMBatch":
+        """Return the models after further frames, without the frames before.
+
+        What the older frames have shown is known from the parameters and the `counts`
+        of the models, which files hold too. EM runs on the new frames, with the older
+        ones as counts: their states are not estimated again. Without forgetting, the
+        models approach those of a fit to all frames, the closer the better states can
+        be distinguished.
+
+        Parameters
+        ----------
+        X : list of array-like of shape (n_timesteps, n_features), or of Trials
+            The new frames, one sequence per model.
+
+        forgetting : float in [0, 1), default=0.0
+            Fraction of the older counts that is forgotten. With 0.1 per update, frames
+            of ten updates ago count about a third.
+
+        max_iter : int, default=200
+            Largest number of EM steps.
+
+        tol : float, default=1e-8
+            EM stops when no expected count changes by more than this, per frame.
+
+        Returns
+        -------
+        models : HMMBatch
+            The models, with their counts. State probabilities are the fractions of all
+            frames that count. The columns of `info` that describe a fit are left out.
+
+        Examples
+        --------
+        A state moves, and the model follows:
+
+        >>> import numpy as np
+        >>> from skawhmm import HMMTransformer
+        >>> rng = np.random.default_rng(0)
+        >>> levels = np.repeat([0.0, 5.0, 0.0, 5.0], 50)
+        >>> x = (levels + rng.normal(size=200))[:, None]
+        >>> models = HMMTransformer(n_components=2, random_state=0).fit_transform([x])
+        >>> moved = x + np.repeat([0.0, 2.0, 0.0, 2.0], 50)[:, None]
+        >>> for forgetting in (0.0, 0.5, 0.9):
+        ...     follower = models.updated([moved], forgetting=forgetting)
+        ...     print(follower.means[0, 1].round(1))
+        [6.]
+        [6.3]
+        [6.8]
+        """
+        check_real("forgetting", forgetting, 0, 1, include_high=False)
+        check_integer("max_iter", max_iter, 1)
+        check_real("tol", tol, 0, np.inf)
+        if self.counts is None:
+            raise ValueError(
+                "Models that are updated must have counts, which HMMTransformer fills "
+                "in, got models given by their parameters."
+            )
+        sequences = self._checked(X)
+        if len(sequences) != len(self):
+            raise ValueError(
+                f"X must hold one sequence per model ({len(self)} models), got "
+                f"{len(sequences)}."
+            )
+        options = {"forgetting": forgetting, "max_iter": max_iter, "tol": tol}
+        return updated_models(self, sequences, **options)
 
     def stream(self, index: int = 0) -> HMMStream:
         """Return a stepper that follows a running process frame by frame.

@@ -11,7 +11,11 @@ import numpy as np
 
 # Exponents of the bets eps * p ** (eps - 1): small ones win most if a p-value is very
 # small, large ones if many are somewhat small.
-BETS = np.array([0.1, 0.2, 0.4, 0.7])
+EXPONENTS = np.array([0.1, 0.2, 0.4, 0.7])
+
+# Weights of the bets. The first one is on p-values so small that one is enough for an
+# alarm.
+WEIGHTS = np.array([0.4, 0.15, 0.15, 0.15, 0.15])
 
 # Scores that are kept one by one. Beyond this, neighbouring ones are merged into cells
 # that hold at most this fraction of the scores above them: p-values are then too large
@@ -84,33 +88,48 @@ class Ranks:
 class Evidence:
     """Evidence of a change in successive p-values: Shiryaev-Roberts sums of bets.
 
+    Parameters
+    ----------
+    false_alarm_rate : float
+        Alarms are raised where the evidence reaches the reciprocal.
+
     Attributes
     ----------
     sums : ndarray of shape (n_bets,)
         Evidence by each bet.
 
+    restarted : float
+        Time of the last restart.
+
     runs, since : ndarray of shape (n_bets,)
         The largest product of bets that ends now, and the time at which it begins.
     """
 
-    def __init__(self):
+    def __init__(self, false_alarm_rate):
+        self.instant = WEIGHTS[0] * false_alarm_rate
         self.restart()
 
-    def restart(self):
-        """Forget what came before, as after an alarm."""
-        self.sums = np.zeros(len(BETS))
-        self.runs = np.zeros(len(BETS))
-        self.since = np.zeros(len(BETS))
+    def restart(self, time=-np.inf):
+        """Forget what came before a time, as after an alarm."""
+        self.restarted = time
+        self.sums = np.zeros(len(WEIGHTS))
+        self.runs = np.zeros(len(WEIGHTS))
+        self.since = np.zeros(len(WEIGHTS))
 
     def add(self, pvalue, time):
         """Take a p-value and its time into account; return the evidence."""
-        gains = BETS * pvalue ** (BETS - 1)
+        gains = self.gains(pvalue)
         self.since = np.where(self.runs > 1, self.since, time)
         self.runs = np.maximum(self.runs, 1) * gains
         self.sums = (self.sums + 1) * gains
-        return float(self.sums.mean())
+        return float(WEIGHTS @ self.sums)
+
+    def gains(self, pvalue):
+        """Return what each bet makes of one unit; the mean over p-values is 1."""
+        won = float(pvalue <= self.instant) / self.instant
+        return np.append(won, EXPONENTS * pvalue ** (EXPONENTS - 1))
 
     @property
     def began(self):
         """Time from which on the evidence has grown."""
-        return float(self.since[np.argmax(self.sums)])
+        return float(self.since[np.argmax(WEIGHTS * self.sums)])

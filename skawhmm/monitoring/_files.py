@@ -45,7 +45,7 @@ def save_monitor(path, monitor):
         "frames": buffer.frames,
         "times": buffer.times,
     }
-    for name in ("sums", "runs", "since"):
+    for name in EVIDENCE:
         arrays[name] = np.stack([getattr(part, name) for part in monitor._evidence])
     for k, ranks in enumerate(monitor._ranks):
         arrays.update({f"{n}.{k}": getattr(ranks, n) for n in RANKS})
@@ -61,6 +61,7 @@ def save_monitor(path, monitor):
         np.savez(file, **named)
 
 
+EVIDENCE = ("sums", "runs", "since", "restarted")
 RANKS = ("lows", "highs", "counts")
 DIFFERENCES = ("cost_centres", "move_centres", "cost_spreads", "move_spreads")
 CHAIN = ("transmats", "weights", "startprobs")
@@ -140,10 +141,10 @@ def load_monitor(kind, path):
     monitor._names = names
     monitor._ranks, monitor._evidence = [], []
     for k in range(length // step):
-        ranks, evidence = Ranks([]), Evidence()
+        ranks, evidence = Ranks([]), Evidence(monitor.false_alarm_rate)
         for name in RANKS:
             setattr(ranks, name, arrays[f"{name}.{k}"])
-        for name in ("sums", "runs", "since"):
+        for name in EVIDENCE:
             setattr(evidence, name, arrays[name][k])
         monitor._ranks.append(ranks)
         monitor._evidence.append(evidence)

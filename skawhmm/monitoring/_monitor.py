@@ -313,7 +313,7 @@ class HMMMonitor(EstimatorMixin, BaseEstimator):
         self._differences = Differences(found, len(self.state_names_))
         n_phases = self.length // step
         self._ranks = [Ranks(self.calibration_scores_) for _ in range(n_phases)]
-        self._evidence = [Evidence() for _ in range(n_phases)]
+        self._evidence = [Evidence(self.false_alarm_rate) for _ in range(n_phases)]
         self._buffer = FrameBuffer(self.length, step, self.n_features_in_)
         self._rows: deque[dict[str, Any]] = deque(maxlen=self.max_rows)
         self._n_rows = self._n_added = 0
@@ -516,8 +516,8 @@ class HMMMonitor(EstimatorMixin, BaseEstimator):
         row.update(distance=float(distance), nearest=int(nearest), pvalue=pvalue)
         row.update(evidence=value, alarm=value >= 1 / self.false_alarm_rate)
         if row["alarm"]:
-            row["began"] = self._change_point(evidence.began, model)
-            evidence.restart()
+            row["began"] = self._change_point(evidence, model)
+            evidence.restart(row["time"])
         names, fresh, found = self._names.name(model)
         state, (one, two) = self._differences.largest(found)
         known = self.state_names_
@@ -527,19 +527,21 @@ class HMMMonitor(EstimatorMixin, BaseEstimator):
         row["states"] = tuple(name for name in names if name)
         row["weights"] = tuple(weights[[bool(name) for name in names]].tolist())
 
-    def _change_point(self, time, model):
-        """Return when the change began, given the time of the first odd window.
+    def _change_point(self, evidence, model):
+        """Return when the change began, given the evidence of an alarm.
 
         It is the time that divides the frames best into those before, which the
         reference model explains, and those after, which the model of the last window
         explains.
         """
-        buffer = self._buffer
+        buffer, time = self._buffer, evidence.began
         first = int(np.searchsorted(buffer.times, time))
         if first == 0 and time < buffer.times[0]:
             return time
         end = buffer.start + self.length - buffer.first
-        low = max(first - self.length, 0)
+        # A change that led to an alarm is not reported again.
+        known = int(np.searchsorted(buffer.times, evidence.restarted, side="right"))
+        low = max(first - self.length, known, 0)
         x = buffer.frames[low:end]
         gains = np.zeros(len(x))
         for sign, one in ((1, self.reference_model_), (-1, model)):

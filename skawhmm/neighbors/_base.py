@@ -49,6 +49,16 @@ def check_weights(name, value):
         check_choice(name, value, WEIGHTS)
 
 
+def can_grow(estimator):
+    """Raise if references are given by distances, to which none can be added."""
+    if estimator._precomputed:
+        raise AttributeError(
+            "References can be added and removed if they are models or sequences, got "
+            'metric="precomputed". Call fit with the distances of all models.'
+        )
+    return True
+
+
 class KNeighborsMixin:
     """Methods that find nearest models, for any estimator that can search.
 
@@ -210,16 +220,6 @@ class NeighborsMixin(KNeighborsMixin, ReferencesMixin):
         self._searched = {"index": (metric, index.kept(kept))} if fits else {}
         self.models_, self.n_samples_fit_ = self.models_[kept], len(kept)
         return kept
-
-    def _check_growing(self):
-        """Raise unless references can be added and removed; return the distance."""
-        metric = self._check_ready()
-        if self._precomputed:
-            raise TypeError(
-                "References can be added and removed if they are models or sequences, "
-                'got metric="precomputed". Call fit with the distances of all models.'
-            )
-        return metric
 
     def __getstate__(self) -> Any:
         # The index is made again from the models; it need not be stored with them.

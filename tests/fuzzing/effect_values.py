@@ -173,6 +173,7 @@ OWN: dict[str, dict[str, list[Any]]] = {
     "TransitionCoupling": {"gamma": [0.3]},
     "MMD": {"order": [1], "bandwidth": [0.5]},
     "as_sequences": {
+        "unit": ["label"],
         "id": ["id"],
         "time": ["t"],
         "channels": ["x", ["z", "x"]],
