@@ -1,14 +1,14 @@
 """How does the work grow with the number of models?
 
-The first tables are about queries for the five nearest neighbours by MAW and by JAW
-(M = 3, d = 12, diagonal) among N models in groups, and by MAW among models of spoken
+The first tables are about queries for the five nearest neighbours by MAW and by JAW (M
+= 3, d = 12, diagonal) among N models in groups, and by MAW among models of spoken
 digits with random changes, by pruned and by full search: time with two workers, CPU
 time of one, pairs that each bound examined, memory of the index. Then follows the time
-of a pair by IAW. With ``--sizes`` this is all, for other numbers of models. Otherwise the
-neighbours of all models follow, the pairs per second for one and two workers, the memory
-of a matrix that is written to a file, and what these costs amount to for ten and a
-hundred million models. The time of a query is extrapolated in proportion to the size of
-the collection, which is an upper estimate.
+of a pair by IAW. With ``--sizes`` this is all, for other numbers of models. Otherwise
+the neighbours of all models follow, the pairs per second for one and two workers, the
+memory of a matrix that is written to a file, and what these costs amount to for ten and
+a hundred million models. The time of a query is extrapolated in proportion to the size
+of the collection, which is an upper estimate.
 
 With ``--classifier N``, only the recommended classifier is fitted to N sequences (20 to
 40 frames, 3 channels, 4 classes): time, memory, and the accuracy on a thousand others.
@@ -107,7 +107,8 @@ def query_rows(sizes, metric, make_models=grouped_models):
         rows.append((size, *times, counts[-1]))
         print(
             f"{size:7d}  {build:7.2f}  {times[0]:8.2f}  {times[1]:6.2f}"
-            f"  {times[2]:8.2f}  {counts[0]:8.0f} {counts[1]:8.0f}  {counts[2]:8.0f}  {counts[3]:9.1f}"
+            f"  {times[2]:8.2f}  {counts[0]:8.0f} {counts[1]:8.0f}"
+            f"  {counts[2]:8.0f}  {counts[3]:9.1f}"
             f"  {same!s:>4}  {memory / models.nbytes:12.2f}  {peak_megabytes():7.0f}"
         )
     rows = np.array(rows)
