@@ -12,12 +12,12 @@ from skawhmm.distances._registration import power_cost
 from skawhmm.distances._sampled_registration import (
     independent_draws,
     mixture_posteriors,
-    smoothed_registrations,
     stratified_draws,
 )
 from skawhmm.distances._sampled_registration_kernels import (
     project_registrations,
     sampled_registrations,
+    smoothed_registrations,
 )
 from skawhmm.emissions._gaussian_costs import covariance_roots
 from skawhmm.models._batch import HMMBatch
@@ -30,6 +30,9 @@ from skawhmm.utils._checks import (
 
 # Strength of the entropy of a smoothed coupling, as a fraction of the mean cost.
 ENTROPY = 0.05
+
+# Iterations of a smoothed coupling, as in the paper.
+SINKHORN_ITERATIONS = 300
 
 
 class IAW(Aggregated):
@@ -66,7 +69,7 @@ class IAW(Aggregated):
 
     coupling : {"exact", "sinkhorn"}, default="exact"
         Whether two samples are coupled by the cheapest assignment of their points, or
-        by the entropic coupling of POT.
+        by the entropic coupling (Sinkhorn's iterations).
 
     debias : bool, default=False
         Whether to subtract what overlapping states add even between equal models. The
@@ -168,7 +171,7 @@ class IAW(Aggregated):
         if self.coupling == "exact":
             plans = sampled_registrations(*args)
         else:
-            plans = smoothed_registrations(*args, ENTROPY)
+            plans = smoothed_registrations(*args, ENTROPY, SINKHORN_ITERATIONS)
         # The theorems of the paper need the state probabilities of both models.
         project_registrations(plans, prepared.weights, index_a, index_b)
         return plans
