@@ -11,7 +11,9 @@ from skawhmm.distances._components import carried_chains, marginal_components
 from skawhmm.distances._registration import power_cost
 from skawhmm.distances._sampled_registration import (
     independent_draws,
+    metric_parts,
     mixture_posteriors,
+    quantile_samples,
     stratified_draws,
 )
 from skawhmm.distances._sampled_registration_kernels import (
@@ -140,7 +142,6 @@ class IAW(Aggregated):
         prepared : PreparedModels
             For the other methods.
         """
-        models.emission.gaussian("IAW needs")
         sampler = models, check_seed(self.random_state)
         prepared = super().prepare(models)._replace(sampler=sampler)
         if not self.debias:
@@ -166,8 +167,12 @@ class IAW(Aggregated):
         used, place = np.unique(np.stack([index_a, index_b]), return_inverse=True)
         row_a, row_b = place.reshape(2, -1)
         chosen = models[used]
-        points, posteriors = self.samples(chosen, seed)
-        args = points, posteriors, chosen.emission.masks(), row_a, row_b, self.p
+        frames, posteriors = self.samples(chosen, seed)
+        points, parts = metric_parts(chosen.emission, frames)
+        masks = np.ones((len(chosen), points.shape[2]))
+        if chosen.observed is not None:
+            masks = chosen.emission.masks()
+        args = points, parts, posteriors, masks, row_a, row_b, self.p
         if self.coupling == "exact":
             plans = sampled_registrations(*args)
         else:
@@ -201,6 +206,8 @@ class IAW(Aggregated):
         states, normals = draw(
             models.weights, self.n_samples, models.n_features, seed, models.keys
         )
+        if models.emission.name != "gaussian":
+            return quantile_samples(models, states, normals)
         rows = np.arange(len(models))[:, None]
         if models.covariance_type == "diag":
             normals *= np.sqrt(models.covars)[rows, states]

@@ -6,7 +6,7 @@ how much their states have in common: :math:`W = E[\pi_a(x) \pi_b(y)^\top]`, whe
 """
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.special import ndtr, ndtri
 from scipy.stats import qmc
 
 from skawhmm.distances._sampled_registration_kernels import fill_posteriors
@@ -88,6 +88,78 @@ def stratified_counts(weights, n_samples):
     # A stable sort gives equal remainders to the earlier state.
     ranks = np.argsort(np.argsort(counts - expected, axis=1, kind="stable"), axis=1)
     return counts + (ranks < short[:, None])
+
+
+def quantile_samples(models, states, normals):
+    """Return samples of states of any family, given normal numbers.
+
+    Parameters
+    ----------
+    models : HMMBatch
+        The models.
+
+    states : ndarray of int of shape (n_models, n_samples)
+        The state of each draw.
+
+    normals : ndarray of shape (n_models, n_samples, n_features)
+        Standard normal draws.
+
+    Returns
+    -------
+    frames : ndarray of shape (n_models, n_samples, n_features)
+        The samples.
+
+    posteriors : ndarray of shape (n_models, n_samples, n_components)
+        Probabilities of the states of its own model at each point.
+    """
+    levels = np.clip(ndtr(normals), LEAST_UNIFORM, 1 - LEAST_UNIFORM)
+    frames = np.empty(normals.shape)
+    posteriors = np.zeros((*states.shape, models.weights.shape[1]))
+    for n, size in enumerate(models.n_components):
+        frames[n] = models.emission.frames_at(n, states[n], levels[n])
+        weights, chain = models.weights[n, :size], models.transmats[n, :size, :size]
+        with np.errstate(divide="ignore"):
+            start = np.log(weights)
+        logs = models.emission.densities(n, frames[n], weights, chain.copy())
+        logs = logs.T + start
+        tops = logs.max(axis=1, keepdims=True)
+        lost = ~np.isfinite(tops[:, 0])
+        shares = np.exp(logs - np.where(lost[:, None], 0.0, tops))
+        # Rounding may make a frame impossible in the state that it was drawn from.
+        shares[lost] = np.eye(size)[states[n][lost]]
+        posteriors[n, :, :size] = shares / shares.sum(axis=1, keepdims=True)
+    return frames, posteriors
+
+
+def metric_parts(emission, frames):
+    """Return frames as points, and what else their distances depend on.
+
+    Parameters
+    ----------
+    emission : Emission
+        Family of the states.
+
+    frames : ndarray of shape (n_models, n_samples, n_features)
+        The frames.
+
+    Returns
+    -------
+    points : ndarray of shape (n_models, n_samples, n_dimensions)
+        Coordinates of the frames, at least one.
+
+    parts : tuple of ndarray
+        Angles, factors, codes and tables, as `sampled_registrations` takes them.
+    """
+    found = emission.frame_parts(frames)
+    points = found.points
+    if points.shape[-1] == 0:
+        points = np.zeros((*points.shape[:-1], 1))
+    size = max((len(table) for table in found.tables), default=1)
+    tables = np.zeros((len(found.tables), size, size))
+    for n, table in enumerate(found.tables):
+        tables[n, : len(table), : len(table)] = table
+    rest = found.angles, found.factors, found.codes, tables
+    return np.ascontiguousarray(points), tuple(map(np.ascontiguousarray, rest))
 
 
 def mixture_posteriors(models, points, states):

@@ -3,10 +3,17 @@ from numpy import ndarray
 from skawhmm.emissions._gaussian_scores import Densities
 
 def sample_costs(
-    x: ndarray, y: ndarray, mask: ndarray, p: float, cost: ndarray
+    points: ndarray,
+    parts: tuple[ndarray, ...],
+    a: int,
+    b: int,
+    mask: ndarray,
+    p: float,
+    cost: ndarray,
 ) -> None: ...
 def sampled_registrations(
     points: ndarray,
+    parts: tuple[ndarray, ...],
     posteriors: ndarray,
     masks: ndarray,
     index_a: ndarray,
@@ -15,6 +22,7 @@ def sampled_registrations(
 ) -> ndarray: ...
 def smoothed_registrations(
     points: ndarray,
+    parts: tuple[ndarray, ...],
     posteriors: ndarray,
     masks: ndarray,
     index_a: ndarray,

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from libc.math cimport INFINITY, exp, fabs, log, pow
+from libc.math cimport INFINITY, M_PI, exp, fabs, log, pow
 
 from skawhmm.emissions._gaussian_densities cimport Frames
 from skawhmm.emissions._gaussian_scores_kernels cimport (
@@ -59,19 +59,81 @@ cdef extern from "distances/_sampled_registration_kernels.h" nogil:
     )
 
 
+cdef struct Metric:
+    # Angles and codes of the samples of all models, the factors of squared arcs, and
+    # tables of squared distances between codes, all of one size.
+    const double* angles
+    const double* factors
+    const Py_ssize_t* codes
+    const double* tables
+    Py_ssize_t n_angles, n_codes, n_symbols, n_samples
+
+
+cdef Metric metric_of(parts):
+    """Return what is not Euclidean in the distances of frames as pointers."""
+    cdef const double[:, :, ::1] angles = parts[0]
+    cdef const double[::1] factors = parts[1]
+    cdef const Py_ssize_t[:, :, ::1] codes = parts[2]
+    cdef const double[:, :, ::1] tables = parts[3]
+    cdef Metric metric
+    metric.n_samples = angles.shape[1]
+    metric.n_angles, metric.n_codes = angles.shape[2], codes.shape[2]
+    metric.n_symbols = tables.shape[2]
+    metric.angles = metric.factors = metric.tables = NULL
+    metric.codes = NULL
+    if metric.n_angles > 0:
+        metric.angles, metric.factors = &angles[0, 0, 0], &factors[0]
+    if metric.n_codes > 0:
+        metric.codes, metric.tables = &codes[0, 0, 0], &tables[0, 0, 0]
+    return metric
+
+
+cdef int add_to_row(
+    const Metric* metric,
+    Py_ssize_t a,
+    Py_ssize_t i,
+    Py_ssize_t b,
+    double* row,
+) except -1 nogil:
+    """Add the squared arcs and table entries of sample i of a to all samples of b."""
+    cdef Py_ssize_t n = metric.n_samples, size = metric.n_symbols, j, k
+    cdef const double* table
+    cdef double gap
+    for k in range(metric.n_angles):
+        for j in range(n):
+            gap = fabs(
+                metric.angles[(a * n + i) * metric.n_angles + k]
+                - metric.angles[(b * n + j) * metric.n_angles + k]
+            )
+            gap = min(gap, 2 * M_PI - gap)
+            row[j] += metric.factors[k] * gap * gap
+    for k in range(metric.n_codes):
+        table = metric.tables + size * (
+            k * size + metric.codes[(a * n + i) * metric.n_codes + k]
+        )
+        for j in range(n):
+            row[j] += table[metric.codes[(b * n + j) * metric.n_codes + k]]
+    return 0
+
+
 def sample_costs(
-    const double[:, ::1] x,
-    const double[:, ::1] y,
+    const double[:, :, ::1] points,
+    parts,
+    Py_ssize_t a,
+    Py_ssize_t b,
     const double[::1] mask,
     double p,
     double[:, ::1] cost,
 ):
-    """Fill `cost` with the p-th powers of the distances between points x and y.
+    """Fill `cost` with the p-th powers of the distances between two samples.
 
     Parameters
     ----------
-    x, y : ndarray of shape (n_samples, n_features)
-        The points.
+    points, parts : ndarray and tuple
+        As in `sampled_registrations`.
+
+    a, b : int
+        The models of the samples.
 
     mask : ndarray of shape (n_features,)
         Factors of the squared differences.
@@ -82,31 +144,38 @@ def sample_costs(
     cost : ndarray of shape (n_samples, n_samples)
         Filled with the powers.
     """
-    cdef double[:, ::1] channels = np.empty((x.shape[1], y.shape[0]))
+    cdef double[:, ::1] channels = np.empty((points.shape[2], points.shape[1]))
+    cdef Metric metric = metric_of(parts)
     with nogil:
-        fill_costs(x, y, &mask[0], p, channels, cost)
+        fill_costs(points, &metric, a, b, &mask[0], p, channels, cost)
 
 
 cdef int fill_costs(
-    const double[:, ::1] x,
-    const double[:, ::1] y,
+    const double[:, :, ::1] points,
+    const Metric* metric,
+    Py_ssize_t a,
+    Py_ssize_t b,
     const double* mask,
     double p,
     double[:, ::1] channels,
     double[:, ::1] cost,
 ) except -1 nogil:
     """Fill `cost`, given scratch for the transposed points; see `sample_costs`."""
-    cdef Py_ssize_t i, j, k
-    for j in range(y.shape[0]):
-        for k in range(y.shape[1]):
-            channels[k, j] = y[j, k]
-    for i in range(x.shape[0]):
+    cdef Py_ssize_t n_samples = points.shape[1], n_features = points.shape[2], i, j, k
+    cdef bint is_flat = metric.n_angles == 0 and metric.n_codes == 0
+    for j in range(n_samples):
+        for k in range(n_features):
+            channels[k, j] = points[b, j, k]
+    for i in range(n_samples):
         interrupted()
         squared_distances(
-            &x[i, 0], &channels[0, 0], mask, x.shape[1], y.shape[0], p == 1, &cost[i, 0]
+            &points[a, i, 0], &channels[0, 0], mask, n_features, n_samples,
+            p == 1 and is_flat, &cost[i, 0],
         )
-        if p != 1 and p != 2:
-            for j in range(y.shape[0]):
+        if not is_flat:
+            add_to_row(metric, a, i, b, &cost[i, 0])
+        if p != 2 and not (p == 1 and is_flat):
+            for j in range(n_samples):
                 cost[i, j] = pow(cost[i, j], 0.5 * p)
 
 
@@ -200,6 +269,7 @@ cdef void fill_shares(
 
 def sampled_registrations(
     const double[:, :, ::1] points,
+    parts,
     const double[:, :, ::1] posteriors,
     masks,
     const Py_ssize_t[::1] index_a,
@@ -212,6 +282,11 @@ def sampled_registrations(
     ----------
     points : ndarray of shape (n_models, n_samples, n_features)
         A sample of each model.
+
+    parts : tuple of ndarray
+        What else distances of frames depend on: angles of shape (n_models, n_samples,
+        n_angles), the factors of their squared arcs, codes of shape (n_models,
+        n_samples, n_codes) and, for each of these, a table of squared distances.
 
     posteriors : ndarray of shape (n_models, n_samples, n_components)
         Probabilities of the states of its model at each point.
@@ -234,7 +309,10 @@ def sampled_registrations(
     cdef Py_ssize_t n_samples = points.shape[1], n_features = points.shape[2]
     cdef Py_ssize_t size = posteriors.shape[2], n, a, b, k
     # On a line the sorted coupling is optimal for every convex cost.
-    cdef bint on_line = n_features == 1 and p >= 1
+    cdef Metric metric = metric_of(parts)
+    cdef bint on_line = (
+        n_features == 1 and p >= 1 and metric.n_angles == 0 and metric.n_codes == 0
+    )
     cdef Py_ssize_t n_ranked = points.shape[0] if on_line else 0
     cdef Py_ssize_t n_costs = 0 if on_line else n_samples
     cdef const Py_ssize_t[:, ::1] order = np.argsort(
@@ -257,7 +335,7 @@ def sampled_registrations(
             else:
                 for k in range(n_features):
                     mask[k] = seen[a, k] * seen[b, k]
-                fill_costs(points[a], points[b], &mask[0], p, channels, cost)
+                fill_costs(points, &metric, a, b, &mask[0], p, channels, cost)
                 assign(&cost[0, 0], n_samples, &matches[0], &state)
             add_matches(posteriors[a], posteriors[b], matches, plans[n])
     return np.asarray(plans) / n_samples
@@ -283,6 +361,7 @@ cdef int add_matches(
 
 def smoothed_registrations(
     const double[:, :, ::1] points,
+    parts,
     const double[:, :, ::1] posteriors,
     masks,
     const Py_ssize_t[::1] index_a,
@@ -295,7 +374,7 @@ def smoothed_registrations(
 
     Parameters
     ----------
-    points, posteriors, masks, index_a, index_b, p : ndarray and float
+    points, parts, posteriors, masks, index_a, index_b, p : ndarray, tuple and float
         As in `sampled_registrations`.
 
     reg : float
@@ -312,6 +391,7 @@ def smoothed_registrations(
     cdef const double[:, ::1] seen = np.ascontiguousarray(masks)
     cdef Py_ssize_t n_samples = points.shape[1], n_features = points.shape[2]
     cdef Py_ssize_t size = posteriors.shape[2], n, a, b, k
+    cdef Metric metric = metric_of(parts)
     cdef double[:, ::1] cost = np.empty((n_samples, n_samples))
     cdef double[:, ::1] coupling = np.empty((n_samples, n_samples))
     cdef double[:, ::1] scratch = np.empty((5, n_samples))
@@ -323,7 +403,7 @@ def smoothed_registrations(
             a, b = index_a[n], index_b[n]
             for k in range(n_features):
                 mask[k] = seen[a, k] * seen[b, k]
-            fill_costs(points[a], points[b], &mask[0], p, channels, cost)
+            fill_costs(points, &metric, a, b, &mask[0], p, channels, cost)
             couple_smoothly(cost, reg, n_iterations, scratch, coupling)
             add_coupled(coupling, posteriors[a], posteriors[b], plans[n])
     return np.asarray(plans)

@@ -380,9 +380,7 @@ class HMMBatch(ModelStack):
 
         Two states are compared by the least cost of turning the symbols of one into
         those of the other, which is optimal transport between their probabilities.
-        `KL`, `MAW`, `TransitionCoupling` and everything built on them work as with
-        Gaussian states. `IAW` and `hmm_barycenter` need points that can be averaged and
-        raise an error.
+        All distances, and everything built on them, work as with Gaussian states.
 
         Parameters
         ----------

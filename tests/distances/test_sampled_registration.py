@@ -11,6 +11,7 @@ from scipy.stats import multivariate_normal
 from skawhmm import HMMBatch
 from skawhmm.distances._sampled_registration import (
     independent_draws,
+    metric_parts,
     mixture_posteriors,
     stratified_counts,
     stratified_draws,
@@ -22,6 +23,7 @@ from skawhmm.distances._sampled_registration_kernels import (
     sampled_registrations,
     smoothed_registrations,
 )
+from skawhmm.emissions import Gaussian
 
 ONE, TWO = np.array([0]), np.array([1])
 
@@ -169,13 +171,32 @@ def test_posteriors_far_away_are_finite():
 # Couplings
 
 
+def no_parts(points):
+    """Return what distances of points depend on besides them: nothing."""
+    return metric_parts(Gaussian(), points)[1]
+
+
+@pytest.mark.parametrize("p", [0.5, 1, 2])
+def test_angles_and_symbols_are_added_to_squared_distances(p, rng):
+    points, angles = rng.normal(size=(2, 9, 2)), rng.uniform(-np.pi, np.pi, (2, 9, 1))
+    codes, table = rng.integers(0, 3, (2, 9, 1)), rng.random((3, 3))
+    parts = angles, np.array([0.5]), codes.astype(np.intp), table[None]
+    cost = np.empty((9, 9))
+    sample_costs(points, parts, 0, 1, np.ones(2), p, cost)
+    arcs = np.angle(np.exp(1j * (angles[0] - angles[1].T))) ** 2
+    squares = cdist(*points) ** 2 + 0.5 * arcs + table[codes[0], codes[1].T]
+    assert_allclose(cost, squares ** (p / 2), rtol=1e-12)
+
+
 @pytest.mark.parametrize("p", [0.5, 1, 1.3, 2])
 def test_sample_costs_are_powers_of_distances(p, rng):
-    x, y = rng.normal(size=(2, 30, 4))
+    points = rng.normal(size=(2, 30, 4))
+    x, y = points
     cost = np.empty((30, 30))
-    sample_costs(x, y, np.ones(4), p, cost)
+    sample_costs(points, no_parts(points), 0, 1, np.ones(4), p, cost)
     assert_allclose(cost, cdist(x, y) ** p)
-    sample_costs(x, y, np.array([1.0, 0, 1, 0]), p, cost)
+    mask = np.array([1.0, 0, 1, 0])
+    sample_costs(points, no_parts(points), 0, 1, mask, p, cost)
     assert_allclose(cost, cdist(x[:, ::2], y[:, ::2]) ** p)
 
 
@@ -185,7 +206,9 @@ def test_registration_comes_from_a_cheapest_assignment(n_features, p, rng):
     points = rng.normal(size=(2, 40, n_features))
     posteriors = rng.dirichlet(np.ones(3), (2, 40))
     masks = np.ones((2, n_features))
-    plan = sampled_registrations(points, posteriors, masks, ONE, TWO, p)[0]
+    plan = sampled_registrations(
+        points, no_parts(points), posteriors, masks, ONE, TWO, p
+    )[0]
     if n_features == 1 and p == 1:
         # On a line many assignments cost the same: the sorted one is meant.
         x, y = np.argsort(points[0, :, 0]), np.argsort(points[1, :, 0])
@@ -202,12 +225,16 @@ def test_sorted_coupling_of_a_line_costs_as_little_as_the_assignment(p, rng):
     points = rng.normal(size=(2, 60, 1)) * [[[1.0]], [[2.0]]]
     # Posteriors that name the point give the coupling itself.
     posteriors = np.stack([np.eye(60), np.eye(60)])
-    plan = sampled_registrations(points, posteriors, np.ones((2, 1)), ONE, TWO, p)[0]
+    plan = sampled_registrations(
+        points, no_parts(points), posteriors, np.ones((2, 1)), ONE, TWO, p
+    )[0]
     cost = cdist(*points) ** p
     least = cost[linear_sum_assignment(cost)].mean()
     assert_allclose(np.sum(plan * cost), least, rtol=1e-12)
     wide = np.concatenate([points, np.zeros((2, 60, 1))], axis=2)
-    flat = sampled_registrations(wide, posteriors, np.ones((2, 2)), ONE, TWO, p)[0]
+    flat = sampled_registrations(
+        wide, no_parts(wide), posteriors, np.ones((2, 2)), ONE, TWO, p
+    )[0]
     assert_allclose(np.sum(flat * cost), least, rtol=1e-12)
     if p > 1:
         assert_allclose(flat, plan)
@@ -220,13 +247,17 @@ def test_channels_that_one_model_lacks_do_not_couple(function, rng):
     masks = np.array([[1.0, 1, 0], [1, 0, 1]])
     extra = () if function == "exact" else (0.1, 300)
     solve = sampled_registrations if function == "exact" else smoothed_registrations
-    plan = solve(points, posteriors, masks, ONE, TWO, 2.0, *extra)
+    plan = solve(points, no_parts(points), posteriors, masks, ONE, TWO, 2.0, *extra)
     changed = points.copy()
     changed[:, :, 1:] = rng.normal(size=(2, 30, 2))
-    assert_array_equal(solve(changed, posteriors, masks, ONE, TWO, 2.0, *extra), plan)
+    assert_array_equal(
+        solve(changed, no_parts(changed), posteriors, masks, ONE, TWO, 2.0, *extra),
+        plan,
+    )
     changed[:, :, 0] = rng.normal(size=(2, 30))
     assert not np.allclose(
-        solve(changed, posteriors, masks, ONE, TWO, 2.0, *extra), plan
+        solve(changed, no_parts(changed), posteriors, masks, ONE, TWO, 2.0, *extra),
+        plan,
     )
 
 
@@ -234,7 +265,7 @@ def test_entropic_coupling_nears_the_exact_one(rng):
     points = rng.normal(size=(2, 40, 2)) + np.array([[[0.0, 0]], [[1, 0]]])
     right = 1 / (1 + np.exp(-3 * points[:, :, :1]))
     posteriors = np.concatenate([1 - right, right], axis=2)
-    args = points, posteriors, np.ones((2, 2)), ONE, TWO, 2.0
+    args = points, no_parts(points), posteriors, np.ones((2, 2)), ONE, TWO, 2.0
     exact = sampled_registrations(*args)[0]
     errors = [
         np.abs(smoothed_registrations(*args, reg, 300)[0] - exact).max()
@@ -278,7 +309,7 @@ def test_entropic_coupling_of_equal_points_is_finite():
     points = np.zeros((2, 10, 2))
     posteriors = np.full((2, 10, 2), 0.5)
     plan = smoothed_registrations(
-        points, posteriors, np.ones((2, 2)), ONE, TWO, 1.0, 0.05, 300
+        points, no_parts(points), posteriors, np.ones((2, 2)), ONE, TWO, 1.0, 0.05, 300
     )
     assert_allclose(plan, np.full((1, 2, 2), 0.25))
 

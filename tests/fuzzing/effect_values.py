@@ -114,6 +114,7 @@ OWN: dict[str, dict[str, list[Any]]] = {
         "scoring": ["balanced_accuracy", "roc_auc"],
     },
     "HMMKMeans": {"init": ["random", "medoids"], "n_init": [1, 10]},
+    "Delays": {"n": [2]},
     "Deltas": {"order": [2], "lags": [3, (1, 2)]},
     "TimeChannel": {"scale": [2.0]},
     "Framewise": {"transformer": [PCA(1)]},
