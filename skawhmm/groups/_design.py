@@ -33,6 +33,13 @@ class Design(NamedTuple):
         """All pairs of groups, as numbers."""
         return list(zip(*np.triu_indices(len(self.names), 1), strict=True))
 
+    @property
+    def has_complete_blocks(self):
+        """Whether there are strata, each with one unit of every group."""
+        cells = np.unique(np.stack([self.strata, self.codes]), axis=1).shape[1]
+        n_strata = len(np.unique(self.strata))
+        return n_strata > 1 and cells == len(self.codes) == n_strata * len(self.names)
+
     def averaged(self, values):
         """Return values of models averaged over the units, ignoring NaN.
 

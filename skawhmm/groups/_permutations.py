@@ -52,6 +52,16 @@ def quadratic_forms(matrices, basis, rows):
     return np.moveaxis(np.reshape(forms, shape), 0, 1)
 
 
+def f_ratios(forms, totals, n_effects, n_left):
+    """Return ratios of mean squares, given squared projections; 0 if nothing varies."""
+    effects = forms[..., :n_effects].sum(axis=-1)
+    left = totals - forms.sum(axis=-1)
+    left = np.where(np.abs(left) > EQUAL * totals, left, 0.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratios = (effects / n_effects) / (left / n_left)
+    return np.where(totals > 0, ratios, 0.0)
+
+
 def pvalues(observed, null):
     """Return the fractions of permutations that are at least as extreme."""
     observed = np.asarray(observed)

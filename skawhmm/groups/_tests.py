@@ -30,8 +30,10 @@ from skawhmm.distances._base import Distance
 from skawhmm.distances._resolve import METRIC_CHECKS, resolve_metric
 from skawhmm.groups._amounts import compared_amounts, warn_of_amounts
 from skawhmm.groups._design import check_design
+from skawhmm.groups._dispersion import dispersion_test
 from skawhmm.groups._permutations import (
     LEVEL,
+    f_ratios,
     holm,
     permuted,
     pvalues,
@@ -87,7 +89,8 @@ def hmm_group_test(
     Parameters
     ----------
     X : HMMBatch or array-like of shape (n_models, n_models[, 2])
-        The models, or the distances between them, or their components as
+        The models; or any symmetric matrix of distances, between models or between
+        anything else; or the components of distances as
         :func:`pairwise_hmm_components` gives them, stacked along a third axis.
         Components need `alpha`; `metric` has no effect beside distances and
         components, and must not be set.
@@ -150,7 +153,11 @@ def hmm_group_test(
     -----
     A significant result may also be due to groups of unequal spread. The test of
     dispersion compares the distances of units to the centres of their groups, and a
-    warning is given if it is significant, too.
+    warning is given if it is significant, too. It permutes the deviations from the
+    spatial medians of the groups, within strata, after strata and covariates were taken
+    out. If every stratum holds one unit of each group (before and after), the spread of
+    whole groups is compared; if strata are pairs of which some groups are absent, there
+    is no such test.
 
     Labels of fitted models are exchangeable only if all models come from equal amounts
     of data: models of short sequences are noisier, and look like another group. The
@@ -205,7 +212,9 @@ def hmm_group_test(
     matrices, design = unit_matrices(np.stack([*powers, squares]), design)
     arguments = list(compared), matrices[:-1], n_permutations, workers
     tests = _component_tests(design, *arguments, (seed, OVERALL))
-    spread = dispersion_test(matrices[-1], design, n_permutations, (seed, SPREAD))
+    spread = dispersion_test(
+        matrices[-1], design, n_permutations, (seed, SPREAD), **workers
+    )
     pairwise = _pairwise_tests(design, *arguments, seed)
     _warn_of_spread(tests["distance"], spread)
     names = map(str, design.names)
@@ -217,7 +226,17 @@ def hmm_group_test(
         MappingProxyType(dict(zip(names, design.counts.tolist(), strict=True))),
         statistic,
         MappingProxyType(amounts),
+        MappingProxyType(_missing(tests, spread, chosen is None)),
     )
+
+
+def _missing(tests, spread, given):
+    """Return which tests were not made, and why."""
+    what = "X holds distances without components" if given else "not in this metric"
+    missing = dict.fromkeys({"marginal", "transition"} - tests.keys(), what)
+    if spread is None:
+        missing["dispersion"] = "no stratum has more than two units"
+    return dict(sorted(missing.items()))
 
 
 def _checked(X, metric, alpha):
@@ -370,7 +389,7 @@ def _component_tests(design, names, matrices, n_permutations, workers, seed):
         _forms, (matrices, basis), design.strata, n_permutations, seed, **workers
     )
     ratios = [
-        _f_ratios(values, totals, n_effects, n_left) for values in (observed, forms)
+        f_ratios(values, totals, n_effects, n_left) for values in (observed, forms)
     ]
     fractions = observed[0, :, :n_effects].sum(axis=1) / np.where(totals > 0, totals, 1)
     chances = pvalues(ratios[0][0], ratios[1])
@@ -388,69 +407,6 @@ def _component_tests(design, names, matrices, n_permutations, workers, seed):
 def _forms(arrays, rows):
     matrices, basis = arrays
     return quadratic_forms(matrices, basis, rows)
-
-
-def _f_ratios(forms, totals, n_effects, n_left):
-    """Return ratios of mean squares; 0 where nothing varies."""
-    effects = forms[..., :n_effects].sum(axis=-1)
-    left = totals - forms.sum(axis=-1)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratios = (effects / n_effects) / (left / n_left)
-    return np.where(totals > 0, ratios, 0.0)
-
-
-def dispersion_test(matrix, design, n_permutations, seed):
-    """Return the test of equal mean distance to the centres of the groups.
-
-    Parameters
-    ----------
-    matrix : ndarray of shape (n_units, n_units)
-        Squared distances, times -1/2.
-
-    design : Design
-        The comparison.
-
-    n_permutations : int
-        Number of permutations.
-
-    seed : tuple of int
-        Their seed.
-
-    Returns
-    -------
-    test : PermutationTest
-        Its permutations exchange the deviations of the distances from their means.
-    """
-    members = (design.codes[:, None] == np.arange(len(design.names))).astype(float)
-    means = members / members.sum(axis=0)
-    inner = matrix @ means
-    own = design.codes
-    centers = np.einsum("ig,ig->g", means, inner)
-    units = np.arange(len(own))
-    squared = matrix[units, units] - 2 * inner[units, own] + centers[own]
-    # Distances that are not Euclidean can leave a centre at an imaginary distance; its
-    # size is taken, as vegan does.
-    radii = np.sqrt(np.abs(squared))
-    left = radii - (means.T @ radii)[own]
-    centered = members - members.mean(axis=0)
-    basis, _, _ = np.linalg.svd(centered, full_matrices=False)
-    basis = basis[:, : len(design.names) - 1]
-    sizes = basis.shape[1], len(own) - len(design.names)
-
-    def ratios(values, total):
-        return _f_ratios((values**2)[:, None], np.array([total]), *sizes)[:, 0]
-
-    total = np.sum((radii - radii.mean()) ** 2)
-    observed = ratios((basis.T @ radii)[None], total)[0]
-    values = permuted(_projections, (left, basis), design.strata, n_permutations, seed)
-    null = ratios(values, np.sum(left**2))
-    chance = float(pvalues(observed, null))
-    return PermutationTest(float(observed), chance, np.nan, null)
-
-
-def _projections(arrays, rows):
-    values, basis = arrays
-    return values[rows] @ basis
 
 
 def _pairwise_tests(design, names, matrices, n_permutations, workers, seed):
@@ -498,7 +454,7 @@ def _warn_of_few_permutations(design, n_permutations):
 
 
 def _warn_of_spread(test, spread):
-    if test.pvalue <= LEVEL and spread.pvalue <= LEVEL:
+    if spread is not None and max(test.pvalue, spread.pvalue) <= LEVEL:
         warnings.warn(
             "The groups also differ in spread (test of dispersion: "
             f"p = {spread.pvalue:.4g}), which may be what the test of the distance "
