@@ -72,8 +72,8 @@ def skewed(rng, *size):
 class Design:
     """Units in groups, with everything that a test is told about them.
 
-    `group`, `unit`, `site` and the distribution of the noise make the design. `apart` is
-    the distance between sites, `wider` the factor by which the second site has more
+    `group`, `unit`, `site` and the distribution of the noise make the design. `apart`
+    is the distance between sites, `wider` the factor by which the second site has more
     noise, `age` the effect of an age that is higher in the second group.
     """
 

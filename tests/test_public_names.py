@@ -84,6 +84,8 @@ HOMES = {
         "Alignment",
         "distance_interval",
         "DistanceInterval",
+        "registration_interval",
+        "RegistrationInterval",
         "GroupTestResult",
         "hmm_group_test",
         "HMMAligner",
@@ -97,6 +99,7 @@ HOMES = {
     "skawhmm.plot": [
         "AlphaCurveDisplay",
         "DistanceIntervalDisplay",
+        "RegistrationIntervalDisplay",
         "DistanceMatrixDisplay",
         "DynamicsGainDisplay",
         "EffectsDisplay",

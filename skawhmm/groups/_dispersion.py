@@ -1,20 +1,20 @@
 r"""Whether groups have equal spread, by permutation of deviations from their centres.
 
-The statistic is the F of the analysis of variance of the distances of units to the centres
-of their groups (Anderson 2006). Under the hypothesis, groups may differ in their centres
-but not in the spread around them. Units are then not exchangeable, but their deviations
-from the centres are. Three things would break the level of the test:
+The statistic is the F of the analysis of variance of the distances of units to the
+centres of their groups (Anderson 2006). Under the hypothesis, groups may differ in
+their centres but not in the spread around them. Units are then not exchangeable, but
+their deviations from the centres are. Three things would break the level of the test:
 
 - *Permuted radii.* A centre is estimated from the units of its group, which are all
-  pulled towards it, the more the fewer they are. Permutations therefore move the deviations
-  themselves, as vectors, and compute centres and radii again.
+  pulled towards it, the more the fewer they are. Permutations therefore move the
+  deviations themselves, as vectors, and compute centres and radii again.
 - *Deviations from means.* One outlier moves the mean of a small group, and all other
-  deviations of the group with it. Permuted deviations are therefore taken from the spatial
-  median of each group, which an outlier hardly moves.
-- *Strata.* Units are permuted within strata, so strata and covariates must not have a part
-  in the deviations; they are taken out of them first. If every stratum holds one unit of
-  each group, such as before and after, deviations within strata mirror each other, and the
-  spread of whole groups is compared instead.
+  deviations of the group with it. Permuted deviations are therefore taken from the
+  spatial median of each group, which an outlier hardly moves.
+- *Strata.* Units are permuted within strata, so strata and covariates must not have a
+  part in the deviations; they are taken out of them first. If every stratum holds one
+  unit of each group, such as before and after, deviations within strata mirror each
+  other, and the spread of whole groups is compared instead.
 
 All vectors are given by their inner products, which follow from squared distances.
 """
@@ -53,7 +53,8 @@ def dispersion_test(matrix, design, n_permutations, seed, *, n_jobs=None, verbos
     Returns
     -------
     test : PermutationTest or None
-        The test; None if no stratum has more than two units, and pairs are not complete.
+        The test; None if no stratum has more than two units, and pairs are not
+        complete.
     """
     located = design
     if design.has_complete_blocks:

@@ -68,7 +68,11 @@ class StateEffects:
         The table: "measure", "state", "next_state" (-1 unless it is a transition),
         "group", "other", "mean", "other_mean", "difference" (of the other group from
         the first), "low", "high", "standardized" (the difference in standard deviations
-        within groups), "pvalue" (corrected for all rows together) and "uncorrected".
+        within groups), "pvalue" (corrected for all rows together) and "uncorrected". If
+        the aligner has `n_resamples`, "match" is the mean fraction of refits in which
+        the state of a model is matched with this state again (the smaller one of both
+        states of a transition): a difference in a state of which that is far below 1
+        may be one of matching.
 
     null_distribution : ndarray of shape (n_permutations,)
         Largest absolute statistic under each permutation.
@@ -335,7 +339,8 @@ def state_effects(
     if isinstance(reference, str):
         reference = HMMAligner(reference, random_state=seed, verbose=verbose)
         reference.fit(models)
-    aligned = aligned_to(models, reference).models
+    matched = aligned_to(models, reference)
+    aligned = matched.models
     compared = measured(aligned, names).of_units(design)
     longest = _longest(aligned, design)
     compared, left_out = _comparable(compared, design, longest)
@@ -361,6 +366,8 @@ def state_effects(
     columns = _columns(compared.labels, values, design, confidence)
     columns["pvalue"] = pvalues(np.abs(observed).ravel(), largest[:, None])
     columns["uncorrected"] = pvalues(np.abs(observed), null).ravel()
+    if matched.confidence is not None:
+        columns["match"] = _match_column(matched.confidence, columns)
     counts = zip(map(str, design.names), design.counts.tolist(), strict=True)
     return StateEffects(
         MappingProxyType(columns),
@@ -372,6 +379,14 @@ def state_effects(
         MappingProxyType(left_out),
         MappingProxyType(amounts),
     )
+
+
+def _match_column(confidence, columns):
+    """Return how sure the states of each row are, on average over the models."""
+    sure = np.nanmean(confidence, axis=0)
+    after = columns["next_state"]
+    own = sure[columns["state"]]
+    return np.where(after < 0, own, np.minimum(own, sure[after]))
 
 
 def _longest(models, design):

@@ -21,6 +21,9 @@ from skawhmm.utils._tables import data_frame
 # A state belongs to another one if it does in more than this fraction of refits.
 MAJORITY = 0.5
 
+# Distances that differ by less than this fraction are equal.
+NEARLY_EQUAL = 1e-9
+
 
 @dataclass(frozen=True, eq=False)
 class RegistrationInterval:
@@ -32,12 +35,12 @@ class RegistrationInterval:
         The registration of the two models.
 
     probabilities : ndarray of shape (n_components_a, n_components_b)
-        Fraction of refits in which most of the mass of a state of a is registered with
-        a state of b, among refits that have the state of a. Rows sum to 1; they are NaN
-        for a state that no refit has.
+        Fraction of refits in which a state of b is the nearest one to a state of a,
+        among refits that have the state of a. Rows sum to 1; they are NaN for a state
+        that no refit has.
 
     reverse : ndarray of shape (n_components_a, n_components_b)
-        The same for most of the mass of a state of b. Columns sum to 1.
+        The same with a state of a as the nearest one to a state of b. Columns sum to 1.
 
     low, high : ndarray of shape (n_components_a, n_components_b)
         Quantiles of the registration under refits.
@@ -75,7 +78,7 @@ class RegistrationInterval:
     >>> b = HMMBatch([chain], [[[0.0], [4.0], [8.0]]], [[[1.0], [0.5], [0.5]]])
     >>> registration_interval(a, b, n_timesteps=600, random_state=0)
     state 0 of a is state 0 of b in 100 % of 200 refits
-    state 1 of a is state 1 of b in 68 % of 200 refits
+    state 1 of a is state 2 of b in 51 % of 200 refits
     state 1 of a splits into states 1 and 2 of b
     """
 
@@ -126,15 +129,33 @@ class RegistrationInterval:
             if j < 0:
                 lines.append(f"state {i} of a is in none of {self.n_resamples} refits")
                 continue
+            percent = 100 * self.probabilities[i, j]
             lines.append(
-                f"state {i} of a is state {j} of b in {self.probabilities[i, j]:.0%} of "
-                f"{self.n_resamples} refits".replace("%", " %")
+                f"state {i} of a is state {j} of b in {percent:.0f} % of "
+                f"{self.n_resamples} refits"
             )
-        for i, states in self.splits.items():
-            lines.append(f"state {i} of a splits into states {_listed(states)} of b")
-        for j, states in self.merges.items():
-            lines.append(f"states {_listed(states)} of a merge into state {j} of b")
-        return "\n".join(lines)
+        return "\n".join([*lines, *self.notes()])
+
+    def notes(self, a: str = "a", b: str = "b") -> list[str]:
+        """Return lines of text on states that split or merge.
+
+        Parameters
+        ----------
+        a, b : str
+            Names of the models.
+
+        Returns
+        -------
+        notes : list of str
+            One line per state that does; empty if none does.
+        """
+        return [
+            f"state {i} of {a} splits into states {_listed(states)} of {b}"
+            for i, states in self.splits.items()
+        ] + [
+            f"states {_listed(states)} of {a} merge into state {j} of {b}"
+            for j, states in self.merges.items()
+        ]
 
 
 def _gathered(belongs):
@@ -167,19 +188,22 @@ def registration_interval(
 ) -> RegistrationInterval:
     """Return how sure it is which state of one model is which state of another.
 
-    Both models are fitted again to resampled sequences, and the refits are registered.
-    Their states are named after the states of the two models that they are matched with.
+    Both models are fitted again to resampled sequences, and the states of the refits
+    get the names of the states of the two models that they are matched with. A state of
+    a is the state of b that is nearest to it. Unlike in a registration by transport,
+    the time spent in a state has no part in this.
 
     Parameters
     ----------
     a, b : HMMBatch
         Batches of one fitted model each, such as ``models[0]``.
 
-    n_timesteps, method, block_length, n_resamples, confidence, hmm, random_state, verbose
+    n_timesteps, method, block_length, n_resamples, confidence, hmm, random_state,
+    verbose
         As in :func:`distance_interval`.
 
     metric : {"maw", "iaw", "jaw"} or object, default="jaw"
-        Distance that registers the states.
+        Distance whose registration is given, with its quantiles.
 
     Returns
     -------
@@ -202,6 +226,9 @@ def registration_interval(
     >>> X, _ = make_hmm_sequences(2, separation=0, n_timesteps=60, random_state=0)
     >>> models = HMMTransformer(random_state=0).fit_transform(X)
     >>> registration_interval(models[0], models[1], random_state=0)
+    state 0 of a is state 2 of b in 68 % of 200 refits
+    state 1 of a is state 0 of b in 86 % of 200 refits
+    state 2 of a is state 1 of b in 71 % of 200 refits
     """
     check_single_model("a", a)
     check_single_model("b", b)
@@ -214,40 +241,75 @@ def registration_interval(
     )
     chosen = resolve_metric(metric)
     if not isinstance(chosen, RegisteringDistance):
-        raise ValueError(
+        raise TypeError(
             f"metric must register states, such as 'maw' or 'jaw', got {metric!r}."
         )
     fits = [resampling.refits(model, name) for model, name in ((a, "a"), (b, "b"))]
     plan, moved = refitted_plans([a, b], fits, chosen)
-    low, high = np.quantile(
-        moved, [(1 - confidence) / 2, (1 + confidence) / 2], axis=0
-    )
-    votes = main_counterparts(moved)
-    reverse = main_counterparts(moved.swapaxes(1, 2)).T
+    low, high = np.quantile(moved, [(1 - confidence) / 2, (1 + confidence) / 2], axis=0)
+    names = [
+        own_states(model, fit) > 0 for model, fit in zip((a, b), fits, strict=True)
+    ]
+    costs = named_costs(fits, names)
+    votes = nearest_fractions(costs)
+    reverse = nearest_fractions(costs.swapaxes(1, 2)).T
     return RegistrationInterval(
         plan, votes, reverse, low, high, confidence, n_resamples
     )
 
 
-def main_counterparts(plans):
-    """Return how often most of the mass of each row is in each column.
+def nearest_fractions(costs):
+    """Return how often each column is the nearest one of each row.
 
     Parameters
     ----------
-    plans : ndarray of shape (n_plans, n_rows, n_columns)
-        Registrations.
+    costs : ndarray of shape (n_refits, n_rows, n_columns)
+        Distances between states; infinite for states that a refit does not have.
 
     Returns
     -------
     fractions : ndarray of shape (n_rows, n_columns)
-        Fractions of the plans in which the row has any mass; NaN if there are none.
-        Columns with the same mass have equal parts.
+        Fractions of the refits that have the row; NaN if there are none. Columns that
+        are equally near have equal parts.
     """
-    most = plans.max(axis=2, keepdims=True)
-    main = (plans == most) & (most > 0)
-    votes = (main / np.maximum(main.sum(axis=2, keepdims=True), 1)).sum(axis=0)
+    least = costs.min(axis=2, keepdims=True)
+    known = np.isfinite(least)
+    near = (costs <= np.where(known, least * (1 + NEARLY_EQUAL), 0)) & known
+    votes = (near / np.maximum(near.sum(axis=2, keepdims=True), 1)).sum(axis=0)
     counts = votes.sum(axis=1, keepdims=True)
     return np.where(counts > 0, votes / np.where(counts > 0, counts, 1), np.nan)
+
+
+def named_costs(fits, names):
+    """Return squared distances between the states of refits, by their names.
+
+    Parameters
+    ----------
+    fits : list of two HMMBatch
+        Refits of two models, equally many.
+
+    names : list of two ndarray of shape (n_refits, n_components, n_names)
+        Whether a state of a refit has a name, a state of the model.
+
+    Returns
+    -------
+    costs : ndarray of shape (n_refits, n_names_a, n_names_b)
+        The least one, if several states have the name; infinite if none has.
+    """
+    batch = HMMBatch.concatenate([fit._bare() for fit in fits])
+    rows = np.arange(len(fits[0]))
+    costs = batch.emission.ground_costs().cross(rows, len(fits[0]) + rows)
+    first, second = names
+    costs = costs[:, : first.shape[1], : second.shape[1]]
+    costs = np.where(first[..., None], costs[:, :, None], np.inf).min(axis=1)
+    return np.where(second[:, None], costs[..., None], np.inf).min(axis=2)
+
+
+def own_states(model, refits):
+    """Return the fraction of each state of refits that is each state of their model."""
+    own = aligned_models(refits, model, np.inf).plans
+    mass = own.sum(axis=2, keepdims=True)
+    return own / np.where(mass > 0, mass, 1)
 
 
 def refitted_plans(models, fits, metric):
@@ -279,11 +341,7 @@ def refitted_plans(models, fits, metric):
     index_a, index_b = np.concatenate([[[0], [1]], rows], axis=1)
     plans = registrations(batch, metric, index_a, index_b)
     sizes = [int(model.n_components[0]) for model in models]
-    sides = []
-    for model, refits in zip(models, fits, strict=True):
-        own = aligned_models(refits, model, np.inf).plans
-        mass = own.sum(axis=2, keepdims=True)
-        sides.append(own / np.where(mass > 0, mass, 1))
+    sides = [own_states(model, fit) for model, fit in zip(models, fits, strict=True)]
     shapes = sides[0].shape[1], sides[1].shape[1]
     moved = np.einsum(
         "nij,nia,njb->nab", plans[1:, : shapes[0], : shapes[1]], *sides, optimize=True

@@ -96,10 +96,61 @@ def check_resampling(
 
 
 def transformer_like(model, seed, verbose=0):
-    """Return a transformer that fits models of the same kind as the first of a batch."""
+    """Return a transformer that fits models like the first one of a batch."""
     return HMMTransformer(
         int(model.n_components[0]),
         emission=clone(model.emission),
         random_state=seed % (2**32),
         verbose=verbose,
     )
+
+
+def drawn_refits(models, n_resamples, seed, verbose=0):
+    """Return refits of all models, to sequences drawn from them, as a list of batches.
+
+    Parameters
+    ----------
+    models : HMMBatch
+        The models, with the lengths of their sequences in `info`.
+
+    n_resamples : int
+        Number of refits per model.
+
+    seed : int
+        Seed of the sequences.
+
+    verbose : int
+        Whether to show progress bars.
+
+    Returns
+    -------
+    refits : list of HMMBatch
+        One batch of `n_resamples` models per model.
+    """
+    if "n_timesteps" not in models.info:
+        raise ValueError(
+            "n_resamples needs the number of frames that each model was fitted to, got "
+            "models without a column n_timesteps in their info."
+        )
+    which = np.repeat(np.arange(len(models)), n_resamples)
+    numbers = np.tile(np.arange(n_resamples), len(models))
+    keys = models.keys[which].tolist()
+    seeds = [(seed, key, int(r)) for key, r in zip(keys, numbers, strict=True)]
+    lengths = np.asarray(models.info["n_timesteps"], dtype=np.int64)[which]
+    drawn, _ = sample_sequences(models[which], lengths, seeds)
+    drawn = [models.emission.shown(x) for x in drawn]
+    refits: list[Any] = [None] * len(models)
+    sizes = models.n_components
+    # Models of as many states are fitted together.
+    for size in np.unique(sizes):
+        own = np.flatnonzero(sizes == size)
+        hmm = transformer_like(models[int(own[0])], seed, verbose)
+        fits = hmm.fit_transform([x for n in own for x in _part(drawn, n, n_resamples)])
+        for k, n in enumerate(own):
+            refits[n] = fits[_part(np.arange(len(fits)), k, n_resamples)]
+    return refits
+
+
+def _part(items, n, size):
+    """Return the n-th part of items that come in parts of one size."""
+    return items[n * size : (n + 1) * size]

@@ -99,7 +99,7 @@ class GroupTestResult:
     pseudo-F of 2 groups (a: 4, b: 4), 9999 permutations
     test        statistic  pvalue  effect_size
     distance        9.417  0.0569       0.6108
-    dispersion        0.1  0.8594
+    dispersion        0.1  0.8859
     not tested: marginal, transition (X holds distances without components)
     """
 

@@ -193,7 +193,7 @@ def hmm_group_test(
     distance        143.4   0.001       0.8366
     marginal       0.8257   0.522      0.02864
     transition      587.3   0.001       0.9545
-    dispersion     0.4612   0.503
+    dispersion     0.4612   0.518
     """
     check_choice("statistic", statistic, POWERS)
     check_integer("n_permutations", n_permutations, 1)

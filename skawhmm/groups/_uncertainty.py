@@ -73,11 +73,10 @@ class DistanceInterval:
     >>> found.low < found.estimate < found.high
     True
 
-    Both states are 2 apart. The processes are within 3 of each other, beyond doubt, and
-    nothing says that they are within 2:
+    The true distance is 1. That it is below 1.3 is certain; that it is below 1 is not:
 
-    >>> found.within(3) < 0.001, found.within(2) > 0.1
-    (True, True)
+    >>> round(found.within(1.3), 3), round(found.within(1.0), 2)
+    (0.006, 0.15)
     """
 
     distance: float

@@ -11,7 +11,11 @@ from skawhmm.plot._model import HMMDisplay
 from skawhmm.plot._registration import RegistrationDisplay
 from skawhmm.plot._sequence import SequenceDisplay
 from skawhmm.plot._states import StateSummaryDisplay
-from skawhmm.plot._uncertainty import DistanceIntervalDisplay, StabilityDisplay
+from skawhmm.plot._uncertainty import (
+    DistanceIntervalDisplay,
+    RegistrationIntervalDisplay,
+    StabilityDisplay,
+)
 
 __all__ = [
     "AlphaCurveDisplay",
@@ -24,6 +28,7 @@ __all__ = [
     "HMMDisplay",
     "HMMMapDisplay",
     "RegistrationDisplay",
+    "RegistrationIntervalDisplay",
     "RetrievalDisplay",
     "SequenceDisplay",
     "StabilityDisplay",
