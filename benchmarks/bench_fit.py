@@ -29,12 +29,12 @@ from skawhmm.fitting._base import make_batch  # noqa: E402
 from skawhmm.fitting._coordinates import channel_scales, make_coordinates  # noqa: E402
 from skawhmm.fitting._em import FitOptions, model_at  # noqa: E402
 from skawhmm.fitting._gaussian_fit import (  # noqa: E402  # noqa: E402
-    climbs_from,
     finished_fits,
-    joined_channels,
     make_group,
+    pool_of,
+    runs_from,
+    start_models,
 )
-from skawhmm.fitting._gaussian_starts import start_models  # noqa: E402
 from skawhmm.fitting._transformer import fit_models  # noqa: E402
 
 SIZES = [
@@ -97,17 +97,17 @@ def default_loop(X, options):
 
 def prepared(X, options):
     """The sequences as a group for the kernels, and start values."""
-    pool, kind = joined_channels(X), options.covariance_type
+    pool, kind = pool_of(X), options.covariance_type
     scales = channel_scales(*pool, kind)
     coordinates = make_coordinates(*pool, scales, kind)
-    group = make_group(np.arange(len(X)), *pool, coordinates)
+    group = make_group(np.arange(len(X)), pool, coordinates)
     starts, _ = start_models(group.points, group.data, options.n_components, options)
     return group, starts
 
 
 def started_fits(group, starts, options):
     """Our fits from given start values."""
-    return finished_fits(climbs_from(group, starts, options), group, options)
+    return finished_fits(runs_from(group, starts, options), group, options)
 
 
 def started_loop(group, starts, options, n_steps):

@@ -28,11 +28,11 @@ import ot  # noqa: E402
 from bench_distances import loop_coupling, recipe  # noqa: E402
 from bench_fit import (  # noqa: E402
     FitOptions,
-    climbs_from,
     default_loop,
     fit_models,
     make_data,
     prepared,
+    runs_from,
     started_loop,
 )
 from bench_maw import Model, loop_components, make_models  # noqa: E402
@@ -43,7 +43,7 @@ from sklearn.cluster import KMeans  # noqa: E402
 from skawhmm import IAW, MAW, TransitionCoupling  # noqa: E402
 from skawhmm.distances._registration import optimal_registrations  # noqa: E402
 from skawhmm.emissions import Gaussian  # noqa: E402
-from skawhmm.fitting._gaussian_starts import start_labels  # noqa: E402
+from skawhmm.fitting._gaussian_fit import start_labels  # noqa: E402
 from skawhmm.numerics._assignment import solve_assignment  # noqa: E402
 from skawhmm.numerics._forward_backward import fill_exp  # noqa: E402
 
@@ -201,7 +201,7 @@ def em_step(n_components, n_features, n_timesteps, covariance_type="diag"):
     few, few_starts = prepared(X[:2], options)
 
     def ours():
-        climbs_from(group, starts, options)
+        runs_from(group, starts, options)
 
     def theirs():
         started_loop(few, few_starts, options, [STEPS] * 2)

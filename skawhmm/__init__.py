@@ -26,7 +26,7 @@ from skawhmm.neighbors import (
     KNeighborsHMMClassifierCV,
     KNeighborsHMMRegressor,
 )
-from skawhmm.sequences import Framewise, as_sequences
+from skawhmm.sequences import Framewise, Trials, as_sequences
 from skawhmm.utils._versions import show_versions
 
 __version__ = "0.1.0"
@@ -50,6 +50,7 @@ __all__ = [
     "KNeighborsHMMRegressor",
     "PairwiseHMMDistance",
     "TransitionCoupling",
+    "Trials",
     "as_sequences",
     "dynamics_gain",
     "hmm_barycenter",

@@ -16,6 +16,7 @@ HOMES = {
         "Framewise",
         "mfcc",
         "TimeChannel",
+        "Trials",
     ],
     "skawhmm.models": [
         "HMMBatch",
@@ -163,6 +164,7 @@ CORE = {
     "register_states",
     "show_versions",
     "TransitionCoupling",
+    "Trials",
 }
 API = Path(__file__).parents[1] / "docs" / "api.md"
 

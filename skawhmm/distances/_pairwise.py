@@ -1,10 +1,9 @@
 """Distances between all models of two batches: symmetry, tiles, workers, progress."""
 
 from collections.abc import Iterator, Mapping
-from contextlib import nullcontext
 from importlib.metadata import version
 from os import PathLike
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -112,7 +111,17 @@ def pairwise_hmm_distances(
     """
     check_parameters({"n_jobs": n_jobs, "verbose": verbose}, WORK_CHECKS)
     chosen = resolve_metric(metric, alpha=alpha, p=p, metric_params=metric_params)
-    return all_pairs(X, Y, chosen, n_jobs=n_jobs, verbose=verbose, out=out, dtype=dtype)
+    dtype = check_float_type("dtype", dtype)
+    check_models("X", X)
+    problem = pair_problem(X, None if Y is None else check_models("Y", Y), chosen)
+    work: Any = {"n_jobs": n_jobs, "verbose": verbose}
+    if out is None or isinstance(out, np.ndarray):
+        return distances_in_array(problem, out, dtype, **work)
+    if isinstance(out, str | PathLike):
+        return distances_in_file(problem, out, dtype, with_itself=Y is None, **work)
+    raise TypeError(
+        f"out must be None, an array or the name of a file, got {out!r:.60}."
+    )
 
 
 def pairwise_hmm_distances_chunked(
@@ -258,6 +267,8 @@ def pairwise_hmm_components(
     check_parameters({"n_jobs": n_jobs, "verbose": verbose}, WORK_CHECKS)
     chosen = resolve_metric(metric, p=p, metric_params=metric_params)
     check_aggregated(chosen, metric)
+    check_models("X", X)
+    Y = None if Y is None else check_models("Y", Y)
     both = all_pairs(X, Y, chosen, "components", (2,), n_jobs=n_jobs, verbose=verbose)
     return both[..., 0], both[..., 1]
 
@@ -385,88 +396,96 @@ def bare_models(models):
     return models._changed(_info={}, counts=None)
 
 
-def all_pairs(
-    X,
-    Y,
-    metric,
-    method="distances",
-    tail=(),
-    *,
-    n_jobs=None,
-    verbose=0,
-    out=None,
-    dtype=np.float64,
-):
-    """Return what a method of a distance gives for all pairs, tile by tile.
+class PairProblem(NamedTuple):
+    """All pairs of two batches, ready to be compared tile by tile.
+
+    `models` are the models of both, `offset` is where those of the second begin.
+    """
+
+    models: HMMBatch
+    metric: Any
+    tiles: Tiles
+    offset: int
+
+
+def pair_problem(X, Y, metric):
+    """Return what all pairs of two batches need; Y is None if it is X."""
+    others = X if Y is None else Y
+    check_same_features(X, others)
+    metric = fitted_metric(metric, others)
+    models = X if Y is None else HMMBatch.concatenate([bare_models(X), bare_models(Y)])
+    shape, limit = (len(X), len(others)), getattr(metric, "max_tile", MAX_TILE)
+    edge = tile_edge(shape, models.transmats.shape[1], limit)
+    tiles = Tiles(shape, edge, Y is None and metric.symmetric)
+    return PairProblem(models, metric, tiles, 0 if Y is None else len(X))
+
+
+def all_pairs(X, Y, metric, method="distances", tail=(), *, n_jobs=None, verbose=0):
+    """Return what a method of a distance gives for all pairs, in memory.
 
     `tail` is the shape of the result of one pair; the other parameters are those of
     `pairwise_hmm_distances`, for a distance that is already an object.
     """
-    dtype = check_float_type("dtype", dtype)
-    check_models("X", X)
-    same = Y is None
-    others = X if same else check_models("Y", Y)
-    check_same_features(X, others)
-    models = X if same else HMMBatch.concatenate([bare_models(X), bare_models(Y)])
-    metric = fitted_metric(metric, others)
-    mirrored = same and metric.symmetric
-    size = models.transmats.shape[1]
-    limit = getattr(metric, "max_tile", MAX_TILE)
-    shape = (len(X), len(others), *tail)
-    matrix, journal = _array_for(out, shape, dtype), None
-    tiles = Tiles(shape[:2], tile_edge(shape[:2], size, limit), mirrored)
-    if matrix is None:
-        plan = {**_plan(models, metric), "tiles": len(tiles), "with_itself": same}
-        matrix, journal = open_matrix(out, shape, dtype, plan)
-    with nullcontext() if journal is None else journal:
-        if journal is not None and journal.checksums:
-            tiles = _missing(tiles, matrix, journal.checksums)
-        if not tiles:
-            return matrix
-        keys = models.keys if metric.symmetric else None
-        work = metric, method, metric.prepare(models), keys, 0 if same else len(X)
-        results = completed(
-            _tile,
-            Shared(work, models.nbytes),
-            tiles,
-            n_jobs=n_jobs,
-            verbose=verbose,
-            label="tiles",
-        )
-        _fill(matrix, tiles, results, journal)
+    problem = pair_problem(X, Y, metric)
+    matrix = _empty_matrix((*problem.tiles.shape, *tail), np.float64)
+    for _ in filled_tiles(matrix, problem, method, n_jobs=n_jobs, verbose=verbose):
+        pass
     return matrix
 
 
-def _array_for(out, shape, dtype):
-    """Return the array that takes the result, None if it is to be in a file."""
-    if out is None:
-        return _empty_matrix(shape, dtype)
-    if isinstance(out, np.ndarray):
-        check_matrix("out", out, shape)
-        if dtype not in (np.float64, out.dtype):
-            raise ValueError(
-                f"dtype must be the dtype of out ({out.dtype}), or the default, got "
-                f"{dtype}."
-            )
-        return out
-    if isinstance(out, str | PathLike):
-        return None
-    raise TypeError(
-        f"out must be None, an array or the name of a file, got {out!r:.60}."
+def filled_tiles(matrix, problem, method="distances", *, n_jobs, verbose):
+    """Fill the tiles of a matrix; yield the number and the values of each."""
+    models, metric, tiles, offset = problem
+    keys = models.keys if metric.symmetric else None
+    work = metric, method, metric.prepare(models), keys, offset
+    results = completed(
+        _tile,
+        Shared(work, models.nbytes),
+        tiles,
+        n_jobs=n_jobs,
+        verbose=verbose,
+        label="tiles",
     )
-
-
-def _fill(matrix, tiles, results, journal):
-    """Put numbered tiles into a matrix, and enter them in its journal if it has one."""
     for k, (row, column), values in zip(tiles.numbers, tiles, results, strict=True):
         check_distances("metric", values, first=(row.start, column.start))
         matrix[row, column] = values
         if tiles.mirrored:
             matrix[column, row] = values.swapaxes(0, 1)
-        if journal is not None:
-            journal.add(int(k), tile_checksum(matrix[row, column]), matrix)
-    if journal is not None:
-        journal.secure(matrix)
+        yield int(k), matrix[row, column]
+
+
+def distances_in_array(problem, matrix, dtype, *, n_jobs, verbose):
+    """Return distances in a new array, or in the array that a caller gave."""
+    shape = problem.tiles.shape
+    if matrix is None:
+        matrix = _empty_matrix(shape, dtype)
+    else:
+        check_matrix("out", matrix, shape)
+        if dtype not in (np.float64, matrix.dtype):
+            raise ValueError(
+                f"dtype must be the dtype of out ({matrix.dtype}), or the default, got "
+                f"{dtype}."
+            )
+    for _ in filled_tiles(matrix, problem, n_jobs=n_jobs, verbose=verbose):
+        pass
+    return matrix
+
+
+def distances_in_file(problem, path, dtype, *, with_itself, n_jobs, verbose):
+    """Return distances in a file, which an earlier call may have begun."""
+    models, metric, tiles, _ = problem
+    plan = {**_plan(models, metric), "tiles": len(tiles), "with_itself": with_itself}
+    matrix, journal = open_matrix(path, tiles.shape, dtype, plan)
+    with journal:
+        if journal.checksums:
+            tiles = _missing(tiles, matrix, journal.checksums)
+        if tiles:
+            left = problem._replace(tiles=tiles)
+            filled = filled_tiles(matrix, left, n_jobs=n_jobs, verbose=verbose)
+            for k, values in filled:
+                journal.add(k, tile_checksum(values), matrix)
+            journal.secure(matrix)
+    return matrix
 
 
 def _empty_matrix(shape, dtype):

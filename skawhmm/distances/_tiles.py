@@ -44,7 +44,8 @@ class Tiles(Sequence):
         self.shape = shape
         self.edge = edge
         self.mirrored = mirrored
-        self._n_rows, self._n_columns = (-(-size // edge) for size in shape)
+        self._n_rows = -(-shape[0] // edge)
+        self._n_columns = -(-shape[1] // edge)
         n_tiles = self._n_rows * self._n_columns
         if mirrored:
             n_tiles = self._n_rows * (self._n_rows + 1) // 2
@@ -54,19 +55,17 @@ class Tiles(Sequence):
         return len(self.numbers)
 
     def __getitem__(self, place):
-        row, column = self._cell(int(self.numbers[place]))
-        return tuple(
-            slice(first, min(first + self.edge, size))
-            for first, size in zip(
-                (row * self.edge, column * self.edge), self.shape, strict=True
-            )
+        number = int(self.numbers[place])
+        if self.mirrored:
+            # Counted from the end, row n has n + 1 tiles, which end at the last column.
+            last = self._n_rows - 1
+            number = self._n_rows * (self._n_rows + 1) // 2 - 1 - number
+            row = (isqrt(8 * number + 1) - 1) // 2
+            row, column = last - row, last - (number - row * (row + 1) // 2)
+        else:
+            row, column = divmod(number, self._n_columns)
+        top, left = row * self.edge, column * self.edge
+        return (
+            slice(top, min(top + self.edge, self.shape[0])),
+            slice(left, min(left + self.edge, self.shape[1])),
         )
-
-    def _cell(self, number):
-        if not self.mirrored:
-            return divmod(number, self._n_columns)
-        # Counted from the end, row n has n + 1 tiles, which end at the last column.
-        last = self._n_rows - 1
-        number = self._n_rows * (self._n_rows + 1) // 2 - 1 - number
-        row = (isqrt(8 * number + 1) - 1) // 2
-        return last - row, last - (number - row * (row + 1) // 2)

@@ -22,10 +22,16 @@ from skawhmm.features._embedding_kernels import (
     weighted_shifts,
 )
 from skawhmm.fitting._coordinates import Coordinates, pooled_coordinates
-from skawhmm.fitting._em import FitOptions, Steps, climb, model_at, stacked
-from skawhmm.fitting._em_fit import start_model
-from skawhmm.fitting._gaussian_starts import start_models
-from skawhmm.fitting._pooled import BlockSteps, joined, pool_blocks
+from skawhmm.fitting._em import (
+    FitOptions,
+    Steps,
+    model_at,
+    run_em,
+    stacked,
+    start_model,
+)
+from skawhmm.fitting._gaussian_fit import start_models
+from skawhmm.fitting._pooled import BlockSteps, concatenated, pool_blocks
 from skawhmm.fitting._starts import distinct_count
 from skawhmm.numerics._forward_backward import forward_backward
 from skawhmm.utils._parallel import writable
@@ -162,7 +168,7 @@ def fit_gaussian_references(pieces, sizes, *, is_chain, max_iter, seed, verbose=
         tol=TOLERANCE,
         seed=seed,
     )
-    pool = joined(blocks, coordinates)
+    pool = concatenated(blocks, coordinates)
     starts = [gaussian_start(pool, size, options) for size in sizes]
     del pool
     steps = GaussianSteps(
@@ -175,7 +181,7 @@ def fit_gaussian_references(pieces, sizes, *, is_chain, max_iter, seed, verbose=
         is_chain=is_chain,
     )
     n_frames = steps.n_frames[0]
-    references = [learned_reference(climb(steps, start), n_frames) for start in starts]
+    references = [learned_reference(run_em(steps, start), n_frames) for start in starts]
     return references, coordinates
 
 
@@ -236,7 +242,7 @@ def fit_discrete_references(pieces, sizes, family, *, is_chain, max_iter, seed):
         start = start_model(data, n_states, options, rng, first=True)
         prior = common_model(family, data.frames, n_states)
         steps = DiscreteSteps(family, data, options.rule, prior, is_chain=is_chain)
-        found = climb(steps, start)
+        found = run_em(steps, start)
         references.append(learned_reference(found, found.counts[0].sum()))
     return references
 

@@ -1,5 +1,6 @@
-"""What the transformers from sequences to models share."""
+"""What the transformers from sequences to models have in common."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from skawhmm.models._inference import own_log_likelihoods
 from skawhmm.sequences._checks import check_not_distances
 from skawhmm.sequences._forms import check_not_lengths, warn_of_form
 from skawhmm.sequences._names import check_names, fitted_names, matched_columns
+from skawhmm.sequences._trials import Trials, mapped, naming_trials
 from skawhmm.utils._parameters import ParametersMixin
 
 WEIGHTS = ("occupancy", "stationary", "uniform")
@@ -30,24 +32,27 @@ class ModelTransformer(ParametersMixin, TransformerMixin, BaseEstimator):
         """Return checked training sequences; keep the template that they complete."""
         check_not_lengths(X, y)
         check_not_distances(type(self).__name__, X)
-        X, names = matched_columns(X)
-        self._template, sequences = template.learned(X, caller=type(self).__name__)
+        X, names, units = matched_columns(X)
+        with naming_trials(units):
+            self._template, sequences = template.learned(X, caller=type(self).__name__)
         warn_of_form(X)
         check_names(self, names, reset=True)
         self.n_features_in_ = sequences[0].shape[1]
         for name, value in self._template.extras.items():
             setattr(self, f"{name}_", value)
-        return sequences
+        return fitted_units(sequences, units)
 
     def _checked(self, X):
         """Return checked sequences, like those of `fit`."""
         self._check_ready()
         check_not_distances(type(self).__name__, X)
-        X, names = matched_columns(X)
+        X, names, units = matched_columns(X)
         check_names(self, names, reset=False)
-        return self._template.checked(
-            X, caller=type(self).__name__, n_features=self.n_features_in_
-        )
+        with naming_trials(units):
+            sequences = self._template.checked(
+                X, caller=type(self).__name__, n_features=self.n_features_in_
+            )
+        return fitted_units(sequences, units)
 
     def _batch(self, fits, sequences, *, mask_missing=False):
         """Return the models of fits, and with them the sequences if asked for."""
@@ -83,6 +88,20 @@ class ModelTransformer(ParametersMixin, TransformerMixin, BaseEstimator):
         tags.input_tags.allow_nan = True
         tags.transformer_tags.preserves_dtype = []
         return tags
+
+
+def fitted_units(recordings, units):
+    """Return checked recordings as units; each of several trials needs a transition."""
+    if units is None:
+        return recordings
+    sequences = units.grouped(recordings)
+    for i, x in enumerate(sequences):
+        if isinstance(x, Trials) and max(map(len, x)) < 2:
+            raise ValueError(
+                f"X[{i}] must hold a trial of at least 2 frames, which has a "
+                f"transition, got {len(x)} trials of 1 frame."
+            )
+    return sequences
 
 
 def make_batch(
@@ -143,7 +162,7 @@ def make_batch(
     )
     if sequences is not None:
         # The models own what they carry: users may change their arrays later.
-        sequences = [np.array(x) for x in sequences]
+        sequences = mapped(np.array, sequences)
     return models._changed(
         sequences=sequences,
         feature_names=feature_names,
@@ -159,7 +178,7 @@ def scored(models, sequences):
     """
     if models.covariance_type == "full":
         # Channels without values have mean and variance 0.
-        sequences = [np.nan_to_num(x, nan=0.0) for x in sequences]
+        sequences = mapped(partial(np.nan_to_num, nan=0.0), sequences)
     values = np.array(own_log_likelihoods(models, sequences))
     values = np.where(np.isfinite(values), values, models.info["log_likelihood"])
     return models._changed(_info={**models._info, "log_likelihood": values})
@@ -176,5 +195,5 @@ def state_weights(occupancies, weights):
 
 def fit_info(fits):
     """Return how the fits went, as info columns with one entry per model."""
-    names = ["converged", "n_iter", "log_likelihood", "n_timesteps"]
+    names = ["converged", "n_iter", "log_likelihood", "n_timesteps", "n_trials"]
     return {name: np.array([getattr(fit, name) for fit in fits]) for name in names}

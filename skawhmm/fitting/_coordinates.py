@@ -22,20 +22,25 @@ from skawhmm.fitting._coordinates_kernels import (
 from skawhmm.numerics._lapack import in_batches
 from skawhmm.utils._numbers import aligned
 
-# A channel whose range is below this share of its size is constant up to rounding.
+# A channel whose range is below this fraction of its size is constant up to rounding.
 CONSTANT_RANGE = 8 * np.finfo(float).eps
 # A channel with a smaller range is constant, too: variances of its states would be
 # below `LEAST_VARIANCE`.
 LEAST_RANGE = 1e-140
-# Directions of less variance than this share are scaled as if they had it, which keeps
-# collinear channels finite.
-COLLINEAR_SHARE = 1e-6
+# Directions of less variance than this fraction are scaled as if they had it, which
+# keeps collinear channels finite.
+COLLINEAR_FRACTION = 1e-6
 # Sequences whose values are so many times larger than those of the others, or smaller,
 # have other units: in one model, either look like a single point beside the other.
 OTHER_SCALE = 1e4
 # Covariances may be indefinite by this fraction of their largest entry, as `HMMBatch`
 # accepts them.
 INDEFINITE = 1e-9
+# Eigenvalues of a product of three matrices are off by at most this, times the square
+# of the size of the matrices, times the largest entry of the product of their absolute
+# values: 2 n roundings per entry, n entries per row, and as much for a symmetric factor
+# that is itself rounded.
+PRODUCT_ROUNDING = 4 * np.finfo(float).eps
 
 
 @dataclass(frozen=True)
@@ -87,7 +92,7 @@ class Coordinates:
         """
         if offsets is None:
             offsets = np.array([0, channels.shape[1]])
-        # A fitted estimator may come out of a message.
+        # Unpickled arrays may be unaligned.
         rows = [aligned(np.atleast_2d(part)) for part in (self.centre, self.scale)]
         active = np.flatnonzero(self.active)
         return standardized_rows(channels, offsets, active, *rows)
@@ -142,12 +147,15 @@ class Coordinates:
         else:
             inside = np.ix_(np.arange(len(raw_means)), active, active)
             units = scale[..., None] * scale[..., None, :]
-            # Products of one and of many matrices round alike if they lie alike.
+            # Products of one and of many matrices round identically only if they have
+            # the same memory layout.
             basis = np.ascontiguousarray(self.basis)
             means = np.ascontiguousarray(means) @ basis
             basis = basis[..., None, :, :]
-            turned = np.ascontiguousarray(basis.swapaxes(-1, -2))
-            covars = turned @ np.ascontiguousarray(raw_covars[inside] / units) @ basis
+            transposed = np.ascontiguousarray(basis.swapaxes(-1, -2))
+            covars = (
+                transposed @ np.ascontiguousarray(raw_covars[inside] / units) @ basis
+            )
         shape = self.scale.shape[:-1]
         return Model(
             np.broadcast_to(model.startprob, shape + model.startprob.shape).copy(),
@@ -203,7 +211,7 @@ def make_coordinates(channels, offsets, scales, covariance_type):
         As in `channel_scales`; full and tied models are whitened.
 
     scales : tuple of ndarray
-        What that returned.
+        What that retransposed.
     """
     active, missing, _, centre, scale = scales
     log_volume = np.log(scale).sum(axis=-1)
@@ -213,7 +221,7 @@ def make_coordinates(channels, offsets, scales, covariance_type):
     z, _ = plain.standardized(channels, offsets)
     values, vectors = in_batches(np.linalg.eigh, second_moments(z, offsets))
     top = np.maximum(values.max(axis=1, initial=0.0, keepdims=True), 1.0)
-    values = np.maximum(values, COLLINEAR_SHARE * top)
+    values = np.maximum(values, COLLINEAR_FRACTION * top)
     roots = np.sqrt(values)
     # Symmetric matrices are the same whatever eigenvectors span the directions of equal
     # variance, such as those without any if channels are more than frames.
@@ -229,12 +237,10 @@ def pooled_coordinates(channels, covariance_type):
     return make_coordinates(channels, offsets, scales, covariance_type)[0]
 
 
-def is_oversized(sequences):
+def is_oversized(channels, offsets):
     """Tell which sequences have values far larger than those of the others."""
-    channels = np.ascontiguousarray(np.concatenate(sequences).T)
-    offsets = np.cumsum([0, *(len(x) for x in sequences)])
     active, missing, _, centre, scale = channel_scales(channels, offsets, "diag")
-    oversized = np.zeros(len(sequences), bool)
+    oversized = np.zeros(len(offsets) - 1, bool)
     for c in np.flatnonzero(active.any(axis=0)):
         usual = np.median(centre[active[:, c], c])
         size = np.hypot(np.where(active[:, c], scale[:, c], 0), centre[:, c] - usual)
@@ -263,8 +269,16 @@ def _semidefinite(raw, local, back):
     """
     if raw.size == 0:
         return raw
-    least = in_batches(np.linalg.eigvalsh, raw)[..., 0]
-    wrong = least < -INDEFINITE * np.abs(raw).max(axis=(-2, -1), initial=0.0)
+    limit = INDEFINITE * np.abs(raw).max(axis=(-2, -1))
+    # The rounding of a product is bounded by the product of the sizes. Few matrices
+    # exceed the limit by it, and eigenvalues are taken of them only.
+    sizes = np.abs(back)
+    sizes = sizes.swapaxes(-1, -2) @ np.abs(local) @ sizes
+    rounding = PRODUCT_ROUNDING * raw.shape[-1] ** 2 * sizes.max(axis=(-2, -1))
+    wrong = ~(rounding <= limit)
+    if wrong.any():
+        least = in_batches(np.linalg.eigvalsh, raw[wrong])[..., 0]
+        wrong[wrong] = least < -limit[wrong]
     if wrong.any():
         back = np.broadcast_to(back, (*wrong.shape, *back.shape[-2:]))[wrong]
         half = covariance_roots(local[wrong]).swapaxes(-1, -2) @ back

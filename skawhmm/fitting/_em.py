@@ -1,11 +1,12 @@
-"""The EM loop of all fits: its options, its steps and its one stopping rule.
+"""EM: its options, its steps, its one stopping rule, and fits of any family of states.
 
-A climb is a run of EM from start values. Many models climb at once, each on its own
-sequences; a model that has converged takes no further steps.
+EM runs for many models at once, each with its own sequences; a model that has converged
+takes no further steps. Gaussian states are fitted in `_gaussian_fit`, by the same loop.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,9 +15,15 @@ from skawhmm.emissions._gaussian import Gaussian
 from skawhmm.emissions._model import Data, Model
 from skawhmm.fitting._em_kernels import update_chains
 from skawhmm.models._counts import Counts
+from skawhmm.numerics._paths import DEAD_COUNT, without_empty_states
+from skawhmm.sequences._trials import recordings_of
+from skawhmm.utils._seeds import item_rng
 
 # Logarithms of smaller transition probabilities count as that of this one.
 LEAST_TRANSITION = 1e-100
+# Number of starts compared before a fit, and of EM steps after which they are compared.
+CANDIDATES = 4
+SCREENING_STEPS = 5
 
 
 class Rule(NamedTuple):
@@ -102,8 +109,8 @@ class FitOptions:
         return list(range(1, self.n_components + 1))
 
 
-class Climbs(NamedTuple):
-    """How several climbs ended: arrays with one row per climb.
+class EMRuns(NamedTuple):
+    """How several EM runs ended: arrays with one row per run.
 
     Counts are expected frames per state, moves expected transitions; the objective is
     the log likelihood plus the log prior. They belong to the model after `n_iter` M
@@ -182,7 +189,7 @@ def has_converged(gain, tol, n_frames):
     return gain <= tol * n_frames
 
 
-def climb(steps, start, *, max_iter=None, tol=None):
+def run_em(steps, start, *, max_iter=None, tol=None):
     """Run EM from start values until the gain per frame is at most the tolerance.
 
     Parameters
@@ -198,7 +205,7 @@ def climb(steps, start, *, max_iter=None, tol=None):
 
     Returns
     -------
-    climbs : Climbs
+    runs : EMRuns
         One row per model.
     """
     max_iter = steps.rule.max_iter if max_iter is None else max_iter
@@ -224,7 +231,7 @@ def climb(steps, start, *, max_iter=None, tol=None):
         active = active[rows]
         if active.size == 0:
             scores = log_likelihood, objective
-            return Climbs(model, counts, moves, *scores, n_iter, converged)
+            return EMRuns(model, counts, moves, *scores, n_iter, converged)
         steps.maximization(expected, rows, model, active)
         n_iter[active] += 1
 
@@ -233,12 +240,12 @@ def best_start(steps, starts, *, n_steps, tol):
     """Return the best of several starts of each model, after a few EM steps."""
     if len(starts) == 1:
         return starts[0]
-    trials = (climb(steps, start, max_iter=n_steps, tol=tol) for start in starts)
-    return reduce(better, trials).model
+    screened = (run_em(steps, start, max_iter=n_steps, tol=tol) for start in starts)
+    return reduce(better, screened).model
 
 
 def better(a, b):
-    """Return the better of two climbs of each model, by their objectives."""
+    """Return the better of two EM runs of each model, by their objectives."""
     wins = b.objective > a.objective
 
     def chosen(left, right):
@@ -246,7 +253,7 @@ def better(a, b):
 
     startprob, transmat = map(chosen, a.model[:2], b.model[:2])
     states = tuple(map(chosen, a.model.states, b.model.states))
-    return Climbs(Model(startprob, transmat, states), *map(chosen, a[1:], b[1:]))
+    return EMRuns(Model(startprob, transmat, states), *map(chosen, a[1:], b[1:]))
 
 
 def copied(model):
@@ -288,6 +295,7 @@ class Fit:
     converged: bool
     n_timesteps: int
     counts: Counts
+    n_trials: int = 1
 
 
 def allowed_moves(topology, n_states):
@@ -312,3 +320,175 @@ def criterion_value(fit, n_free, options):
         return 0.0
     price = {"aic": 2.0, "bic": np.log(fit.n_timesteps)}[options.criterion]
     return price * n_free - 2 * fit.log_likelihood
+
+
+def frames_rng(frames, seed, run):
+    """Return a generator that depends on the frames, the seed and the run only."""
+    return item_rng(seed, run, frames)
+
+
+def start_model(data, n_states, options, rng, *, first):
+    """Return start values of one model.
+
+    Parameters
+    ----------
+    data : Data
+        The sequences of the model.
+
+    n_states : int
+        Number of states.
+
+    options : FitOptions
+        Family and topology.
+
+    rng : numpy.random.Generator
+        Source of the draws.
+
+    first : bool
+        Whether states that come in order divide each sequence into equal parts;
+        otherwise the cuts are drawn at random. Ergodic models do not use it.
+
+    Returns
+    -------
+    model : Model
+        A stack of one; every allowed move and every observed value is possible.
+    """
+    family, frames = options.template, data.frames
+    start, allowed = allowed_moves(options.topology, n_states)
+    if options.topology == "ergodic":
+        drawn = rng.standard_exponential(allowed.shape) * allowed
+        transmat = drawn / drawn.sum(axis=1, keepdims=True)
+        states = family.random_states(frames, n_states, rng)
+        return stacked([Model(start / start.sum(), transmat, states)])
+    cuts = np.arange(1, n_states) / n_states
+    if not first:
+        cuts = np.sort(rng.random(n_states - 1))
+    lengths = np.diff(data.offsets)
+    place = [(np.arange(n) + 0.5) / n for n in lengths]
+    labels = np.searchsorted(cuts, np.concatenate(place))
+    post = (labels == np.arange(n_states)[:, None]).astype(float)
+    common = tuple(
+        np.repeat(part, n_states, axis=0) for part in family.common_states(frames)
+    )
+    # About as many moves as a path through all states has, and one frame of the whole.
+    stays = np.eye(n_states) * len(frames) / len(lengths) / n_states
+    moves = (stays + 1.0) * allowed
+    statistics = family.statistics(frames, post, common)
+    states = family.update(statistics, common, common, 1.0)
+    return stacked([Model(start, moves / moves.sum(axis=1, keepdims=True), states)])
+
+
+def screened_start(data, n_states, options, run):
+    """Return the best of several starts after a few EM steps from each."""
+    rng = frames_rng(data.frames, options.seed, run)
+    starts = [
+        start_model(data, n_states, options, rng, first=run == 0 and n == 0)
+        for n in range(CANDIDATES if n_states > 1 else 1)
+    ]
+    steps = Steps(options.template, data, options.rule._replace(relevance=0.0))
+    if n_states == 1:
+        return run_em(steps, starts[0], max_iter=SCREENING_STEPS, tol=0.0).model
+    return best_start(steps, starts, n_steps=SCREENING_STEPS, tol=0.0)
+
+
+def fit_one(data, options, pooled=None):
+    """Fit one model to one or more sequences.
+
+    Parameters
+    ----------
+    data : Data
+        The sequences of one model.
+
+    options : FitOptions
+        What to fit and how.
+
+    pooled : Model, default=None
+        Start values and, if `options.relevance` is not 0, the prior.
+
+    Returns
+    -------
+    fit : Fit
+        The model; with a criterion, that with the number of states it prefers.
+    """
+    if options.criterion is not None and pooled is None:
+        return selected_fit(data, options)
+    if pooled is not None:
+        start = stacked([pooled])
+        runs = run_em(Steps(options.template, data, options.rule, start), start)
+        return finished_fit(runs, data, options)
+    n_states = int(min(options.n_components, most_states(data, options)))
+    best: Any = None
+    for run in range(options.n_init):
+        start = screened_start(data, n_states, options, run)
+        runs = run_em(Steps(options.template, data, options.rule, start), start)
+        if best is None or runs.objective[0] > best.objective[0]:
+            best = runs
+    return finished_fit(best, data, options)
+
+
+def most_states(data, options):
+    """Return how many states some sequences can have."""
+    if not options.template.varied(data.frames):
+        return 1
+    if options.topology == "ergodic":
+        return data.offsets[-1]
+    # States that come in order are all visited in one sequence.
+    return np.diff(data.offsets).max()
+
+
+def finished_fit(runs, data, options):
+    """Return a finished run as a fit, without transitions to empty states."""
+    model, counts = model_at(runs.model, 0), runs.counts[0]
+    if options.relevance == 0:
+        model = without_empty_states(model, counts)
+        counts = np.where(counts < DEAD_COUNT, 0.0, counts)
+    return Fit(
+        model,
+        counts / counts.sum(),
+        None,
+        len(counts),
+        float(runs.log_likelihood[0]),
+        float(runs.objective[0]),
+        int(runs.n_iter[0]),
+        bool(runs.converged[0]),
+        int(data.offsets[-1]),
+        Counts(runs.counts, runs.moves),
+        len(data.offsets) - 1,
+    )
+
+
+def selected_fit(data, options):
+    """Return the fit with the number of states that the criterion prefers."""
+    best, best_value = None, np.inf
+    for n_states in options.sizes:
+        only = replace(options, n_components=n_states, criterion=None)
+        fit = fit_one(data, only)
+        if fit.n_states < n_states:
+            break
+        n_free = chain_size(options.topology, n_states)
+        n_free += n_states * options.template.n_free(data.frames)
+        value = criterion_value(fit, n_free, options)
+        if value < best_value:
+            best, best_value = fit, value
+    return best
+
+
+def general_fits(sequences, options, pooled=None):
+    """Fit one model per unit; the other parameters are those of `fit_one`."""
+    recordings, firsts = recordings_of(sequences)
+    return [
+        fit_one(one_model(recordings[i:j], options), options, pooled)
+        for i, j in pairwise(firsts)
+    ]
+
+
+def general_pooled_fit(sequences, options):
+    """Fit one model to all sequences together, by maximum likelihood."""
+    data = one_model(recordings_of(sequences)[0], options)
+    fit = fit_one(data, replace(options, relevance=0.0))
+    return fit.model, fit
+
+
+def one_model(recordings, options):
+    """Return the sequences of one model in the form that EM reads."""
+    return options.template.data(recordings, [0, len(recordings)])

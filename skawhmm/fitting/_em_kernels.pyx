@@ -73,21 +73,21 @@ def update_chains(
 
 
 cdef void fill_distribution(
-    const double* counts, Py_ssize_t size, bint may_stay, double* law
+    const double* counts, Py_ssize_t size, bint may_stay, double* probabilities
 ) noexcept nogil:
-    """Fill a law with the shares of counts; with too few it may stay as it was."""
+    """Fill in the fractions of counts; if these are too few, the old ones may stay."""
     cdef double total = 0.0, kept = 0.0
     cdef Py_ssize_t j
     for j in range(size):
         total += counts[j]
     for j in range(size):
         if not (may_stay and total < EMPTY_COUNT):
-            law[j] = counts[j] / total
-        if law[j] < LEAST_TRANSITION:
-            law[j] = 0.0
-        kept += law[j]
+            probabilities[j] = counts[j] / total
+        if probabilities[j] < LEAST_TRANSITION:
+            probabilities[j] = 0.0
+        kept += probabilities[j]
     for j in range(size):
-        law[j] /= kept
+        probabilities[j] /= kept
 
 
 cdef void tie_mixtures(

@@ -1,54 +1,105 @@
-"""One model with Gaussian states per sequence: start values, EM, number of states.
+"""One model with Gaussian states per unit: start values, EM, number of states.
 
-Each sequence is fitted in its own coordinates; its model depends on its frames and the
-options, and on nothing else. Sequences whose arrays have the same shapes go through the
-kernels together, as a group.
+A unit has one or more sequences. Each unit is fitted in its own coordinates; its model
+depends on its frames and the options, and on nothing else. Units whose arrays have the
+same shapes go through the kernels together, as a group.
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from skawhmm.emissions._model import Data, Model
+from skawhmm.emissions._gaussian_em import Moments
+from skawhmm.emissions._gaussian_em_kernels import fill_given
+from skawhmm.emissions._model import Data, Expected, Model
 from skawhmm.fitting._coordinates import (
     Coordinates,
     channel_scales,
     make_coordinates,
 )
 from skawhmm.fitting._em import (
-    Climbs,
+    EMRuns,
     Fit,
     Steps,
+    allowed_moves,
+    best_start,
     better,
     chain_size,
-    climb,
     criterion_value,
     model_at,
+    run_em,
     stacked,
 )
-from skawhmm.fitting._gaussian_starts import n_starts, start_models
-from skawhmm.fitting._starts import distinct_counts
+from skawhmm.fitting._starts import (
+    content_seeds,
+    distinct_counts,
+    kmeans_starts,
+    segment_starts,
+    split_starts,
+)
 from skawhmm.models._counts import Counts
 from skawhmm.numerics._paths import without_empty_states
+from skawhmm.sequences._trials import recordings_of
+
+# Number of starts compared before a fit: this many frames in all, within these bounds.
+CANDIDATE_FRAMES = 600
+CANDIDATES = (2, 6)
+
+# Steps of EM after which starts are compared.
+SCREENING_STEPS = 1
+
+
+class Pool(NamedTuple):
+    """Frames of several units, channel by channel.
+
+    Attributes
+    ----------
+    channels : ndarray of shape (n_features, n_frames)
+        The frames of all sequences, one after the other.
+
+    offsets, firsts : ndarray of int
+        Where sequences begin and end, and which of these are the bounds of units.
+    """
+
+    channels: np.ndarray
+    offsets: np.ndarray
+    firsts: np.ndarray
+
+    @property
+    def bounds(self):
+        """Where the frames of each unit begin and end."""
+        return self.offsets[self.firsts]
+
+    def chosen(self, members):
+        """Return the pool of some units."""
+        if len(members) == len(self.firsts) - 1:
+            return self
+        bounds, lengths = self.bounds, np.diff(self.offsets)
+        parts = [self.channels[:, bounds[i] : bounds[i + 1]] for i in members]
+        sizes = [lengths[self.firsts[i] : self.firsts[i + 1]] for i in members]
+        offsets = np.cumsum(np.concatenate([[0], *sizes]))
+        firsts = np.cumsum([0, *map(len, sizes)])
+        return Pool(np.concatenate(parts, axis=1), offsets, firsts)
 
 
 @dataclass(frozen=True)
 class Group:
-    """Sequences that go through the kernels together.
+    """Units that go through the kernels together.
 
     Attributes
     ----------
-    members : ndarray of shape (n_sequences,)
-        Numbers of the sequences in the pool.
+    members : ndarray of shape (n_units,)
+        Numbers of the units in the pool.
 
     coordinates : Coordinates
-        Coordinates of each sequence, or the same for all.
+        Coordinates of each unit, or the same for all.
 
     points, seen : ndarray of shape (n_active, n_frames)
-        Standardized frames of the sequences, one after the other, and the mask of
-        observed values (empty if all are).
+        Standardized frames of the units, one after the other, and the mask of observed
+        values (empty if all are).
 
     data : Data
         The frames in the coordinates of the fit, in the form that EM reads.
@@ -61,9 +112,9 @@ class Group:
     data: Data
 
     @property
-    def offsets(self):
-        """Where the sequences begin and end."""
-        return self.data.offsets
+    def bounds(self):
+        """Where the frames of each unit begin and end."""
+        return self.data.bounds
 
 
 def gaussian_data(frames, seen, offsets, firsts=None):
@@ -79,10 +130,11 @@ def gaussian_data(frames, seen, offsets, firsts=None):
     return Data(flat(frames), flat(seen), np.asarray(offsets), firsts)
 
 
-def joined_channels(sequences):
-    """Return sequences as one array (n_features, n_frames), and their bounds."""
-    channels = np.ascontiguousarray(np.concatenate(sequences).T)
-    return channels, np.cumsum([0, *(len(x) for x in sequences)])
+def pool_of(sequences):
+    """Return the pool of a list of sequences or `Trials`."""
+    recordings, firsts = recordings_of(sequences)
+    channels = np.ascontiguousarray(np.concatenate(recordings).T)
+    return Pool(channels, np.cumsum([0, *(len(x) for x in recordings)]), firsts)
 
 
 def equal_rows(keys):
@@ -95,43 +147,175 @@ def equal_rows(keys):
     return [np.flatnonzero(kinds == kind) for kind in range(kinds.max() + 1)]
 
 
-def chosen_channels(pool, members):
-    """Return the channels of some sequences of a pool, and their bounds."""
-    channels, offsets = pool
-    if len(members) == len(offsets) - 1:
-        return pool
-    parts = [channels[:, offsets[i] : offsets[i + 1]] for i in members]
-    bounds = np.cumsum([0, *(part.shape[1] for part in parts)])
-    return np.concatenate(parts, axis=1), bounds
-
-
-def make_group(members, channels, offsets, coordinates):
-    """Return a group of sequences in given coordinates."""
-    z, seen = coordinates.standardized(channels, offsets)
-    data = gaussian_data(coordinates.frames(z, offsets), seen, offsets)
+def make_group(members, pool, coordinates):
+    """Return the group of all units of a pool in given coordinates."""
+    z, seen = coordinates.standardized(pool.channels, pool.bounds)
+    frames = coordinates.frames(z, pool.bounds)
+    data = gaussian_data(frames, seen, pool.offsets, pool.firsts)
     return Group(members, coordinates, z, seen, data)
 
 
 def groups_of(pool, chosen, columns, scales, covariance_type):
-    """Yield groups of sequences whose arrays have the same shapes."""
+    """Yield groups of units whose arrays have the same shapes."""
     active, _, gappy, *_ = scales
     chosen = np.flatnonzero(chosen & active.any(axis=1))
     keys = np.column_stack([active, gappy.any(axis=1), *columns])
     for rows in equal_rows(keys[chosen]):
         members = chosen[rows]
-        channels, offsets = chosen_channels(pool, members)
+        part = pool.chosen(members)
         own = tuple(scale[members] for scale in scales)
-        coordinates = make_coordinates(channels, offsets, own, covariance_type)
-        yield make_group(members, channels, offsets, coordinates)
+        place = part.channels, part.bounds
+        coordinates = make_coordinates(*place, own, covariance_type)
+        yield make_group(members, part, coordinates)
 
 
-def independent_fits(sequences, options):
-    """Fit one model per sequence by maximum likelihood, from its own start values.
+@lru_cache(maxsize=256)
+def blank_model(n_features, n_states, topology, n_mix, full):
+    """Return a stack of one model with equal probabilities, and its allowed moves.
+
+    States have the moments of standard coordinates. The arrays are shared between calls
+    and must not be changed.
+    """
+    start, allowed = allowed_moves(topology, n_states)
+    start, allowed = np.repeat(start, n_mix), np.kron(allowed, np.ones((n_mix, n_mix)))
+    covar = np.eye(n_features) if full else np.ones(n_features)
+    model = Model(
+        (start / start.sum())[None],
+        (allowed / allowed.sum(axis=1, keepdims=True))[None],
+        (
+            np.zeros((1, len(start), n_features)),
+            np.repeat(covar[None], len(start), axis=0)[None],
+        ),
+    )
+    return model, allowed
+
+
+def n_starts(n_components, n_frames):
+    """Return how many starts to compare: more for short sequences, which cost less."""
+    most = np.clip(CANDIDATE_FRAMES // n_frames, *CANDIDATES)
+    return np.where(n_components == 1, 1, most)
+
+
+def start_labels(points, offsets, bounds, n_states, n_candidates, options, run=0):
+    """Return the state of each frame in several starts, and the seeds of the models."""
+    seeds = content_seeds(points, bounds, options.seed + 1000003 * run)
+    labels = np.empty((n_candidates, points.shape[1]), np.intp)
+    states = seeds.copy()
+    if options.topology == "ergodic":
+        kmeans_starts(points, bounds, n_states, states, labels)
+    else:
+        segment_starts(points, offsets, bounds, n_states, states, labels)
+    if options.n_mix > 1:
+        split_starts(points, bounds, options.n_mix, states, labels)
+    return labels, seeds
+
+
+def given_start(data, labels, n_features, n_states, options):
+    """Return start values from the states of the frames.
 
     Parameters
     ----------
-    sequences : list of ndarray of shape (n_timesteps, n_features)
-        Checked sequences.
+    data : Data
+        The frames.
+
+    labels : ndarray of shape (n_frames,)
+        State of every frame.
+
+    n_features, n_states : int
+        Number of channels, and of states.
+
+    options : FitOptions
+        Topology, covariances.
+
+    Returns
+    -------
+    model : Model
+        A stack of start values, one per model.
+    """
+    full = options.covariance_type in {"full", "tied"}
+    shape = (n_features, n_states, options.topology, options.n_mix, full)
+    origin, allowed = blank_model(*shape)
+    n_models = len(data.firsts) - 1
+    means, covars = (part[0] for part in origin.states)
+    start, moves, *moments = (
+        np.zeros((n_models, *part.shape))
+        for part in (origin.startprob[0], origin.transmat[0], means, means, covars)
+    )
+    fill_given(
+        data.frames,
+        data.seen,
+        data.offsets,
+        data.firsts,
+        labels,
+        origin.states,
+        (origin.startprob[0], allowed),
+        (start, moves),
+        Moments(*moments),
+    )
+    every, steps = np.arange(n_models), starting_steps(data, options)
+    model = stacked([model_at(origin, 0)] * n_models)
+    expected = Expected(start, moves, start, Moments(*moments))
+    steps.maximization(expected, every, model, every)
+    return model
+
+
+def starting_steps(data, options):
+    """Return the EM steps that make and compare starts, without a prior."""
+    return Steps(options.template, data, options.rule._replace(relevance=0.0))
+
+
+def start_models(points, data, n_states, options, *, n_candidates=None, run=0):
+    """Return start values of models, and the seeds they were drawn with.
+
+    Parameters
+    ----------
+    points : ndarray of shape (n_features, n_frames)
+        Standardized frames, between which k-means takes distances.
+
+    data : Data
+        The frames in the coordinates of the fit.
+
+    n_states : int
+        Number of states.
+
+    options : FitOptions
+        Topology, covariances, seed.
+
+    n_candidates : int, default=None
+        Number of starts to compare; by default it follows from the model with the
+        fewest frames.
+
+    run : int, default=0
+        Number of the restart.
+
+    Returns
+    -------
+    model : Model
+        A stack of start values, one per model.
+
+    seeds : ndarray of shape (n_models,)
+        Seeds of the draws.
+    """
+    bounds = data.bounds
+    if n_candidates is None:
+        n_frames = int(np.diff(bounds).min())
+        n_candidates = int(n_starts(n_states * options.n_mix, n_frames))
+    labels, seeds = start_labels(
+        points, data.offsets, bounds, n_states, n_candidates, options, run
+    )
+    starts = [given_start(data, row, len(points), n_states, options) for row in labels]
+    steps = starting_steps(data, options)
+    model = best_start(steps, starts, n_steps=SCREENING_STEPS, tol=-np.inf)
+    return model, seeds
+
+
+def independent_fits(sequences, options):
+    """Fit one model per unit by maximum likelihood, from its own start values.
+
+    Parameters
+    ----------
+    sequences : list of ndarray of shape (n_timesteps, n_features), or Trials
+        Checked sequences, one entry per unit.
 
     options : FitOptions
         What to fit and how.
@@ -141,12 +325,11 @@ def independent_fits(sequences, options):
     fits : list of Fit
         In the order of the sequences.
     """
-    pool = channels, offsets = joined_channels(sequences)
-    kind = options.covariance_type
-    scales = channel_scales(channels, offsets, kind)
-    active, lengths = scales[0], np.diff(offsets)
-    most = distinct_counts(channels, offsets, options.n_components)
-    fits = still_fits(lengths, scales, options)
+    pool, kind = pool_of(sequences), options.covariance_type
+    scales = channel_scales(pool.channels, pool.bounds, kind)
+    active, lengths = scales[0], np.diff(pool.bounds)
+    most = distinct_counts(pool.channels, pool.bounds, options.n_components)
+    fits = still_fits(pool, scales, options)
     best = np.full(len(sequences), np.inf)
     sizes = options.sizes
     for size in sizes:
@@ -165,7 +348,7 @@ def independent_fits(sequences, options):
 
 
 def group_fits(group, n_states, n_candidates, options):
-    """Fit the sequences of a group with `n_states` states; keep the best restart."""
+    """Fit the units of a group with `n_states` states; keep the best restart."""
     best: Any = None
     for run in range(options.n_init):
         starts, seeds = start_models(
@@ -176,18 +359,18 @@ def group_fits(group, n_states, n_candidates, options):
             n_candidates=n_candidates,
             run=run,
         )
-        climbs = climbs_from(group, starts, options, seeds)
-        best = climbs if best is None else better(best, climbs)
+        runs = runs_from(group, starts, options, seeds)
+        best = runs if best is None else better(best, runs)
     return finished_fits(best, group, options)
 
 
-def climbs_from(group, starts, options, seeds=None):
-    """Run EM from given starts, one per sequence of a group.
+def runs_from(group, starts, options, seeds=None):
+    """Run EM from given starts, one per unit of a group.
 
     Parameters
     ----------
     group : Group
-        The sequences.
+        The units.
 
     starts : Model
         A stack of start values, which are also the prior.
@@ -195,45 +378,41 @@ def climbs_from(group, starts, options, seeds=None):
     options : FitOptions
         Stopping rule, prior and engine.
 
-    seeds : ndarray of shape (n_sequences,), default=None
+    seeds : ndarray of shape (n_units,), default=None
         Seeds of an engine that draws its own start values.
 
     Returns
     -------
-    climbs : Climbs
-        One row per sequence.
+    runs : EMRuns
+        One row per unit.
     """
     if options.engine is None:
-        return climb(Steps(options.template, group.data, options.rule, starts), starts)
+        return run_em(Steps(options.template, group.data, options.rule, starts), starts)
     seeds = np.zeros(len(group.members), int) if seeds is None else seeds
-    climbs = []
-    for i, (first, last) in enumerate(pairwise(group.offsets)):
-        n_features = len(group.points)
-        flat = group.data.frames[first * n_features : last * n_features]
-        climbs.append(
-            options.engine(
-                flat.reshape(n_features, -1),
-                model_at(starts, i),
-                options,
-                int(seeds[i]),
-            )
+    runs, data, n_features = [], group.data, len(group.points)
+    for i, (first, last) in enumerate(pairwise(data.firsts)):
+        offsets = data.offsets[first : last + 1]
+        flat = data.frames[offsets[0] * n_features : offsets[-1] * n_features]
+        own = Data(flat, np.empty(0), offsets - offsets[0], np.array([0, last - first]))
+        runs.append(
+            options.engine(own, n_features, model_at(starts, i), options, int(seeds[i]))
         )
-    rest = [np.stack(parts) for parts in zip(*(c[1:] for c in climbs), strict=True)]
-    return Climbs(stacked([c.model for c in climbs]), *rest)
+    rest = [np.stack(parts) for parts in zip(*(c[1:] for c in runs), strict=True)]
+    return EMRuns(stacked([c.model for c in runs]), *rest)
 
 
-def finished_fits(climbs, group, options):
-    """Return finished climbs as fits in raw units."""
-    model, coordinates = climbs.model, group.coordinates
+def finished_fits(runs, group, options):
+    """Return finished EM runs as fits in raw units."""
+    model, coordinates = runs.model, group.coordinates
     if options.relevance == 0:
-        model = without_empty_states(model, climbs.counts)
+        model = without_empty_states(model, runs.counts)
     means, covars = coordinates.raw_states(model.states)
     entered = model.startprob + model.transmat.sum(axis=1) > 0
-    weights = np.where(entered, climbs.counts, 0.0)
+    weights = np.where(entered, runs.counts, 0.0)
     weights /= weights.sum(axis=1, keepdims=True)
-    lengths = np.diff(group.offsets)
-    counts = Counts(climbs.counts, climbs.moves)
-    excess = coordinates.excess(lengths, group.seen, group.offsets)
+    lengths, n_trials = np.diff(group.bounds), np.diff(group.data.firsts)
+    counts = Counts(runs.counts, runs.moves)
+    excess = coordinates.excess(lengths, group.seen, group.bounds)
     observed = np.broadcast_to(~coordinates.missing, (len(lengths), means.shape[-1]))
     return [
         Fit(
@@ -241,37 +420,40 @@ def finished_fits(climbs, group, options):
             weights[i],
             observed[i],
             weights.shape[1] // options.n_mix,
-            float(climbs.log_likelihood[i] - excess[i]),
-            float(climbs.objective[i] - excess[i]),
-            int(climbs.n_iter[i]),
-            bool(climbs.converged[i]),
+            float(runs.log_likelihood[i] - excess[i]),
+            float(runs.objective[i] - excess[i]),
+            int(runs.n_iter[i]),
+            bool(runs.converged[i]),
             int(lengths[i]),
             counts[i : i + 1],
+            int(n_trials[i]),
         )
         for i in range(len(lengths))
     ]
 
 
-def still_fit(n_timesteps, centre, missing, options, n_sequences=1):
-    """Return the fit of sequences without a channel that varies: one state."""
+def still_fit(n_timesteps, centre, missing, options, n_trials=1):
+    """Return the fit of a unit without a channel that varies: one state."""
     covars = np.zeros((1, len(centre)))
     if options.covariance_type in {"full", "tied"}:
         covars = np.zeros((1, len(centre), len(centre)))
     model = Model(np.ones(1), np.ones((1, 1)), (centre[None], covars))
-    n_steps = n_timesteps - n_sequences
+    n_steps = n_timesteps - n_trials
     counts = Counts(
         np.full((1, 1), 1.0 * n_timesteps), np.full((1, 1, 1), 1.0 * n_steps)
     )
     done = 0.0, 0.0, 0, True, int(n_timesteps)
-    return Fit(model, np.ones(1), ~missing, 1, *done, counts)
+    return Fit(model, np.ones(1), ~missing, 1, *done, counts, int(n_trials))
 
 
-def still_fits(lengths, scales, options):
-    """Return fits of the sequences in which no channel varies, None for the others."""
+def still_fits(pool, scales, options):
+    """Return fits of the units in which no channel varies, None for the others."""
     active, missing, _, centre, _ = scales
+    lengths, n_trials = np.diff(pool.bounds), np.diff(pool.firsts)
     fits: list[Any] = [None] * len(lengths)
     for i in np.flatnonzero(~active.any(axis=1)):
-        fits[i] = still_fit(lengths[i], centre[i], missing[i], options)
+        known = lengths[i], centre[i], missing[i]
+        fits[i] = still_fit(*known, options, n_trials[i])
     return fits
 
 

@@ -1,7 +1,7 @@
 """Engines that replace our EM loop: hmmlearn's own, and any estimator of hmmlearn.
 
-An engine takes the frames of one sequence in the coordinates of the fit, a start, the
-options and a seed, and returns one row of `Climbs`.
+An engine takes the sequences of one model in the coordinates of the fit, the number of
+channels, a start, the options and a seed, and returns one row of `EMRuns`.
 """
 
 from functools import partial
@@ -12,8 +12,7 @@ from sklearn.base import clone
 from skawhmm.emissions._gaussian_em import lifted
 from skawhmm.emissions._hmmlearn import gaussian_arrays, hmmlearn_models
 from skawhmm.emissions._model import Model
-from skawhmm.fitting._em import Climbs, stacked
-from skawhmm.fitting._gaussian_fit import gaussian_data
+from skawhmm.fitting._em import EMRuns, stacked
 
 
 def resolve_engine(engine, covariance_type):
@@ -23,13 +22,13 @@ def resolve_engine(engine, covariance_type):
     return partial(hmmlearn_engine, covariance_type)
 
 
-def hmmlearn_engine(covariance_type, frames, start, options, seed):
+def hmmlearn_engine(covariance_type, data, n_features, start, options, seed):
     """Run the EM of `hmmlearn.hmm.GaussianHMM` from our start values."""
     model = hmmlearn_models().GaussianHMM(
         n_components=len(start.startprob),
         covariance_type=covariance_type,
         n_iter=options.max_iter,
-        tol=options.tol * frames.shape[1],
+        tol=options.tol * data.offsets[-1],
         min_covar=options.template.floor,
         init_params="",
         random_state=seed % 2**32,
@@ -38,7 +37,7 @@ def hmmlearn_engine(covariance_type, frames, start, options, seed):
     means, covars = start.states
     model.means_ = means
     model.covars_ = hmmlearn_covars(covars, covariance_type)
-    return fitted_result(model, frames, options)
+    return fitted_result(model, data, n_features, options)
 
 
 def hmmlearn_covars(covars, covariance_type):
@@ -48,7 +47,9 @@ def hmmlearn_covars(covars, covariance_type):
     return covars[0] if covariance_type == "tied" else covars
 
 
-def estimator_engine(estimator, covariance_type, frames, start, options, seed):
+def estimator_engine(
+    estimator, covariance_type, data, n_features, start, options, seed
+):
     """Fit a clone of an estimator of hmmlearn, by its own start and stopping rule."""
     model = clone(estimator)
     model.set_params(
@@ -56,14 +57,15 @@ def estimator_engine(estimator, covariance_type, frames, start, options, seed):
         covariance_type=covariance_type,
         random_state=seed % 2**32,
     )
-    return fitted_result(model, frames, options)
+    return fitted_result(model, data, n_features, options)
 
 
-def fitted_result(model, frames, options):
-    """Fit a model of hmmlearn; return it as a row of `Climbs`."""
+def fitted_result(model, data, n_features, options):
+    """Fit a model of hmmlearn; return it as a row of `EMRuns`."""
     try:
         with np.errstate(all="ignore"):
-            model.fit(np.ascontiguousarray(frames.T))
+            frames = data.frames.reshape(n_features, -1).T
+            model.fit(np.ascontiguousarray(frames), np.diff(data.offsets))
     except (ValueError, np.linalg.LinAlgError) as error:
         raise ValueError(f"{type(model).__name__} failed with: {error}") from error
     arrays = {name: parts[0] for name, parts in gaussian_arrays([model]).items()}
@@ -84,11 +86,10 @@ def fitted_result(model, frames, options):
     )
     if not all(np.isfinite(part).all() for part in (*fitted[:2], *fitted.states)):
         raise ValueError(f"{type(model).__name__} ended in parameters that are NaN")
-    data = gaussian_data(frames, np.empty(0), np.array([0, frames.shape[1]]))
     (value,), expected = options.template.expectations(
         data, stacked([fitted]), np.arange(1)
     )
     monitor = model.monitor_
     steps, converged = np.array(monitor.iter), np.array(bool(monitor.converged))
     sums = expected.counts[0], expected.moves[0]
-    return Climbs(fitted, *sums, value, value, steps, converged)
+    return EMRuns(fitted, *sums, value, value, steps, converged)

@@ -4,6 +4,7 @@ All distributions of a chain (starts, rows of transitions, symbols) are frequenc
 which a prior distribution may be added as if it had been seen so many times.
 """
 
+from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -17,13 +18,22 @@ from skawhmm.models._batch import HMMBatch
 from skawhmm.models._counts import Counts
 from skawhmm.sequences._checks import check_no_missing
 from skawhmm.sequences._names import fitted_names
+from skawhmm.sequences._trials import naming_trials, recordings_of, split_units
 from skawhmm.utils._checks import check_boolean, check_choice, check_real
 from skawhmm.utils._interruption import all_or_nothing
 from skawhmm.utils._parameters import Unused
 
 
+def check_chain_prior(name, value):
+    """Raise unless `value` is None, "pooled" or a positive number."""
+    if isinstance(value, str):
+        check_choice(name, value, ("pooled",))
+    elif value is not None:
+        check_real(name, value, 0, np.inf, include_low=False)
+
+
 class MarkovChainTransformer(ModelTransformer):
-    """Count one Markov chain of symbols per sequence.
+    """Count one Markov chain of symbols per sequence, or per unit of several trials.
 
     Every symbol of the alphabet is a state, so that states are visible and those of all
     models are the same. Starts, transitions and symbols are counted; there is no EM.
@@ -83,6 +93,12 @@ class MarkovChainTransformer(ModelTransformer):
            [1., 0., 0.]])
     """
 
+    _parameter_checks: ClassVar = {
+        "prior": check_chain_prior,
+        "relevance": partial(check_real, low=0, high=np.inf, include_low=False),
+        "weights": partial(check_choice, choices=WEIGHTS),
+        "keep_sequences": check_boolean,
+    }
     _unused: ClassVar = (
         Unused(("relevance",), "prior", lambda prior: prior != "pooled"),
     )
@@ -127,7 +143,7 @@ class MarkovChainTransformer(ModelTransformer):
         self._prior: Any = None, 0.0
         self.pooled_model_ = None
         n_symbols = len(self._template.symbols)
-        check_no_missing(sequences, type(self).__name__)
+        self._check_no_missing(sequences)
         if isinstance(self.prior, str):
             pooled, fit = pooled_chain(sequences, n_symbols, self.relevance)
             self._prior = pooled, self.relevance
@@ -153,13 +169,18 @@ class MarkovChainTransformer(ModelTransformer):
         -------
         models : HMMBatch
             The chains, in the order of the sequences. Its `info` has the columns
-            ``converged``, ``n_iter``, ``log_likelihood`` and ``n_timesteps``, and its
-            `counts` are the numbers of symbols and transitions.
+            ``converged``, ``n_iter``, ``log_likelihood``, ``n_timesteps`` and
+            ``n_trials``, and its `counts` are the numbers of symbols and transitions.
         """
         sequences = self._checked(X)
-        check_no_missing(sequences, type(self).__name__)
+        self._check_no_missing(sequences)
         n_symbols = len(self._template.symbols)
         return self._batch(visible_fits(sequences, n_symbols, *self._prior), sequences)
+
+    def _check_no_missing(self, sequences):
+        recordings, units = split_units(sequences)
+        with naming_trials(units):
+            check_no_missing(recordings, type(self).__name__)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -170,15 +191,8 @@ class MarkovChainTransformer(ModelTransformer):
         return tags
 
     def _check_parameters(self):
+        super()._check_parameters()
         Categorical(self.symbols, costs=self.costs).check_options()
-        if isinstance(self.prior, str):
-            check_choice("prior", self.prior, ("pooled",))
-        elif self.prior is not None:
-            check_real("prior", self.prior, 0, np.inf, include_low=False)
-        check_real("relevance", self.relevance, 0, np.inf, include_low=False)
-        check_choice("weights", self.weights, WEIGHTS)
-        check_boolean("keep_sequences", self.keep_sequences)
-        self._check_effects()
 
 
 class Chain(NamedTuple):
@@ -194,8 +208,8 @@ def counts_of(sequences, n_symbols):
 
     Parameters
     ----------
-    sequences : list of ndarray of shape (n_timesteps, 1)
-        Codes of symbols.
+    sequences : list of ndarray of shape (n_timesteps, 1), or Trials
+        Codes of symbols, one entry per unit.
 
     n_symbols : int
         Size of the alphabet.
@@ -203,20 +217,22 @@ def counts_of(sequences, n_symbols):
     Returns
     -------
     counts : Chain
-        One row per sequence.
+        One row per unit.
     """
-    lengths = np.array([len(x) for x in sequences])
-    codes = np.concatenate(sequences)[:, 0].astype(np.int64)
-    owner = np.repeat(np.arange(len(sequences)), lengths)
+    recordings, firsts = recordings_of(sequences)
+    units = np.repeat(np.arange(len(sequences)), np.diff(firsts))
+    lengths = np.array([len(x) for x in recordings])
+    codes = np.concatenate(recordings)[:, 0].astype(np.int64)
+    owner = np.repeat(units, lengths)
     first = np.cumsum(lengths) - lengths
-    # The last symbol of a sequence is not followed by the first one of the next.
+    # The last symbol of a recording is not followed by the first one of the next.
     leaves = np.ones(len(codes), bool)
     leaves[first + lengths - 1] = False
     left = np.flatnonzero(leaves)
     shape = len(sequences), n_symbols, n_symbols
     places = owner[left], codes[left], codes[left + 1]
     return Chain(
-        number_of((np.arange(len(sequences)), codes[first]), shape[:2]),
+        number_of((units, codes[first]), shape[:2]),
         number_of(places, shape),
         number_of((owner, codes), shape[:2]),
     )
@@ -242,7 +258,7 @@ def chains_of(counts, prior, relevance):
         weights = smoothed(counts.weights, 0.0, 0.0)
         # A symbol that is followed by nothing goes on as the sequence does on average.
         transmat = smoothed(counts.transmat, weights[..., None, :], 0.0)
-        return Chain(counts.startprob, transmat, weights)
+        return Chain(smoothed(counts.startprob, 0.0, 0.0), transmat, weights)
     return Chain(*map(smoothed, counts, prior, (relevance,) * 3))
 
 
@@ -293,9 +309,10 @@ def chain_fits(counts, chains):
             converged=True,
             n_timesteps=int(size),
             counts=seen[i : i + 1],
+            n_trials=int(n_trials),
         )
-        for i, (start, transmat, weights, score, size) in enumerate(
-            zip(*chains, scores, sizes, strict=True)
+        for i, (start, transmat, weights, score, size, n_trials) in enumerate(
+            zip(*chains, scores, sizes, counts.startprob.sum(axis=1), strict=True)
         )
     ]
 

@@ -1,6 +1,7 @@
 """One model of all training sequences, and the fits that start from or shrink to it."""
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -18,32 +19,32 @@ from skawhmm.fitting._coordinates import (
 from skawhmm.fitting._em import (
     Fit,
     Steps,
-    climb,
     criterion_value,
     model_at,
+    run_em,
     stacked,
 )
 from skawhmm.fitting._gaussian_fit import (
-    chosen_channels,
-    climbs_from,
     equal_rows,
     finished_fits,
     gaussian_data,
     groups_of,
     independent_fits,
-    joined_channels,
     make_group,
     n_parameters,
+    pool_of,
+    runs_from,
+    start_models,
     still_fit,
     still_fits,
 )
-from skawhmm.fitting._gaussian_starts import start_models
 from skawhmm.fitting._starts import distinct_count
 from skawhmm.models._batch import HMMBatch
 from skawhmm.models._counts import Counts
 from skawhmm.models._inference import log_likelihood, posteriors
 from skawhmm.numerics._paths import without_empty_states
 from skawhmm.sequences._forms import warn_caller
+from skawhmm.sequences._trials import recordings_of
 from skawhmm.utils._parallel import Shared, completed, writable
 
 # Frames per block of the pooled fit; fixed, so that sums do not depend on n_jobs.
@@ -89,16 +90,17 @@ def fit_pooled(sequences, options, n_jobs=None):
         The model; with a criterion, that with the number of states it prefers.
     """
     options = replace(options, relevance=0.0)
-    pool = np.concatenate(sequences).T.copy()
+    recordings, _ = recordings_of(sequences)
+    pool = np.concatenate(recordings).T.copy()
     coordinates = pooled_coordinates(pool, options.covariance_type)
     n_active = int(coordinates.active.sum())
     if n_active == 0:
         known = coordinates.centre, coordinates.missing
-        fit = still_fit(pool.shape[1], *known, options, n_sequences=len(sequences))
+        fit = still_fit(pool.shape[1], *known, options, n_trials=len(recordings))
         done = fit.n_timesteps, 0.0, 0, True, fit.counts
         return PooledModel(fit.model, coordinates, 1, *done)
     del pool
-    blocks = pool_blocks(sequences, coordinates)
+    blocks = pool_blocks(recordings, coordinates)
     fits = [pooled_runs(blocks, coordinates, n, options, n_jobs) for n in options.sizes]
 
     def value(fit):
@@ -135,22 +137,22 @@ def pooled_fit(sequences, options, n_jobs=None):
         The start or prior that `pooled_start_fits` and `adapted_fits` take.
 
     fit : Fit
-        The same model, with the share of frames in each state.
+        The same model, with the fraction of frames in each state.
     """
-    sequences = without_oversized(sequences)
+    sequences, _ = recordings_of(without_oversized(sequences))
     pooled = fit_pooled(sequences, options, n_jobs)
     model = pooled.model
     means, covars = (part[None] for part in model.states)
     batch = HMMBatch(
         model.transmat[None], means, covars, startprobs=model.startprob[None]
     )
-    shares = np.concatenate(posteriors(batch, sequences)).mean(axis=0)
+    weights = np.concatenate(posteriors(batch, sequences)).mean(axis=0)
     # That of `score`: raw units may round what the coordinates of the fit resolve.
     total = float(log_likelihood(batch, sequences).sum())
     total = total if np.isfinite(total) else pooled.log_likelihood
     return pooled, Fit(
         model,
-        shares,
+        weights,
         ~pooled.coordinates.missing,
         pooled.n_states,
         total,
@@ -159,6 +161,7 @@ def pooled_fit(sequences, options, n_jobs=None):
         pooled.converged,
         pooled.n_timesteps,
         pooled.counts,
+        len(sequences),
     )
 
 
@@ -168,7 +171,8 @@ def without_oversized(sequences, left_out_of="the pooled model"):
     One sequence in other units would take all states, and the variances of the others
     would be below the least one.
     """
-    oversized = is_oversized(sequences)
+    pool = pool_of(sequences)
+    oversized = is_oversized(pool.channels, pool.bounds)
     if not oversized.any():
         return sequences
     warn_caller(
@@ -182,8 +186,8 @@ def without_oversized(sequences, left_out_of="the pooled model"):
 
 def of_other_scale(sequences, pooled):
     """Tell which sequences are of another scale than a pooled model."""
-    channels, offsets = joined_channels(sequences)
-    scales = channel_scales(channels, offsets, "diag")
+    pool = pool_of(sequences)
+    scales = channel_scales(pool.channels, pool.bounds, "diag")
     return is_of_other_scale(pooled.coordinates, scales)
 
 
@@ -201,7 +205,7 @@ def pool_blocks(sequences, coordinates):
     return blocks
 
 
-def joined(blocks, coordinates):
+def concatenated(blocks, coordinates):
     """Return one block made of several."""
     if len(blocks) == 1:
         return blocks[0]
@@ -223,13 +227,13 @@ def pooled_runs(blocks, coordinates, n_states, options, n_jobs):
     best: Any = None
     steps = BlockSteps(options.template, blocks, options.rule, n_jobs=n_jobs)
     for run in range(options.n_init):
-        pool = joined(blocks, coordinates)
+        pool = concatenated(blocks, coordinates)
         n_used = distinct_count(pool.points, 0, pool.points.shape[1], n_states)
         start, _ = start_models(pool.points, pool.data, n_used, options, run=run)
         del pool
-        climbs = climb(steps, start)
-        if best is None or climbs.objective[0] > best.objective[0]:
-            best = climbs
+        runs = run_em(steps, start)
+        if best is None or runs.objective[0] > best.objective[0]:
+            best = runs
     model = without_empty_states(best.model, best.counts)
     excess = sum(
         coordinates.excess(block.points.shape[1], block.seen) for block in blocks
@@ -264,7 +268,7 @@ class BlockSteps(Steps):
 
     pseudo_count : float, default=0.0
         Number of starts, and of transitions from each state, that are added to the
-        expected ones, in equal shares.
+        expected ones, in equal parts.
 
     n_jobs : int, default=None
         Number of joblib workers.
@@ -326,9 +330,9 @@ def block_expectation(shared, b):
 
 
 def pooled_fits(sequences, options, pooled):
-    """Fit one model per sequence, with the pooled model as its start or its prior.
+    """Fit one model per unit, with the pooled model as its start or its prior.
 
-    To a sequence of another scale, all states of the pooled model are one point or one
+    To a unit of another scale, all states of the pooled model are one point or one
     flat distribution: its model starts from its own frames and has no prior.
     """
     fit = adapted_fits if options.relevance > 0 else pooled_start_fits
@@ -349,16 +353,15 @@ def pooled_fits(sequences, options, pooled):
 
 
 def pooled_start_fits(sequences, options, pooled):
-    """Fit one model per sequence by maximum likelihood, from the pooled model on."""
-    pool = channels, offsets = joined_channels(sequences)
-    kind = options.covariance_type
-    scales = channel_scales(channels, offsets, kind)
-    fits = still_fits(np.diff(offsets), scales, options)
+    """Fit one model per unit by maximum likelihood, from the pooled model on."""
+    pool, kind = pool_of(sequences), options.covariance_type
+    scales = channel_scales(pool.channels, pool.bounds, kind)
+    fits = still_fits(pool, scales, options)
     everything = np.ones(len(sequences), bool)
     for group in groups_of(pool, everything, [], scales, kind):
         starts = group.coordinates.local_model(pooled.model)
         starts = floored(starts, options.template.floor)
-        found = finished_fits(climbs_from(group, starts, options), group, options)
+        found = finished_fits(runs_from(group, starts, options), group, options)
         for i, fit in zip(group.members, found, strict=True):
             fits[i] = fit
     return fits
@@ -375,18 +378,18 @@ def floored(models, floor):
 
 
 def adapted_fits(sequences, options, pooled):
-    """Fit one model per sequence with the pooled model as its conjugate prior."""
-    coordinates, pool = pooled.coordinates, joined_channels(sequences)
+    """Fit one model per unit with the pooled model as its conjugate prior."""
+    coordinates, pool = pooled.coordinates, pool_of(sequences)
     local = coordinates.local_model(pooled.model)
-    gappy = [[np.isnan(x[:, coordinates.active]).any()] for x in sequences]
+    frames = [pool.channels[:, i:j].T for i, j in pairwise(pool.bounds)]
+    gappy = [[np.isnan(x[:, coordinates.active]).any()] for x in frames]
     fits: list[Any] = [None] * len(sequences)
     for members in equal_rows(np.array(gappy)):
-        channels, offsets = chosen_channels(pool, members)
-        group = make_group(members, channels, offsets, coordinates)
+        group = make_group(members, pool.chosen(members), coordinates)
         prior = floored(stacked([local] * len(members)), options.template.floor)
-        found = finished_fits(climbs_from(group, prior, options), group, options)
+        found = finished_fits(runs_from(group, prior, options), group, options)
         for i, fit in zip(members, found, strict=True):
-            fits[i] = completed_fit(fit, sequences[i], coordinates, options)
+            fits[i] = completed_fit(fit, frames[i], coordinates, options)
     return fits
 
 

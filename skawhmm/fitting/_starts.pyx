@@ -13,7 +13,7 @@ from skawhmm.utils._interruption cimport LITTLE_WORK, interrupted
 
 cdef extern from "fitting/_starts.h" nogil:
     """
-    /* Rounds of Lloyd's algorithm, and the share of frames that must change in one; EM
+    /* Rounds of Lloyd's algorithm, and the fraction of frames that must change in one; EM
        continues where they stop. */
     #define MAX_ROUNDS 6
     #define LEAST_CHANGE 0.02
@@ -260,7 +260,7 @@ cdef void take_range(
 cdef Py_ssize_t drawn_index(
     const double* weights, Py_ssize_t size, double level
 ) noexcept nogil:
-    """Index at which the running sum of weights passes a share of their total."""
+    """Index at which the running sum of weights passes a fraction of their total."""
     cdef Py_ssize_t index = 0, t
     level *= total_of(weights, size)
     for t in range(size):

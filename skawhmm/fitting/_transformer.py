@@ -1,5 +1,6 @@
 """Sequences in, models out."""
 
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -9,8 +10,7 @@ from skawhmm.emissions._gaussian import COVARIANCE_TYPES, Gaussian, check_filled
 from skawhmm.emissions._registry import check_emission
 from skawhmm.fitting._base import WEIGHTS, ModelTransformer, make_batch, scored
 from skawhmm.fitting._coordinates import OTHER_SCALE
-from skawhmm.fitting._em import FitOptions
-from skawhmm.fitting._em_fit import general_fits, general_pooled_fit
+from skawhmm.fitting._em import FitOptions, general_fits, general_pooled_fit
 from skawhmm.fitting._gaussian_fit import independent_fits
 from skawhmm.fitting._pooled import (
     PooledModel,
@@ -21,27 +21,20 @@ from skawhmm.fitting._pooled import (
 from skawhmm.models._batch import HMMBatch
 from skawhmm.sequences._forms import warn_caller
 from skawhmm.sequences._names import fitted_names
+from skawhmm.sequences._trials import recordings_of, unit_frames
 from skawhmm.utils._checks import (
+    WORK_CHECKS,
     check_boolean,
     check_choice,
     check_integer,
-    check_n_jobs,
+    check_optional,
     check_random,
     check_real,
-    check_verbose,
 )
 from skawhmm.utils._interruption import all_or_nothing
 from skawhmm.utils._parallel import Shared, completed, even_ranges
 from skawhmm.utils._parameters import Unused
 from skawhmm.utils._seeds import random_stream
-
-OPTIONS = {
-    "covariance_type": COVARIANCE_TYPES,
-    "init": ("kmeans", "pooled"),
-    "topology": ("ergodic", "left-to-right", "linear"),
-    "weights": WEIGHTS,
-    "missing": ("zero", "common"),
-}
 
 CRITERIA = ("aic", "bic")
 # Largest number of states that a criterion chooses.
@@ -51,8 +44,31 @@ MOST_STATES = 8
 ESTIMATOR_OPTIONS = ("init", "topology", "max_iter", "tol")
 
 
+def check_size(name, value):
+    """Raise unless `value` is a number of states or a criterion."""
+    if not isinstance(value, str):
+        check_integer(name, value, 1)
+    elif value not in CRITERIA:
+        raise ValueError(
+            f"{name} must be an integer of at least 1, 'aic' or 'bic', got {value!r}. "
+            "MarkovChainTransformer makes chains with one state per symbol."
+        )
+
+
+def check_engine(name, value):
+    """Raise unless `value` is the name of an engine, or an estimator of hmmlearn."""
+    able = hasattr(value, "fit") and hasattr(value, "set_params")
+    if isinstance(value, str):
+        check_choice(name, value, ("batched", "hmmlearn"))
+    elif not able or isinstance(value, type):
+        raise TypeError(
+            f"{name} must be 'batched', 'hmmlearn' or an hmmlearn estimator, got "
+            f"{type(value).__name__}."
+        )
+
+
 class HMMTransformer(ModelTransformer):
-    """Fit one hidden Markov model to every sequence.
+    """Fit one hidden Markov model to every sequence, or unit of several `Trials`.
 
     All models are fitted in one compiled batch by expectation maximisation (EM). The
     model of a sequence depends on its values, on `random_state` and, with a pooled
@@ -211,6 +227,29 @@ class HMMTransformer(ModelTransformer):
            [0.  , 0.33, 0.67]])
     """
 
+    _parameter_checks: ClassVar = {
+        **WORK_CHECKS,
+        "n_components": check_size,
+        "covariance_type": partial(check_choice, choices=COVARIANCE_TYPES),
+        "emission": check_emission,
+        "n_mix": partial(check_integer, low=1),
+        "topology": partial(
+            check_choice, choices=("ergodic", "left-to-right", "linear")
+        ),
+        "init": partial(check_choice, choices=("kmeans", "pooled")),
+        "prior": partial(
+            check_optional, check=partial(check_choice, choices=("pooled",))
+        ),
+        "relevance": partial(check_real, low=0, high=np.inf, include_low=False),
+        "n_init": partial(check_integer, low=1),
+        "max_iter": partial(check_integer, low=0),
+        "tol": partial(check_real, low=0, high=np.inf),
+        "weights": partial(check_choice, choices=WEIGHTS),
+        "missing": partial(check_choice, choices=("zero", "common")),
+        "engine": check_engine,
+        "keep_sequences": check_boolean,
+        "random_state": check_random,
+    }
     _unused: ClassVar = (
         Unused(("covariance_type",), "emission", lambda e: isinstance(e, Emission)),
         Unused(
@@ -273,11 +312,12 @@ class HMMTransformer(ModelTransformer):
 
         Parameters
         ----------
-        X : list of array-like of shape (n_timesteps, n_features)
-            Training sequences. Also an array of shape (n_sequences, n_timesteps,
-            n_features) with trailing NaN as padding, or one of shape (n_sequences,
-            n_timesteps) whose rows are univariate sequences. Symbols are given as a
-            list of texts, or of sequences of strings or integers.
+        X : list of array-like of shape (n_timesteps, n_features), or of Trials
+            Training sequences; several recordings that belong to one model are
+            :class:`~skawhmm.sequences.Trials`. Also an array of shape (n_sequences,
+            n_timesteps, n_features) with trailing NaN as padding, or one of shape
+            (n_sequences, n_timesteps) whose rows are univariate sequences. Symbols are
+            given as a list of texts, or of sequences of strings or integers.
 
         y : Ignored
             Not used, present for API consistency.
@@ -323,9 +363,9 @@ class HMMTransformer(ModelTransformer):
         -------
         models : HMMBatch
             The models, in the order of the sequences. Its `info` has the columns
-            ``converged``, ``n_iter``, ``log_likelihood`` (that of `HMMBatch.score`) and
-            ``n_timesteps``, and its `counts` are the expected frames per state and
-            transitions.
+            ``converged``, ``n_iter``, ``log_likelihood`` (that of `HMMBatch.score`),
+            ``n_timesteps`` and ``n_trials``, and its `counts` are the expected frames
+            per state and transitions.
         """
         return self._modelled(self._checked(X))
 
@@ -375,50 +415,15 @@ class HMMTransformer(ModelTransformer):
 
     def _check_missing(self, sequences):
         """Raise if values are missing that a fit needs."""
-        self._template.check_missing(sequences, is_pooled=self._is_pooled)
+        frames = unit_frames(sequences)
+        self._template.check_missing(frames, is_pooled=self._is_pooled)
         if self.engine != "batched":
             reason = f"engine={self.engine!r}"
-            check_filled(sequences, reason, is_pooled=self._is_pooled)
+            check_filled(frames, reason, is_pooled=self._is_pooled)
 
     def _check_parameters(self):
-        check_emission("emission", self.emission)
-        for name, choices in OPTIONS.items():
-            check_choice(name, getattr(self, name), choices)
-        self._check_size()
-        if self.prior is not None:
-            check_choice("prior", self.prior, ("pooled",))
-        for name in ("n_mix", "n_init"):
-            check_integer(name, getattr(self, name), 1)
-        check_integer("max_iter", self.max_iter, 0)
-        check_real("relevance", self.relevance, 0, np.inf, include_low=False)
-        check_real("tol", self.tol, 0, np.inf)
-        check_random("random_state", self.random_state)
-        check_boolean("keep_sequences", self.keep_sequences)
-        check_n_jobs("n_jobs", self.n_jobs)
-        check_verbose("verbose", self.verbose)
-        self._check_engine()
-        self._check_effects()
+        super()._check_parameters()
         self._given_template().check_options()
-
-    def _check_size(self):
-        if not isinstance(self.n_components, str):
-            check_integer("n_components", self.n_components, 1)
-        elif self.n_components not in CRITERIA:
-            raise ValueError(
-                "n_components must be an integer of at least 1, 'aic' or 'bic', got "
-                f"{self.n_components!r}. MarkovChainTransformer makes chains with one "
-                "state per symbol."
-            )
-
-    def _check_engine(self):
-        able = hasattr(self.engine, "fit") and hasattr(self.engine, "set_params")
-        if isinstance(self.engine, str):
-            check_choice("engine", self.engine, ("batched", "hmmlearn"))
-        elif not able or isinstance(self.engine, type):
-            raise TypeError(
-                "engine must be 'batched', 'hmmlearn' or an hmmlearn estimator, got "
-                f"{type(self.engine).__name__}."
-            )
 
     def _sizes(self):
         """Return the criterion or None, and the (largest) number of states."""
@@ -498,12 +503,12 @@ def fit_pool(sequences, options, n_jobs=None):
 
 
 def fit_models(sequences, options, *, pooled=None, n_jobs=None, verbose=False):
-    """Fit one model per sequence.
+    """Fit one model per unit.
 
     Parameters
     ----------
-    sequences : list of ndarray of shape (n_timesteps, n_features)
-        Checked sequences.
+    sequences : list of ndarray of shape (n_timesteps, n_features), or Trials
+        Checked sequences, one entry per unit.
 
     options : FitOptions
         What to fit and how.
@@ -520,13 +525,14 @@ def fit_models(sequences, options, *, pooled=None, n_jobs=None, verbose=False):
     Returns
     -------
     fits : list of Fit
-        One per sequence, in their order.
+        One per unit, in their order.
     """
-    sizes = [x.size for x in sequences]
+    recordings, firsts = recordings_of(sequences)
+    sizes = np.add.reduceat([x.size for x in recordings], firsts[:-1])
     tasks = even_ranges(sizes, n_jobs, per_job=BLOCKS_PER_JOB, most=BLOCK_VALUES)
     parts = completed(
         fit_block,
-        Shared((sequences, options, pooled), sum(x.nbytes for x in sequences)),
+        Shared((sequences, options, pooled), sum(x.nbytes for x in recordings)),
         tasks,
         n_jobs=n_jobs,
         verbose=verbose,
@@ -537,7 +543,7 @@ def fit_models(sequences, options, *, pooled=None, n_jobs=None, verbose=False):
 
 
 def fit_block(shared, first, last):
-    """Return fits of a range of sequences; an error names the sequence."""
+    """Return fits of a range of units; an error names the unit."""
     sequences, options, pooled = shared.value
     is_gaussian = isinstance(options.template, Gaussian)
     fits = gaussian_fits if is_gaussian else general_fits

@@ -1,11 +1,9 @@
-"""HMMBatch: a stack of hidden Markov models as arrays."""
+"""HMMBatch: a stack of hidden Markov models, and what users do with it."""
 
-import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Callable, Mapping, Sequence
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,15 +16,12 @@ from skawhmm.emissions._poisson import Poisson
 from skawhmm.models._archive import save_models, stored_parts
 from skawhmm.models._checks import (
     check_carried,
-    check_concatenable,
     check_feature_names,
     check_info,
     check_model_number,
     check_observed,
     check_paired,
-    checked_rows,
 )
-from skawhmm.models._counts import Counts
 from skawhmm.models._exchange import given_parts, hmmlearn_parts
 from skawhmm.models._html import batch_html
 from skawhmm.models._inference import (
@@ -36,23 +31,19 @@ from skawhmm.models._inference import (
     posteriors,
     sample_sequences,
 )
-from skawhmm.models._stacks import checked_stacks, padded_stack
+from skawhmm.models._stack import ModelStack, checked_stacks
 from skawhmm.sequences._checks import check_not_distances
 from skawhmm.sequences._names import (
     check_same_names,
     matched_columns,
     named_sequences,
 )
+from skawhmm.sequences._trials import Units, naming_trials
 from skawhmm.utils._archives import room_for
 from skawhmm.utils._checks import check_integer, check_seed, check_verbose
-from skawhmm.utils._numbers import aligned
-
-# What a batch is made of; all else follows from it.
-CHAIN = ("transmats", "weights", "startprobs")
-PARTS = ("emission", *CHAIN, "_info", "sequences", "feature_names", "counts")
 
 
-class HMMBatch:
+class HMMBatch(ModelStack):
     r"""Immutable stack of hidden Markov models.
 
     The constructor makes models with Gaussian states. `from_emissionprobs` and
@@ -80,12 +71,13 @@ class HMMBatch:
 
     weights : array-like of shape (n_models, n_components), default=None
         State probabilities :math:`\pi` that distances use. By default the stationary
-        law of each chain.
+        distribution of each chain.
 
     startprobs : array-like of shape (n_models, n_components), default=None
         Probabilities of the first state, for sampling and likelihoods. By default the
-        weights. A chain with several closed classes has no unique stationary law; its
-        start probabilities (by default equal ones) decide between them.
+        weights. A chain with several closed classes has no unique stationary
+        distribution; its start probabilities (by default equal ones) decide between
+        them.
 
     observed : array-like of bool of shape (n_models, n_features), default=None
         Which features each model observed. Two models are compared on the features
@@ -110,14 +102,14 @@ class HMMBatch:
     transmats, means, covars, weights, startprobs, observed, info : ndarray or dict
         As above, read-only.
 
-    sequences : list of ndarray, or None
+    sequences : list of ndarray or Trials, or None
         As above; the arrays are read-only.
 
     feature_names : tuple of str, or None
         As above.
 
     counts : Counts or None
-        What the data of fitted models have shown: ``counts.states`` of shape
+        What the data of fitted models contain: ``counts.states`` of shape
         (n_models, n_components), the expected number of frames in each state, and
         ``counts.transitions`` of shape (n_models, n_components, n_components), the
         expected number of steps from each state to each. A prior adds nothing to them.
@@ -137,16 +129,6 @@ class HMMBatch:
     >>> models[0].weights
     array([[0.66666667, 0.33333333]])
     """
-
-    # Whatever has it as an attribute of its type is a batch of models (`is_models`).
-    emission: Any = None
-    transmats: NDArray[np.float64]
-    weights: NDArray[np.float64]
-    startprobs: NDArray[np.float64]
-    sequences: list[NDArray[np.float64]] | None
-    feature_names: tuple[str, ...] | None
-    counts: Counts | None
-    _info: dict[str, NDArray[Any]]
 
     def __init__(
         self,
@@ -199,13 +181,13 @@ class HMMBatch:
             Parameters of the states, by name.
 
         shared : dict, default=None
-            What all models share, by name; entries that are None are left out.
+            What all models have in common, by name; entries that are None are left out.
 
         transmats, weights, startprobs, observed, info : object
             As in the constructor; so are `sequences` and `feature_names`.
 
         counts : Counts, default=None
-            What the data of the models have shown.
+            What the data of the models contain.
         """
         stacks, _ = checked_stacks(transmats, states, weights, startprobs, family)
         chain = stacks["transmats"], stacks["weights"], stacks["startprobs"]
@@ -215,11 +197,7 @@ class HMMBatch:
         n_models = len(chain[0])
         if observed is not None:
             emission.observed = check_observed(observed, n_models, emission.n_features)
-        if sequences is not None and not emission.keeps_sequences:
-            sequences = emission.checked(
-                sequences, caller="HMMBatch", n_features=emission.n_features
-            )
-        carried = check_carried(sequences, n_models, emission.n_features)
+        carried = check_carried(sequences, n_models, emission)
         columns = check_info(info or {}, n_models)
         names = check_feature_names(feature_names, emission.n_features)
         self._set(emission, *chain, columns, carried, names, counts)
@@ -231,47 +209,8 @@ class HMMBatch:
         batch._build(family, transmats, states, **parts)
         return batch
 
-    # Pickles of earlier versions hold neither names nor counts.
-    def _set(
-        self,
-        emission,
-        transmats,
-        weights,
-        startprobs,
-        info,
-        sequences,
-        feature_names=None,
-        counts=None,
-    ):
-        arrays = [transmats, weights, startprobs, *emission.parameters.values()]
-        if emission.observed is not None:
-            arrays.append(emission.observed)
-        for array in [*arrays, *info.values(), *(sequences or [])]:
-            _read_only(array)
-        chain = transmats, weights, startprobs
-        parts = emission, *chain, info, sequences, feature_names, counts
-        vars(self).update(zip(PARTS, parts, strict=True))
-
-    def _changed(self, **parts):
-        """Return a copy with some of its `PARTS` replaced, without further checks."""
-        batch = type(self).__new__(type(self))
-        batch._set(*({**self.__getstate__(), **parts}.values()))
-        return batch
-
-    def _bare(self):
-        """Return the models without info columns, sequences and counts."""
-        return self._changed(_info={}, sequences=None, counts=None)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: vars(self)[name] for name in PARTS}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self._set(
-            *(aligned(x) if isinstance(x, np.ndarray) else x for x in state.values())
-        )
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        raise AttributeError(f"HMMBatch is immutable: {name} cannot be set.")
+    def _repr_html_(self) -> str:
+        return batch_html(self)
 
     @property
     def means(self) -> NDArray[np.float64]:
@@ -306,211 +245,6 @@ class HMMBatch:
                 f"They have {', '.join(known)}."
             )
         return known[name]
-
-    @property
-    def observed(self) -> NDArray[np.bool_] | None:
-        """Which features each model observed; None if each observed all."""
-        return self.emission.observed
-
-    @property
-    def info(self) -> Mapping[str, NDArray[Any]]:
-        """Columns with one entry per model."""
-        return _Columns(self._info)
-
-    @property
-    def covariance_type(self) -> str:
-        """Form of the covariances of Gaussian states, "diag" or "full"."""
-        return self.emission.gaussian("covariance_type needs").covariance_type
-
-    @property
-    def n_features(self) -> int:
-        """Number of features of a frame."""
-        return self.emission.n_features
-
-    @property
-    def shape(self) -> tuple[int]:
-        """The number of models, in a tuple."""
-        return (len(self.transmats),)
-
-    @property
-    def nbytes(self) -> int:
-        """Memory of the arrays of the models, in bytes."""
-        arrays = [self.transmats, self.weights, self.startprobs]
-        arrays += self.emission.parameters.values()
-        arrays += self.counts.by_name().values() if self.counts else []
-        return sum(array.nbytes for array in arrays)
-
-    @cached_property
-    def n_components(self) -> NDArray[np.int64]:
-        """Number of states of each model, without padding."""
-        size = self.transmats.shape[1]
-        loops = np.eye(size)
-        used = (self.weights > 0) | (self.startprobs > 0)
-        used |= (self.transmats != loops).any(axis=2)
-        used |= (self.transmats != loops).any(axis=1)
-        for array in self.emission.parameters.values():
-            used |= array.any(axis=tuple(range(2, array.ndim)))
-        used[:, 0] = True
-        return _read_only(size - np.argmax(used[:, ::-1], axis=1))
-
-    @cached_property
-    def keys(self) -> NDArray[np.uint64]:
-        """One number per model, which depends on its content only."""
-        masks = self.emission.masks()
-        arrays = [self.weights, *self.emission.parameters.values()]
-        fingerprint = self.emission.fingerprint
-        keys = np.empty(len(self), np.uint64)
-        for n, size in enumerate(self.n_components):
-            digest = hashlib.blake2b(digest_size=8)
-            # Adding zero turns -0.0 into 0.0, which has other bytes.
-            digest.update((self.transmats[n, :size, :size] + 0.0).tobytes())
-            for array in arrays:
-                digest.update((array[n, :size] + 0.0).tobytes())
-            digest.update(masks[n].tobytes())
-            digest.update(fingerprint)
-            keys[n] = int.from_bytes(digest.digest(), "little")
-        return _read_only(keys)
-
-    def __len__(self) -> int:
-        return len(self.transmats)
-
-    def __getitem__(self, key: Any) -> "HMMBatch":
-        if isinstance(key, tuple):
-            # Written X[key, ...] by scikit-learn, which treats X as an array.
-            if len(key) != 2 or key[1] is not Ellipsis:
-                raise IndexError(f"HMMBatch has one axis, the models; got {key!r}.")
-            key = key[0]
-        rows = checked_rows(key, len(self))
-        return self._changed(
-            emission=self.emission[rows],
-            transmats=self.transmats[rows],
-            weights=self.weights[rows],
-            startprobs=self.startprobs[rows],
-            _info={name: column[rows] for name, column in self._info.items()},
-            sequences=self.sequences and [self.sequences[n] for n in rows],
-            counts=self.counts and self.counts[rows],
-        )
-
-    def __iter__(self) -> "Iterator[HMMBatch]":
-        return (self[n] for n in range(len(self)))
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, HMMBatch):
-            return NotImplemented
-        if self.shape != other.shape or self.emission.traits != other.emission.traits:
-            return False
-        if self.emission.fingerprint != other.emission.fingerprint:
-            return False
-        if self.feature_names != other.feature_names:
-            return False
-        size = max(self.transmats.shape[1], other.transmats.shape[1])
-        one, two = self._padded(size), other._padded(size)
-        columns = one._info.keys() == two._info.keys() and all(
-            np.array_equal(column, two._info[name], equal_nan=column.dtype.kind == "f")
-            for name, column in one._info.items()
-        )
-        first, second = one._arrays(), two._arrays()
-        return (
-            columns
-            and first.keys() == second.keys()
-            and all(np.array_equal(array, second[k]) for k, array in first.items())
-        )
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
-        raise TypeError(
-            "A batch of models is not an array of numbers. Turn it into distances "
-            "first, for example with PairwiseHMMDistance."
-        )
-
-    def __repr__(self) -> str:
-        counts = self.n_components.tolist() or [0]
-        states = "..".join(map(str, sorted({min(counts), max(counts)})))
-        traits = (f"{name}={value!r}" for name, value in self.emission.traits.items())
-        return (
-            f"HMMBatch(n_models={len(self)}, n_components={states}, "
-            f"{', '.join(traits)})"
-        )
-
-    def _repr_html_(self) -> str:
-        return batch_html(self)
-
-    def _arrays(self):
-        """Return the arrays of the batch by name, without the info columns."""
-        return {
-            "transmats": self.transmats,
-            "weights": self.weights,
-            "startprobs": self.startprobs,
-            "observed": self.emission.masks() > 0,
-            **self.emission.parameters,
-            **(self.counts.by_name() if self.counts else {}),
-        }
-
-    def _padded(self, size):
-        """Return the batch with `size` states per model."""
-        if size == self.transmats.shape[1]:
-            return self
-        counts = np.full(len(self), self.transmats.shape[1])
-        chain = {
-            name: padded_stack(name, getattr(self, name), counts, size)
-            for name in CHAIN
-        }
-        seen = self.counts and self.counts.padded(size)
-        return self._changed(emission=self.emission.padded(size), **chain, counts=seen)
-
-    @classmethod
-    def concatenate(cls, batches: "Sequence[HMMBatch]") -> "HMMBatch":
-        """Return one batch with the models of several.
-
-        Parameters
-        ----------
-        batches : sequence of HMMBatch
-            Batches with the same kind of states, the same number of features and the
-            same info columns. If some have full covariances, the result has. Names of
-            features must agree; batches without names take those of the others.
-
-        Returns
-        -------
-        batch : HMMBatch
-            The models in the order given. They carry their sequences and their counts
-            if those of all batches do.
-        """
-        batches = check_concatenable(batches)
-        family = type(batches[0].emission)
-        names = sorted({batch.emission.name for batch in batches})
-        if len(names) > 1:
-            raise TypeError(
-                f"All batches must have one kind of states, got {' and '.join(names)}."
-            )
-        if len(batches) == 1:
-            return batches[0]
-        size = max(batch.transmats.shape[1] for batch in batches)
-        padded = [batch._padded(size) for batch in batches]
-        chain = {
-            name: np.concatenate([getattr(batch, name) for batch in padded])
-            for name in CHAIN
-        }
-        columns = {
-            name: np.concatenate([batch._info[name] for batch in padded])
-            for name in padded[0]._info
-        }
-        sequences = None
-        if all(batch.sequences is not None for batch in padded):
-            sequences = [sequence for batch in padded for sequence in batch.sequences]
-        counts = None
-        if all(batch.counts is not None for batch in padded):
-            counts = Counts.concatenate([batch.counts for batch in padded])
-        return batches[0]._changed(
-            emission=family.concatenate([batch.emission for batch in padded]),
-            **chain,
-            _info=columns,
-            sequences=sequences,
-            feature_names=next(
-                (b.feature_names for b in batches if b.feature_names), None
-            ),
-            counts=counts,
-        )
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the batch to a file, completely or not at all.
@@ -657,7 +391,7 @@ class HMMBatch:
         symbol_costs : array-like of shape (n_symbols, n_symbols), default=None
             Distances between symbols, symmetric and 0 between equal symbols. By default
             any two symbols have distance 1; the distance between two states is then
-            their total variation, the share of symbols that differ.
+            their total variation, the fraction of symbols that differ.
 
         weights, startprobs, info : array-like or dict, default=None
             As in the constructor.
@@ -714,11 +448,11 @@ class HMMBatch:
         sequences: Any = None,
         feature_names: Sequence[str] | None = None,
     ) -> "HMMBatch":
-        r"""Return models whose states emit counts, by Poisson laws.
+        r"""Return models whose states emit counts, by Poisson distributions.
 
-        Two states are compared by the 1-Wasserstein distance between their laws, where
-        the distance between two vectors of counts is the sum of the differences in each
-        channel. It is exactly :math:`\sum_c |\lambda_c - \lambda'_c|`. The same
+        Two states are compared by the 1-Wasserstein distance of their distributions,
+        where the distance between two vectors of counts is the sum of the differences
+        in each channel. It is exactly :math:`\sum_c |\lambda_c - \lambda'_c|`. The same
         distances and estimators work as for `from_emissionprobs`.
 
         Parameters
@@ -777,7 +511,7 @@ class HMMBatch:
         """Return models given as plain arrays by name, in a dictionary.
 
         Models of libraries that keep their parameters in dictionaries or named tuples
-        are read as they are, whatever made the arrays: NumPy, JAX, PyTorch.
+        are read directly, whatever made the arrays: NumPy, JAX, PyTorch.
 
         Parameters
         ----------
@@ -796,7 +530,7 @@ class HMMBatch:
 
         weights : array-like of shape (n_models, n_components), default=None
             State probabilities. By default those among the arrays or, if there are
-            none, the stationary law of each chain.
+            none, the stationary distribution of each chain.
 
         info : dict of array-like, default=None
             Columns with one entry per model.
@@ -849,7 +583,7 @@ class HMMBatch:
             gets equal transition probabilities.
 
         weights : array-like of shape (n_models, n_components), default=None
-            State probabilities, by default the stationary law of each chain.
+            State probabilities, by default the stationary distribution of each chain.
 
         info : dict of array-like, default=None
             Columns with one entry per model, such as names or labels.
@@ -906,8 +640,8 @@ class HMMBatch:
 
         Parameters
         ----------
-        X : list of array-like of shape (n_timesteps, n_features)
-            Sequences.
+        X : list of array-like of shape (n_timesteps, n_features), or of Trials
+            Sequences. Log likelihoods of `Trials` are sums over the recordings.
 
         n_jobs : int, default=None
             Number of joblib workers.
@@ -929,17 +663,18 @@ class HMMBatch:
 
         Parameters
         ----------
-        X : list of array-like of shape (n_timesteps, n_features)
-            One sequence per model. A single model goes with every sequence, a single
-            sequence with every model.
+        X : list of array-like of shape (n_timesteps, n_features), or of Trials
+            One sequence per model. A single model is used for every sequence, a single
+            sequence for every model.
 
         Returns
         -------
         paths : list of ndarray of int of shape (n_timesteps,)
-            The state of each frame.
+            The state of each frame; for `Trials`, a list with one array per recording.
 
         scores : ndarray of shape (n_pairs,)
-            Joint log density of each path and its sequence.
+            Joint log density of each path and its sequence; for `Trials` the sum over
+            the recordings.
         """
         return best_paths(self, self._checked(X, paired=True))
 
@@ -948,25 +683,34 @@ class HMMBatch:
 
         Parameters
         ----------
-        X : list of array-like of shape (n_timesteps, n_features)
+        X : list of array-like of shape (n_timesteps, n_features), or of Trials
             Sequences, as for `decode`.
 
         Returns
         -------
         probabilities : list of ndarray of shape (n_timesteps, n_components)
-            One array per sequence, whose rows sum to one.
+            One array per sequence, whose rows sum to one; for `Trials`, a list with one
+            array per recording.
         """
         return posteriors(self, self._checked(X, paired=True))
 
     def sample(
-        self, n_timesteps: int = 100, *, random_state: Any = None
-    ) -> tuple[list[NDArray[np.float64]], list[NDArray[np.int64]]]:
-        """Draw one sequence from every model.
+        self,
+        n_timesteps: int = 100,
+        *,
+        n_trials: int | None = None,
+        random_state: Any = None,
+    ) -> tuple[list[Any], list[Any]]:
+        """Draw one sequence from every model, or several.
 
         Parameters
         ----------
         n_timesteps : int, default=100
             Length of the sequences.
+
+        n_trials : int, default=None
+            Number of sequences per model, which are returned as `Trials`. By default a
+            single sequence per model, as an array.
 
         random_state : int, RandomState instance, Generator or None, default=None
             Seed of the draws. The sequence of a model depends on the seed and the model
@@ -974,17 +718,23 @@ class HMMBatch:
 
         Returns
         -------
-        sequences : list of ndarray of shape (n_timesteps, n_features)
-            The frames, one array per model.
+        sequences : list of ndarray of shape (n_timesteps, n_features), or of Trials
+            The frames, one entry per model.
 
         paths : list of ndarray of int of shape (n_timesteps,)
-            The state of each frame.
+            The state of each frame; with `n_trials`, a list with one array per
+            recording.
         """
         check_integer("n_timesteps", n_timesteps, 1)
+        n_drawn = 1 if n_trials is None else check_integer("n_trials", n_trials, 1)
         seeds = model_seeds(check_seed(random_state), self.keys)
-        sequences, paths = sample_sequences(self, n_timesteps, seeds)
-        shown = [self.emission.shown(x) for x in sequences]
-        return named_sequences(shown, self.feature_names), paths
+        sequences, paths = sample_sequences(self, n_timesteps, seeds, n_trials=n_drawn)
+        sequences = [self.emission.shown(x) for x in sequences]
+        if n_trials is not None:
+            firsts = n_drawn * np.arange(len(self) + 1)
+            units = Units(firsts, [True] * len(self))
+            sequences, paths = units.grouped(sequences), units.grouped(paths, list)
+        return named_sequences(sequences, self.feature_names), paths
 
     def _described(self):
         """Return what a table shows of each state, by name."""
@@ -993,31 +743,15 @@ class HMMBatch:
 
     def _checked(self, X, *, paired=False, caller="HMMBatch"):
         check_not_distances(caller, X)
-        X, names = matched_columns(X)
+        X, names, units = matched_columns(X)
         if names is not None and self.feature_names is not None:
             check_same_names(names, self.feature_names)
-        sequences = self.emission.checked(
-            X, caller=caller, n_features=self.emission.n_features
-        )
+        with naming_trials(units):
+            sequences = self.emission.checked(
+                X, caller=caller, n_features=self.emission.n_features
+            )
+        if units is not None:
+            sequences = units.grouped(sequences)
         if paired:
             check_paired(len(self), len(sequences))
         return sequences
-
-
-def _read_only(array):
-    array.flags.writeable = False
-    return array
-
-
-class _Columns(dict[str, Any]):
-    """Columns with one entry per model that cannot be replaced."""
-
-    def _refused(self, *_: Any, **__: Any) -> NoReturn:
-        raise TypeError("The info of an HMMBatch cannot be changed.")
-
-    __setitem__ = __delitem__ = _refused
-    update = setdefault = pop = popitem = clear = _refused
-    __ior__ = _refused
-
-    def __reduce__(self) -> Any:
-        return dict, (dict(self),)

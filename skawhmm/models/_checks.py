@@ -7,6 +7,7 @@ import numpy as np
 
 from skawhmm.sequences._forms import hint_of_hmmlearn, is_models
 from skawhmm.sequences._tables import shown
+from skawhmm.sequences._trials import naming_trials, split_units
 from skawhmm.utils._checks import is_integer
 from skawhmm.utils._numbers import real_array
 
@@ -320,40 +321,56 @@ def check_model_number(name, value, n_models):
     return int(value) % n_models
 
 
-def check_carried(sequences, n_models, n_features):
-    """Return the sequences that models carry as a list of arrays.
+def check_carried(sequences, n_models, emission):
+    """Return the sequences that models carry as a list of arrays or `Trials`.
 
     Parameters
     ----------
-    sequences : sequence of array-like, or None
-        One sequence per model.
+    sequences : sequence of array-like or Trials, or None
+        One entry per model.
 
-    n_models, n_features : int
-        Number of models, and of features of each sequence.
+    n_models : int
+        Number of models.
+
+    emission : Emission
+        States of the models.
 
     Returns
     -------
-    sequences : list of ndarray of shape (n_timesteps, n_features), or None
+    sequences : list of ndarray of shape (n_timesteps, n_features) or Trials, or None
         The sequences, copied.
     """
     if sequences is None:
         return None
+    n_features = emission.n_features
+    recordings, units = split_units(sequences)
+    if not emission.keeps_sequences:
+        with naming_trials(units):
+            recordings = emission.checked(
+                recordings, caller="HMMBatch", n_features=n_features
+            )
     arrays = [
         np.array(real_array(f"sequences[{n}]", sequence))
-        for n, sequence in enumerate(entries_of("sequences", sequences))
+        for n, sequence in enumerate(entries_of("sequences", recordings))
     ]
-    if len(arrays) != n_models:
+    n_units = len(arrays) if units is None else len(units.several)
+    if n_units != n_models:
         raise ValueError(
             f"sequences must hold one entry per model ({n_models} models), got "
-            f"{len(arrays)}."
+            f"{n_units}."
         )
     for n, array in enumerate(arrays):
         if array.ndim != 2 or array.shape[1] != n_features or not len(array):
             raise ValueError(
                 f"sequences must have shape (n_timesteps, {n_features}), got "
-                f"{array.shape} for model {n}."
+                f"{array.shape} for {_model_name(units, n)}."
             )
-    return arrays
+    return arrays if units is None else units.grouped(arrays)
+
+
+def _model_name(units, n):
+    """Return which model carries recording n, and as which trial."""
+    return f"model {n}" if units is None else units.name(n).replace("X[", "sequences[")
 
 
 def check_models(name, models):
@@ -435,7 +452,7 @@ def check_kept_sequences(models):
             "method='data' needs models that carry their sequences, got models without."
             " HMMTransformer(keep_sequences=True) makes them."
         )
-    models.emission.check_scorable(models.sequences)
+    models.emission.check_scorable(split_units(models.sequences)[0])
 
 
 def check_paired(n_models, n_sequences):

@@ -1,4 +1,4 @@
-"""What the data behind fitted models have shown: expected frames and transitions."""
+"""What the data behind fitted models contain: expected frames and transitions."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

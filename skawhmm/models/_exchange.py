@@ -25,7 +25,7 @@ NAMES = MappingProxyType(
         "symbol_costs": (),
     }
 )
-# What all models share, so that it stands for each of them.
+# What all models have in common, so that it is stored for each of them.
 SHARED = ("symbols", "symbol_costs")
 # What models of any family may hold.
 COMMON = ("transmats", "weights", "startprobs", "observed")

@@ -101,7 +101,7 @@ def _circle(place, radius, k, weight, staying):
     )
 
 
-def _arrow(places, radii, i, k, share):
+def _arrow(places, radii, i, k, probability):
     """Return a bent arrow from one state to the next."""
     gap = places[k] - places[i]
     length = np.linalg.norm(gap)
@@ -111,14 +111,14 @@ def _arrow(places, radii, i, k, share):
     bend = (places[i] + places[k]) / 2 + 0.18 * length * aside
     inward = (places[k] - bend) / np.linalg.norm(places[k] - bend)
     tip = places[k] - (radii[k] + 1) * inward
-    width = 0.8 + 2.2 * np.sqrt(share)
+    width = 0.8 + 2.2 * np.sqrt(probability)
     head = 3.5 + 1.2 * width
     foot = tip - head * inward
     across = head / 2 * np.array([-inward[1], inward[0]])
     line = _path("M{} {}Q{} {} {} {}", places[i], bend, foot)
     point = _path("M{} {}L{} {} {} {}Z", tip, foot + across, foot - across)
     return (
-        f"<g><title>{i} to {k}: {share:.2g}</title>"
+        f"<g><title>{i} to {k}: {probability:.2g}</title>"
         f'<path d="{line}" fill="none" stroke="#888" stroke-width="{width:.1f}"/>'
         f'<path d="{point}" fill="#888"/></g>'
     )

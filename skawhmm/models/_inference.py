@@ -6,6 +6,7 @@ import numpy as np
 
 from skawhmm.numerics._forward_backward import forward_backward
 from skawhmm.numerics._paths_kernels import best_path, random_path
+from skawhmm.sequences._trials import Trials, recordings_of, split_units
 from skawhmm.utils._parallel import Shared, completed, even_ranges
 from skawhmm.utils._seeds import item_rng
 
@@ -28,8 +29,9 @@ def log_likelihood(batch, sequences, *, startprobs=None, n_jobs=None, verbose=0)
     batch : HMMBatch
         Models.
 
-    sequences : list of ndarray of shape (n_timesteps, n_features)
-        Checked sequences; NaN (not observed) only if the models are diagonal.
+    sequences : list of ndarray of shape (n_timesteps, n_features), or Trials
+        Checked sequences; NaN (not observed) only if the models are diagonal. The
+        likelihood of `Trials` is the product of those of the recordings.
 
     startprobs : ndarray of shape (n_models, n_components), default=None
         Start probabilities; by default those of the models.
@@ -45,10 +47,11 @@ def log_likelihood(batch, sequences, *, startprobs=None, n_jobs=None, verbose=0)
     scores : ndarray of shape (n_sequences, n_models)
         Minus infinity where a model cannot emit a sequence.
     """
+    recordings, firsts = recordings_of(sequences)
     score = batch.emission.scorer(*chains(batch, startprobs))
-    scores = np.empty((len(sequences), len(batch)))
-    tasks = even_ranges([len(x) for x in sequences], n_jobs, per_job=BLOCKS_PER_JOB)
-    shared = Shared((score, sequences, len(batch)), sum(x.nbytes for x in sequences))
+    scores = np.empty((len(recordings), len(batch)))
+    tasks = even_ranges([len(x) for x in recordings], n_jobs, per_job=BLOCKS_PER_JOB)
+    shared = Shared((score, recordings, len(batch)), sum(x.nbytes for x in recordings))
     shown = {
         "verbose": verbose,
         "label": "sequences",
@@ -57,7 +60,7 @@ def log_likelihood(batch, sequences, *, startprobs=None, n_jobs=None, verbose=0)
     results = completed(_scored_range, shared, tasks, n_jobs=n_jobs, **shown)
     for (first, last), rows in zip(tasks, results, strict=True):
         scores[first:last] = rows
-    return scores
+    return np.add.reduceat(scores, firsts[:-1], axis=0)
 
 
 def _scored_range(shared, first, last):
@@ -69,35 +72,45 @@ def _scored_range(shared, first, last):
 def own_log_likelihoods(batch, sequences):
     """Return the log likelihood of each sequence under its own model."""
     score = batch.emission.scorer(*chains(batch, None))
-    return [float(score(x, np.array([i]))[0]) for i, x in enumerate(sequences)]
+    recordings, firsts = recordings_of(sequences)
+    models = np.repeat(np.arange(len(sequences)), np.diff(firsts))[:, None]
+    values = [score(x, own)[0] for x, own in zip(recordings, models, strict=True)]
+    return np.add.reduceat(values, firsts[:-1])
 
 
 def paired_densities(batch, sequences, startprobs):
-    """Yield log densities, starts and transitions of each model with its sequence.
+    """Yield log densities, starts and transitions of each model with its recordings.
 
-    A single model goes with every sequence, a single sequence with every model.
+    A single model is paired with every sequence, a single sequence with every model.
     """
     starts, transmats, sizes = chains(batch, startprobs)
     n_pairs = max(len(batch), len(sequences))
     for n in range(n_pairs):
-        i, j = n % len(batch), n % len(sequences)
+        i, x = n % len(batch), sequences[n % len(sequences)]
         size = sizes[i]
         start, transmat = starts[i, :size], transmats[i, :size, :size].copy()
-        yield (
-            batch.emission.densities(i, sequences[j], start, transmat),
-            start,
-            transmat,
-        )
+        for recording in x if isinstance(x, Trials) else [x]:
+            logs = batch.emission.densities(i, recording, start, transmat)
+            yield logs, start, transmat
+
+
+def paired_units(batch, sequences):
+    """Return the sequences that models are paired with, one per pair."""
+    return sequences if len(sequences) > 1 else [*sequences] * len(batch)
 
 
 def posteriors(batch, sequences, *, startprobs=None):
-    """Return the state probabilities of every frame, given its whole sequence."""
+    """Return the state probabilities of every frame, given its whole recording.
+
+    The entries of `Trials` are lists with one array per recording.
+    """
     result = []
     for logs, start, transmat in paired_densities(batch, sequences, startprobs):
         post = np.empty(logs.shape)
         forward_backward(logs, start, transmat, post, np.zeros(transmat.shape))
         result.append(post.T.copy())
-    return result
+    _, units = split_units(paired_units(batch, sequences))
+    return result if units is None else units.grouped(result, list)
 
 
 def best_paths(batch, sequences, *, startprobs=None):
@@ -107,7 +120,10 @@ def best_paths(batch, sequences, *, startprobs=None):
         path = np.empty(logs.shape[1], np.int64)
         scores.append(best_path(logs, start, transmat, path))
         paths.append(path)
-    return paths, np.array(scores)
+    _, units = split_units(paired_units(batch, sequences))
+    if units is None:
+        return paths, np.array(scores)
+    return units.grouped(paths, list), np.add.reduceat(scores, units.firsts[:-1])
 
 
 def model_seeds(seed, keys):
@@ -121,15 +137,16 @@ def model_seeds(seed, keys):
     return seeds
 
 
-def sample_sequences(batch, n_timesteps, seeds, *, startprobs=None):
-    """Draw one sequence from every model."""
+def sample_sequences(batch, n_timesteps, seeds, *, startprobs=None, n_trials=1):
+    """Draw sequences from every model, `n_trials` one after the other."""
     starts, transmats, sizes = chains(batch, startprobs)
     lengths = np.broadcast_to(n_timesteps, len(batch))
     sequences, paths = [], []
     for i, (length, seed) in enumerate(zip(lengths, seeds, strict=True)):
         rng = item_rng(*seed)
-        path = np.empty(length, np.int64)
-        random_path(starts[i, : sizes[i]], transmats[i], rng.random(length), path)
-        sequences.append(batch.emission.drawn(i, path, rng))
-        paths.append(path)
+        for _ in range(n_trials):
+            path = np.empty(length, np.int64)
+            random_path(starts[i, : sizes[i]], transmats[i], rng.random(length), path)
+            sequences.append(batch.emission.drawn(i, path, rng))
+            paths.append(path)
     return sequences, paths

@@ -3,11 +3,13 @@
 from skawhmm.sequences._containers import as_sequences
 from skawhmm.sequences._mfcc import mfcc
 from skawhmm.sequences._preprocessing import Deltas, Framewise, TimeChannel
+from skawhmm.sequences._trials import Trials
 
 __all__ = [
     "Deltas",
     "Framewise",
     "TimeChannel",
+    "Trials",
     "as_sequences",
     "mfcc",
 ]

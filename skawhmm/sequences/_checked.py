@@ -2,19 +2,21 @@
 
 import numpy as np
 
+from skawhmm.sequences._trials import mapped, split_units
+
 
 class CheckedSequences(list):
     """Sequences that were checked, and need no check by estimators inside others.
 
-    All are plain arrays of shape (n_timesteps, n_features), float64 or strings. Only
-    checks, and steps whose results are as good, make such a list. It reaches
-    transformers of users, so it cannot be changed; what users get in the end is an
-    ordinary list.
+    All are plain arrays of shape (n_timesteps, n_features), float64 or strings, or
+    `Trials` of them. Only checks, and steps whose results are as good, make such a
+    list. It reaches transformers of users, so it cannot be changed; what users get in
+    the end is an ordinary list.
 
     Parameters
     ----------
-    sequences : iterable of ndarray
-        The sequences.
+    sequences : iterable of ndarray or Trials
+        The sequences, one entry per unit.
 
     names : tuple of str, default=None
         Names of their channels.
@@ -24,10 +26,26 @@ class CheckedSequences(list):
         super().__init__(sequences)
         self.names = names
 
+    def split(self):
+        """Return the recordings as checked sequences, and their units, see `Units`."""
+        recordings, units = split_units(self)
+        return self if units is None else CheckedSequences(
+            recordings, self.names
+        ), units
+
+    @property
+    def _first(self):
+        return split_units(self[:1])[0][0]
+
     @property
     def is_text(self):
         """Whether the sequences hold strings."""
-        return self[0].dtype.kind == "U"
+        return self._first.dtype.kind == "U"
+
+    @property
+    def n_features(self):
+        """Number of channels."""
+        return self._first.shape[1]
 
     def taken(self, index):
         """Return the sequences at some places."""
@@ -36,9 +54,8 @@ class CheckedSequences(list):
     def channels(self, index):
         """Return the sequences with some of their channels, given as an array."""
         names = self.names and tuple(self.names[k] for k in index)
-        return CheckedSequences(
-            [np.ascontiguousarray(x[:, index]) for x in self], names
-        )
+        parts = mapped(lambda x: np.ascontiguousarray(x[:, index]), self)
+        return CheckedSequences(parts, names)
 
     def __getitem__(self, key):
         part = super().__getitem__(key)

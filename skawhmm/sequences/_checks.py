@@ -26,6 +26,7 @@ from skawhmm.sequences._tables import (
     numbers,
     open_table,
 )
+from skawhmm.sequences._trials import naming_trials
 from skawhmm.utils._checks import LARGEST_VALUE
 from skawhmm.utils._numbers import wrong_kind
 
@@ -58,7 +59,7 @@ def check_input(estimator, X, y=None, *, reset):
         the estimator knows, so that estimators inside this one know them too.
     """
     if is_checked(X):
-        check_channels(estimator, X[0].shape[1], X.names, reset=reset)
+        check_channels(estimator, X.n_features, X.names, reset=reset)
         return X
     if is_models(X):
         raise TypeError(
@@ -71,10 +72,11 @@ def check_input(estimator, X, y=None, *, reset):
     if not is_list_of_sequences(X) and getattr(X, "ndim", 2) != 3:
         sequences = _check_rows(estimator, X, reset)
     else:
-        X, names = matched_columns(X)
-        sequences = check_sequences(X)
+        X, names, units = matched_columns(X)
+        with naming_trials(units):
+            sequences = check_sequences(X)
         check_channels(estimator, sequences[0].shape[1], names, reset=reset)
-        sequences = CheckedSequences(sequences, fitted_names(estimator))
+        sequences = checked_units(sequences, units, fitted_names(estimator))
     if reset:
         warn_of_form(X)
     return sequences
@@ -203,22 +205,29 @@ def check_sequences(X, *, n_features=None, caller="HMMTransformer"):
     sequences : list of ndarray of shape (n_timesteps, n_features)
         C-contiguous float64, without infinities; NaN marks values not observed. Arrays
         that already are such are not copied. Columns with names are in the order of
-        the first sequence that has names.
+        the first sequence that has names. `Trials` stay `Trials`.
     """
     if is_checked(X):
-        check_feature_counts(X[:1], n_features, caller)
+        check_feature_counts(X[:1].split()[0], n_features, caller)
         return X
-    X, _ = matched_columns(readable(X))
-    if is_list_of_sequences(X):
-        sequences = [checked_sequence(x, i) for i, x in enumerate(X)]
-    else:
-        sequences = unpadded_rows(X)
-    if not sequences:
-        raise ValueError("X must hold at least one sequence, got none.")
-    check_feature_counts(sequences, n_features, caller)
-    for i, x in enumerate(sequences):
-        check_values(x, i)
-    return sequences
+    X, _, units = matched_columns(readable(X))
+    with naming_trials(units):
+        if is_list_of_sequences(X):
+            sequences = [checked_sequence(x, i) for i, x in enumerate(X)]
+        else:
+            sequences = unpadded_rows(X)
+        if not sequences:
+            raise ValueError("X must hold at least one sequence, got none.")
+        check_feature_counts(sequences, n_features, caller)
+        for i, x in enumerate(sequences):
+            check_values(x, i)
+    return sequences if units is None else units.grouped(sequences)
+
+
+def checked_units(recordings, units, names=None):
+    """Return checked recordings as the units that they belong to; None for no units."""
+    items = recordings if units is None else units.grouped(recordings)
+    return CheckedSequences(items, names)
 
 
 def is_list_of_sequences(X):
@@ -255,7 +264,7 @@ def checked_sequence(x, i):
         number = " Write [X] if X is one univariate sequence." * (array.ndim == 0)
         raise ValueError(
             f"X[{i}] must have shape (n_timesteps, n_features), got {array.shape}."
-            f"{number}"
+            f"{number}{_hint_of_trials(i) * (array.ndim == 3)}"
         )
     return np.ascontiguousarray(array)
 
@@ -280,13 +289,19 @@ def _member_array(x, i):
         array = np.asarray(x)
     except ValueError as error:
         sizes = sorted({np.size(row) for row in x})
-        raise ValueError(f"{wanted}, got rows of different sizes {sizes}.") from error
+        raise ValueError(
+            f"{wanted}, got rows of different sizes {sizes}.{_hint_of_trials(i)}"
+        ) from error
     if array.dtype.kind == "U" and not _is_array(x):
         # NumPy turns numbers beside a string into strings.
         array = np.array(x, dtype=object)
     if wrong_kind(array) is not None and _hint_of_symbols(array):
         raise ValueError(f"{wanted}, got {wrong_kind(array)}.{_hint_of_symbols(array)}")
     return array
+
+
+def _hint_of_trials(i):
+    return f" Several recordings of one unit are given as Trials(X[{i}])."
 
 
 def _hint_of_symbols(x):
@@ -358,7 +373,7 @@ def unpadded_rows(X):
         raise ValueError(
             "X must be a list of arrays, or an array of shape (n_sequences, "
             "n_timesteps, n_features) or (n_sequences, n_timesteps), got shape "
-            f"{array.shape}."
+            f"{array.shape}. Several recordings of one unit are given as Trials."
         )
     sequences = []
     for x in array:
@@ -379,9 +394,12 @@ def check_feature_counts(sequences, n_features, caller):
                 f" All have {rows.pop()} rows: if channels come before time, as in "
                 'aeon, write: X, ids = as_sequences(X, layout="channels_first").'
             )
+        first = next(
+            i for i, x in enumerate(sequences) if x.shape[1] != sequences[0].shape[1]
+        )
         raise ValueError(
-            f"All sequences in X must have the same number of features, got {sizes}."
-            f"{hint}"
+            f"All sequences in X must have the same number of features, got {sizes}; "
+            f"the first that differs from X[0] is X[{first}].{hint}"
         )
     if sizes[0] == 0:
         raise ValueError("The sequences in X must have at least 1 feature, got 0.")

@@ -43,6 +43,7 @@ from skawhmm.sequences._tables import (
     shown,
     time_values,
 )
+from skawhmm.sequences._trials import units_of
 from skawhmm.utils._checks import check_choice
 
 LAYOUTS = ("time_first", "channels_first")
@@ -52,6 +53,7 @@ def as_sequences(
     data: Any,
     *,
     id: Any = None,  # noqa: A002
+    unit: Any = None,
     time: Any = None,
     channels: Any = None,
     labels: Any = None,
@@ -91,6 +93,11 @@ def as_sequences(
     id : str or list of str, default=None
         Column, columns or dimension that identifies sequences.
 
+    unit : str, list of str or array-like of shape (n_sequences,), default=None
+        What several sequences belong to, such as the subject of trials: columns of a
+        table, in which `id` identifies the sequences of a unit, or one unit per
+        sequence. The result then has one entry per unit.
+
     time : str, default=None
         Column or dimension by which frames are sorted: numbers or dates. A time that
         occurs twice in a sequence is an error, and gaps are a warning. By default the
@@ -101,7 +108,7 @@ def as_sequences(
         with no other role. A single column of strings gives sequences of symbols.
 
     labels : str, default=None
-        Column of labels, of which each sequence must have one.
+        Column of labels, of which each sequence, or unit, must have one.
 
     lengths : array-like of int of shape (n_sequences,), default=None
         Number of frames of each sequence, in frames that follow each other.
@@ -115,11 +122,12 @@ def as_sequences(
         Float64, NaN where values are missing; strings of shape (n_timesteps,) if there
         are symbols. If the channels have names, each array knows them
         (``sequences[0].feature_names``), and so do the estimators and models that are
-        fitted to it; see Notes.
+        fitted to it; see Notes. With `unit`, a list of :class:`Trials`.
 
     ids : ndarray of shape (n_sequences,)
         What names each sequence: entries of `id`, keys, entries of an index, otherwise
-        numbers from 0. They are in the order in which they first appear.
+        numbers from 0. They are in the order in which they first appear. With `unit`,
+        the units.
 
     labels : ndarray of shape (n_sequences,)
         Only if `labels` names a column.
@@ -127,6 +135,7 @@ def as_sequences(
     See Also
     --------
     HMMTransformer : Fits one model per sequence.
+    Trials : Several recordings of one unit.
 
     Notes
     -----
@@ -163,14 +172,48 @@ def as_sequences(
     >>> X, ids = as_sequences(np.arange(10.0).reshape(5, 2), lengths=[3, 2])
     >>> [x.shape for x in X], ids
     ([(3, 2), (2, 2)], array([0, 1]))
+
+    Several trials per subject, of which each has one model:
+
+    >>> frames = np.arange(7.0)[:, None]
+    >>> owners = ["ann", "bob", "ann"]
+    >>> X, subjects = as_sequences(frames, lengths=[3, 2, 2], unit=owners)
+    >>> X, subjects
+    ([Trials(n_trials=2), Trials(n_trials=1)], array(['ann', 'bob'], dtype='<U3'))
     """
     check_choice("layout", layout, LAYOUTS)
     names = {"id": id, "time": time, "channels": channels, "labels": labels}
     for role, name in names.items():
         _check_names(role, name)
     reader = _reader(data, names, lengths)
+    if _has_columns(reader, data):
+        names["unit"] = unit
     found = reader(data, names, lengths=lengths, layout=layout)
+    if unit is not None and "unit" not in names:
+        found = _units(found, unit, labels)
     return found if labels is not None else found[:2]
+
+
+def _has_columns(reader, data):
+    """Whether data is a long table, whose columns or index levels have names."""
+    return reader is _from_table or (
+        reader is _from_pandas_series and data.index.nlevels > 1
+    )
+
+
+def _units(found, unit, name):
+    """Return sequences as units, given the unit of each sequence."""
+    sequences, _, labels = found
+    column = np.asarray(unit)
+    if column.shape != (len(sequences),):
+        raise ValueError(
+            f"unit must hold one unit per sequence ({len(sequences)} sequences), got "
+            f"shape {column.shape}. Columns can be named for tables only."
+        )
+    codes, ids = group_codes([column], ["unit"])
+    if labels is not None:
+        labels = group_labels(codes, labels, ids, name, of="unit")
+    return units_of(sequences, codes), ids, labels
 
 
 def _check_names(role, name):
@@ -265,11 +308,20 @@ def _from_table(data, names, *, lengths, layout):  # noqa: ARG001
     """Read a long table, or a wide one."""
     _refuse_layout(layout, "a table")
     table = open_table(data)
-    id_names, time = _roles(table, names)
-    used = [*id_names, *([] if time is None else [time])]
+    unit_names = _listed(names.get("unit"))
+    id_names, time = _roles(table, names, unit_names)
+    used = [*unit_names, *id_names, *([] if time is None else [time])]
     if names["labels"] is not None:
         used.append(names["labels"])
-    columns = [check_column(table, "id", name) for name in id_names]
+    if unit_names and not id_names:
+        raise ValueError(
+            "id must name the column of the trials if unit names the column of the "
+            f"units, got None with unit={names['unit']!r}."
+        )
+    columns = [check_column(table, "unit", name) for name in unit_names]
+    unit_codes, unit_ids = group_codes(columns, unit_names) if columns else (None, None)
+    columns += [check_column(table, "id", name) for name in id_names]
+    id_names = [*unit_names, *id_names]
     codes, ids = (
         group_codes(columns, id_names)
         if columns
@@ -290,6 +342,11 @@ def _from_table(data, names, *, lengths, layout):  # noqa: ARG001
         if not columns:
             check_not_distances("as_sequences", values)
             warn_of_form(values)
+        if unit_names:
+            raise ValueError(
+                f"Each row has its own {names['id']!r}. With unit, rows must be frames "
+                "of which a trial has several, or time must name a column."
+            )
         return _checked_rows(values), ids if columns else rows, labels
     raw = None if time is None else check_column(table, "time", time)
     times = None if raw is None else time_values(raw, time)
@@ -298,8 +355,13 @@ def _from_table(data, names, *, lengths, layout):  # noqa: ARG001
     values = matrix(table, channels)[order]
     counts = np.bincount(codes, minlength=len(ids))
     sequences = _checked(np.split(values, np.cumsum(counts)[:-1]), channels)
+    of = "sequence"
+    if unit_names:
+        _, first = np.unique(codes, return_index=True)
+        sequences = units_of(sequences, unit_codes[first])
+        codes, ids, of = unit_codes, unit_ids, "unit"
     if labels is not None:
-        labels = group_labels(codes, labels, ids, names["labels"])
+        labels = group_labels(codes, labels, ids, names["labels"], of=of)
     return sequences, ids, labels
 
 
@@ -324,15 +386,20 @@ def _checked_rows(values):
     return check_sequences(values, caller="as_sequences")
 
 
-def _roles(table, names):
+def _listed(name):
+    """Return a name, several or none as a list."""
+    if name is None:
+        return []
+    return [*name] if isinstance(name, list | tuple) else [name]
+
+
+def _roles(table, names, unit_names):
     """Return the columns of the ids, and the column of the times or None."""
-    ids = names["id"]
-    given = [] if ids is None else [*ids] if isinstance(ids, list | tuple) else [ids]
-    time = names["time"]
+    given, time = _listed(names["id"]), names["time"]
     if len(table.levels) > 1 and not given:
         if time is None:
             time = table.levels[-1]
-        given = [level for level in table.levels if level != time]
+        given = [level for level in table.levels if level not in {time, *unit_names}]
     return given, time
 
 
@@ -396,10 +463,10 @@ def _from_members(data, names, *, lengths, layout):  # noqa: ARG001
         members = [_frames(member, names, i) for i, member in enumerate(members)]
     else:
         _refuse(names, ("id", "time", "channels", "labels"), "data without columns")
-    columns = None
+    columns = units = None
     if layout == "time_first":
         where = [f"data[{key!r}]" for key in (keys or range(len(members)))]
-        members, columns = matched_columns(members, where)
+        members, columns, units = matched_columns(members, where)
     if holds_symbols(members):
         _refuse_layout(layout, "symbols")
         sequences = symbol_sequences(members)
@@ -410,6 +477,8 @@ def _from_members(data, names, *, lengths, layout):  # noqa: ARG001
         sequences = _checked(_as_list(members), columns)
     else:
         return _from_array(np.asarray(members), names, lengths=None, layout=layout)
+    if units is not None:
+        sequences = units.grouped(sequences)
     ids = np.arange(len(sequences)) if keys is None else id_array(keys)
     return sequences, ids, None
 
@@ -479,7 +548,7 @@ def _from_array(data, names, *, lengths, layout):  # noqa: ARG001
 
 
 def _from_xarray(data, names, *, lengths, layout):  # noqa: ARG001
-    """Read an array with named dimensions, or variables that share theirs."""
+    """Read an array with named dimensions, or variables with the same ones."""
     _refuse_layout(layout, "an xarray object, whose dimensions have names")
     if package_type(data)[1] == "Dataset":
         chosen = names["channels"]
@@ -488,8 +557,8 @@ def _from_xarray(data, names, *, lengths, layout):  # noqa: ARG001
         data = data.to_array(dim="variable")
         names = {**names, "channels": "variable"}
     dims = _dimensions([*data.dims], names)
-    turned = data.transpose(*(dims[role] for role in dims))
-    values = turned.to_numpy()
+    ordered = data.transpose(*(dims[role] for role in dims))
+    values = ordered.to_numpy()
     if "id" not in dims:
         values = values[None]
     if "channels" not in dims:
@@ -562,9 +631,9 @@ def _from_awkward(data, names, *, lengths, layout):  # noqa: ARG001
             )[0]
             for name in fields
         ]
-        joined = [np.hstack(columns) for columns in zip(*parts, strict=True)]
-        wide = joined[0].shape[1] != len(fields)
-        return _numbered(_checked(joined, None if wide else fields))
+        combined = [np.hstack(columns) for columns in zip(*parts, strict=True)]
+        wide = combined[0].shape[1] != len(fields)
+        return _numbered(_checked(combined, None if wide else fields))
     _refuse(names, ("channels",), "an awkward array without fields")
     if data.ndim == 3 and layout == "channels_first":
         return _from_members(

@@ -64,7 +64,7 @@ def mfcc(
         Number of mel bands between 0 and half the sample rate.
 
     preemphasis : float, default=0.97
-        Share of the previous sample that is subtracted from each sample.
+        Fraction of the previous sample that is subtracted from each sample.
 
     deltas : {0, 1, 2}, default=2
         Order of the time derivatives appended to the static coefficients.

@@ -11,6 +11,7 @@ from skawhmm.sequences._forms import (
     warn_caller,
 )
 from skawhmm.sequences._tables import channel_names, matrix, open_table, shown
+from skawhmm.sequences._trials import mapped, split_units
 
 # Number of names that a message lists, as in scikit-learn.
 LISTED = 5
@@ -61,7 +62,7 @@ def named_frames(frames, names):
 
 def named_sequences(sequences, names):
     """Return a list of arrays that carry names; unchanged if there are none."""
-    return [named_frames(x, names) for x in sequences]
+    return mapped(lambda x: named_frames(x, names), sequences)
 
 
 def own_names(x):
@@ -88,7 +89,8 @@ def matched_columns(X, where=None):
     Parameters
     ----------
     X : object
-        What was given as sequences. Only lists can hold sequences with names.
+        What was given as sequences. Only lists can hold sequences with names, and
+        `Trials`.
 
     where : list of str, default=None
         What messages call each sequence; by default "X[0]" and so on.
@@ -96,24 +98,33 @@ def matched_columns(X, where=None):
     Returns
     -------
     X : object
-        The same, or a list in which sequences with names are plain arrays.
+        The same, or a list in which sequences with names are plain arrays. If there are
+        `Trials`, a list of all recordings.
 
     names : tuple of str or None
         The names, None unless they are strings, as in scikit-learn.
+
+    units : Units or None
+        Which recordings belong together; None if there are no `Trials`.
     """
     if isinstance(X, CheckedSequences):
-        return X, X.names
+        recordings, units = X.split()
+        return recordings, X.names, units
+    X, units = split_units(X)
     if package_type(X) in SERIES:
         X = readable(X)
     is_objects = isinstance(X, np.ndarray) and X.dtype == object and X.ndim == 1
     if not is_objects and not isinstance(X, list | tuple):
-        return X, None
+        return X, None, units
     known = [own_names(x) for x in X]
     first = next((i for i, names in enumerate(known) if names is not None), None)
     if first is None:
-        return X, None
+        return X, None, units
     wanted = known[first]
-    where = [f"X[{i}]" for i in range(len(X))] if where is None else where
+    if units is not None:
+        where = units.names()
+    elif where is None:
+        where = [f"X[{i}]" for i in range(len(X))]
     sequences = []
     for i, (x, names) in enumerate(zip(X, known, strict=True)):
         if names is not None and {*names} != {*wanted}:
@@ -125,7 +136,7 @@ def matched_columns(X, where=None):
             f"{where[first]} has the feature names {shown(wanted)}. Sequences without "
             "names are matched by position."
         )
-    return sequences, valid_names(wanted)
+    return sequences, valid_names(wanted), units
 
 
 def _columns(x, names, wanted):

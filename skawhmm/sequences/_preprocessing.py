@@ -41,9 +41,9 @@ class SequenceTransformer(  # type: ignore[call-arg]
 
         Parameters
         ----------
-        X : list of array-like of shape (n_timesteps, n_features)
+        X : list of array-like of shape (n_timesteps, n_features), or of Trials
             Training sequences; also a 3-D array padded with NaN, or a 2-D array whose
-            rows are univariate sequences.
+            rows are univariate sequences. Recordings of a unit are changed one by one.
 
         y : array-like of shape (n_sequences,), default=None
             Labels, for steps that use them.
@@ -56,7 +56,10 @@ class SequenceTransformer(  # type: ignore[call-arg]
         self._begin_fit()
         sequences = check_input(self, X, y, reset=True)
         check_consistent_length(sequences, y)
-        self._fit(sequences, y)
+        recordings, units = sequences.split()
+        if units is not None and y is not None:
+            y = np.repeat(np.asarray(y), np.diff(units.firsts), axis=0)
+        self._fit(recordings, y)
         return self
 
     def transform(self, X: Any) -> Any:
@@ -69,7 +72,7 @@ class SequenceTransformer(  # type: ignore[call-arg]
 
         Returns
         -------
-        X : list of ndarray of shape (n_timesteps, n_features_out)
+        X : list of ndarray of shape (n_timesteps, n_features_out), or of Trials
             The changed sequences, with unchanged lengths. If `X` is an array, an array
             of shape (n_sequences, n_timesteps, n_features_out), padded with NaN. If
             the channels have names, the result carries those of
@@ -77,9 +80,11 @@ class SequenceTransformer(  # type: ignore[call-arg]
         """
         self._check_ready()
         checked = check_input(self, X, reset=False)
-        sequences = self._transform(checked)
+        recordings, units = checked.split()
+        changed = self._transform(recordings)
+        sequences = changed if units is None else units.grouped(changed)
         names = self._carried_names()
-        if checked is X and isinstance(sequences, CheckedSequences):
+        if checked is X and isinstance(changed, CheckedSequences):
             # A step inside another estimator, for which checks are not repeated.
             return CheckedSequences(sequences, names)
         if checked is not X and not is_list_of_sequences(readable(X)):

@@ -5,6 +5,7 @@ import numpy as np
 from skawhmm.sequences._checked import CheckedSequences, is_checked
 from skawhmm.sequences._checks import unpadded_rows
 from skawhmm.sequences._forms import SERIES, package_type, readable
+from skawhmm.sequences._trials import Trials, naming_trials, split_units
 
 # Number of symbols that a message lists.
 SHOWN_SYMBOLS = 8
@@ -33,6 +34,8 @@ def holds_symbols(X):
 def _is_text(x):
     if isinstance(x, str):
         return True
+    if isinstance(x, Trials):
+        return all(map(_is_text, x))
     if hasattr(x, "__array__"):
         array = np.asarray(x)
         if array.dtype == object:
@@ -56,7 +59,15 @@ def symbol_sequences(X):
     -------
     sequences : list of ndarray of shape (n_timesteps,)
         Strings, or float64 with integer values and NaN for values not observed.
+        `Trials` stay `Trials`.
     """
+    X, units = X.split() if isinstance(X, CheckedSequences) else split_units(X)
+    with naming_trials(units):
+        sequences = _symbol_recordings(X)
+    return sequences if units is None else units.grouped(sequences)
+
+
+def _symbol_recordings(X):
     if is_checked(X, text=True):
         return [x[:, 0] for x in X]
     if isinstance(X, str):
@@ -135,6 +146,7 @@ def _symbol_array(x, i):
     except ValueError as error:
         raise ValueError(
             f"X[{i}] must be a sequence of symbols, got nested lists of unequal length."
+            f" Several recordings of one unit are given as Trials(X[{i}])."
         ) from error
     is_mixed = array.dtype.kind == "U" and not hasattr(x, "__array__")
     if is_mixed and not all(isinstance(v, str) for v in np.array(x, object).ravel()):

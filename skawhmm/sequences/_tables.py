@@ -317,7 +317,7 @@ def time_values(column, name):
         if wrong is not None:
             raise ValueError(
                 f"The column {name!r} must hold numbers or dates to order frames by, "
-                f"got {wrong}. Texts can be turned into dates by pandas.to_datetime."
+                f"got {wrong}. Convert texts to dates with pandas.to_datetime."
             )
         is_whole = column.dtype.kind in "iub"
         times = column.astype(np.int64) if is_whole else numbers(column, str(name))
@@ -403,7 +403,7 @@ def _shown_value(value):
     return repr(value.item()) if is_plain else str(value)
 
 
-def group_labels(codes, labels, ids, name):
+def group_labels(codes, labels, ids, name, *, of="sequence"):
     """Return one label per sequence, or raise unless all its rows agree.
 
     Parameters
@@ -420,6 +420,9 @@ def group_labels(codes, labels, ids, name):
     name : object
         Name of the column of labels.
 
+    of : str, default="sequence"
+        What messages call what has a label.
+
     Returns
     -------
     labels : ndarray of shape (n_sequences,)
@@ -431,8 +434,8 @@ def group_labels(codes, labels, ids, name):
     if len(differ):
         row = differ[0]
         raise ValueError(
-            f"The column {name!r} must hold one label per sequence, got "
+            f"The column {name!r} must hold one label per {of}, got "
             f"{_shown_value(chosen[codes[row]])} and {_shown_value(labels[row])} in "
-            f"sequence {_shown_value(ids[codes[row]])}."
+            f"{of} {_shown_value(ids[codes[row]])}."
         )
     return id_array(chosen.tolist(), (chosen,))

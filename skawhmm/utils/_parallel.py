@@ -139,12 +139,12 @@ def completed(
 
 def _results(function, shared, tasks, n_jobs):
     """Return a generator of results, of this process if one job is asked for."""
-    if n_jobs == 1:
-        # The dask back end would send the tasks to its workers all the same.
-        return (function(shared, *task) for task in tasks)
     backend, _ = get_active_backend(prefer="threads")
-    if _runs_on_dask(backend):
+    # The dask back end would send the tasks of one job to its workers all the same.
+    if n_jobs != 1 and _runs_on_dask(backend):
         return _dask_results(backend, function, shared, tasks, n_jobs)
+    if effective_n_jobs(n_jobs) == 1:
+        return (function(shared, *task) for task in tasks)
     return _joblib_results(backend, function, shared, tasks, n_jobs)
 
 

@@ -140,21 +140,21 @@ class ParametersMixin:
 
     def _check_parameters(self):
         """Raise if a parameter is wrong, alone or beside others."""
-        check_parameters(self._params(), self._parameter_checks)
-        self._check_effects()
-
-    def _check_effects(self):
-        """Raise if a parameter was set that another one leaves without effect."""
-        check_effects(self._params(), defaults_of(type(self)), self._unused)
+        values = self._params()
+        check_parameters(values, self._parameter_checks)
+        check_effects(values, defaults_of(type(self)), self._unused)
 
     def _begin_fit(self):
-        """Check the parameters and remember them: what `fit` learns belongs to them."""
-        checked = self._check_parameters()
+        """Check the parameters and remember them: what `fit` learns belongs to them.
+
+        Returns what `_check_parameters` returns, such as the distance.
+        """
+        self._resolved = self._check_parameters()
         self._fitted_params = {
             name: _snapshot(value)
             for name, value in self.get_params(deep=True).items()  # type: ignore[attr-defined]
         }
-        return checked
+        return self._resolved
 
     def _check_ready(self):
         """Raise unless this is fitted, with parameters that suit what it learned.
@@ -162,17 +162,24 @@ class ParametersMixin:
         Returns what `_check_parameters` returns, such as the distance.
         """
         check_is_fitted(self)
-        checked = self._check_parameters()
         now = self.get_params(deep=True)  # type: ignore[attr-defined]
+        before = self._fitted_params
+        changed = [
+            name
+            for name in before
+            if name in now and not _is_unchanged(now[name], before[name])
+        ]
+        if not changed and now.keys() == before.keys():
+            return self._resolved
+        checked = self._check_parameters()
         allowed = self._changeable()
-        for name, before in self._fitted_params.items():
+        for name in changed:
             if name.partition("__")[0] in allowed or name.rpartition("__")[2] in WORK:
                 continue
-            if name in now and not _is_unchanged(now[name], before):
-                raise ValueError(
-                    f"{name} must be as it was in fit ({before!r:.100}), got "
-                    f"{now[name]!r:.100}. Call fit again to use another value."
-                )
+            raise ValueError(
+                f"{name} must be as it was in fit ({before[name]!r:.100}), got "
+                f"{now[name]!r:.100}. Call fit again to use another value."
+            )
         return checked
 
     def _changeable(self):

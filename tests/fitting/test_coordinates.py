@@ -4,13 +4,18 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from skawhmm.fitting._coordinates import channel_scales, make_coordinates
+from skawhmm.fitting._coordinates import (
+    _semidefinite,
+    channel_scales,
+    make_coordinates,
+)
 from skawhmm.fitting._coordinates_kernels import (
     channel_summaries,
     second_moments,
     standardized_rows,
     whitened_rows,
 )
+from skawhmm.numerics._lapack import in_batches
 
 BOUNDS = np.cumsum([0, 1, 7, 8, 100, 33])
 
@@ -99,3 +104,28 @@ def test_whitening_does_not_depend_on_the_choice_of_eigenvectors(rng):
     assert_array_equal(found.basis, found.basis.swapaxes(1, 2))
     assert_array_equal(found.inverse, found.inverse.swapaxes(1, 2))
     assert_allclose(found.basis @ found.inverse, np.eye(3)[None], atol=1e-9)
+
+
+def test_eigenvalues_are_taken_of_doubtful_covariances_only(rng, monkeypatch):
+    sizes = []
+
+    def counted(function, stack):
+        sizes.append(len(stack))
+        return in_batches(function, stack)
+
+    monkeypatch.setattr("skawhmm.fitting._coordinates.in_batches", counted)
+    local = np.stack([np.cov(rng.normal(size=(3, 50))) for _ in range(4)])[None]
+    back = rng.normal(size=(1, 1, 3, 3))
+    product = back.swapaxes(-1, -2) @ local @ back
+    assert_array_equal(_semidefinite(product.copy(), local, back), product)
+    assert sizes == []
+    # Nearly equal channels: products cancel, and lose more digits than are allowed.
+    local[0, 2] += 1e20 * np.outer([1, -1, 0], [1, -1, 0])
+    back = np.ones((1, 1, 3, 3)) + 1e-10 * rng.normal(size=(3, 3))
+    product = back.swapaxes(-1, -2) @ local @ back
+    product = (product + product.swapaxes(-1, -2)) / 2
+    found = _semidefinite(product.copy(), local, back)
+    assert sizes == [1]
+    least = np.linalg.eigvalsh(found)[..., 0]
+    assert (least >= -1e-9 * np.abs(found).max(axis=(-2, -1))).all()
+    assert_array_equal(found[0, [0, 1, 3]], product[0, [0, 1, 3]])

@@ -15,9 +15,8 @@ from skawhmm.datasets import (
 from skawhmm.emissions import Gaussian
 from skawhmm.fitting._base import make_batch, state_weights
 from skawhmm.fitting._coordinates import pooled_coordinates
-from skawhmm.fitting._em import FitOptions, Rule, Steps, climb, model_at
-from skawhmm.fitting._gaussian_fit import gaussian_data, n_parameters
-from skawhmm.fitting._gaussian_starts import start_models
+from skawhmm.fitting._em import FitOptions, Rule, Steps, model_at, run_em
+from skawhmm.fitting._gaussian_fit import gaussian_data, n_parameters, start_models
 from skawhmm.fitting._pooled import fit_pooled
 from skawhmm.fitting._starts import kmeans_starts, segment_starts
 from skawhmm.fitting._transformer import fit_models, gaussian_fits
@@ -75,10 +74,10 @@ def objectives(options, data, start, prior, n_steps):
     values, model = [], start
     steps = Steps(options.template, data, options.rule, prior)
     for max_iter in [0] + n_steps * [1]:
-        climbs = climb(steps, model, max_iter=max_iter, tol=-np.inf)
-        assert climbs.n_iter[0] == max_iter
-        model = climbs.model
-        values.append(climbs.objective[0])
+        runs = run_em(steps, model, max_iter=max_iter, tol=-np.inf)
+        assert runs.n_iter[0] == max_iter
+        model = runs.model
+        values.append(runs.objective[0])
     return np.array(values)
 
 
@@ -113,11 +112,11 @@ def test_same_start_and_steps_give_hmmlearns_model(rng, covariance_type):
         frames, data, start = problem(x, options)
         for n_iter in (1, 7):
             steps = Steps(options.template, data, options.rule)
-            climbs = climb(steps, start, max_iter=n_iter)
-            model = model_at(climbs.model, 0)
+            runs = run_em(steps, start, max_iter=n_iter)
+            model = model_at(runs.model, 0)
             judge = hmmlearn_from(model_at(start, 0), frames, covariance_type, n_iter)
-            assert climbs.n_iter[0] == n_iter
-            value = climbs.log_likelihood[0]
+            assert runs.n_iter[0] == n_iter
+            value = runs.log_likelihood[0]
             assert_allclose(value, judge.score(frames.T), rtol=1e-9)
             assert_allclose(model.transmat, judge.transmat_, rtol=1e-6, atol=1e-12)
             assert_allclose(model.states[0], judge.means_, rtol=1e-6, atol=1e-9)
@@ -250,15 +249,15 @@ def test_mixture_has_the_likelihood_of_hmmlearns_mixture(rng):
     x = draw(rng, 300, n_components=4)[0]
     fit = fit_sequence(x, FitOptions(2, n_mix=2))
     # Entered in fixed proportions: rows of the split states of one state are equal, and
-    # so are the shares within each target.
+    # so are the fractions within each target.
     transmat = fit.model.transmat.reshape(2, 2, 2, 2)
     assert_allclose(transmat[:, 0], transmat[:, 1])
-    shares = transmat[:, 0] / transmat[:, 0].sum(axis=2, keepdims=True)
-    assert_allclose(shares[0], shares[1])
+    fractions = transmat[:, 0] / transmat[:, 0].sum(axis=2, keepdims=True)
+    assert_allclose(fractions[0], fractions[1])
     judge = GMMHMM(2, 2, covariance_type="diag", init_params="")
     judge.startprob_ = fit.model.startprob.reshape(2, 2).sum(axis=1)
     judge.transmat_ = transmat[:, 0].sum(axis=2)
-    judge.weights_ = shares[0]
+    judge.weights_ = fractions[0]
     judge.means_ = fit.model.states[0].reshape(2, 2, 3)
     judge.covars_ = fit.model.states[1].reshape(2, 2, 3)
     assert_allclose(judge.score(x), fit.log_likelihood)
@@ -484,12 +483,12 @@ def test_empty_states_get_weight_zero_and_are_never_entered(rng):
 
 
 def test_uniform_weights_leave_empty_states_at_zero():
-    shares = [np.array([0.7, 0.0, 0.3]), np.array([0.0, 1.0])]
-    uniform = state_weights(shares, "uniform")
+    fractions = [np.array([0.7, 0.0, 0.3]), np.array([0.0, 1.0])]
+    uniform = state_weights(fractions, "uniform")
     assert_array_equal(uniform[0], [0.5, 0, 0.5])
     assert_array_equal(uniform[1], [0, 1])
-    assert state_weights(shares, "occupancy") is shares
-    assert state_weights(shares, "stationary") is None
+    assert state_weights(fractions, "occupancy") is fractions
+    assert state_weights(fractions, "stationary") is None
 
 
 def test_missing_channels(rng):

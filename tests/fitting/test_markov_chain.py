@@ -39,24 +39,24 @@ def counted(text, symbols):
     return start, pairs, single
 
 
-def shares(counts, law, relevance):
+def frequencies(counts, prior, relevance):
     total = sum(counts.values()) + relevance
     if total == 0:
-        return dict(law)
-    return {s: (counts[s] + relevance * law[s]) / total for s in counts}
+        return dict(prior)
+    return {s: (counts[s] + relevance * prior[s]) / total for s in counts}
 
 
-def rows(pairs, symbols, laws, relevance):
+def rows(pairs, symbols, priors, relevance):
     return {
-        s: shares({t: pairs[s, t] for t in symbols}, laws[s], relevance)
+        s: frequencies({t: pairs[s, t] for t in symbols}, priors[s], relevance)
         for s in symbols
     }
 
 
-def as_array(law, symbols):
-    if isinstance(law[symbols[0]], dict):
-        return np.array([[law[s][t] for t in symbols] for s in symbols])
-    return np.array([law[s] for s in symbols])
+def as_array(chances, symbols):
+    if isinstance(chances[symbols[0]], dict):
+        return np.array([[chances[s][t] for t in symbols] for s in symbols])
+    return np.array([chances[s] for s in symbols])
 
 
 @given(TEXTS, st.floats(0.1, 9))
@@ -69,19 +69,19 @@ def test_pooled_smoothing_against_a_loop(texts, relevance):
         {k: sum(part[n][k] for part in total) for k in total[0][n]} for n in range(3)
     )
     even = dict.fromkeys(symbols, 1 / len(symbols))
-    law = shares(single, even, relevance)
-    starts = shares(start, law, relevance)
-    steps = rows(pairs, symbols, dict.fromkeys(symbols, law), relevance)
+    average = frequencies(single, even, relevance)
+    starts = frequencies(start, average, relevance)
+    steps = rows(pairs, symbols, dict.fromkeys(symbols, average), relevance)
     pooled = hmm.pooled_model_
-    assert_allclose(pooled.weights[0], as_array(law, symbols))
+    assert_allclose(pooled.weights[0], as_array(average, symbols))
     assert_allclose(pooled.startprobs[0], as_array(starts, symbols))
     assert_allclose(pooled.transmats[0], as_array(steps, symbols))
     for n, (own_start, own_pairs, own_single) in enumerate(total):
-        expected = shares(own_start, starts, relevance)
+        expected = frequencies(own_start, starts, relevance)
         assert_allclose(models.startprobs[n], as_array(expected, symbols))
         expected = rows(own_pairs, symbols, steps, relevance)
         assert_allclose(models.transmats[n], as_array(expected, symbols))
-        expected = shares(own_single, law, relevance)
+        expected = frequencies(own_single, average, relevance)
         assert_allclose(models.weights[n], as_array(expected, symbols))
     assert_array_equal(models.emissionprobs, [np.eye(len(symbols))] * len(texts))
 
@@ -90,8 +90,8 @@ def test_counts_by_hand():
     models = visible().fit_transform(["aab", "abc"])
     assert_array_equal(models.weights, [[2 / 3, 1 / 3, 0], [1 / 3] * 3])
     assert_array_equal(models.startprobs, [[1, 0, 0], [1, 0, 0]])
-    # Nothing follows "b" in the first text, nor "c" in either: the row is the law of
-    # the symbols of the text.
+    # Nothing follows "b" in the first text, nor "c" in either: the row is the
+    # frequencies of the symbols of the text.
     average = [2 / 3, 1 / 3, 0]
     assert_allclose(models.transmats[0], [[0.5, 0.5, 0], average, average])
     assert_allclose(models.transmats[1], [[0, 1, 0], [0, 0, 1], [1 / 3] * 3])

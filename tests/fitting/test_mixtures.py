@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 from skawhmm import HMMBatch
 from skawhmm.emissions import Gaussian
 from skawhmm.emissions._model import Model
-from skawhmm.fitting._em import Rule, Steps, climb, model_at, stacked
+from skawhmm.fitting._em import Rule, Steps, model_at, run_em, stacked
 from skawhmm.fitting._gaussian_fit import gaussian_data
 
 N_STATES, N_MIX, N_FEATURES = 2, 2, 2
@@ -27,15 +27,15 @@ def mixture(rng, covariance_type, x):
     return model
 
 
-def climbed(theirs, x, max_iter, tol):
+def after_em(theirs, x, max_iter, tol):
     """Our fit from the same start, each Gaussian a state of its own."""
     split = HMMBatch.from_hmmlearn(theirs)
     states = split.means[0], split.covars[0]
     start = stacked([Model(split.startprobs[0], split.transmats[0], states)])
     data = gaussian_data(x.T.copy(), np.empty(0), np.array([0, len(x)]))
     template = Gaussian(split.covariance_type, reg_covar=0.0)
-    climbs = climb(Steps(template, data, Rule(N_MIX, 0.0, max_iter, tol)), start)
-    return model_at(climbs.model, 0), climbs.log_likelihood[0]
+    runs = run_em(Steps(template, data, Rule(N_MIX, 0.0, max_iter, tol)), start)
+    return model_at(runs.model, 0), runs.log_likelihood[0]
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def sequence(rng):
 def test_a_step_is_that_of_hmmlearns_mixture(rng, sequence, covariance_type):
     theirs = mixture(rng, covariance_type, sequence)
     before = theirs.means_.reshape(-1, N_FEATURES).copy()
-    ours, _ = climbed(theirs, sequence, 1, 0.0)
+    ours, _ = after_em(theirs, sequence, 1, 0.0)
     theirs.n_iter = 1
     stepped = HMMBatch.from_hmmlearn(theirs.fit(sequence))
     assert_allclose(ours.startprob, stepped.startprobs[0], atol=1e-12)
@@ -69,7 +69,7 @@ def test_a_step_is_that_of_hmmlearns_mixture(rng, sequence, covariance_type):
 @pytest.mark.parametrize("covariance_type", ["diag", "full"])
 def test_a_fit_ends_where_hmmlearns_mixture_does(rng, sequence, covariance_type):
     theirs = mixture(rng, covariance_type, sequence)
-    ours, log_likelihood = climbed(theirs, sequence, 300, 0.0)
+    ours, log_likelihood = after_em(theirs, sequence, 300, 0.0)
     theirs.n_iter = 300
     fitted = HMMBatch.from_hmmlearn(theirs.fit(sequence))
     assert_allclose(log_likelihood, theirs.score(sequence), rtol=1e-8)

@@ -167,7 +167,7 @@ def test_uniform_weights_share_what_states_there_are(rng):
 
 
 def test_uniform_weights_keep_apart_what_noisy_shares_mix(rng):
-    """Two kinds of sequences with the same shares of states on the long run."""
+    """Two kinds of sequences with the same fractions of states in the long run."""
     X, y = [], np.repeat([0, 1], 20)
     for kind in y:
         path = np.cumsum(rng.random(60) < 0.05) % 2

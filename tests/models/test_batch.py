@@ -381,25 +381,25 @@ def test_concatenation(models):
 
 def test_concatenation_pads_to_the_largest(make_batch):
     small, large = make_batch(2, 2), make_batch(1, 4, seed=1)
-    joined = HMMBatch.concatenate([small, large])
-    assert_array_equal(joined.n_components, [2, 2, 4])
-    assert joined[:2] == small
-    assert joined[2:] == large
+    combined = HMMBatch.concatenate([small, large])
+    assert_array_equal(combined.n_components, [2, 2, 4])
+    assert combined[:2] == small
+    assert combined[2:] == large
 
 
 def test_concatenation_of_diagonal_and_full(make_batch):
     diag, full = make_batch(1), make_batch(1, covariance_type="full")
-    joined = HMMBatch.concatenate([diag, full])
-    assert joined.covariance_type == "full"
-    assert_array_equal(joined.covars[0], diag.covars[0][..., None] * np.eye(2))
-    assert_array_equal(joined.covars[1], full.covars[0])
+    combined = HMMBatch.concatenate([diag, full])
+    assert combined.covariance_type == "full"
+    assert_array_equal(combined.covars[0], diag.covars[0][..., None] * np.eye(2))
+    assert_array_equal(combined.covars[1], full.covars[0])
 
 
 def test_concatenation_of_masked_and_unmasked(models, make_batch):
     plain = make_batch(2, info={"number": [5, 6], "name": ["f", "g"]})
-    joined = HMMBatch.concatenate([plain, models])
-    assert_array_equal(joined.observed[:2], True)
-    assert_array_equal(joined.observed[2:], models.observed)
+    combined = HMMBatch.concatenate([plain, models])
+    assert_array_equal(combined.observed[:2], True)
+    assert_array_equal(combined.observed[2:], models.observed)
 
 
 def test_batches_that_cannot_be_concatenated(make_batch):
@@ -802,8 +802,8 @@ def test_a_mixture_becomes_states(rng):
             ours.transmats[0, 3 * i + r, 3 * j + s],
             theirs.transmat_[i, j] * theirs.weights_[j, s],
         )
-    shares = ours.weights[0].reshape(2, 3)
-    assert_allclose(shares, shares.sum(axis=1, keepdims=True) * theirs.weights_)
+    fractions = ours.weights[0].reshape(2, 3)
+    assert_allclose(fractions, fractions.sum(axis=1, keepdims=True) * theirs.weights_)
 
 
 def test_models_of_hmmlearn_of_several_types(rng):
@@ -1042,7 +1042,7 @@ def test_masks_and_numbers_choose_models(make_batch):
 @pytest.mark.parametrize("kind", [str, complex, "M8[s]"])
 def test_what_is_no_number_is_no_parameter(name, kind):
     given = arguments(weights=[[0.5, 0.5]] * 2)
-    # Zeros and ones can be turned into any type.
+    # Zeros and ones can be converted to any type.
     given[name] = np.ones_like(np.array(given[name], float)).astype(int).astype(kind)
     with pytest.raises(TypeError, match=f"^{name} must hold one numeric array per mod"):
         HMMBatch(**given)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from skawhmm import KL, HMMTransformer, pairwise_hmm_distances
+from skawhmm import KL, HMMBatch, HMMTransformer, Trials, pairwise_hmm_distances
 
 
 @pytest.mark.parametrize("covariance_type", ["diag", "full"])
@@ -107,3 +107,74 @@ def test_pooled_model_has_the_weights_asked_for(make_sequences):
     assert_allclose(settled.weights, [[0, 1]], atol=1e-12)
     assert occupied.weights[0, 0] > 0.05
     assert_allclose(occupied.weights.sum(), 1)
+
+
+def test_trials_are_scored_and_decoded_recording_by_recording(make_batch, rng):
+    batch = make_batch(n_models=3)
+    X = [
+        Trials([rng.normal(size=(n, 2)) for n in (4, 1, 7)]),
+        rng.normal(size=(5, 2)),
+        Trials([rng.normal(size=(6, 2))]),
+    ]
+    flat = [*X[0], X[1], *X[2]]
+    parts = [[0, 1, 2], [3], [4]]
+    each = batch.score(flat)
+    assert_allclose(batch.score(X), [each[rows].sum(axis=0) for rows in parts])
+    assert_array_equal(batch.score(X, n_jobs=2), batch.score(X))
+    paths, scores = batch.decode(X)
+    posts = batch.predict_proba(X)
+    assert [type(path) for path in paths] == [list, np.ndarray, list]
+    for i, rows in enumerate(parts):
+        own_paths, own_scores = batch[i].decode([flat[n] for n in rows])
+        own_posts = batch[i].predict_proba([flat[n] for n in rows])
+        assert_allclose(scores[i], own_scores.sum())
+        mine = [paths[i]] if i == 1 else paths[i]
+        post = [posts[i]] if i == 1 else posts[i]
+        for n in range(len(rows)):
+            assert_array_equal(mine[n], own_paths[n])
+            assert_array_equal(post[n], own_posts[n])
+
+
+def test_a_single_unit_is_decoded_by_every_model(make_batch, rng):
+    batch = make_batch(n_models=3)
+    x = Trials([rng.normal(size=(n, 2)) for n in (4, 3)])
+    paths, scores = batch.decode([x])
+    assert [len(path) for path in paths] == [2, 2, 2]
+    for i in range(3):
+        own, score = batch[i].decode([x])
+        assert_array_equal(paths[i][1], own[0][1])
+        assert scores[i] == score[0]
+    assert [len(post) for post in batch[:1].predict_proba([x, x])] == [2, 2]
+
+
+def test_sampled_trials(make_batch):
+    batch = make_batch(n_models=2)
+    X, paths = batch.sample(5, n_trials=3, random_state=0)
+    more, _ = batch.sample(5, n_trials=4, random_state=0)
+    plain, _ = batch.sample(5, random_state=0)
+    for x, path, longer, first in zip(X, paths, more, plain, strict=True):
+        assert isinstance(x, Trials)
+        assert [len(trial) for trial in x] == [len(p) for p in path] == [5, 5, 5]
+        assert_array_equal(next(iter(x)), first)
+        assert_array_equal([*x], [*longer][:3])
+        assert len({trial.tobytes() for trial in x}) == 3
+    with pytest.raises(ValueError, match="n_trials"):
+        batch.sample(5, n_trials=0)
+
+
+def test_models_carry_trials(make_sequences):
+    X, _ = make_sequences(4)
+    X = [Trials([x[:9], x[9:]]) for x in X]
+    hmm = HMMTransformer(2, random_state=0, keep_sequences=True)
+    models = hmm.fit_transform(X)
+    with pytest.raises(ValueError, match="read-only"):
+        next(iter(models.sequences[0]))[0, 0] = 1
+    chosen = HMMBatch.concatenate([models[3], models[:1]])
+    assert_array_equal([*chosen.sequences[0]][1], [*X[3]][1])
+    again = HMMBatch(
+        models.transmats, models.means, models.covars, sequences=models.sequences
+    )
+    assert [len(x) for x in again.sequences] == [2] * 4
+    wrong = [Trials([np.ones((2, 3))]), *X[1:]]
+    with pytest.raises(ValueError, match=r"trial 0 of sequences\[0\]"):
+        HMMBatch(models.transmats, models.means, models.covars, sequences=wrong)

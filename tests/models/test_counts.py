@@ -158,7 +158,7 @@ def test_counts_are_padded_when_batches_are_concatenated(fitted, rng):
 
 
 def test_counts_follow_states_that_are_aligned(fitted):
-    turned = HMMBatch(
+    permuted = HMMBatch(
         fitted.transmats[:, ::-1, ::-1], fitted.means[:, ::-1], fitted.covars[:, ::-1]
     )
     counts = Counts(
@@ -166,11 +166,11 @@ def test_counts_follow_states_that_are_aligned(fitted):
     )
     aligner = HMMAligner(fitted[0]).fit(fitted)
     wanted = aligner.transform(fitted)
-    found = aligner.transform(turned._changed(counts=counts))
+    found = aligner.transform(permuted._changed(counts=counts))
     assert_allclose(found.counts.states, wanted.counts.states)
     assert_allclose(found.counts.transitions, wanted.counts.transitions)
     assert_allclose(wanted.counts.states[0], fitted.counts.states[0])
-    assert aligner.transform(turned).counts is None
+    assert aligner.transform(permuted).counts is None
 
 
 def test_counts_of_states_that_become_one_are_added():

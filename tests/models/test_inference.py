@@ -54,15 +54,15 @@ def all_paths(logs, startprob, transmat):
 def check_against_paths(logs, startprob, transmat):
     paths, scores = all_paths(logs, startprob, transmat)
     total = logsumexp(scores)
-    shares = np.exp(scores - total)
+    fractions = np.exp(scores - total)
     post, moves = np.empty(logs.shape), np.zeros(transmat.shape)
     value = forward_backward(logs, startprob, transmat, post, moves)
     assert_allclose(value, total, rtol=1e-13)
-    wanted = np.array([shares @ (paths == k) for k in range(len(logs))])
+    wanted = np.array([fractions @ (paths == k) for k in range(len(logs))])
     assert_allclose(post, wanted, atol=1e-11)
     wanted_moves = np.zeros(transmat.shape)
     for s, t in pairwise(range(logs.shape[1])):
-        np.add.at(wanted_moves, (paths[:, s], paths[:, t]), shares)
+        np.add.at(wanted_moves, (paths[:, s], paths[:, t]), fractions)
     assert_allclose(moves, wanted_moves, atol=1e-10)
 
 
@@ -128,8 +128,8 @@ def test_inference_on_batches_is_the_sum_over_all_paths(rng, full):
             if i == j:
                 assert_array_equal(paths[i], routes[values.argmax()])
                 assert_allclose(path_scores[i], values.max())
-                shares = np.exp(values - logsumexp(values))
-                wanted = np.array([shares @ (routes == k) for k in range(3)]).T
+                fractions = np.exp(values - logsumexp(values))
+                wanted = np.array([fractions @ (routes == k) for k in range(3)]).T
                 assert_allclose(post[i], wanted, atol=1e-12)
 
 

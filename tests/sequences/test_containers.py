@@ -253,8 +253,8 @@ def test_arrays(sequences):
         as_sequences(cube.astype(np.float32).astype(object)),
         [x.astype(np.float32) for x in sequences],
     )
-    turned = cube.transpose(0, 2, 1)
-    check(as_sequences(turned, layout="channels_first"), sequences)
+    transposed = cube.transpose(0, 2, 1)
+    check(as_sequences(transposed, layout="channels_first"), sequences)
     rows = cube[:, :, 0]
     check(as_sequences(rows), [x[:, :1] for x in sequences])
     ragged = np.empty(3, object)
@@ -324,10 +324,10 @@ def test_xarray(sequences):
     cube = padded(sequences)
     named = xarray.DataArray(cube, dims=("run", "time", "sensor"))
     check(as_sequences(named), sequences)
-    turned = named.transpose("sensor", "time", "run").assign_coords(
+    transposed = named.transpose("sensor", "time", "run").assign_coords(
         run=RUNS, kind=("run", LABELS)
     )
-    X, ids, y = as_sequences(turned, id="run", channels="sensor", labels="kind")
+    X, ids, y = as_sequences(transposed, id="run", channels="sensor", labels="kind")
     check((X, ids), sequences, RUNS)
     assert y.tolist() == LABELS
     one = [x[:, :1] for x in sequences]

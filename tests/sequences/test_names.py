@@ -295,9 +295,9 @@ def test_models_bring_their_names_to_estimators(tables):
     models = HMM.fit_transform(tables)
     neighbors = KNeighborsHMMClassifier(1).fit(models, Y)
     assert tuple(neighbors.feature_names_in_) == NAMES
-    turned = HMM.fit_transform([t[[*reversed(NAMES)]] for t in tables])
+    backwards = HMM.fit_transform([t[[*reversed(NAMES)]] for t in tables])
     with pytest.raises(ValueError, match="must be in the same order"):
-        neighbors.predict(turned)
+        neighbors.predict(backwards)
 
 
 def test_models_are_named_like_the_transformer(arrays, tables):

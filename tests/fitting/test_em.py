@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from skawhmm import HMMBatch, HMMTransformer
 from skawhmm.emissions import Categorical, Poisson
 from skawhmm.emissions._model import Data, Model
-from skawhmm.fitting._em import Rule, Steps, climb, model_at, stacked
+from skawhmm.fitting._em import Rule, Steps, model_at, run_em, stacked
 
 CHAIN = np.array([[0.9, 0.1, 0.0], [0.1, 0.7, 0.2], [0.0, 0.2, 0.8]])
 PROBS = np.array([[0.7, 0.1, 0.1, 0.1], [0.1, 0.7, 0.1, 0.1], [0.0, 0.1, 0.4, 0.5]])
@@ -44,13 +44,13 @@ def steps_of(kind, frames, offsets, prior=None, relevance=0.0):
 
 
 def history_of(steps, start, n_iter):
-    """Objective at the start and after each step, and how the climb ended."""
-    climbs = climb(steps, stacked([start]), max_iter=0)
-    values = [climbs.objective[0]]
+    """Objective at the start and after each step, and how EM ended."""
+    runs = run_em(steps, stacked([start]), max_iter=0)
+    values = [runs.objective[0]]
     for _ in range(n_iter):
-        climbs = climb(steps, climbs.model, max_iter=1, tol=-np.inf)
-        values.append(climbs.objective[0])
-    return np.array(values), climbs
+        runs = run_em(steps, runs.model, max_iter=1, tol=-np.inf)
+        values.append(runs.objective[0])
+    return np.array(values), runs
 
 
 @pytest.mark.parametrize("kind", ["categorical", "poisson"])
@@ -70,17 +70,17 @@ def test_fit_is_hmmlearns_from_the_same_start(rng, kind, n_iter):
     frames = np.concatenate([frames_of(x, kind) for x in X])
     offsets = np.array([0, 200, 400, 600])
     steps = steps_of(kind, frames, offsets)
-    climbs = climb(steps, stacked([start]), max_iter=n_iter, tol=-np.inf)
-    ours = model_at(climbs.model, 0)
-    assert climbs.n_iter[0] == n_iter
+    runs = run_em(steps, stacked([start]), max_iter=n_iter, tol=-np.inf)
+    ours = model_at(runs.model, 0)
+    assert runs.n_iter[0] == n_iter
     history, _ = history_of(steps, start, n_iter)
     assert_allclose(history[:-1], theirs.monitor_.history, rtol=1e-9)
     expected = theirs.score(np.concatenate(X), [200] * 3)
-    assert_allclose(climbs.log_likelihood[0], expected, rtol=1e-9)
+    assert_allclose(runs.log_likelihood[0], expected, rtol=1e-9)
     assert_allclose(ours.transmat, theirs.transmat_, atol=1e-7)
     states = theirs.lambdas_ if kind == "poisson" else theirs.emissionprob_
     assert_allclose(ours.states[0], states, atol=1e-6)
-    assert_allclose(climbs.counts.sum(), len(frames))
+    assert_allclose(runs.counts.sum(), len(frames))
 
 
 @pytest.mark.parametrize("kind", ["categorical", "poisson"])
@@ -123,8 +123,8 @@ def test_a_fit_does_not_depend_on_company_or_jobs(kind, prior):
 def test_weights_are_shares_of_frames(kind):
     X = drawn(kind, 80, 2)
     models = HMMTransformer(2, emission=kind, random_state=0).fit_transform(X)
-    shares = [post.mean(axis=0) for post in models.predict_proba(X)]
-    assert_allclose(models.weights, shares, atol=1e-9)
+    fractions = [post.mean(axis=0) for post in models.predict_proba(X)]
+    assert_allclose(models.weights, fractions, atol=1e-9)
     still = HMMTransformer(2, emission=kind, weights="stationary", random_state=0)
     weights = still.fit_transform(X).weights
     assert_allclose(np.einsum("ni,nij->nj", weights, models.transmats), weights)

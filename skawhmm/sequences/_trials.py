@@ -1,0 +1,219 @@
+"""Several recordings of one unit: what users pass, and how it is taken apart."""
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from skawhmm.sequences._forms import SERIES, package_type, readable
+
+
+class Trials:
+    """Several recordings of one unit, from which one model is learned.
+
+    A unit is whatever a model belongs to: a subject with forty trials, an animal with
+    four tracks, a machine with one recording per night. An item of `X` is an array or a
+    `Trials`, so that ``len(X)`` is the number of units, with one label each.
+
+    The model of a unit is fitted to all its recordings. Each of them tells how the unit
+    starts; nothing is learned from the step between two recordings. Recordings may be
+    as short as one frame, which tells about starts and states but not about
+    transitions.
+
+    Parameters
+    ----------
+    recordings : list of array-like of shape (n_timesteps, n_features)
+        At least one recording, in any form that a sequence may have; also an array of
+        shape (n_trials, n_timesteps, n_features). Lengths may differ.
+
+    See Also
+    --------
+    as_sequences : Reads trials from a table, by the columns of units and of trials.
+    HMMTransformer : Fits one model per unit.
+
+    Notes
+    -----
+    Nothing is guessed from nested lists. A list of lists of arrays is an error that
+    asks for `Trials`.
+
+    Results with one entry per frame, such as paths of states, are lists with one array
+    per recording for these units.
+
+    Examples
+    --------
+    Two viewers look at three faces each. One looks from left to right, the other one
+    back and forth:
+
+    >>> import numpy as np
+    >>> from skawhmm import HMMTransformer, Trials
+    >>> rng = np.random.default_rng(0)
+    >>> def looks(*places):
+    ...     return rng.normal(np.array(places)[:, None], 0.1)
+    >>> X = [
+    ...     Trials([looks(0, 1), looks(0, 1, 1), looks(0, 0, 1)]),
+    ...     Trials([looks(1, 0, 1, 0), looks(0, 1), looks(0, 1, 0)]),
+    ... ]
+    >>> models = HMMTransformer(n_components=2, random_state=0).fit_transform(X)
+    >>> models.info["n_trials"], models.info["n_timesteps"]
+    (array([3, 3]), array([8, 9]))
+    >>> [model.transmats[0].round(2).tolist() for model in models]
+    [[[0.25, 0.75], [0.0, 1.0]], [[0.0, 1.0], [1.0, 0.0]]]
+    """
+
+    # Without `__getitem__`, NumPy and scikit-learn take it for a single object.
+    def __init__(self, recordings: Sequence[Any]) -> None:
+        is_stack = isinstance(recordings, np.ndarray) and (
+            recordings.ndim == (1 if recordings.dtype == object else 3)
+        )
+        if not is_stack and not isinstance(recordings, list | tuple):
+            raise TypeError(
+                "recordings must be a list of arrays, got "
+                f"{_description(recordings)}. A single recording is given as "
+                "Trials([x])."
+            )
+        self.recordings = tuple(recordings)
+        for recording in self.recordings:
+            if isinstance(recording, Trials):
+                raise TypeError("recordings must be arrays, got Trials among them.")
+            if not isinstance(recording, str) and np.isscalar(recording):
+                raise TypeError(
+                    "recordings must be a list of arrays, got a list of numbers. A "
+                    "single recording is given as Trials([x])."
+                )
+
+    def __len__(self) -> int:
+        return len(self.recordings)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.recordings)
+
+    def __repr__(self) -> str:
+        return f"Trials(n_trials={len(self)})"
+
+
+def _description(value):
+    if isinstance(value, np.ndarray):
+        return f"an array of shape {value.shape}"
+    return f"a {type(value).__name__}"
+
+
+class Units(NamedTuple):
+    """Which recordings belong to which unit, if they lie one after the other.
+
+    Attributes
+    ----------
+    firsts : ndarray of int of shape (n_units + 1,)
+        Number of the first recording of each unit, and of all recordings.
+
+    several : list of bool
+        Which units are `Trials`; the others are single recordings.
+    """
+
+    firsts: np.ndarray
+    several: list[bool]
+
+    def name(self, i):
+        """Return what messages call recording i."""
+        unit = int(np.searchsorted(self.firsts, i, side="right")) - 1
+        if not self.several[unit]:
+            return f"X[{unit}]"
+        return f"trial {i - self.firsts[unit]} of X[{unit}]"
+
+    def names(self):
+        """Return what messages call each recording."""
+        return [self.name(i) for i in range(self.firsts[-1])]
+
+    def grouped(self, items, kind=Trials):
+        """Return one entry per unit, given one item per recording."""
+        bounds = zip(self.firsts[:-1], self.firsts[1:], self.several, strict=True)
+        return [kind(items[i:j]) if several else items[i] for i, j, several in bounds]
+
+
+def split_units(X):
+    """Return the recordings of all units, and which unit they belong to.
+
+    Parameters
+    ----------
+    X : object
+        What was given as sequences.
+
+    Returns
+    -------
+    X : object
+        A list of recordings if some items are `Trials`; otherwise the same object.
+
+    units : Units or None
+        None if no item is `Trials`: each sequence is a unit.
+    """
+    items = readable(X) if package_type(X) in SERIES else X
+    is_list = isinstance(items, list | tuple)
+    if not is_list and not (isinstance(items, np.ndarray) and items.dtype == object):
+        return X, None
+    several = [isinstance(x, Trials) for x in items]
+    if True not in several:
+        return X, None
+    recordings, firsts = [], [0]
+    for i, (x, is_trials) in enumerate(zip(items, several, strict=True)):
+        if is_trials and len(x) == 0:
+            raise ValueError(
+                f"X[{i}] must hold at least 1 recording, got empty Trials."
+            )
+        recordings += x.recordings if is_trials else (x,)
+        firsts.append(len(recordings))
+    return recordings, Units(np.array(firsts), several)
+
+
+def units_of(recordings, codes):
+    """Return one `Trials` per unit, given the number of the unit of each recording."""
+    order = np.argsort(codes, kind="stable")
+    sizes = np.bincount(codes)
+    units = Units(np.cumsum([0, *sizes]), [True] * len(sizes))
+    return units.grouped([recordings[i] for i in order])
+
+
+def recordings_of(sequences):
+    """Return recordings one after the other, and the number of each unit's first.
+
+    Parameters
+    ----------
+    sequences : list of ndarray or Trials
+        Checked sequences.
+
+    Returns
+    -------
+    recordings : list of ndarray of shape (n_timesteps, n_features)
+        All recordings.
+
+    firsts : ndarray of int of shape (n_units + 1,)
+        As in `Units`.
+    """
+    recordings, units = split_units(sequences)
+    firsts = np.arange(len(recordings) + 1) if units is None else units.firsts
+    return recordings, firsts
+
+
+def mapped(function, sequences):
+    """Return sequences after a function was applied to each recording."""
+    recordings, units = split_units(sequences)
+    changed = [function(x) for x in recordings]
+    return changed if units is None else units.grouped(changed)
+
+
+def unit_frames(sequences):
+    """Return all frames of each unit as one array."""
+    return [np.concatenate([*x]) if isinstance(x, Trials) else x for x in sequences]
+
+
+@contextmanager
+def naming_trials(units):
+    """Name unit and trial in errors that count recordings; `units` may be None."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        if units is None:
+            raise
+        text = re.sub(r"X\[(\d+)\]", lambda m: units.name(int(m[1])), str(error))
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(text) from error
