@@ -198,12 +198,39 @@ def registration_interval(
     a, b : HMMBatch
         Batches of one fitted model each, such as ``models[0]``.
 
-    n_timesteps, method, block_length, n_resamples, confidence, hmm, random_state,
-    verbose
-        As in :func:`distance_interval`.
+    n_timesteps : int, default=None
+        Length of the sequences that the models were fitted to. By default that in their
+        `info`, where :class:`HMMTransformer` notes it. Only for
+        ``method="parametric"``.
+
+    method : {"parametric", "block"}, default="parametric"
+        Where resampled sequences come from: drawn from the models; or put together from
+        blocks of the sequences that the models keep
+        (``HMMTransformer(keep_sequences=True)``), which asks nothing of the models.
+
+    block_length : int, default=None
+        Number of successive frames per block; by default the square root of the length.
+        Only for ``method="block"``.
+
+    n_resamples : int, default=200
+        Number of resampled sequences per model.
+
+    confidence : float in (0, 1), default=0.9
+        Confidence of the intervals.
+
+    hmm : transformer, default=None
+        How models were fitted. By default an :class:`HMMTransformer` with as many
+        states of the same kind.
 
     metric : {"maw", "iaw", "jaw"} or object, default="jaw"
         Distance whose registration is given, with its quantiles.
+
+    random_state : int, RandomState instance, Generator or None, default=None
+        Seed of the resampling.
+
+    verbose : int, default=0
+        Whether to show a progress bar for the fits of each model. A given `hmm` says so
+        itself.
 
     Returns
     -------

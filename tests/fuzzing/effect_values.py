@@ -88,6 +88,7 @@ OWN: dict[str, dict[str, list[Any]]] = {
     "HMMAligner": {
         "n_components": [1],
         "max_distance": [0.1],
+        "n_resamples": [3],
         "reference": ["medoid", "barycenter"],
     },
     "HMMClassDistance": {"groups": [[[0]], {"left": [1]}], "hmm": [HMMTransformer(1)]},
@@ -132,6 +133,13 @@ OWN: dict[str, dict[str, list[Any]]] = {
     },
     "distance_interval": {
         "c": [models(np.random.default_rng(6))[0]],
+        "n_timesteps": [50],
+        "method": ["block", "parametric"],
+        "block_length": [2],
+        "n_resamples": [5],
+        "confidence": [0.5],
+    },
+    "registration_interval": {
         "n_timesteps": [50],
         "method": ["block", "parametric"],
         "block_length": [2],
