@@ -18,7 +18,7 @@ sequences, is then not taken for a difference between groups.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -122,7 +122,7 @@ class StateEffects:
     columns: Mapping[str, NDArray[Any]]
     null_distribution: NDArray[np.float64] = field(repr=False)
     statistic: NDArray[np.float64] = field(repr=False)
-    models: HMMBatch
+    models: HMMBatch | None
     groups: Mapping[str, int]
     confidence: float
     left_out: Mapping[str, NDArray[Any]] = field(default_factory=dict)
@@ -342,8 +342,8 @@ def state_effects(
     matched = aligned_to(models, reference)
     aligned = matched.models
     compared = measured(aligned, names).of_units(design)
-    longest = _longest(aligned, design)
-    compared, left_out = _comparable(compared, design, longest)
+    longest = longest_sequences(aligned, design)
+    compared, left_out = comparable_measures(compared, design, longest)
     # What a permutation does must not depend on the order in which models were given.
     keys = np.concatenate([compared.sums, compared.sizes], axis=1)
     order = np.lexsort((*keys.T[::-1], design.codes))
@@ -361,24 +361,70 @@ def state_effects(
         verbose=verbose,
     )
     null = np.abs(null)
-    largest = null.max(axis=(1, 2))
-    values = compared.linearized(design.codes)
-    columns = _columns(compared.labels, values, design, confidence)
-    columns["pvalue"] = pvalues(np.abs(observed).ravel(), largest[:, None])
-    columns["uncorrected"] = pvalues(np.abs(observed), null).ravel()
+    effects = tabulated_effects(
+        compared, design, observed, null, null.max(axis=(1, 2)), confidence
+    )
+    columns = dict(effects.columns)
     if matched.confidence is not None:
         columns["match"] = _match_column(matched.confidence, columns)
+    return replace(
+        effects,
+        columns=MappingProxyType(columns),
+        models=aligned,
+        left_out=MappingProxyType(left_out),
+        amounts=MappingProxyType(amounts),
+    )
+
+
+def tabulated_effects(measures, design, observed, null, largest, confidence):
+    """Return differences with intervals and p-values, given statistics.
+
+    Parameters
+    ----------
+    measures : Measures
+        The measures of units.
+
+    design : Design
+        The comparison.
+
+    observed : ndarray of shape (n_pairs, n_measures)
+        Statistics.
+
+    null : ndarray of shape (n_permutations, n_pairs, n_measures)
+        Their absolute values under permutation.
+
+    largest : ndarray of shape (n_permutations,)
+        The largest value of each permutation.
+
+    confidence : float
+        Confidence of the intervals.
+
+    Returns
+    -------
+    effects : StateEffects
+        The differences, without models.
+    """
+    values = measures.linearized(design.codes)
+    columns = _columns(measures.labels, values, design, confidence)
+    columns["pvalue"] = pvalues(np.abs(observed).ravel(), largest[:, None])
+    columns["uncorrected"] = pvalues(np.abs(observed), null).ravel()
     counts = zip(map(str, design.names), design.counts.tolist(), strict=True)
     return StateEffects(
         MappingProxyType(columns),
         largest,
         observed.ravel(),
-        aligned,
+        None,
         MappingProxyType(dict(counts)),
         confidence,
-        MappingProxyType(left_out),
-        MappingProxyType(amounts),
     )
+
+
+def effect_statistics(measures, design, longest):
+    """Return the statistics of all measures; 0 where they cannot be compared."""
+    reasons = np.array(left_out_reasons(measures, design, longest))
+    arrays = _scaled(measures, design), pair_directions(design)
+    found = _correlations(arrays, np.arange(len(design.codes))[None])[0]
+    return np.where(reasons == "", found, 0.0)
 
 
 def _match_column(confidence, columns):
@@ -389,7 +435,7 @@ def _match_column(confidence, columns):
     return np.where(after < 0, own, np.minimum(own, sure[after]))
 
 
-def _longest(models, design):
+def longest_sequences(models, design):
     """Return the number of frames of the longest sequence of each unit, if known."""
     if models.counts is None:
         return None
@@ -398,7 +444,7 @@ def _longest(models, design):
     return longest
 
 
-def _comparable(measures, design, longest):
+def comparable_measures(measures, design, longest):
     """Return the measures that can be compared, and a table of the others."""
     reasons = np.array(left_out_reasons(measures, design, longest))
     kept, left = np.flatnonzero(reasons == ""), np.flatnonzero(reasons != "")

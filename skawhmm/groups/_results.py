@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skawhmm.groups._amounts import Amounts
+from skawhmm.groups._permutations import holm
+from skawhmm.models._batch import HMMBatch
 from skawhmm.utils._tables import data_frame, html_table, text_table
 
 STATISTICS = {"pseudo_f": "pseudo-F", "energy": "energy F"}
@@ -73,6 +75,13 @@ class GroupTestResult:
         Tests that were not made, by name, and why: the components of distances that
         have none, or the dispersion.
 
+    models : HMMBatch or None
+        With ``refit``: the models, one per unit and group.
+
+    effects : StateEffects or None
+        With ``refit``: differences of states and transitions, as :func:`state_effects`
+        gives them, with p-values by refits. States are those of a model of all trials.
+
     Attributes
     ----------
     statistic, pvalue, effect_size, null_distribution : float or ndarray
@@ -111,6 +120,8 @@ class GroupTestResult:
     kind: str
     amounts: Mapping[str, Amounts] = field(default_factory=dict)
     missing: Mapping[str, str] = field(default_factory=dict)
+    models: HMMBatch | None = field(default=None, repr=False)
+    effects: Any = field(default=None, repr=False)
 
     @property
     def statistic(self) -> float:
@@ -183,6 +194,7 @@ class GroupTestResult:
         return (
             f"{STATISTICS[self.kind]} of {len(self.groups)} groups ({groups}), "
             f"{len(self.null_distribution)} permutations"
+            f"{' with refits' if self.models is not None else ''}"
         )
 
     def __repr__(self) -> str:
@@ -201,3 +213,16 @@ class GroupTestResult:
             names = [name for name, why in self.missing.items() if why == reason]
             lines.append(f"not tested: {', '.join(names)} ({reason})")
         return lines
+
+
+def corrected_pvalues(pairwise):
+    """Return p-values of pairs, corrected for their number within each component."""
+    names = list(next(iter(pairwise.values()), ()))
+    columns = {
+        name: holm(np.array([tests[name].pvalue for tests in pairwise.values()]))
+        for name in names
+    }
+    return {
+        pair: {name: float(columns[name][k]) for name in names}
+        for k, pair in enumerate(pairwise)
+    }
