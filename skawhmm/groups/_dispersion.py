@@ -94,7 +94,8 @@ def _spread_ratios(arrays, rows):
     totals = np.sum(radii**2, axis=1)
     forms = np.einsum("ku,kue->ke", radii, groups[rows]) ** 2
     n_effects = groups.shape[1]
-    return f_ratios(forms, totals, n_effects, len(matrix) - n_effects - strata.shape[1])
+    n_left = len(matrix) - n_effects - strata.shape[1]
+    return f_ratios(forms, totals, n_effects, n_left)[0]
 
 
 def permuted_radii(matrix, basis, rows):

@@ -122,7 +122,7 @@ class StateEffects:
     columns: Mapping[str, NDArray[Any]]
     null_distribution: NDArray[np.float64] = field(repr=False)
     statistic: NDArray[np.float64] = field(repr=False)
-    models: HMMBatch | None
+    models: HMMBatch
     groups: Mapping[str, int]
     confidence: float
     left_out: Mapping[str, NDArray[Any]] = field(default_factory=dict)
@@ -361,8 +361,9 @@ def state_effects(
         verbose=verbose,
     )
     null = np.abs(null)
+    largest = null.max(axis=(1, 2))
     effects = tabulated_effects(
-        compared, design, observed, null, null.max(axis=(1, 2)), confidence
+        aligned, compared, design, (observed, null, largest), confidence
     )
     columns = dict(effects.columns)
     if matched.confidence is not None:
@@ -370,31 +371,28 @@ def state_effects(
     return replace(
         effects,
         columns=MappingProxyType(columns),
-        models=aligned,
         left_out=MappingProxyType(left_out),
         amounts=MappingProxyType(amounts),
     )
 
 
-def tabulated_effects(measures, design, observed, null, largest, confidence):
+def tabulated_effects(models, measures, design, statistics, confidence):
     """Return differences with intervals and p-values, given statistics.
 
     Parameters
     ----------
+    models : HMMBatch
+        The models on common states.
+
     measures : Measures
         The measures of units.
 
     design : Design
         The comparison.
 
-    observed : ndarray of shape (n_pairs, n_measures)
-        Statistics.
-
-    null : ndarray of shape (n_permutations, n_pairs, n_measures)
-        Their absolute values under permutation.
-
-    largest : ndarray of shape (n_permutations,)
-        The largest value of each permutation.
+    statistics : tuple of ndarray
+        Statistics of shape (n_pairs, n_measures), their absolute values under each
+        permutation, and the largest value of each permutation.
 
     confidence : float
         Confidence of the intervals.
@@ -402,8 +400,9 @@ def tabulated_effects(measures, design, observed, null, largest, confidence):
     Returns
     -------
     effects : StateEffects
-        The differences, without models.
+        The differences.
     """
+    observed, null, largest = statistics
     values = measures.linearized(design.codes)
     columns = _columns(measures.labels, values, design, confidence)
     columns["pvalue"] = pvalues(np.abs(observed).ravel(), largest[:, None])
@@ -413,7 +412,7 @@ def tabulated_effects(measures, design, observed, null, largest, confidence):
         MappingProxyType(columns),
         largest,
         observed.ravel(),
-        None,
+        models,
         MappingProxyType(dict(counts)),
         confidence,
     )

@@ -86,7 +86,7 @@ class Refitting(NamedTuple):
         return self.hmm.transform(CheckedSequences(units, self.recordings.names))
 
     def ratios(self, models, n_labels):
-        """Return F ratios of the distance and its components, and what they explain."""
+        """Return F ratios of the distance and its components, and what orders them."""
         design = self.design.models
         size = len(design.codes)
         one, two = np.triu_indices(size, 1)
@@ -114,12 +114,10 @@ class Refitting(NamedTuple):
         forms = np.einsum("ie,lkij,je->lke", effect, matrices, effect, optimize=True)
         n_effects = effect.shape[1]
         n_left = len(effect) - n_effects - blocks.shape[1]
-        explained = forms.sum(axis=2)
-        # With one unit there is nothing to compare the difference with but itself.
-        ratios = explained
         if n_left > 0:
-            ratios = f_ratios(forms, totals, n_effects, n_left)
-        return ratios, explained / np.where(totals > 0, totals, 1)
+            return np.stack(f_ratios(forms, totals, n_effects, n_left), axis=2)
+        # With one unit there is nothing to compare the difference with but itself.
+        return np.repeat(forms.sum(axis=2)[..., None], 2, axis=2)
 
     def effects(self, models, n_labels):
         """Return the statistics of states and transitions under each labelling."""
@@ -140,8 +138,7 @@ def _statistics(shared, labels):
     refitting = shared.value
     models = refitting.models(labels)
     n_labels = len(labels)
-    ratios, _ = refitting.ratios(models, n_labels)
-    return ratios, refitting.effects(models, n_labels)
+    return refitting.ratios(models, n_labels), refitting.effects(models, n_labels)
 
 
 def fitted_transformer(hmm, sequences, seed):
@@ -315,7 +312,7 @@ def permuted_trials(refitting, n_permutations, seed, workers):
     labels = _labels(design, n_permutations, seed)
     begin = process_time()
     models = refitting.models(design.codes[None])
-    observed, explained = refitting.ratios(models, 1)
+    observed = refitting.ratios(models, 1)[0]
     if workers["verbose"]:
         _tell_cost(len(labels), len(models), process_time() - begin)
     shared = Shared(refitting, sum(x.nbytes for x in refitting.recordings))
@@ -327,13 +324,13 @@ def permuted_trials(refitting, n_permutations, seed, workers):
         completed(_statistics, shared, tasks, **workers, label=label, amounts=amounts)
     )
     null, spread = (np.concatenate(part) for part in zip(*parts, strict=True))
-    chances = pvalues(observed[0], null)
+    chances = pvalues(observed[:, 1], null[..., 1])
     tests = {
         name: PermutationTest(
-            float(observed[0, k]),
+            float(observed[k, 0]),
             float(chances[k]),
-            float(explained[0, k]),
-            null[:, k],
+            float(observed[k, 1]) if len(design.unit_names) > 1 else np.nan,
+            null[:, k, 0],
         )
         for k, name in enumerate(refitting.names)
     }
@@ -352,10 +349,9 @@ def _effects(refitting, models, null):
     kept = [every.labels.index(label) for label in compared.labels]
     observed = effect_statistics(every, design, longest)[:, kept]
     largest = null.max(axis=(1, 2))
-    effects = tabulated_effects(
-        compared, design, observed, null[..., kept], largest, CONFIDENCE
-    )
-    return replace(effects, models=aligned, left_out=MappingProxyType(left_out))
+    statistics = observed, null[..., kept], largest
+    effects = tabulated_effects(aligned, compared, design, statistics, CONFIDENCE)
+    return replace(effects, left_out=MappingProxyType(left_out))
 
 
 def _labels(design, n_permutations, seed):

@@ -284,7 +284,9 @@ def hmm_group_test(
     _warn_of_few_permutations(design, n_permutations)
     amounts = compared_amounts(checked[0][0], design, n_permutations, (seed, AMOUNTS))
     warn_of_amounts(amounts)
-    compared = [_compared(*part, metric, alpha, workers) for part in checked]
+    compared = [
+        _compared(batch, chosen, metric, alpha, workers) for batch, chosen in checked
+    ]
     names = list(compared[0])
     powers = [_mean_power(compared, name, POWERS[statistic]) for name in names]
     powers.append(_mean_power(compared, "distance", 2))
@@ -497,11 +499,12 @@ def _component_tests(design, names, matrices, n_permutations, workers, seed):
     forms = permuted(
         _forms, (matrices, basis), design.strata, n_permutations, seed, **workers
     )
-    ratios = [
-        f_ratios(values, totals, n_effects, n_left) for values in (observed, forms)
-    ]
+    ratios, order = zip(
+        *(f_ratios(values, totals, n_effects, n_left) for values in (observed, forms)),
+        strict=True,
+    )
     fractions = observed[0, :, :n_effects].sum(axis=1) / np.where(totals > 0, totals, 1)
-    chances = pvalues(ratios[0][0], ratios[1])
+    chances = pvalues(order[0][0], order[1])
     return {
         name: PermutationTest(
             float(ratios[0][0, k]),

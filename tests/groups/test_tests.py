@@ -419,3 +419,20 @@ def test_too_few_permutations_give_a_warning():
     with pytest.warns(UserWarning, match="after correction: at least 59"):
         hmm_group_test(distances, [0, 1, 2] * 2, n_permutations=58)
     hmm_group_test(distances, GROUPS, n_permutations=19)
+
+
+def test_a_negative_rest_is_no_lack_of_difference(rng):
+    # Distances between pairs that no points can have: the rest is negative, and a
+    # plain ratio would be, too.
+    pair, group = np.tile(np.arange(8), 2), np.repeat([0, 1], 8)
+    far = (group[:, None] != group) * 1.0
+    distances = far + (~np.eye(16, dtype=bool)) * rng.uniform(0, 0.05, (16, 16))
+    distances = np.sqrt((distances + distances.T) / 2)
+    distances[pair[:, None] == pair] *= 1.3
+    np.fill_diagonal(distances, 0)
+    result = hmm_group_test(
+        distances, group, strata=pair, n_permutations=199, random_state=0
+    )
+    assert result.statistic == np.inf
+    assert result.effect_size > 1
+    assert result.pvalue <= 0.02
