@@ -22,10 +22,14 @@ AMOUNTS = ("n_timesteps", "n_trials")
 # What to do about unequal amounts.
 REMEDIES = {
     "n_timesteps": (
-        "Fit all models to the same number of frames: cut the recordings to a common "
-        "length first, as in [x[:n] for x in X] with n = min(map(len, X))."
+        "Fit all models to the same number of frames: give the recordings to "
+        "hmm_group_test, with match='frames', or cut them to a common length first, as "
+        "in [x[:n] for x in X] with n = min(map(len, X))."
     ),
-    "n_trials": "Fit all models to the same number of trials.",
+    "n_trials": (
+        "Give the trials to hmm_group_test: with refit=True if conditions vary within "
+        "units, with match='trials' if they do not."
+    ),
     "models_per_unit": "Take equally many models of each unit.",
 }
 

@@ -125,7 +125,13 @@ OWN: dict[str, dict[str, list[Any]]] = {
         "max_memory": [1e-4],
     },
     "pairwise_hmm_components": {"Y": [models(np.random.default_rng(6))]},
-    "hmm_group_test": {"statistic": ["energy"], "covariates": [np.arange(12.0) ** 2]},
+    "hmm_group_test": {
+        "statistic": ["energy"],
+        "covariates": [np.arange(12.0) ** 2],
+        "hmm": [HMMTransformer(max_iter=2)],
+        "refit": [True],
+        "match": ["frames"],
+    },
     "state_effects": {
         "reference": ["medoid", None, swapped(models(np.random.default_rng(6))[0])],
         "measures": ["occupancy"],
