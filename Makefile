@@ -6,7 +6,7 @@ OLDEST := $(addprefix tests/,test_common.py test_workflow.py sequences \
   fitting/test_transformer.py features neighbors cluster \
   $(addprefix plot/test_,curves.py map.py matrix.py registration.py))
 
-.PHONY: demo test faults boundscheck sanitize oldest lint docs linkcheck bench paper clean
+.PHONY: demo test faults boundscheck sanitize oldest exchange lint docs linkcheck bench paper clean
 
 # What builds the package stays installed, so that an edited kernel is compiled again at
 # the next import.
@@ -60,6 +60,14 @@ oldest:
 	$(call install,$(VENV)-oldest,-C build-dir=build/oldest -e . --group test "scikit-learn==1.6.*")
 	$(VENV)-oldest/bin/python -m pytest -n auto $(OLDEST)
 
+# Models fitted by other libraries, in a place of their own. torch comes first, in a
+# build for CPUs: alone, pomegranate brings one of many gigabytes.
+TORCH ?= torch==2.13.0
+exchange:
+	$(call install,$(VENV)-exchange,"$(TORCH)")
+	$(call install,$(VENV)-exchange,-C build-dir=build/exchange -e . --group exchange)
+	$(VENV)-exchange/bin/python -m pytest tests/exchange
+
 lint: $(VENV)/.group-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
@@ -74,11 +82,11 @@ linkcheck: $(VENV)/.group-docs
 	  $(BIN)/python -m sphinx -D plot_gallery=False -b linkcheck docs docs/_build/linkcheck; \
 	else echo "no network: links that lead outside were not checked"; fi
 
-bench: $(VENV)/.group-dev
+bench: $(VENV)/.group-bench
 	for script in benchmarks/bench_*.py; do $(BIN)/python $$script || exit 1; done
 
 paper: $(VENV)/.installed-plot
 	$(BIN)/python examples/paper/report.py --quick --out paper_output
 
 clean:
-	rm -rf $(VENV) $(VENV)-oldest $(VENV)-boundscheck $(VENV)-sanitize docs/_build build *.egg-info
+	rm -rf $(VENV) $(VENV)-oldest $(VENV)-exchange $(VENV)-boundscheck $(VENV)-sanitize docs/_build build *.egg-info

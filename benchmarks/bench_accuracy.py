@@ -46,6 +46,10 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 
 import numpy as np  # noqa: E402
 from sklearn import config_context  # noqa: E402
+from sklearn.feature_extraction.text import (  # noqa: E402
+    CountVectorizer,
+    TfidfTransformer,
+)
 from sklearn.linear_model import RidgeClassifierCV  # noqa: E402
 from sklearn.model_selection import (  # noqa: E402
     GridSearchCV,
@@ -54,10 +58,11 @@ from sklearn.model_selection import (  # noqa: E402
     StratifiedKFold,
     StratifiedShuffleSplit,
 )
+from sklearn.naive_bayes import MultinomialNB  # noqa: E402
 from sklearn.neighbors import KNeighborsClassifier  # noqa: E402
 from sklearn.pipeline import Pipeline, make_pipeline  # noqa: E402
 from sklearn.preprocessing import StandardScaler  # noqa: E402
-from sklearn.svm import SVC  # noqa: E402
+from sklearn.svm import SVC, LinearSVC  # noqa: E402
 
 from skawhmm import (  # noqa: E402
     IAW,
@@ -87,6 +92,7 @@ SEEDS = (0, 1)
 GENES = 200
 
 PENALTIES = [0.1, 1.0, 10.0, 100.0]
+SMOOTHING = [1e-3, 1e-2, 1e-1, 1.0]
 RIDGE_ALPHAS = np.logspace(-4, 0, 5)
 QUICK = ("JapaneseVowels", "BasicMotions")
 
@@ -147,27 +153,35 @@ def mocap(by_subject):
     X = [np.ascontiguousarray(x[:, data.groups["root_12"]]) for x in data.data]
     y, subjects = data.target, np.asarray(data.subjects)
     if by_subject:
-        splitter = StratifiedGroupKFold(5, shuffle=True, random_state=0)
-        splits = splitter.split(X, y, subjects)
-        return [make_fold(X, y, *split, subjects) for split in splits]
+        return grouped_folds(X, y, subjects)
     splits = StratifiedKFold(5, shuffle=True, random_state=0).split(X, y)
     return [make_fold(X, y, *split) for split in splits]
 
 
 def grouped(name):
     """Five folds of a file that keep its groups together."""
-    X, y, groups = loaded(name)
+    return grouped_folds(*loaded(name))
+
+
+def grouped_folds(X, y, groups):
+    """Five folds that keep groups together."""
     splitter = StratifiedGroupKFold(5, shuffle=True, random_state=0)
     return [make_fold(X, y, *split, groups) for split in splitter.split(y, y, groups)]
 
 
-def random_folds(name, count=None):
-    """Five random folds of a file, of at most `count` sequences of each class."""
+def random_folds(name, count=None, *, copies=False):
+    """Five random folds of a file, of at most `count` sequences of each class.
+
+    With `copies`, equal sequences are in the same fold.
+    """
     X, y, _ = loaded(name)
     rng = np.random.default_rng(0)
     members = [rng.permutation(np.flatnonzero(y == c))[:count] for c in np.unique(y)]
     chosen = np.sort(np.concatenate(members))
     X, y = [X[i] for i in chosen], y[chosen]
+    if copies:
+        groups = np.unique([x.tobytes().hex() for x in X], return_inverse=True)[1]
+        return grouped_folds(X, y, groups)
     splitter = StratifiedKFold(5, shuffle=True, random_state=0)
     return [make_fold(X, y, *split) for split in splitter.split(y, y)]
 
@@ -199,6 +213,9 @@ SYMBOLS = {
     "regulation": lambda: grouped("order_group_regulation"),
     "languages": lambda: random_folds("discrete_udhr_chars"),
     "genes": lambda: random_folds("discrete_gene_families", GENES),
+    "genes, copies together": lambda: random_folds(
+        "discrete_gene_families", GENES, copies=True
+    ),
 }
 
 
@@ -384,6 +401,51 @@ def ngram_rows(fold, budget):  # noqa: ARG001
     return scores
 
 
+def word_rows(fold, budget):  # noqa: ARG001
+    """Long words as scikit-learn counts them, settings by cross-validation."""
+    rivals = {
+        "linear SVM": (LinearSVC(class_weight="balanced"), {"C": PENALTIES}),
+        "naive Bayes": (MultinomialNB(fit_prior=False), {"alpha": SMOOTHING}),
+    }
+    scores = {}
+    for low, high in ((6, 6), (8, 8), (1, 6), (1, 8)):
+        label = f"words of {high}" if low == high else f"words of {low} to {high}"
+        for rival, (classifier, grid) in rivals.items():
+            counted = CountVectorizer(
+                analyzer="char", lowercase=False, ngram_range=(low, high)
+            )
+            steps = [("words", counted)]
+            if rival == "linear SVM":
+                steps.append(("idf", TfidfTransformer(sublinear_tf=True)))
+            pipe = Pipeline([*steps, ("classifier", classifier)])
+            folds = 3 if fold.groups is None else StratifiedGroupKFold(3)
+            grid = {f"classifier__{name}": values for name, values in grid.items()}  # noqa: PLW2901
+            search = GridSearchCV(pipe, grid, cv=folds, scoring="balanced_accuracy")
+            score = scored_fit(Texts(search), fold, groups=fold.groups)
+            scores[f"{label}: {rival}"] = score
+    return scores
+
+
+class Texts:
+    """A classifier of texts, for symbols that are integers."""
+
+    def __init__(self, classifier):
+        self.classifier = classifier
+
+    def fit(self, X, y, groups):
+        """Fit the classifier."""
+        self.classifier.fit(self.texts(X), y, groups=groups)
+
+    def predict(self, X):
+        """Predict classes."""
+        return self.classifier.predict(self.texts(X))
+
+    def texts(self, X):
+        """Sequences as texts, with one character per symbol."""
+        # Characters of which none is a space: their runs would be merged.
+        return ["".join(map(chr, x + ord("A"))) for x in X]
+
+
 def symbol_distance_rows(fold, budget):
     """Nearest neighbours by models of symbols, adapted from a pooled one."""
     largest = max(int(x.max()) for x in fold.X + fold.X_test)
@@ -542,6 +604,7 @@ ROWS = {
 }
 SYMBOL_ROWS = {
     "ngrams": ngram_rows,
+    "words": word_rows,
     "maw": symbol_distance_rows,
     "recommended": recommended_rows,
 }
@@ -552,7 +615,7 @@ LIBRARIES = {
     "quant": ["aeon", "torch"],
     "sequentia": ["sequentia"],
 }
-OURS = ("summary", "grid", "recommended", "ngrams")
+OURS = ("summary", "grid", "recommended", "ngrams", "words")
 
 
 # What the blocks are worth

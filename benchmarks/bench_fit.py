@@ -9,6 +9,12 @@ times, "2 threads" the ratio of wall times when our batch runs on two threads (a
 over hmmlearn runs on one); the loop runs once, ours three times for the median. "as
 good" is the fraction of sequences whose log likelihood is at least hmmlearn's, up to a
 relative error of 1e-6; "gap" is the median relative difference.
+
+The third table fits one model to many sequences, in the setting in which the authors of
+HiddenMarkovModels.jl compare libraries: 50 sequences of 100 frames with one channel, 5
+EM steps from given start values, one thread. dynamax and pomegranate are compared if
+they are installed; the first fit of each, which compiles, is not timed. Times are the
+least of several runs. We run one E step more, for the likelihood of the last model.
 """
 
 import argparse
@@ -16,6 +22,7 @@ import logging
 import os
 import resource
 import time
+from importlib.util import find_spec
 
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[name] = "1"
@@ -24,6 +31,7 @@ import numpy as np  # noqa: E402
 from hmmlearn.hmm import GaussianHMM  # noqa: E402
 from joblib import Parallel, delayed  # noqa: E402
 
+from skawhmm import Trials  # noqa: E402
 from skawhmm.emissions import Gaussian  # noqa: E402
 from skawhmm.fitting._base import make_batch  # noqa: E402
 from skawhmm.fitting._coordinates import channel_scales, make_coordinates  # noqa: E402
@@ -98,8 +106,9 @@ def default_loop(X, options):
 def prepared(X, options):
     """The sequences as a group for the kernels, and start values."""
     pool, kind = pool_of(X), options.covariance_type
-    scales = channel_scales(*pool, kind)
-    coordinates = make_coordinates(*pool, scales, kind)
+    place = pool.channels, pool.bounds
+    scales = channel_scales(*place, kind)
+    coordinates = make_coordinates(*place, scales, kind)
     group = make_group(np.arange(len(X)), pool, coordinates)
     starts, _ = start_models(group.points, group.data, options.n_components, options)
     return group, starts
@@ -134,7 +143,7 @@ def started_loop(group, starts, options, n_steps):
 def frames_of(group):
     """The sequences of a group in the coordinates of the fit."""
     n_features = len(group.points)
-    flat = np.split(group.data.frames, n_features * group.offsets[1:-1])
+    flat = np.split(group.data.frames, n_features * group.bounds[1:-1])
     return [part.reshape(n_features, -1).T for part in flat]
 
 
@@ -180,7 +189,7 @@ def print_same_start(size, n):
     both, _ = seconds(Parallel(n_jobs=2, prefer="threads"), tasks, n_runs=3)
     n_steps = [max(fit.n_iter, 1) for fit in fits]
     theirs, judges = seconds(started_loop, group, starts, options, n_steps)
-    excess = group.coordinates.excess(np.diff(group.offsets), group.seen)
+    excess = group.coordinates.excess(np.diff(group.bounds), group.seen)
     values = np.array([fit.log_likelihood for fit in fits]) + excess
     floor = options.template.reg_covar
     others = np.array(
@@ -190,6 +199,135 @@ def print_same_start(size, n):
         ]
     )
     print_row(size, n, (theirs, ours, both), values, others)
+
+
+def unit_problem(n_states):
+    """One unit in its coordinates and a start, and the options of 5 EM steps."""
+    X = make_data(1, 5000, 1, n_states)[0].reshape(50, 100, 1)
+    options = FitOptions(n_states, max_iter=5, tol=-np.inf)
+    group, starts = prepared([Trials(X)], options)
+    return group, starts, options
+
+
+def hmmlearn_unit(frames, start, n_steps):
+    """Log likelihood after hmmlearn's EM steps, and a function that takes them."""
+
+    def fitted():
+        model = GaussianHMM(
+            len(start.startprob),
+            "diag",
+            n_iter=n_steps,
+            tol=-np.inf,
+            init_params="",
+            covars_prior=0,
+            covars_weight=0,
+            min_covar=0,
+        )
+        model.startprob_, model.transmat_ = start.startprob, start.transmat
+        model.means_, model.covars_ = start.states
+        return model.fit(frames.reshape(-1, 1), [frames.shape[1]] * len(frames))
+
+    judge = fitted()
+    lengths = [frames.shape[1]] * len(frames)
+    return fitted, judge.score(frames.reshape(-1, 1), lengths)
+
+
+def dynamax_unit(frames, start, n_steps):
+    """The same for dynamax, whose priors are taken away as far as they can be."""
+    import jax
+    import jax.numpy as jnp
+    from dynamax.hidden_markov_model import DiagonalGaussianHMM
+
+    jax.config.update("jax_enable_x64", True)
+    means, covars = start.states
+    hmm = DiagonalGaussianHMM(
+        len(means),
+        1,
+        initial_probs_concentration=1.0,
+        transition_matrix_concentration=1.0,
+        emission_prior_mean_concentration=1e-9,
+        emission_prior_concentration=1e-9,
+        emission_prior_scale=1e-9,
+    )
+    params, props = hmm.initialize(
+        initial_probs=jnp.array(start.startprob),
+        transition_matrix=jnp.array(start.transmat),
+        emission_means=jnp.array(means),
+        emission_scale_diags=jnp.array(np.sqrt(covars)),
+    )
+    data = jnp.array(frames)
+
+    def fitted():
+        found, _ = hmm.fit_em(params, props, data, num_iters=n_steps, verbose=False)
+        return jax.block_until_ready(found)
+
+    value = sum(float(hmm.marginal_log_prob(fitted(), x)) for x in data)
+    return fitted, value
+
+
+def pomegranate_unit(frames, start, n_steps):
+    """The same for pomegranate, in single precision as it is by default."""
+    import torch
+    from pomegranate.distributions import Normal
+    from pomegranate.hmm import DenseHMM
+
+    torch.set_num_threads(1)
+    data = torch.tensor(frames, dtype=torch.float32)
+
+    def fitted():
+        means, covars = start.states
+        states = [
+            Normal([float(m[0])], [float(c[0])], covariance_type="diag")
+            for m, c in zip(means, covars, strict=True)
+        ]
+        model = DenseHMM(
+            states,
+            edges=start.transmat.astype(np.float32),
+            starts=start.startprob.astype(np.float32),
+            max_iter=n_steps,
+            tol=0.0,
+        )
+        return model.fit(data)
+
+    return fitted, float(fitted().log_probability(data).sum())
+
+
+PEERS = {
+    "hmmlearn": hmmlearn_unit,
+    "dynamax": dynamax_unit,
+    "pomegranate": pomegranate_unit,
+}
+
+
+def least_seconds(function, n_runs=5):
+    """Return the least processor time of some runs."""
+    return min(seconds(function)[0][0] for _ in range(n_runs))
+
+
+def print_unit(n_states, peers):
+    """Print times of one model of 50 sequences, and log likelihoods per frame."""
+    group, starts, options = unit_problem(n_states)
+    ours = least_seconds(lambda: runs_from(group, starts, options), 20)
+    value = runs_from(group, starts, options).log_likelihood[0]
+    row = f"{n_states:6d} {1e3 * ours:9.2f}"
+    frames, start = group.data.frames.reshape(50, 100, 1), model_at(starts, 0)
+    for name in peers:
+        fitted, other = PEERS[name](frames, start, options.max_iter)
+        theirs = least_seconds(fitted)
+        gap = (other - value) / frames.size
+        row += f" | {1e3 * theirs:11.1f} {theirs / ours:7.1f} {gap:9.1e}"
+    print(row)
+
+
+def print_units():
+    peers = [name for name in PEERS if find_spec(name)]
+    print("\nOne model of 50 sequences of 100 frames, one channel, 5 steps, one thread")
+    print(f"{'states':>6} {'ours ms':>9}", end="")
+    for name in peers:
+        print(f" | {name[:8] + ' ms':>11} {'ratio':>7} {'gap':>9}", end="")
+    print()
+    for n_states in (2, 4, 6, 8, 10):
+        print_unit(n_states, peers)
 
 
 def print_memory():
@@ -222,6 +360,7 @@ def main():
     print_header("Same start, same number of steps")
     for size in SIZES:
         print_same_start(size, arguments.sequences)
+    print_units()
     if arguments.memory:
         print_memory()
 

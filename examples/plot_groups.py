@@ -36,7 +36,7 @@ recordings, _ = truth.sample(400, random_state=0)
 
 # %%
 # Every other subject gets a model with four states. Any fitted models would do;
-# ``HMMBatch.from_hmmlearn(models, info=...)`` takes hmmlearn's.
+# ``as_models(models, info=...)`` takes those of other libraries.
 order = np.r_[0:40:2, 1:40:2]
 models = HMMBatch.concatenate(
     [

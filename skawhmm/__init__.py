@@ -18,7 +18,8 @@ from skawhmm.distances import (
 from skawhmm.features import AlphaMixer, HMMEmbedding, PairwiseHMMDistance
 from skawhmm.fitting import HMMTransformer
 from skawhmm.groups import hmm_group_test
-from skawhmm.models import HMMBatch
+from skawhmm.models import HMMBatch, as_models
+from skawhmm.monitoring import HMMMonitor
 from skawhmm.neighbors import (
     HMMNoveltyDetector,
     HMMRetriever,
@@ -42,6 +43,7 @@ __all__ = [
     "HMMEmbedding",
     "HMMKMeans",
     "HMMKMedoids",
+    "HMMMonitor",
     "HMMNoveltyDetector",
     "HMMRetriever",
     "HMMTransformer",
@@ -51,6 +53,7 @@ __all__ = [
     "PairwiseHMMDistance",
     "TransitionCoupling",
     "Trials",
+    "as_models",
     "as_sequences",
     "dynamics_gain",
     "hmm_barycenter",
@@ -75,6 +78,7 @@ PACKAGES = [
     "fitting",
     "groups",
     "models",
+    "monitoring",
     "neighbors",
     "plot",
     "sequences",

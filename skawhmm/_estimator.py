@@ -28,6 +28,7 @@ from skawhmm.sequences._checks import (
 )
 from skawhmm.sequences._forms import is_models
 from skawhmm.sequences._symbols import holds_symbols, symbol_sequences
+from skawhmm.sequences._trials import mapped
 from skawhmm.utils._checks import (
     LARGEST_DISTANCE,
     WORK_CHECKS,
@@ -191,13 +192,13 @@ def check_frames_or_symbols(estimator, X, y=None, *, reset):
     """
     if not holds_symbols(X):
         return check_input(estimator, X, y, reset=reset)
-    sequences = CheckedSequences([x[:, None] for x in symbol_sequences(X)])
+    sequences = mapped(lambda x: x[:, None], symbol_sequences(X))
     check_channels(estimator, 1, reset=reset)
-    return sequences
+    return CheckedSequences(sequences)
 
 
 def check_symbol_input(estimator, X, y=None, *, reset):
-    """Return sequences of symbols as arrays of one axis."""
+    """Return sequences of symbols as arrays of one axis, or `Trials` of them."""
     return symbol_sequences(check_frames_or_symbols(estimator, X, y, reset=reset))
 
 

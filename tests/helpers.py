@@ -1,6 +1,9 @@
 """Random models, closed forms and small classes that several tests need."""
 
+from itertools import pairwise, product
+
 import numpy as np
+from scipy.stats import multivariate_normal
 from sklearn.base import BaseEstimator, TransformerMixin
 
 from skawhmm import HMMBatch
@@ -117,3 +120,38 @@ def case_models(case, **arguments):
 def case_weights(case):
     """Return the state probabilities of the two models of a stored case."""
     return [case["pi1"], case["pi2"]]
+
+
+def make_models(rng, n_models=3, n_components=3, n_features=2, full=True):
+    transmats = rng.dirichlet(np.ones(n_components), (n_models, n_components))
+    means = rng.normal(size=(n_models, n_components, n_features))
+    if full:
+        roots = rng.normal(size=(n_models, n_components, n_features, n_features))
+        covars = roots @ roots.swapaxes(2, 3) + 0.1 * np.eye(n_features)
+    else:
+        covars = rng.uniform(0.5, 2, size=means.shape)
+    startprobs = rng.dirichlet(np.ones(n_components), n_models)
+    return HMMBatch(transmats, means, covars, startprobs=startprobs)
+
+
+def log_densities(model, x):
+    covars = model.covars[0]
+    if covars.ndim == 2:
+        covars = covars[..., None] * np.eye(x.shape[1])
+    parts = zip(model.means[0], covars, strict=True)
+    return np.array([multivariate_normal(m, c).logpdf(x) for m, c in parts]).reshape(
+        -1, len(x)
+    )
+
+
+def all_paths(logs, startprob, transmat):
+    """Every path and its log probability together with the frames."""
+    n_components, n_timesteps = logs.shape
+    paths = np.array(list(product(range(n_components), repeat=n_timesteps)))
+    with np.errstate(divide="ignore"):
+        scores = np.log(startprob)[paths[:, 0]]
+        for t in range(n_timesteps):
+            scores = scores + logs[paths[:, t], t]
+        for s, t in pairwise(range(n_timesteps)):
+            scores = scores + np.log(transmat)[paths[:, s], paths[:, t]]
+    return paths, scores

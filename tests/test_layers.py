@@ -21,6 +21,7 @@ neighbors
 cluster
 classification
 groups
+monitoring
 plot
 datasets
 """
@@ -52,11 +53,16 @@ TESTED_IN = {
     "groups/_measures": "groups/test_effects.py",
     "groups/_support": "groups/test_effects.py",
     "models/_checks": "models/test_batch.py",
-    "models/_exchange": "models/test_batch.py",
+    "models/_conversions": "models/test_exchange.py",
+    "models/_dynamax": "exchange/test_dynamax.py",
+    "models/_forms": "models/test_exchange.py",
+    "models/_glhmm": "exchange/test_glhmm.py",
+    "models/_pomegranate": "exchange/test_pomegranate.py",
     "models/_stack": "models/test_batch.py",
     "neighbors/_base": "neighbors/test_estimators.py",
     "neighbors/_cv": "neighbors/test_estimators.py",
     "neighbors/_retriever": "neighbors/test_search.py",
+    "numerics/_filtering": "models/test_causal.py",
     "numerics/_forward_backward": "models/test_inference.py",
     "numerics/_paths": "models/test_inference.py",
     "plot/_graph": "plot/test_model.py",

@@ -33,6 +33,8 @@ from skawhmm import (
     KNeighborsHMMClassifier,
     KNeighborsHMMRegressor,
     PairwiseHMMDistance,
+    Trials,
+    as_models,
     as_sequences,
     dynamics_gain,
     hmm_barycenter,
@@ -147,6 +149,51 @@ MISTAKES = {
         "got shape (2, 3, 4, 5)",
         "or an array of shape (n_sequences, n_timesteps, n_features)",
     ),
+    "recordings of a unit without Trials": Mistake(
+        lambda d: transformer().fit([[d.X[0], d.X[1]], [d.X[2]]]),
+        ValueError,
+        "X[0] must be an array of numbers of shape (n_timesteps, n_features)",
+        "got rows of different sizes",
+        "Trials(X[0])",
+    ),
+    "equally long recordings of a unit without Trials": Mistake(
+        lambda d: transformer().fit([[d.X[0][:9], d.X[1][:9]], [d.X[2]]]),
+        ValueError,
+        "X[0] must have shape (n_timesteps, n_features)",
+        "got (2, 9, 3)",
+        "Trials(X[0])",
+    ),
+    "Trials of a single recording without a list": Mistake(
+        lambda d: Trials(d.X[0]),
+        *(TypeError, "recordings must be a list", "got an array", "Trials([x])"),
+    ),
+    "Trials without recordings": Mistake(
+        lambda d: transformer().fit([Trials(d.X), Trials([])]),
+        *(ValueError, "at least 1 recording", "got empty Trials", "X[1]"),
+    ),
+    "a trial without frames": Mistake(
+        lambda d: transformer().fit([Trials([d.X[0], np.empty((0, 3))])]),
+        *(ValueError, "at least 1 timestep", "got none", "trial 1 of X[0]"),
+    ),
+    "trials of different channels": Mistake(
+        lambda d: transformer().fit([Trials(d.X), Trials([d.X[0], d.X[1][:, :2]])]),
+        ValueError,
+        "All sequences in X must have the same number of features",
+        "got [2, 3]",
+        "trial 1 of X[1]",
+    ),
+    "a unit without a transition": Mistake(
+        lambda d: transformer().fit([Trials(d.X), Trials([x[:1] for x in d.X])]),
+        *(ValueError, "a trial of at least 2 frames", "got 8 trials of 1", "X[1]"),
+    ),
+    "units without a column of trials": Mistake(
+        lambda d: as_sequences(frame(who=[1, 1, 2], x=[0.5, 1, 2]), unit="who"),
+        *(ValueError, "id must name", "got None", "the column of the trials"),
+    ),
+    "lengths that do not add up": Mistake(
+        lambda d: as_sequences(d.X[0], lengths=[3, 4], unit=[0, 1]),
+        *(ValueError, "lengths must sum to", "got the sum 7", "frames of data"),
+    ),
     "no sequences": Mistake(
         lambda d: transformer().fit([]),
         *(ValueError, "at least one sequence", "got none", "X must hold"),
@@ -228,18 +275,44 @@ MISTAKES = {
         TypeError,
         "X[0] must be an array of numbers",
         "got a GaussianHMM",
-        "HMMBatch.from_hmmlearn(X)",
+        "as_models(X)",
     ),
     "hmmlearn models as models": Mistake(
         lambda d: pairwise_hmm_distances([fitted_hmm(d), fitted_hmm(d)]),
-        *(TypeError, "X must be an HMMBatch", "got list", "HMMBatch.from_hmmlearn(X)"),
+        *(TypeError, "X must be an HMMBatch", "got list", "as_models(X)"),
     ),
     "an unfitted hmmlearn model": Mistake(
-        lambda d: HMMBatch.from_hmmlearn([gaussian_hmm()]),
+        lambda d: as_models([gaussian_hmm()]),
         TypeError,
-        "models must be fitted Gaussian models of hmmlearn",
-        "got GaussianHMM at 0",
+        "models[0] must be a fitted model",
+        "got a GaussianHMM that is not fitted",
         "call its fit first",
+    ),
+    "an estimator as a model": Mistake(
+        lambda d: as_models([neighbors()]),
+        TypeError,
+        "models[0] must be a fitted model of hmmlearn, dynamax",
+        "got KNeighborsHMMClassifier",
+        "HMMBatch.from_arrays takes the arrays of any model",
+    ),
+    "foreign models of two kinds": Mistake(
+        lambda d: as_models(
+            [
+                {"transmat": [[1.0]], "means": [[0.0]], "covars": [[1.0]]},
+                {"transmat": [[1.0]], "rates": [[1.0]]},
+            ]
+        ),
+        TypeError,
+        "All models must have one kind of states",
+        "got gaussian in model 0",
+        "poisson in model 1",
+    ),
+    "a table of models": Mistake(
+        lambda d: as_models("models.csv"),
+        ValueError,
+        "models must name a file of a known kind",
+        "got 'models.csv'",
+        "one of ['.npz', '.json', '.mat', '.txt']",
     ),
     "sequences as models": Mistake(
         lambda d: pairwise_hmm_distances(d.X),

@@ -109,9 +109,11 @@ OWN: dict = {
     },
     HMMViewRegressor: RIDGES,
     NGrams: {
-        "order": [0, 2.5, "two"],
+        "order": [0, 2.5, "two", (2, 1), (0, 1), (1, 2, 3)],
         "lag": [0, 2.5, "two"],
         "max_features": [0, 2.5, None],
+        "n_features": [0, 2.5, "few"],
+        "idf": ["yes", None, 3],
         "sparse_output": ["yes", None, 3],
     },
     HMMRetriever: {

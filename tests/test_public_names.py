@@ -17,9 +17,14 @@ HOMES = {
         "mfcc",
         "TimeChannel",
         "Trials",
+        "WindowList",
+        "Windows",
     ],
     "skawhmm.models": [
+        "as_models",
+        "Forecast",
         "HMMBatch",
+        "HMMStream",
     ],
     "skawhmm.emissions": [
         "Categorical",
@@ -97,6 +102,9 @@ HOMES = {
         "StateEffects",
         "transition_table",
     ],
+    "skawhmm.monitoring": [
+        "HMMMonitor",
+    ],
     "skawhmm.plot": [
         "AlphaCurveDisplay",
         "DistanceIntervalDisplay",
@@ -108,6 +116,7 @@ HOMES = {
         "GroupTestDisplay",
         "HMMDisplay",
         "HMMMapDisplay",
+        "MonitorDisplay",
         "RegistrationDisplay",
         "RetrievalDisplay",
         "SequenceDisplay",
@@ -136,6 +145,7 @@ HOMES = {
 # Names of packages that can also be imported from `skawhmm`.
 CORE = {
     "AlphaMixer",
+    "as_models",
     "as_sequences",
     "dynamics_gain",
     "Framewise",
@@ -146,6 +156,7 @@ CORE = {
     "HMMEmbedding",
     "HMMKMeans",
     "HMMKMedoids",
+    "HMMMonitor",
     "HMMNoveltyDetector",
     "HMMRetriever",
     "HMMTransformer",

@@ -22,6 +22,7 @@ from skawhmm.sequences._checked import CheckedSequences
 from skawhmm.sequences._checks import check_sequences
 from skawhmm.sequences._forms import is_models
 from skawhmm.sequences._symbols import holds_symbols, learned_symbols, symbol_sequences
+from skawhmm.sequences._trials import Trials, recordings_of, unit_frames
 from skawhmm.utils._checks import (
     WORK_CHECKS,
     check_integer,
@@ -276,7 +277,7 @@ def dynamics_gain(
     folds = checked_folds(cv, y, groups, estimator)
     scores = np.empty((1 + n_permutations, len(folds)))
     tasks = [(k,) for k in range(len(folds))]
-    n_bytes = sum(x.nbytes for x in sequences)
+    n_bytes = sum(x.nbytes for x in recordings_of(sequences)[0])
     for n in range(1 + n_permutations):
         data = prepare(permuted(sequences, seed, n) if n else sequences)
         shared = Shared((estimator, data, y, scorer, folds), n_bytes)
@@ -302,7 +303,7 @@ def checked_frames(X):
         sequences = symbol_sequences(X)
     else:
         sequences = CheckedSequences(check_sequences(X, caller="dynamics_gain"))
-    if max(map(len, sequences)) < 2:
+    if max(map(len, recordings_of(sequences)[0])) < 2:
         raise ValueError(
             "X must hold sequences of at least 2 frames, which have an order, got only "
             "sequences of 1 frame."
@@ -316,7 +317,7 @@ def default_steps(sequences, is_text, seed, n_jobs, estimator):
         return lambda given: given, estimator
     # The model of a sequence does not depend on the others, so all folds can share it.
     if is_text:
-        symbols = learned_symbols(sequences)
+        symbols = learned_symbols(recordings_of(sequences)[0])
         hmm = MarkovChainTransformer(symbols)
         return hmm.fit_transform, KNeighborsHMMClassifier(1, metric="mmd")
     hmm = HMMTransformer(random_state=seed, n_jobs=n_jobs)
@@ -355,13 +356,17 @@ def checked_folds(cv, y, groups, estimator):
 
 
 def permuted(sequences, seed, number):
-    """Return sequences whose frames are permuted in time."""
+    """Return sequences whose frames are permuted in time; trials keep their lengths."""
     drawn, copies = [], Counter[int]()
-    for x in sequences:
+    for unit, x in zip(sequences, unit_frames(sequences), strict=True):
         key = array_key(x)
         copies[key] += 1
         rng = item_rng(seed, number, key, copies[key])
-        drawn.append(x[rng.permutation(len(x))])
+        frames = x[rng.permutation(len(x))]
+        if isinstance(unit, Trials):
+            ends = np.cumsum([len(trial) for trial in unit])[:-1]
+            frames = Trials(np.split(frames, ends))
+        drawn.append(frames)
     return type(sequences)(drawn)
 
 

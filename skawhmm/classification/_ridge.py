@@ -19,13 +19,16 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import sparse
 
 from skawhmm.classification._views import (
     View,
     all_vectors,
-    column_blocks,
+    combined,
     coordinates,
+    feature_coefs,
     fitted_transformer,
+    group_sums,
     inner_products,
     projected,
     sampled,
@@ -242,9 +245,21 @@ class LinearDecision(NamedTuple):
         That is the decisions less the decisions with the features of a group at their
         training means. Groups are arrays of feature indices, counted through all views.
         """
-        gaps = np.hstack([p - v.mean for v, p in zip(self.views, parts, strict=True)])
-        coefs = np.vstack(self.coefs)
-        return np.stack([gaps[:, g] @ coefs[g] for g in groups], axis=1)
+        n_features = sum(len(view.mean) for view in self.views)
+        members = sparse.csr_array(membership(groups, n_features))
+        sums, first = [], 0
+        for view, rows, coefs in zip(self.views, parts, self.coefs, strict=True):
+            own = members[first : first + len(coefs)]
+            sums.append(group_sums(view, rows, coefs, own))
+            first += len(coefs)
+        return np.sum(sums, axis=0)
+
+
+def membership(groups, n_features):
+    """Return which features are in which groups, as sparse ones."""
+    columns = np.repeat(np.arange(len(groups)), [len(group) for group in groups])
+    coords = np.concatenate(groups), columns
+    return sparse.coo_array((np.ones(len(columns)), coords), (n_features, len(groups)))
 
 
 class RadialDecision(NamedTuple):
@@ -395,7 +410,7 @@ def learn_dual(named, sequences, problem, rng):
         )
     else:
         coefs = [
-            w * dual_coefs(view, own, ridge.coef)
+            w * combined(view, own, ridge.coef)
             for w, view, own in zip(weights, views, rows, strict=True)
         ]
         decision = LinearDecision(views, coefs, ridge.intercept)
@@ -410,14 +425,6 @@ def dual_view(shared, n):
     rows = all_vectors(fitted, sequences)
     view = standardized_view(name, fitted, rows)
     return view, rows, inner_products(view, rows, rows)
-
-
-def dual_coefs(view, rows, coef):
-    """Return coefficients of features before scaling, from dual ones."""
-    coefs = np.empty((len(view.mean), coef.shape[1]))
-    for c in column_blocks(len(coefs)):
-        coefs[c] = (rows[:, c] - view.mean[c]).T @ coef
-    return coefs / view.scale**2
 
 
 def median_distance(distances):
@@ -442,7 +449,7 @@ def learn_primal(named, sequences, problem, rng):
     ridge = primal_ridge(features, *problem[:5])
     split = np.split(ridge.coef, np.cumsum([view.rank for view in views])[:-1])
     coefs = [
-        np.sqrt(w) / view.scale * (c if view.basis is None else view.basis @ c)
+        np.sqrt(w) * feature_coefs(view, c)
         for w, view, c in zip(weights, views, split, strict=True)
     ]
     decision = LinearDecision(views, coefs, ridge.intercept)
@@ -475,5 +482,5 @@ def primal_view(shared, n):
     del sample
     part = np.empty((len(sequences), view.rank))
     for first, rows in vectors(fitted, sequences):
-        part[first : first + len(rows)] = coordinates(view, rows)
+        part[first : first + rows.shape[0]] = coordinates(view, rows)
     return view, part

@@ -23,6 +23,14 @@ LAGS = (1, 2, 4, 8)
 # transformed at a time: bounds of memory.
 COLUMN_BLOCK = 4096
 SEQUENCE_BLOCK = 256
+# Columns of sparse vectors are multiplied as dense ones if more than this fraction of
+# their entries is not 0: sparse products take about 40 times as long per entry.
+DENSE_FRACTION = 0.15
+# Squared distances of sparse vectors to their mean, relative to the squared lengths of
+# both, that are rounding errors.
+LENGTH_ROUNDING = 1e-14
+# Largest number of words of a view of symbols.
+MAX_WORDS = 2**18
 # Views are fitted to at most this many sequences, drawn at random from more.
 FIT_SEQUENCES = 10_000
 
@@ -52,9 +60,10 @@ def symbol_views(n_jobs, random_state):
     apart = make_union(*(NGrams(2, lag) for lag in LAGS[1:]))
     return [
         ("states", states),
-        ("symbols", NGrams(1)),
-        ("pairs", NGrams(2)),
+        ("pairs", NGrams((1, 2))),
         ("triples", NGrams(3)),
+        ("short_words", NGrams((1, 6), idf=True, max_features=MAX_WORDS)),
+        ("long_words", NGrams((8, 12), idf=True, max_features=MAX_WORDS)),
         ("lags", apart),
     ]
 
@@ -71,8 +80,10 @@ def make_views(
     unchanged ("frames"), with time derivatives ("deltas"), with derivatives over 1, 2,
     4 and 8 frames ("lags"), and with these and the position in the sequence
     ("position"). For symbols, they are vectors of reference models ("states") and
-    square roots of the frequencies of symbols, pairs, triples, and pairs 2, 4 and 8
-    steps apart ("lags").
+    square roots of the frequencies of symbols and pairs ("pairs"), of triples, of words
+    of 1 to 6 symbols, weighted by their inverse document frequency ("short_words"), of
+    words of 8 to 12 symbols likewise ("long_words"), and of pairs 2, 4 and 8 steps
+    apart ("lags").
 
     Parameters
     ----------
@@ -98,7 +109,7 @@ def make_views(
     --------
     >>> from skawhmm.classification import make_views
     >>> [name for name, _ in make_views("categorical")]
-    ['states', 'symbols', 'pairs', 'triples', 'lags']
+    ['states', 'pairs', 'triples', 'short_words', 'long_words', 'lags']
     """
     check_choice("emission", emission, tuple(VIEWS))
     return VIEWS[emission](n_jobs, random_state)
@@ -144,19 +155,23 @@ def sampled(sequences, n_sequences, rng):
 
 
 def vectors(transformer, sequences):
-    """Yield the vectors of sequences, dense, in blocks of bounded memory."""
+    """Yield the vectors of sequences, dense or in sparse rows, in blocks."""
     for first in range(0, len(sequences), SEQUENCE_BLOCK):
         rows = transformer.transform(sequences[first : first + SEQUENCE_BLOCK])
         if sparse.issparse(rows):
-            rows = rows.toarray()
+            yield first, sparse.csr_array(rows, dtype=np.float64)
+            continue
         rows = np.asarray(rows)
         single = rows.dtype == np.float32
         yield first, rows if single else rows.astype(np.float64, copy=False)
 
 
 def all_vectors(transformer, sequences):
-    """Return the vectors of sequences as one array."""
-    return np.concatenate([rows for _, rows in vectors(transformer, sequences)])
+    """Return the vectors of sequences as one array, or as one sparse array."""
+    parts = [rows for _, rows in vectors(transformer, sequences)]
+    if sparse.issparse(parts[0]):
+        return sparse.csr_array(sparse.vstack(parts, format="csr"))
+    return np.concatenate(parts)
 
 
 class View(NamedTuple):
@@ -164,19 +179,35 @@ class View(NamedTuple):
 
     Vectors are centred by the `mean` of the training sequences. Divided by `scale`,
     they have mean squared length 1 in the training data. `basis` is None, or has the
-    principal directions of which the primal solver takes the coordinates.
+    principal directions of which the primal solver takes the coordinates: as columns
+    or, of sparse vectors, as combinations of some of them.
     """
 
     name: str
     transformer: Any
     mean: np.ndarray
     scale: float
-    basis: np.ndarray | None
+    basis: Any
 
     @property
     def rank(self):
         """Number of coordinates."""
         return len(self.mean) if self.basis is None else self.basis.shape[1]
+
+
+class Combinations(NamedTuple):
+    """Directions that are combinations of sparse vectors: `rows.T @ factors`, centred.
+
+    The directions themselves would be dense, one number per word.
+    """
+
+    rows: Any
+    factors: np.ndarray
+
+    @property
+    def shape(self):
+        """Numbers of features and of directions."""
+        return self.rows.shape[1], self.factors.shape[1]
 
 
 def standardized_view(name, transformer, rows, max_rank=None):
@@ -199,10 +230,10 @@ def standardized_view(name, transformer, rows, max_rank=None):
     view : View
         The view.
     """
-    mean = rows.mean(axis=0, dtype=np.float64)
-    spread = sum(((rows[:, c] - mean[c]) ** 2).sum() for c in column_blocks(len(mean)))
+    mean = np.asarray(rows.mean(axis=0, dtype=np.float64))
+    spread = squared_lengths(View(name, transformer, mean, 1.0, None), rows).sum()
     # If all vectors are equal there is nothing to scale.
-    scale = float(np.sqrt(spread / len(rows))) if spread > 0 else 1.0
+    scale = float(np.sqrt(spread / rows.shape[0])) if spread > 0 else 1.0
     view = View(name, transformer, mean, scale, None)
     if max_rank is None or len(mean) <= max_rank:
         return view
@@ -210,10 +241,10 @@ def standardized_view(name, transformer, rows, max_rank=None):
     values, directions = in_batches(np.linalg.eigh, products)
     kept = values[-max_rank:] > values[-1] * len(values) * np.finfo(float).eps
     values, directions = values[-max_rank:][kept], directions[:, -max_rank:][:, kept]
-    basis = np.empty((len(mean), len(values)))
-    for c in column_blocks(len(mean)):
-        basis[c] = (rows[:, c] - mean[c]).T @ (directions / np.sqrt(values)) / scale
-    return view._replace(basis=basis)
+    factors = directions / np.sqrt(values)
+    if sparse.issparse(rows):
+        return view._replace(basis=Combinations(rows, factors))
+    return view._replace(basis=scale * combined(view, rows, factors))
 
 
 def column_blocks(n_columns):
@@ -223,6 +254,12 @@ def column_blocks(n_columns):
 
 def inner_products(view, rows, others):
     """Return inner products of standardized vectors, summed in double precision."""
+    if sparse.issparse(rows):
+        # Vectors less their mean would be dense.
+        own, other = rows @ view.mean, others @ view.mean
+        products = sparse_products(rows, others)
+        products += view.mean @ view.mean - own[:, None] - other
+        return products / view.scale**2
     products = np.zeros((len(rows), len(others)))
     for c in column_blocks(len(view.mean)):
         part = rows[:, c] - view.mean[c]
@@ -231,8 +268,31 @@ def inner_products(view, rows, others):
     return products / view.scale**2
 
 
+def sparse_products(rows, others):
+    """Return all inner products of sparse rows, as an array.
+
+    Columns with many entries in `others` are made dense, a few thousand at a time.
+    """
+    counts = np.bincount(others.indices, minlength=others.shape[1])
+    is_dense = counts > DENSE_FRACTION * others.shape[0]
+    few, many = np.flatnonzero(~is_dense & (counts > 0)), np.flatnonzero(is_dense)
+    same, part = others is rows, rows[:, few]
+    products = (part @ (part if same else others[:, few]).T).toarray()
+    for c in column_blocks(len(many)):
+        block = rows[:, many[c]].toarray()
+        products += block @ (block if same else others[:, many[c]].toarray()).T
+    return products
+
+
 def squared_lengths(view, rows):
     """Return squared lengths of standardized vectors, of shape (n_rows,)."""
+    if sparse.issparse(rows):
+        squares = rows.multiply(rows).sum(axis=1)
+        total = squares + view.mean @ view.mean
+        lengths = total - 2 * (rows @ view.mean)
+        # Rounding leaves a little of vectors that equal the mean.
+        lengths[lengths < LENGTH_ROUNDING * total] = 0.0
+        return lengths / view.scale**2
     lengths = np.zeros(len(rows))
     for c in column_blocks(len(view.mean)):
         lengths += ((rows[:, c] - view.mean[c]) ** 2).sum(axis=1)
@@ -241,17 +301,63 @@ def squared_lengths(view, rows):
 
 def coordinates(view, rows):
     """Return standardized vectors, or their coordinates if the view has a basis."""
+    if isinstance(view.basis, Combinations):
+        return inner_products(view, rows, view.basis.rows) @ view.basis.factors
     if view.basis is None:
-        return (rows - view.mean) / view.scale
+        dense = rows.toarray() if sparse.issparse(rows) else rows
+        return (dense - view.mean) / view.scale
     return projected(view, rows, view.basis) / view.scale
+
+
+def feature_coefs(view, coef):
+    """Return coefficients of features before scaling, from those of coordinates."""
+    if isinstance(view.basis, Combinations):
+        return combined(view, view.basis.rows, view.basis.factors @ coef)
+    return (coef if view.basis is None else view.basis @ coef) / view.scale
+
+
+def combined(view, rows, factors):
+    """Return combinations of standardized vectors, as coefficients before scaling."""
+    if sparse.issparse(rows):
+        sums = rows.T @ factors - np.outer(view.mean, factors.sum(axis=0))
+        return sums / view.scale**2
+    sums = np.empty((len(view.mean), factors.shape[1]))
+    for c in column_blocks(len(sums)):
+        sums[c] = (rows[:, c] - view.mean[c]).T @ factors
+    return sums / view.scale**2
 
 
 def projected(view, rows, matrix):
     """Return centred vectors times a matrix, summed in double precision."""
+    if sparse.issparse(rows):
+        return rows @ matrix - view.mean @ matrix
     products = np.zeros((len(rows), matrix.shape[1]))
     for c in column_blocks(len(view.mean)):
         products += (rows[:, c] - view.mean[c]) @ matrix[c]
     return products
+
+
+def group_sums(view, rows, coefs, members):
+    """Return what groups of features add, of shape (n_rows, n_groups, n_targets).
+
+    Parameters
+    ----------
+    view, rows : View, ndarray or sparse array
+        A view and vectors.
+
+    coefs : ndarray of shape (n_features, n_targets)
+        Coefficients of centred vectors.
+
+    members : sparse array of shape (n_features, n_groups)
+        1 where a feature is in a group.
+    """
+    sums = []
+    for coef in coefs.T:
+        weighted = sparse.csr_array(members.multiply(coef[:, None]))
+        own = rows @ weighted
+        own = own.toarray() if sparse.issparse(own) else own
+        sums.append(own - view.mean @ weighted)
+    return np.stack(sums, axis=2)
 
 
 def squared_distances(products, lengths, others):

@@ -6,6 +6,7 @@ import numpy as np
 
 from skawhmm.cluster._algorithms_kernels import greedy_medoids, swap_medoids
 from skawhmm.cluster._averaging import (
+    indexed_centers,
     moved_centers,
     registered,
     reweighted_centers,
@@ -83,6 +84,8 @@ def kmeans_partition(members, seeds, distances, max_iter, tol, advance):
 def _averaged(members, centers, labels):
     """Return the centres after a step towards the averages of their clusters."""
     fractions = 1 / np.bincount(labels, minlength=len(centers))[labels]
+    if members.by_index:
+        return indexed_centers(members, centers, labels, fractions)
     cost = squared_costs(members, centers, labels)
     centers = reweighted_centers(members, centers, labels, fractions, cost)
     plans, _ = registered(members, centers, labels, cost)

@@ -4,12 +4,8 @@ A centre with weights :math:`a` minimises :math:`\sum_n \lambda_n R_2^2(a, n)`, 
 of the squared marginal components. Three moves, none of which raises it, take turns:
 
 - exact plans :math:`W_n` between the states of the centre and of each model;
-- states: means are averaged with weights :math:`\lambda_n W_n[i, j]`, and so are the
-  factors :math:`L` of the covariances, each rotated as close as possible
-  to the factor of the centre,
-  :math:`L \leftarrow \sum \lambda_n W_n[i, j] L_{nj} Q_{nij} / a_i`. This
-  is one step of the fixed point of Bures barycenters, written without inverses so that
-  singular covariances are legal. Standard deviations of diagonal ones just average;
+- states: averages of the states of the models, with weights
+  :math:`\lambda_n W_n[i, j]`, as their family defines them (`Emission.averaged`);
 - weights: a step against the prices of the plans, which are a subgradient.
 
 Transitions follow: :math:`T = \sum_n \lambda_n \tilde T_n`, the mean of the chains
@@ -19,25 +15,19 @@ carried over to the states of the centre, with both ends of a step carried joint
 
 The functions work on many centres at once: model n belongs to centre `labels[n]` with
 weight `fractions[n]`, and the weights of the models of each centre sum to one.
+
+Models whose states are matched by index need no search: see `indexed_centers`.
 """
 
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from skawhmm.cluster._averaging_kernels import (
-    averaged_chains,
-    priced_weights,
-    summed_points,
-)
+from skawhmm.cluster._averaging_kernels import averaged_chains, priced_weights
 from skawhmm.distances._prepared import visited_chains
 from skawhmm.distances._registration import optimal_registrations
-from skawhmm.emissions._gaussian_costs import GaussianCosts
 from skawhmm.models._batch import HMMBatch
-from skawhmm.numerics._lapack import in_batches
-
-# Number of factors rotated at once, which limits the memory of their products.
-BATCH_OF_FACTORS = 4096
+from skawhmm.models._checks import check_equal_sizes
 
 # Steps of the weights, as changes of the logarithm of the most mispriced state; the
 # first that lowers the objective is taken.
@@ -45,13 +35,17 @@ WEIGHT_STEPS = 4.0 ** -np.arange(9)
 
 
 class Members(NamedTuple):
-    """Models to be averaged, and the costs between their states."""
+    """Models to be averaged, the costs between their states, and how they are matched.
+
+    With `by_index`, state 1 of a model stands for state 1 of every other model.
+    """
 
     models: HMMBatch
     costs: Any
+    by_index: bool = False
 
 
-def make_members(models, size=1):
+def make_members(models, size=1, *, by_index=False):
     """Return models ready to be averaged.
 
     Parameters
@@ -62,12 +56,17 @@ def make_members(models, size=1):
     size : int, default=1
         Least number of states per model; models with fewer are padded.
 
+    by_index : bool, default=False
+        Whether states are matched by index, not by transport.
+
     Returns
     -------
     members : Members
         What the other functions take.
     """
-    models.emission.gaussian("Averages need")
+    first = models.emission[:1]
+    # Without weight this changes nothing; families without averages raise.
+    first.averaged(first, np.zeros(1, np.intp), np.zeros_like(models.transmats[:1]))
     masks = models.emission.masks()
     unlike = np.flatnonzero((masks != masks[0]).any(axis=1))
     if len(unlike):
@@ -76,11 +75,13 @@ def make_members(models, size=1):
             f"model {unlike[0]} than in model 0. HMMKMedoids takes any."
         )
     models = models._bare()._padded(max(size, models.transmats.shape[1]))
-    models = models._changed(
-        emission=models.emission.keeping_costs(),
-        transmats=visited_chains(models.weights, models.transmats),
-    )
-    return Members(models, models.emission.ground_costs())
+    models = models._changed(emission=models.emission.keeping_costs())
+    if by_index:
+        check_equal_sizes(models, "registration='identity'")
+    else:
+        chains = visited_chains(models.weights, models.transmats)
+        models = models._changed(transmats=chains)
+    return Members(models, models.emission.ground_costs(), by_index)
 
 
 def trimmed(models):
@@ -98,7 +99,7 @@ def trimmed(models):
 def squared_costs(members, centers, labels):
     """Return squared costs between the states of models and of their centres."""
     own = centers.emission.ground_costs()
-    costs = GaussianCosts.concatenate([own, members.costs])
+    costs = type(own).concatenate([own, members.costs])
     return costs.cross(labels, len(centers) + np.arange(len(labels)))
 
 
@@ -137,22 +138,8 @@ def moved_centers(members, centers, labels, fractions, plans):
     centers : HMMBatch
         The new centres, with the same weights.
     """
-    old = centers.emission.ground_costs()
-    points = old.points.copy()
-    mass, sums = summed_points(
-        plans, labels, fractions, members.costs.points, len(centers)
-    )
-    used = mass > 0
-    points[used] = sums[used] / mass[used, None]
-    if old.roots is None:
-        means, spreads = np.split(points, 2, axis=2)
-        covars = spreads**2
-    else:
-        roots = old.roots.copy()
-        sums = _summed_roots(members, old.roots, labels, fractions, plans)
-        roots[used] = sums[used] / mass[used, None, None]
-        means, covars = points, roots @ roots.swapaxes(2, 3)
-    family = centers.emission.like(means, covars, observed=centers.observed)
+    masses = fractions[:, None, None] * plans
+    family = centers.emission.averaged(members.models.emission, labels, masses)
     moved = centers._changed(emission=family)
     return rechained_centers(members, moved, labels, fractions, plans)
 
@@ -170,19 +157,45 @@ def rechained_centers(members, centers, labels, fractions, plans):
     return centers._changed(transmats=chains, startprobs=starts)
 
 
-def _summed_roots(members, center_roots, labels, fractions, plans):
-    """Return sums of the factors of the models' states, rotated to the centre's."""
-    masks = members.costs.masks[:, None, :, None]
-    roots, target = members.costs.roots * masks, center_roots * masks[:1]
-    sums = np.zeros_like(center_roots)
-    cells = np.argwhere(plans * fractions[:, None, None] > 0)
-    for first in range(0, len(cells), BATCH_OF_FACTORS):
-        n, i, j = cells[first : first + BATCH_OF_FACTORS].T
-        own, center = roots[n, j], target[labels[n], i]
-        u, _, vh = in_batches(np.linalg.svd, own.swapaxes(1, 2) @ center)
-        fraction = (fractions[n] * plans[n, i, j])[:, None, None]
-        np.add.at(sums, (labels[n], i), fraction * (own @ (u @ vh)))
-    return sums
+def indexed_centers(members, centers, labels, fractions):
+    """Return the averages of models whose states are matched by index.
+
+    Probabilities of states, and of pairs of successive states, are averaged: the
+    weights of the average are stationary if the weights of all models are. In a state
+    that no model visits, rows of the transition matrices are.
+
+    Parameters
+    ----------
+    members : Members
+        The models.
+
+    centers : HMMBatch
+        Any models with as many states.
+
+    labels, fractions : ndarray of shape (n_models,)
+        The centre of each model, and its weight in the average.
+
+    Returns
+    -------
+    centers : HMMBatch
+        The averages.
+    """
+    models = members.models
+    part = fractions[:, None]
+    weights, starts = np.zeros((2, *centers.weights.shape))
+    np.add.at(weights, labels, part * models.weights)
+    np.add.at(starts, labels, part * models.startprobs)
+    mass = part * np.where(weights[labels] > 0, models.weights, 1.0)
+    masses = mass[:, :, None] * np.eye(mass.shape[1])
+    states = centers.emission
+    return centers._changed(
+        emission=states.averaged(models.emission, labels, masses),
+        transmats=states.matched_means(
+            centers.transmats, models.transmats, labels, masses
+        ),
+        weights=weights,
+        startprobs=starts,
+    )
 
 
 def reweighted_centers(members, centers, labels, fractions, cost):

@@ -1,8 +1,5 @@
 from numpy import ndarray
 
-def summed_points(
-    plans: ndarray, labels: ndarray, fractions: ndarray, points: ndarray, n_centers: int
-) -> tuple[ndarray, ndarray]: ...
 def priced_weights(
     weights: ndarray,
     model_weights: ndarray,

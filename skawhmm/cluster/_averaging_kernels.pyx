@@ -9,57 +9,6 @@ from skawhmm.utils._interruption cimport interrupted
 from skawhmm.numerics._transport import make_workspace
 
 
-def summed_points(
-    const double[:, :, ::1] plans,
-    const Py_ssize_t[::1] labels,
-    const double[::1] fractions,
-    points,
-    Py_ssize_t n_centers,
-):
-    """Return the mass of each state of the centres, and the points it stands for.
-
-    Parameters
-    ----------
-    plans : ndarray of shape (n_models, n_components, n_components)
-        Plans from the centre of each model to the model.
-
-    labels, fractions : ndarray of shape (n_models,)
-        The centre of each model, and its weight in the average.
-
-    points : ndarray of shape (n_models, n_components, n_values)
-        A vector for each state of the models.
-
-    n_centers : int
-        Number of centres.
-
-    Returns
-    -------
-    mass : ndarray of shape (n_centers, n_components)
-        Sums of the plans.
-
-    sums : ndarray of shape (n_centers, n_components, n_values)
-        Sums of the vectors, weighted by the plans.
-    """
-    cdef const double[:, :, ::1] vectors = np.ascontiguousarray(points)
-    cdef Py_ssize_t size = plans.shape[1], n, i, j, k, center
-    cdef double fraction
-    cdef double[:, ::1] mass = np.zeros((n_centers, size))
-    cdef double[:, :, ::1] sums = np.zeros((n_centers, size, vectors.shape[2]))
-    with nogil:
-        for n in range(plans.shape[0]):
-            center = labels[n]
-            for i in range(size):
-                if i % 8 == 0:
-                    interrupted()
-                for j in range(size):
-                    fraction = fractions[n] * plans[n, i, j]
-                    if fraction > 0:
-                        mass[center, i] += fraction
-                        for k in range(vectors.shape[2]):
-                            sums[center, i, k] += fraction * vectors[n, j, k]
-    return np.asarray(mass), np.asarray(sums)
-
-
 def priced_weights(
     weights,
     model_weights,

@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.cluster import KMeans
 
 from skawhmm.cluster._averaging import (
+    indexed_centers,
     make_members,
     moved_centers,
     rechained_centers,
@@ -16,10 +17,13 @@ from skawhmm.cluster._averaging import (
     squared_costs,
     trimmed,
 )
+from skawhmm.distances._maw import REGISTRATIONS
 from skawhmm.models._batch import HMMBatch
 from skawhmm.models._checks import check_models
 from skawhmm.utils._checks import (
     WORK_CHECKS,
+    check_boolean,
+    check_choice,
     check_integer,
     check_optional,
     check_parameters,
@@ -28,6 +32,7 @@ from skawhmm.utils._checks import (
 )
 from skawhmm.utils._numbers import real_array
 from skawhmm.utils._parallel import progress_bar
+from skawhmm.utils._parameters import Unused, check_effects, defaults_of
 from skawhmm.utils._seeds import random_stream
 
 # Largest number of models tried as the start of an average.
@@ -40,8 +45,14 @@ CHECKS = {
     "n_components": partial(check_optional, check=partial(check_integer, low=1)),
     "max_iter": partial(check_integer, low=1),
     "tol": partial(check_real, low=0, high=np.inf),
+    "update_weights": check_boolean,
+    "registration": partial(check_choice, choices=REGISTRATIONS),
     "random_state": check_random,
 }
+
+# An average of states that are matched by index needs no search.
+SEARCH = "n_components", "update_weights", "max_iter", "tol", "random_state"
+UNUSED = (Unused(SEARCH, "registration", lambda value: value == "identity"),)
 
 
 def hmm_barycenter(
@@ -52,6 +63,7 @@ def hmm_barycenter(
     update_weights: bool = True,
     max_iter: int = 100,
     tol: float = 1e-6,
+    registration: str = "transport",
     random_state: Any = None,
     verbose: int = 0,
 ) -> tuple[HMMBatch, NDArray[np.float64]]:
@@ -63,7 +75,7 @@ def hmm_barycenter(
         The models. They must have observed the same features.
 
     sample_weight : array-like of shape (n_models,), default=None
-        Shares of the models in the average, scaled to sum to one; by default equal.
+        Weights of the models in the average, scaled to sum to one; by default equal.
 
     n_components : int, default=None
         Number of states of the average; by default as many as the largest model has.
@@ -77,6 +89,12 @@ def hmm_barycenter(
 
     tol : float, default=1e-6
         The search stops if a step lowers the objective by at most this fraction.
+
+    registration : {"transport", "identity"}, default="transport"
+        How states are matched: by transport, whatever their order, or by index. With
+        "identity", state 1 of a model stands for state 1 of every other model, and so
+        on, as in visible chains. Nothing is searched then, and the parameters of the
+        search must be left at their defaults.
 
     random_state : int, RandomState instance, Generator or None, default=None
         Seed of the start of the search: the best of ten models drawn at random or, if
@@ -92,7 +110,8 @@ def hmm_barycenter(
 
     objective : ndarray of shape (n_steps + 1,)
         Weighted mean of the squared marginal components (``p=2``) between the average
-        and the models, at the start and after each step. It never rises.
+        and the models, at the start and after each step. It never rises. With
+        ``registration="identity"``, its value for the average.
 
     See Also
     --------
@@ -100,6 +119,18 @@ def hmm_barycenter(
 
     Notes
     -----
+    States are averaged as their family defines it (`averaged` of
+    :class:`skawhmm.emissions.Emission`): means and factors of covariances, rates, or
+    probabilities of symbols. If symbols have costs, their probabilities are averaged by
+    the Wasserstein barycentre of order 2, or by the mean if it is closer. Means of
+    probabilities, and of the rates of several channels, are the closest states to two
+    models; for more models there may be slightly closer ones. The search ends before a
+    step that would raise the objective.
+
+    With ``registration="identity"``, probabilities of states and of pairs of successive
+    states are averaged by index. The transition matrix of the average is thus a mean of
+    transition matrices in which a row counts as often as its state is visited.
+
     The search finds a local minimum. With `update_weights`, which one it finds may
     depend on the order of the states. Transition matrices are carried over to the
     states of the average as in :class:`JAW` and then averaged: the average of chains
@@ -108,7 +139,21 @@ def hmm_barycenter(
 
     Examples
     --------
+    The average transition matrix of three nights, from wake (W), non-REM sleep (N) and
+    REM sleep (R) to the same:
+
     >>> from skawhmm import HMMBatch, hmm_barycenter
+    >>> from skawhmm.fitting import MarkovChainTransformer
+    >>> nights = ["WWNNNNRRNNNW", "WNNNRRRNNNNN", "WWWNNNNNRRWW"]
+    >>> chains = MarkovChainTransformer("WNR").fit_transform(nights)
+    >>> average, _ = hmm_barycenter(chains, registration="identity")
+    >>> average.transmats[0].round(2)
+    array([[0.58, 0.42, 0.  ],
+           [0.05, 0.79, 0.16],
+           [0.14, 0.29, 0.57]])
+
+    Models whose states are in another order:
+
     >>> models = HMMBatch(
     ...     transmats=[[[0.9, 0.1], [0.1, 0.9]], [[0.7, 0.3], [0.3, 0.7]]],
     ...     means=[[[0.0], [5.0]], [[7.0], [0.0]]],
@@ -128,37 +173,61 @@ def hmm_barycenter(
         "n_components": n_components,
         "max_iter": max_iter,
         "tol": tol,
+        "update_weights": update_weights,
+        "registration": registration,
         "random_state": random_state,
         "verbose": verbose,
     }
     check_parameters(given, CHECKS)
+    check_effects(given, defaults_of(hmm_barycenter), UNUSED)
     fractions = _check_fractions(sample_weight, len(models))
+    if registration == "identity":
+        return _indexed(models, fractions)
     largest = models.n_components.max()
     size = int(largest if n_components is None else n_components)
     members = make_members(models, size)
-    labels = np.zeros(len(models), dtype=np.int64)
+    start = _start(members, size, fractions, random_stream(random_state))
     with progress_bar(max_iter, "steps of the average", verbose) as bar:
-        center = _start(members, size, fractions, random_stream(random_state))
-        cost = squared_costs(members, center, labels)
-        plans, totals = registered(members, center, labels, cost)
-        trace = [fractions @ totals]
-        for _ in range(max_iter):
-            moved = moved_centers(members, center, labels, fractions, plans)
-            cost = squared_costs(members, moved, labels)
-            if update_weights:
-                moved = reweighted_centers(members, moved, labels, fractions, cost)
-            moved_plans, totals = registered(members, moved, labels, cost)
-            bar.update()
-            value = fractions @ totals
-            # The value only rises by rounding, and then there is nothing left to gain.
-            if value > trace[-1]:
-                break
-            center, plans = moved, moved_plans
-            trace.append(value)
-            if trace[-2] - value <= tol * trace[-2]:
-                break
+        found = _search(
+            members, start, fractions, update_weights, max_iter, tol, bar.update
+        )
         # It has converged: the steps that are left are not needed.
         bar.update(max_iter - bar.n)
+    return found
+
+
+def _indexed(models, fractions):
+    """Return the average of models whose states are matched by index."""
+    members = make_members(models, by_index=True)
+    labels = np.zeros(len(models), dtype=np.int64)
+    center = indexed_centers(members, members.models[0], labels, fractions)
+    cost = squared_costs(members, center, labels)
+    _, totals = registered(members, center, labels, cost)
+    return center, np.array([fractions @ totals])
+
+
+def _search(members, center, fractions, update_weights, max_iter, tol, advance):
+    """Return the average found from a start, and the objective after each step."""
+    labels = np.zeros(len(fractions), dtype=np.int64)
+    cost = squared_costs(members, center, labels)
+    plans, totals = registered(members, center, labels, cost)
+    trace = [fractions @ totals]
+    for _ in range(max_iter):
+        moved = moved_centers(members, center, labels, fractions, plans)
+        cost = squared_costs(members, moved, labels)
+        if update_weights:
+            moved = reweighted_centers(members, moved, labels, fractions, cost)
+        moved_plans, totals = registered(members, moved, labels, cost)
+        advance(1)
+        value = fractions @ totals
+        # The value rises by rounding, or because the averages of the family are not
+        # exact. Either way there is nothing left to gain.
+        if value > trace[-1]:
+            break
+        center, plans = moved, moved_plans
+        trace.append(value)
+        if trace[-2] - value <= tol * trace[-2]:
+            break
     center = rechained_centers(members, center, labels, fractions, plans)
     return trimmed(center), np.array(trace)
 
@@ -202,8 +271,9 @@ def _pooled_start(members, size, fractions, random_state):
     """Return a model whose states are averages of clusters of all states."""
     models = members.models
     n, j = np.nonzero(models.weights * fractions[:, None] > 0)
-    variances = np.diagonal(models.emission.full_covars()[n, j], axis1=1, axis2=2)
-    states = np.concatenate([models.means[n, j], np.sqrt(variances)], axis=1)
+    columns = models.emission.described(range(models.n_features)).values()
+    # NaN stands for features that no model observed.
+    states = np.nan_to_num(np.stack(list(columns), axis=2)[n, j])
     n_distinct = len(np.unique(states, axis=0))
     if n_distinct < size:
         raise ValueError(
@@ -218,16 +288,10 @@ def _pooled_start(members, size, fractions, random_state):
     weights = np.zeros((1, plans.shape[1]))
     np.add.at(weights[0], clusters, mass)
     weights /= weights.sum()
-    # With unit factors the first move turns all factors to symmetric roots.
-    covars = np.repeat((weights > 0)[..., None], models.n_features, axis=2).astype(
-        float
-    )
-    if models.covariance_type == "full":
-        covars = covars[..., None] * np.eye(models.n_features)
     first = models[0]
-    means = np.zeros(covars.shape[:3])
+    blank = map(np.zeros_like, first.emission.parameters.values())
     center = first._changed(
-        emission=first.emission.like(means, covars, observed=first.observed),
+        emission=first.emission.like(*blank, observed=first.observed),
         weights=weights,
         startprobs=weights,
     )

@@ -117,7 +117,8 @@ class HMMKMeans(ModelsMixin, _HMMClusterer):
 
     metric : {"maw", "iaw", "jaw", "coupling"} or object, default="maw"
         Distance between models and centres, of order ``p=2`` if it is a name. Centres
-        are averages in the geometry of "maw" whatever it is.
+        are averages in the geometry of "maw" whatever it is. If it registers states by
+        index, such as ``JAW(p=2, registration="identity")``, so do the averages.
 
     alpha : float in [0, 1], default=None
         Weight of the transition component in the distance. By default that of the
@@ -252,7 +253,8 @@ class HMMKMeans(ModelsMixin, _HMMClusterer):
         self._check_cluster_count(len(X))
         self._references = self._learned_models(X, y)
         metric = fitted_metric(metric, self._references)
-        members = make_members(self._references)
+        by_index = getattr(metric, "registration", "transport") == "identity"
+        members = make_members(self._references, by_index=by_index)
         random_state = random_stream(self.random_state)
         draw, distances = INITS[self.init], partial(self._distances, metric=metric)
         starts = (

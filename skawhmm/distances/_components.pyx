@@ -108,7 +108,7 @@ def transition_components(
         Order of the distance.
 
     joint : bool
-        Whether the two ends of a step are carried over together; see `carried_chain`.
+        Whether the two ends of a step are carried over together; see `carried_chains`.
 
     hellinger : bool
         Whether rows are compared by Hellinger distance and not by transport. States
@@ -160,7 +160,20 @@ def transition_components(
 
 
 def carried_chains(transmats, const double[:, :, ::1] plans, bint joint):
-    """Carry the chain of each model over to its own states by a plan of its own.
+    r"""Transfer chains to other states, each by a plan of its own.
+
+    With :math:`F_i` the distribution of the state of the model given the other state i,
+    and :math:`B_j` of the other state given state j of the model, the two ends of a
+    step are registered independently, :math:`\tilde T = F T B`, or jointly, by one
+    random map of states:
+
+    .. math::
+        \tilde T_{ik} = \sum_j F_{ij} \Bigl( \sum_{l \ne j} T_{jl} B_{lk}
+            + T_{jj} [i = k] \Bigr)
+
+    so that a chain that stays in its state stays after the registration too. Rows are
+    scaled to one: they lose mass only where the model steps to states to which it gives
+    no weight.
 
     Parameters
     ----------
@@ -168,15 +181,15 @@ def carried_chains(transmats, const double[:, :, ::1] plans, bint joint):
         Transition matrices.
 
     plans : ndarray of shape (n_models, n_components, n_components)
-        Registrations of each model with itself.
+        Registrations of other states (rows) with the states of each model (columns).
 
     joint : bool
-        As in `transition_components`.
+        Whether the two ends of a step are registered jointly.
 
     Returns
     -------
     chains : ndarray of shape (n_models, n_components, n_components)
-        The chains, blurred as a registration blurs them.
+        The chains on the other states.
     """
     cdef const double[:, :, ::1] steps = np.ascontiguousarray(transmats)
     cdef int size = <int>steps.shape[1], n_cells = size * size
@@ -196,48 +209,14 @@ def carried_chains(transmats, const double[:, :, ::1] plans, bint joint):
     return np.asarray(chains)
 
 
-def conditional_plans(
-    const double[:, ::1] plan, double[:, ::1] forth, double[:, ::1] back
-):
-    """Normalise a plan by its own margins, 0 / 0 being 0.
-
-    `forth[i]` is the distribution of the state of b given state i of a, `back[j]` of the
-    state of a given state j of b.
-    """
-    conditionals(&plan[0, 0], <int>plan.shape[0], &forth[0, 0], &back[0, 0])
-
-
-def carried_chain(
-    const double[:, ::1] forth,
-    const double[:, ::1] transmat,
-    const double[:, ::1] back,
-    bint joint,
-    double[:, ::1] half,
-    double[:, ::1] moved,
-):
-    r"""Write the chain of the other model on the states of this one into `moved`.
-
-    The two ends of a step are registered independently, :math:`\tilde T = F T B` with
-    `forth` F and `back` B, or jointly, by one random map of states:
-
-    .. math::
-        \tilde T_{ik} = \sum_j F_{ij} \Bigl( \sum_{l \ne j} T_{jl} B_{lk}
-            + T_{jj} [i = k] \Bigr)
-
-    so that a chain that stays in its state stays after the registration too. Rows are
-    scaled to one: they lose mass only where the other model steps to states to which it
-    gives no weight.
-    """
-    carry_chain(
-        &forth[0, 0], &transmat[0, 0], &back[0, 0], <int>forth.shape[0], joint,
-        &half[0, 0], &moved[0, 0],
-    )
-
-
 cdef void conditionals(
     const double* plan, int size, double* forth, double* back
 ) noexcept nogil:
-    """Normalise a plan by its own margins; see `conditional_plans`."""
+    """Normalise a plan by its own margins, 0 / 0 being 0.
+
+    Row i of `forth` is the distribution of the state of b given state i of a, row j of
+    `back` the distribution of the state of a given state j of b.
+    """
     cdef int i, j
     cdef double total
     for i in range(size):
@@ -263,7 +242,7 @@ cdef int carry_chain(
     double* half,
     double* moved,
 ) except -1 nogil:
-    """Write the chain of the other model into `moved`; see `carried_chain`."""
+    """Write the chain of the other model into `moved`; see `carried_chains`."""
     cdef int i, k
     cdef double total
     multiply(forth, transmat, size, joint, half)

@@ -10,6 +10,7 @@ from skawhmm.distances._kl_variational import variational_rates
 from skawhmm.models._batch import HMMBatch
 from skawhmm.models._checks import check_kept_sequences
 from skawhmm.models._inference import chains, sample_sequences
+from skawhmm.sequences._trials import mapped, recordings_of
 from skawhmm.utils._checks import (
     check_boolean,
     check_choice,
@@ -86,7 +87,7 @@ def models_on(models, mask):
         covars = covars[..., mask]
     sequences = models.sequences
     if sequences is not None:
-        sequences = [sequence[:, mask] for sequence in sequences]
+        sequences = mapped(lambda x: x[:, mask], sequences)
     return HMMBatch(
         models.transmats,
         models.means[:, :, mask],
@@ -302,7 +303,11 @@ class KL(Parametrized):
         """Yield which of some models have a further sequence, and these sequences."""
         models, (starts, lengths, _), seed = prepared
         if self.method == "data":
-            yield np.arange(used.size), models[used].sequences
+            recordings, firsts = recordings_of(models[used].sequences)
+            n_trials = np.diff(firsts)
+            for n in range(n_trials.max()):
+                drawn = np.flatnonzero(n_trials > n)
+                yield drawn, [recordings[firsts[i] + n] for i in drawn]
             return
         sizes = np.clip(np.rint(lengths[used]), 1, self.n_steps)
         n_drawn = np.ceil(self.n_steps / sizes)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
 import numpy as np
 from numpy.random import Generator
 
+from skawhmm.emissions._averages import matched_sums
 from skawhmm.emissions._hmmlearn import hmmlearn_models
 from skawhmm.emissions._model import Array, Data, Expected, Model
 from skawhmm.numerics._forward_backward import log_likelihood_of
@@ -15,6 +16,10 @@ from skawhmm.sequences._checks import check_no_missing, check_sequences
 from skawhmm.utils._checks import LARGEST_VALUE
 from skawhmm.utils._digest import content_digest
 from skawhmm.utils._numbers import aligned
+from skawhmm.utils._parameters import defaults_of
+
+# Frames whose densities are computed together if they must not depend on other frames.
+FRAME_BLOCK = 256
 
 if TYPE_CHECKING:
     # The part of scikit-learn's class that is used here. The class has no types, and
@@ -74,6 +79,8 @@ class Emission(BaseEstimator, ABC):
         By default sequences hold numbers in one or more channels.
     ``accepts_missing``
         Whether densities skip values that are NaN; by default they are an error.
+    ``moments(i, size)``
+        Means and covariances of what states emit, for `HMMBatch.forecast`.
     ``drawn(i, path, rng)``, ``shown(x)``
         A sequence drawn from model i, given its path of states, and the form in which
         users see it. `HMMBatch.sample` and `KL` need it.
@@ -89,6 +96,9 @@ class Emission(BaseEstimator, ABC):
         Kullback-Leibler divergences of states, for ``KL(method="variational")``.
     ``mmd_comparer(masses, sizes, bandwidth)``, ``median_gap(weights)``
         Distances between distributions of frames, and their scale, for `MMD`.
+    ``averaged(models, labels, masses)``
+        Averages of matched states, for `hmm_barycenter`, `HMMKMeans` and `HMMAligner`.
+        `matched_means` computes weighted means of parameters.
 
     The other members have an implementation here, which a family may replace by a
     faster one.
@@ -174,7 +184,8 @@ class Emission(BaseEstimator, ABC):
         family : Emission
             An instance of the same class.
         """
-        family = type(self)(**self.get_params(deep=False))
+        options = {name: getattr(self, name) for name in defaults_of(type(self))}
+        family = type(self)(**options)
         for name, array in zip(self.parameter_names, parameters, strict=True):
             setattr(family, name, array)
         family.observed = observed
@@ -277,27 +288,10 @@ class Emission(BaseEstimator, ABC):
                 columns[f"{name}_{k}"] = values[..., k]
         return columns
 
-    # Class in `hmmlearn.hmm`, and the attribute by which its models are recognised:
-    # enough for a family with one array of parameters.
+    # Class in `hmmlearn.hmm`, and the attribute that holds the parameters: enough for a
+    # family with one array of them.
     hmmlearn_class: ClassVar[str | None] = None
     hmmlearn_attribute: ClassVar[str | None] = None
-
-    @classmethod
-    def hmmlearn_arrays(cls, models: Sequence[Any]) -> dict[str, Any]:
-        """Return chains and parameters of fitted models of hmmlearn, by name."""
-        for n, model in enumerate(models):
-            if not hasattr(model, str(cls.hmmlearn_attribute)):
-                raise TypeError(
-                    f"models must all be fitted {cls.hmmlearn_class} models, as the "
-                    f"first, got {type(model).__name__} at {n}."
-                )
-        return {
-            "transmats": [model.transmat_ for model in models],
-            cls.parameter_names[0]: [
-                getattr(model, str(cls.hmmlearn_attribute)) for model in models
-            ],
-            "startprobs": [model.startprob_ for model in models],
-        }
 
     def hmmlearn_model(self, i: int, size: int) -> Any:
         """Return a model of hmmlearn with the states of model i, without its chain."""
@@ -432,6 +426,82 @@ class Emission(BaseEstimator, ABC):
             Log densities.
         """
         self._lacking("a density")
+
+    def frame_densities(self, i: int, x: Array, size: int) -> tuple[Array, Array]:
+        """Return log densities that depend on one frame each, to the last bit.
+
+        Parameters
+        ----------
+        i : int
+            Number of the model.
+
+        x : ndarray of shape (n_timesteps, n_features)
+            A checked sequence.
+
+        size : int
+            Number of states of the model, without padding.
+
+        Returns
+        -------
+        logs : ndarray of shape (size, n_timesteps)
+            Log densities.
+
+        ranks : ndarray of int of shape (size, n_timesteps)
+            Dimensions of the supports of the states; 0 if the family has one support.
+        """
+        # NumPy may round a frame differently in an array of another length.
+        short = -len(x) % FRAME_BLOCK if len(x) > 1 else 0
+        padded = np.concatenate([x, np.repeat(x[-1:], short, axis=0)])
+        chain = np.full(size, 1 / size), np.full((size, size), 1 / size)
+        logs = np.empty((size, len(padded)))
+        for first in range(0, len(padded), FRAME_BLOCK):
+            block = slice(first, first + FRAME_BLOCK)
+            logs[:, block] = self.densities(i, padded[block], *chain)
+        return logs[:, : len(x)], np.zeros((size, len(x)), np.intp)
+
+    def weighted_states(
+        self, i: int, sequences: list[Array], posts: list[Array]
+    ) -> tuple[Array, ...]:
+        """Return the most likely states, given the state of every frame.
+
+        Parameters
+        ----------
+        i : int
+            Number of the model, whose states are kept where there are no frames.
+
+        sequences : list of ndarray of shape (n_timesteps, n_features)
+            Checked sequences.
+
+        posts : list of ndarray of shape (n_components, n_timesteps)
+            Probabilities of the states in each frame.
+
+        Returns
+        -------
+        states : tuple of ndarray of shape (n_components, ...)
+            Parameters of the states.
+        """
+        self._lacking("a way to be fitted")
+
+    def moments(self, i: int, size: int) -> tuple[Array, Array]:
+        """Return means and covariances of the frames that the states of a model emit.
+
+        Parameters
+        ----------
+        i : int
+            Number of the model.
+
+        size : int
+            Number of states of the model, without padding.
+
+        Returns
+        -------
+        means : ndarray of shape (size, n_features)
+            Means.
+
+        covars : ndarray of shape (size, n_features, n_features)
+            Covariances.
+        """
+        self._lacking("means and covariances")
 
     def scorer(
         self, startprobs: Array, transmats: Array, sizes: Array
@@ -640,6 +710,66 @@ class Emission(BaseEstimator, ABC):
     def median_gap(self, weights: Array) -> float:
         """Return the median squared distance between frames of two states."""
         self._lacking("a kernel between frames")
+
+    def keeping_costs(self) -> Self:
+        """Return the family with its costs prepared, for models compared repeatedly."""
+        return self
+
+    def averaged(self, models: Self, labels: Array, masses: Array) -> Self:
+        """Return states that are averages of the states of models matched with them.
+
+        The average of states minimises the weighted sum of their squared distances,
+        those of `cross`. It need not be exact: averages of models take no step that
+        raises this sum.
+
+        Parameters
+        ----------
+        models : Emission
+            States of the models to be averaged, of the same family.
+
+        labels : ndarray of int of shape (n_models,)
+            The row of this family that each model is averaged into.
+
+        masses : ndarray of shape (n_models, n_components, n_components)
+            ``masses[n, i, j]`` is the weight of state j of model n in the average that
+            becomes state i of row ``labels[n]``. Weights do not sum to one.
+
+        Returns
+        -------
+        family : Emission
+            The averages. States without any weight keep their parameters.
+        """
+        raise TypeError(
+            "Averages of models need states of a family that defines averaged, got "
+            f"states of kind {self.name!r}. HMMKMedoids and HMMAligner('medoid') need "
+            "no averages."
+        )
+
+    @staticmethod
+    def matched_means(own: Array, values: Array, labels: Array, masses: Array) -> Array:
+        """Return weighted means of the parameters of matched states.
+
+        Parameters
+        ----------
+        own : ndarray of shape (n_rows, n_components, ...)
+            Parameters to be replaced; they stay where no state has weight.
+
+        values : ndarray of shape (n_models, n_components, ...)
+            Parameters of the states of models.
+
+        labels, masses : ndarray
+            As in `averaged`.
+
+        Returns
+        -------
+        means : ndarray of shape (n_rows, n_components, ...)
+            The means.
+        """
+        flat = values.reshape(*values.shape[:2], -1)
+        mass, sums = matched_sums(masses, labels, flat, len(own))
+        used, means = mass > 0, np.array(own)
+        means[used] = (sums[used] / mass[used, None]).reshape(-1, *own.shape[2:])
+        return means
 
     def gaussian(self, purpose: str) -> Any:
         """Return the family if its states are Gaussian, else raise.

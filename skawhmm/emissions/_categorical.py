@@ -5,6 +5,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import ot
 
 from skawhmm.emissions._categorical_kernels import (
     add_symbol_counts,
@@ -26,6 +27,10 @@ from skawhmm.sequences._symbols import (
 
 # A way around that is shorter by less than this fraction of the largest cost is not.
 TRIANGLE_ROUNDING = 1e-14
+
+# Fraction by which a barycentre may be farther than the mean and count as equally
+# close: linear programmes are solved to about this tolerance.
+CENTER_ROUNDING = 1e-6
 
 
 class Categorical(Discrete):
@@ -211,6 +216,52 @@ class Categorical(Discrete):
         return squared_transports(
             self.states, self.costs, self._is_metric, index_a, index_b
         )
+
+    def averaged(self, models, labels, masses):
+        """Return averages of the probabilities of matched states.
+
+        They are means where all symbols are equally far. With other `costs` they are
+        Wasserstein barycentres of order 2, where these are at least as close.
+        """
+        rows = self.matched_means(self.states, models.states, labels, masses)
+        if not self._is_equidistant:
+            for label in range(len(rows)):
+                members = labels == label
+                weights, states = masses[members], models.states[members]
+                for i in np.flatnonzero(weights.any(axis=(0, 2))):
+                    rows[label, i] = self._average(
+                        rows[label, i], states, weights[:, i]
+                    )
+        return self.like(rows)
+
+    def _average(self, mean, states, weights):
+        """Return the barycentre of weighted states, or their mean if it is closer."""
+        found = weights > 0
+        # Sorted, so that the order of the models does not matter.
+        rows, place = np.unique(states[found], axis=0, return_inverse=True)
+        weights = np.bincount(place.ravel(), weights[found])
+        weights /= weights.sum()
+        if len(rows) == 1:
+            return rows[0]
+        table = (self.costs / self.costs.max()) ** 2
+        center = ot.lp.barycenter(rows.T, table, weights, solver="highs")
+        center = np.maximum(center, 0)
+        center /= center.sum()
+        stack = self.like(np.concatenate([[center, mean], rows])[:, None])
+        others = np.arange(2, 2 + len(rows))
+        own, plain = (
+            weights @ stack.cross(np.full_like(others, n), others)[:, 0, 0]
+            for n in (0, 1)
+        )
+        return center if own <= (1 + CENTER_ROUNDING) * plain else mean
+
+    @cached_property
+    def _is_equidistant(self):
+        """Whether any two symbols have the same distance."""
+        if self.costs is None:
+            return True
+        others = self.costs[~np.eye(len(self.costs), dtype=bool)]
+        return bool((others == others[:1]).all())
 
     @cached_property
     def _is_metric(self):

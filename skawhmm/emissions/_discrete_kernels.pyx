@@ -1,4 +1,4 @@
-"""Densities and laws of states that emit symbols or counts; see `_discrete`."""
+"""Densities and probabilities of states that emit symbols or counts; see `_discrete`."""
 
 import numpy as np
 
@@ -153,40 +153,40 @@ cdef int fill_densities(
 
 
 def normalized(const double[:, ::1] counts, const double[:, ::1] fallback):
-    """Return laws with the shares of counts; with too few they stay as they were.
+    """Return fractions of counts; with too few counts the old ones stay.
 
     Parameters
     ----------
     counts, fallback : ndarray of shape (n_components, n_values)
-        Expected counts, and the laws so far.
+        Expected counts, and the fractions so far.
     """
     cdef Py_ssize_t size = counts.shape[1], k, j
     cdef double total, kept
-    cdef double[:, ::1] laws = np.empty((counts.shape[0], size))
+    cdef double[:, ::1] fractions = np.empty((counts.shape[0], size))
     with nogil:
         for k in range(counts.shape[0]):
             total = kept = 0.0
             for j in range(size):
                 total += counts[k, j]
             for j in range(size):
-                laws[k, j] = (
+                fractions[k, j] = (
                     fallback[k, j] if total < EMPTY_COUNT else counts[k, j] / total
                 )
-                if laws[k, j] < LEAST_PROBABILITY:
-                    laws[k, j] = 0.0
-                kept += laws[k, j]
+                if fractions[k, j] < LEAST_PROBABILITY:
+                    fractions[k, j] = 0.0
+                kept += fractions[k, j]
             for j in range(size):
-                laws[k, j] /= kept
-    return np.asarray(laws)
+                fractions[k, j] /= kept
+    return np.asarray(fractions)
 
 
-def shared_log(const double[:, ::1] prior, const double[:, ::1] laws):
-    """Return the sum of prior shares times logs of laws, over all states."""
+def shared_log(const double[:, ::1] prior, const double[:, ::1] states):
+    """Return the sum over states of prior probabilities times logs of probabilities."""
     cdef double value = 0.0
     cdef Py_ssize_t k, j
     with nogil:
         for k in range(prior.shape[0]):
             for j in range(prior.shape[1]):
                 if prior[k, j] > 0:
-                    value += prior[k, j] * log(max(laws[k, j], LEAST_PROBABILITY))
+                    value += prior[k, j] * log(max(states[k, j], LEAST_PROBABILITY))
     return value

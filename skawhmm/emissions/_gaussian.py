@@ -9,6 +9,7 @@ from skawhmm.emissions._base import Emission
 from skawhmm.emissions._checks import check_covariances
 from skawhmm.emissions._gaussian_costs import (
     GaussianCosts,
+    averaged_roots,
     covariance_roots,
     spectral_parts,
 )
@@ -22,10 +23,11 @@ from skawhmm.emissions._gaussian_scores import (
 )
 from skawhmm.emissions._gaussian_scores_kernels import (
     chain_densities,
+    frame_densities,
     paired_log_likelihoods,
     score_models,
 )
-from skawhmm.emissions._hmmlearn import gaussian_arrays, gaussian_model
+from skawhmm.emissions._hmmlearn import gaussian_model
 from skawhmm.emissions._mmd import gaussian_mmd_comparer, median_squared_gap
 from skawhmm.emissions._model import Expected
 from skawhmm.sequences._checks import check_complete, check_no_missing
@@ -71,8 +73,6 @@ class Gaussian(Emission):
     keeps_sequences = True
     accepts_missing = True
     has_kernel = True
-    hmmlearn_class = "GaussianHMM"
-    hmmlearn_attribute = "means_"
 
     means: np.ndarray
     covars: np.ndarray
@@ -211,6 +211,34 @@ class Gaussian(Emission):
         frames, seen = channels_and_mask(x)
         return chain_densities(frames, seen, self._factored, i, start, transmat)
 
+    def frame_densities(self, i, x, size):
+        """Return log densities that depend on one frame each, to the last bit."""
+        logs = np.zeros((size, len(x)))
+        ranks = np.zeros(logs.shape, np.intp)
+        gaps = np.isnan(x)
+        # Frames with gaps are summed in another way, which must not reach the others.
+        for rows in missing_patterns(gaps, each=self.covariance_type == "full"):
+            family, part = self, x[rows]
+            if self.covariance_type == "full" and gaps[rows[0]].any():
+                seen = ~gaps[rows[0]]
+                family, part = self[i : i + 1]._of_channels(seen), part[:, seen]
+            if part.shape[1] > 0:
+                frames, mask = channels_and_mask(part)
+                place = i if family is self else 0
+                found = frame_densities(frames, mask, family._factored, place, size)
+                logs[:, rows], ranks[:, rows] = found[0], found[1][:, None]
+        return logs, ranks
+
+    def _of_channels(self, seen):
+        """Return the family of some channels, given by a mask."""
+        covars = self.covars[:, :, seen][..., seen]
+        observed = None if self.observed is None else self.observed[:, seen]
+        return self.like(self.means[:, :, seen], covars, observed=observed)
+
+    def moments(self, i, size):
+        """Return means and covariances of the states of a model."""
+        return self.means[i, :size], self[i : i + 1].full_covars()[0, :size]
+
     @cached_property
     def _factored(self):
         return make_densities(self)
@@ -281,6 +309,23 @@ class Gaussian(Emission):
             variances = np.diagonal(variances, axis1=2, axis2=3)
         return median_squared_gap(self.means, variances, self.masks(), weights)
 
+    def averaged(self, models, labels, masses):
+        """Return states with averages of the means and of the factors of covariances.
+
+        One step of the fixed point of Bures barycentres, written without inverses so
+        that singular covariances are legal. Standard deviations of diagonal covariances
+        just average.
+        """
+        old, costs = self.ground_costs(), models.ground_costs()
+        points = self.matched_means(old.points, costs.points, labels, masses)
+        if old.roots is None:
+            means, spreads = np.split(points, 2, axis=2)
+            covars = spreads**2
+        else:
+            roots = averaged_roots(old, costs, labels, masses)
+            means, covars = points, roots @ roots.swapaxes(2, 3)
+        return self.like(means, covars, observed=self.observed)
+
     @cached_property
     def _spectral(self):
         return spectral_parts(self.full_covars())
@@ -333,16 +378,31 @@ class Gaussian(Emission):
             active,
         )
 
+    def weighted_states(self, i, sequences, posts):
+        """Return the most likely states, given the state of every frame."""
+        self.check_scorable(sequences)
+        frames, post = np.concatenate(sequences), np.concatenate(posts, axis=1)
+        seen = ~np.isnan(frames)
+        counts = post @ seen
+        known = np.where(counts > 0, counts, 1.0)
+        # About the old means, so that offsets do not take the digits.
+        gaps = np.where(seen, frames - self.means[i][:, None], 0.0)
+        shifts = np.einsum("kt,ktc->kc", post, gaps) / known
+        means = self.means[i] + shifts
+        if self.covariance_type == "diag":
+            seconds = np.einsum("kt,ktc->kc", post, gaps**2) / known
+            covars = np.maximum(seconds - shifts**2, 0.0)
+        else:
+            seconds = np.einsum("kt,ktc,ktd->kcd", post, gaps, gaps)
+            covars = seconds / known[..., None] - shifts[..., None] * shifts[:, None]
+        empty = (counts == 0)[(...,) + (None,) * (covars.ndim - 2)]
+        return means, np.where(empty, self.covars[i], covars)
+
     def log_priors(self, model, prior, active):
         """Return the log priors of the states of some models."""
         return log_priors(model.states, prior.states, active)
 
     # Exchange with hmmlearn.
-
-    @classmethod
-    def hmmlearn_arrays(cls, models):
-        """Return chains and parameters of fitted models of hmmlearn, by name."""
-        return gaussian_arrays(models)
 
     def hmmlearn_model(self, i, size):
         """Return a model of hmmlearn with the states of model i, without its chain."""
@@ -352,6 +412,20 @@ class Gaussian(Emission):
 def sampling_roots(covars):
     """Return factors of covariances, with the smallest directions first."""
     return covariance_roots(covars)[..., ::-1]
+
+
+def missing_patterns(gaps, *, each):
+    """Return numbers of frames: those without gaps, and the others.
+
+    With `each`, the others are divided into groups in which the same channels are
+    missing.
+    """
+    gappy = gaps.any(axis=1)
+    groups = [np.flatnonzero(~gappy), np.flatnonzero(gappy)]
+    if each and gappy.any():
+        kinds = np.unique(gaps[gappy], axis=0, return_inverse=True)[1].ravel()
+        groups[1:] = [groups[1][kinds == kind] for kind in range(kinds.max() + 1)]
+    return [rows for rows in groups if rows.size]
 
 
 def check_filled(sequences, reason, *, is_pooled):

@@ -34,6 +34,9 @@ MAX_VECTOR_FEATURES = 24
 # Matrices given to LAPACK at once, to bound the memory of their products.
 LAPACK_BATCH = 512
 
+# Number of factors rotated at once for averages, which limits the same memory.
+BATCH_OF_FACTORS = 4096
+
 
 def add_squared_spreads(roots, masks, left, right, index_a, index_b, cost):
     """Add the covariance term (squared Bures distances) of model pairs to `cost`.
@@ -182,3 +185,42 @@ class GaussianCosts:
                 self.roots, self.masks, left, right, index_a, index_b, cost
             )
         return cost
+
+
+def averaged_roots(old, costs, labels, masses):
+    r"""Return means of factors, each rotated as close as possible to the old average.
+
+    Parameters
+    ----------
+    old : GaussianCosts
+        The averages to start from. Factors that are 0 stand for nothing: what is
+        averaged is then rotated towards the identity.
+
+    costs : GaussianCosts
+        The states of the models, which have observed the same features.
+
+    labels, masses : ndarray
+        As in `Emission.averaged`.
+
+    Returns
+    -------
+    roots : ndarray of shape (n_rows, n_components, n_features, n_features)
+        Factors :math:`L \leftarrow \sum m_{nij} L_{nj} Q_{nij} / \sum m_{nij}`; the
+        old ones where no state has weight.
+    """
+    masks = costs.masks[:, None, :, None]
+    identity = covariance_roots(np.eye(masks.shape[2]))
+    is_zero = ~old.roots.any(axis=(2, 3))
+    target = np.where(is_zero[..., None, None], identity, old.roots) * masks[:1]
+    own_roots, sums = costs.roots * masks, np.zeros_like(old.roots)
+    mass = np.zeros(old.roots.shape[:2])
+    cells = np.argwhere(masses > 0)
+    for first in range(0, len(cells), BATCH_OF_FACTORS):
+        n, i, j = cells[first : first + BATCH_OF_FACTORS].T
+        own, weights = own_roots[n, j], masses[n, i, j]
+        u, _, vh = in_batches(np.linalg.svd, own.swapaxes(1, 2) @ target[labels[n], i])
+        np.add.at(mass, (labels[n], i), weights)
+        np.add.at(sums, (labels[n], i), weights[:, None, None] * (own @ (u @ vh)))
+    used, roots = mass > 0, old.roots.copy()
+    roots[used] = sums[used] / mass[used, None, None]
+    return roots

@@ -13,6 +13,9 @@ def chain_densities(
     startprob: ndarray,
     transmat: ndarray,
 ) -> ndarray: ...
+def frame_densities(
+    frames: ndarray, seen: ndarray, densities: Densities, i: int, size: int
+) -> tuple[ndarray, ndarray]: ...
 def score_models(
     frames: ndarray,
     seen: ndarray,

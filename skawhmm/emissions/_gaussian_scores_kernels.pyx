@@ -98,7 +98,7 @@ cdef Py_ssize_t fill_chain_densities(
     returned is the dimension of the supports, summed over frames.
     """
     cdef Py_ssize_t k, t, total, least, most
-    fill_model_densities(frames, stack, i, size, room)
+    fill_model_densities(frames, stack, i, size, NULL, room)
     fill_ranks(stack, i, size, room.ranks)
     least = most = room.ranks[0]
     for k in range(size):
@@ -145,9 +145,13 @@ cdef int fill_model_densities(
     const Stack* stack,
     Py_ssize_t i,
     Py_ssize_t size,
+    const double* origin,
     const Room* room,
 ) except -1 nogil:
-    """Fill log densities of the frames under one model, on and off the supports."""
+    """Fill log densities of the frames under one model, on and off the supports.
+
+    Frames are centred at the origin, or at their mean if it is NULL.
+    """
     cdef Py_ssize_t n_features = stack.n_features, n_cells = stack.n_cells, k, c
     cdef Py_ssize_t state = i * stack.n_components
     cdef const double* means = stack.means + state * n_features
@@ -164,7 +168,9 @@ cdef int fill_model_densities(
         centred.stride = centred.n_frames = frames.n_frames
         centred.n_features = n_features
         for c in range(n_features):
-            centre = centred_channel(frames, c, room.gaps + c * frames.n_frames)
+            centre = centred_channel(
+                frames, c, origin, room.gaps + c * frames.n_frames
+            )
             for k in range(size):
                 room.means[k * n_features + c] = means[k * n_features + c] - centre
         full_log_density(
@@ -184,16 +190,18 @@ cdef int fill_model_densities(
 
 
 cdef double centred_channel(
-    const Frames* frames, Py_ssize_t c, double* gaps
+    const Frames* frames, Py_ssize_t c, const double* origin, double* gaps
 ) noexcept nogil:
-    """Fill a channel less its mean, 0 where nothing was observed; return the mean."""
+    """Fill a channel less its centre, which is returned: the origin, or the mean."""
     cdef const double* row = frames.values + c * frames.stride
     cdef double total = 0.0, count = 0.0, centre = 0.0
     cdef Py_ssize_t t
     for t in range(frames.n_frames):
         total += row[t]
         count += 1.0 if frames.seen == NULL else frames.seen[c * frames.stride + t]
-    if count > 0:
+    if origin != NULL:
+        centre = origin[c]
+    elif count > 0:
         centre = total / count
     for t in range(frames.n_frames):
         gaps[t] = row[t] - centre
@@ -292,6 +300,44 @@ def chain_densities(
     return np.asarray(logs)
 
 
+def frame_densities(
+    const double[:, ::1] frames,
+    const double[:, ::1] seen,
+    densities,
+    Py_ssize_t i,
+    Py_ssize_t size,
+):
+    """Log densities under the states of one model, each frame without the others.
+
+    Parameters
+    ----------
+    frames, seen, densities, i :
+        As in `chain_densities`.
+
+    size : int
+        Number of states of the model, without padding.
+
+    Returns
+    -------
+    logs : ndarray of shape (size, n_timesteps)
+        Log densities; those of a frame do not depend on other frames, to the last bit.
+
+    ranks : ndarray of int of shape (size,)
+        Dimensions of the supports of the states.
+    """
+    cdef const double[::1] origin = densities.means[i, :size].mean(axis=0)
+    cdef Frames own = sequence_of(frames, seen)
+    cdef Stack stack = stack_of(densities)
+    numbers, ranks, alive = make_room(densities, own.n_frames)
+    cdef Room room = room_of(numbers, ranks, alive, &stack, own.n_frames)
+    cdef double[:, ::1] logs = np.empty((size, own.n_frames))
+    room.logs = &logs[0, 0]
+    with nogil:
+        fill_model_densities(&own, &stack, i, size, &origin[0], &room)
+        fill_ranks(&stack, i, size, room.ranks)
+    return np.asarray(logs), ranks[:size]
+
+
 cdef Frames sequence_of(
     const double[:, ::1] frames, const double[:, ::1] seen
 ) noexcept nogil:
@@ -349,7 +395,7 @@ def score_models(
         As in `chain_densities`.
 
     startprobs, transmats, sizes : ndarray
-        Initial laws, transition matrices and numbers of states.
+        Start probabilities, transition matrices and numbers of states.
 
     models : ndarray of int of shape (n_chosen,)
         Which models.
@@ -392,7 +438,7 @@ def paired_log_likelihoods(
         The states of the models, from `make_densities`.
 
     startprobs, transmats, sizes : ndarray
-        Initial laws, transition matrices and numbers of states.
+        Start probabilities, transition matrices and numbers of states.
 
     sequence, model : ndarray of int of shape (n_pairs,)
         Which sequence is scored under which model.

@@ -1,6 +1,6 @@
-r"""Distances between the laws of frames, for lists of model pairs.
+r"""Distances between distributions of frames, for lists of model pairs.
 
-The law of a frame is a mixture of states; that of two successive frames is a mixture of
+A frame is distributed as a mixture of states, two successive frames as a mixture of
 pairs of states. `masses` holds the weights of the mixture, with one axis of states per
 frame.
 
@@ -13,8 +13,9 @@ bandwidth h. The expected kernel between two states has a closed form,
     -\tfrac12 (\mu_i - \nu_j)^\top (h^2 I + \Sigma_i + \Gamma_j)^{-1} (\mu_i - \nu_j)
     \Bigr) ,
 
-and so has that between two laws: :math:`\sum P_a[i, j] P_b[k, l] \kappa_{ik}
-\kappa_{jl}` for two frames. Symbols are compared by the Hellinger distance.
+and so does the kernel between two distributions:
+:math:`\sum P_a[i, j] P_b[k, l] \kappa_{ik} \kappa_{jl}` for two frames. Symbols
+are compared by the Hellinger distance.
 """
 
 import numpy as np
@@ -31,7 +32,7 @@ MEDIAN_STATES = 1500
 
 
 def gaussian_mmd_comparer(means, covars, masks, masses, sizes, bandwidth):
-    """Return a function of model pairs: squared distances between their laws.
+    """Return a function of model pairs: squared distances of their distributions.
 
     Parameters
     ----------
@@ -77,10 +78,10 @@ def gaussian_mmd_comparer(means, covars, masks, masses, sizes, bandwidth):
 
 
 def symbol_mmd_comparer(states, masses):
-    """Return a function of model pairs: squared Hellinger distances of their laws."""
+    """Return a function of model pairs: squared Hellinger distances."""
 
     def gaps(index_a, index_b):
-        # Laws of pairs are large: only those of the models at hand are made.
+        # Distributions of pairs are large: only those of the given models are made.
         used, place = np.unique(np.stack([index_a, index_b]), return_inverse=True)
         return symbol_mmd_gaps(states, masses, used, *place.reshape(2, -1))
 

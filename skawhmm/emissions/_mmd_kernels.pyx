@@ -1,4 +1,4 @@
-"""Distances between laws of frames of many pairs in one loop; see `_laws`."""
+"""Distances between distributions of frames of many pairs; see `_mmd`."""
 
 import numpy as np
 
@@ -62,7 +62,7 @@ def kernel_products(
     const Py_ssize_t[::1] index_a,
     const Py_ssize_t[::1] index_b,
 ):
-    """Scalar products of the laws of model pairs, in the space of the kernel.
+    """Scalar products of the distributions of model pairs, in the space of the kernel.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ def masked_mmd_gaps(
     const Py_ssize_t[::1] index_a,
     const Py_ssize_t[::1] index_b,
 ):
-    """Squared distances between the laws of model pairs on their common features.
+    """Squared distances between distributions of model pairs on their common features.
 
     Parameters
     ----------
@@ -189,7 +189,7 @@ def symbol_mmd_gaps(
     const Py_ssize_t[::1] index_a,
     const Py_ssize_t[::1] index_b,
 ):
-    """Squared Hellinger distances between the laws of symbols of model pairs.
+    """Squared Hellinger distances between distributions of symbols of model pairs.
 
     Parameters
     ----------
@@ -208,7 +208,7 @@ def symbol_mmd_gaps(
     Returns
     -------
     gaps : ndarray of shape (n_pairs,)
-        One minus the overlap of the laws of one symbol, or of two successive ones.
+        One minus the overlap, for one symbol or for two successive ones.
     """
     cdef const double[:, :, ::1] shares = np.ascontiguousarray(states)
     cdef const double[:, ::1] weights = _flat(masses)
@@ -268,7 +268,7 @@ cdef inline double squared_distance(
 cdef double kernel_product(
     const PairDistribution* a, const PairDistribution* b, const Shape* shape, double* scratch
 ) except? -1.0 nogil:
-    """Scalar product of two laws: masses of a and b, times the kernel of states."""
+    """Scalar product of two distributions, by the kernel between their states."""
     cdef Py_ssize_t n_a = a.n_states, n_b = b.n_states, size = shape.size
     cdef Py_ssize_t n_cells = shape.stride * shape.stride, i, j, k, l
     cdef double* kernel = scratch

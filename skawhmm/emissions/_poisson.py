@@ -68,6 +68,11 @@ class Poisson(Discrete):
             )
         return rng.poisson(self.states[i][path]).astype(float)
 
+    def moments(self, i, size):
+        """Return means and covariances of the states of a model."""
+        rates = self.states[i, :size]
+        return rates, rates[..., None] * np.eye(rates.shape[1])
+
     def shown(self, x):
         """Return a drawn sequence as counts."""
         return x.astype(np.int64)
@@ -128,6 +133,10 @@ class Poisson(Discrete):
     def cross(self, index_a, index_b):
         """Return squared distances (n_pairs, n_components, n_components) of a to b."""
         return squared_rate_gaps(self.states, index_a, index_b)
+
+    def averaged(self, models, labels, masses):
+        """Return the mean rates of matched states."""
+        return self.like(self.matched_means(self.states, models.states, labels, masses))
 
 
 def check_count_sequences(X, *, n_features=None, caller="HMMTransformer"):

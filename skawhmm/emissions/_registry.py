@@ -44,15 +44,3 @@ def check_emission(name, value):
         f"{name} must be one of {names} or an instance of Emission, such as "
         f"Gaussian('full'), got {shown_value(value)}."
     )
-
-
-def family_of_hmmlearn(models):
-    """Return the template of the family that fitted models of hmmlearn belong to.
-
-    It is Gaussian if no family is recognised, because its error message fits best then.
-    """
-    for family in FAMILIES.values():
-        attribute = family.hmmlearn_attribute
-        if len(models) and attribute and hasattr(models[0], attribute):
-            return family()
-    return Gaussian()

@@ -176,6 +176,15 @@ class SimpleEmission(Emission):
         states = (array[i, : len(start)] for array in self.parameters.values())
         return self.log_densities(self.frames(x), tuple(map(np.array, states)))
 
+    def weighted_states(
+        self, i: int, sequences: list[Array], posts: list[Array]
+    ) -> tuple[Array, ...]:
+        """Return the most likely states, given the state of every frame."""
+        frames = np.concatenate([self.frames(x) for x in sequences])
+        states = tuple(np.array(array[i]) for array in self.parameters.values())
+        post = np.ascontiguousarray(np.concatenate(posts, axis=1))
+        return self.update(self.statistics(frames, post, states), states, states, 0.0)
+
     def data(self, sequences: list[Array], firsts: Any = None) -> Data:
         """Return checked sequences in the form that EM reads."""
         offsets = np.cumsum([0, *(len(x) for x in sequences)])

@@ -162,7 +162,7 @@ class HMMClassDistance(ModelsMixin, TransformerMixin, BaseEstimator):
         check_one_each(sequences, y)
         self.classes_, codes = np.unique(y, return_inverse=True)
         self.groups_ = check_channel_groups(
-            self.groups, sequences[0].shape[1], fitted_names(self)
+            self.groups, sequences.n_features, fitted_names(self)
         )
         hmm = HMMTransformer() if self.hmm is None else self.hmm
         self.hmms_, self.models_ = [], []

@@ -38,6 +38,7 @@ from skawhmm.models._batch import HMMBatch
 from skawhmm.sequences._checks import check_input, input_names
 from skawhmm.sequences._names import fitted_names
 from skawhmm.sequences._symbols import learned_symbols, symbol_codes
+from skawhmm.sequences._trials import naming_trials, recordings_of, split_units
 from skawhmm.utils._checks import (
     check_boolean,
     check_choice,
@@ -165,10 +166,12 @@ class CategoricalKind(DiscreteKind):
         """Return the codes of symbols."""
         sequences = check_symbol_input(estimator, X, y, reset=reset)
         if reset:
-            symbols = learned_symbols(sequences)
+            symbols = learned_symbols(recordings_of(sequences)[0])
             self.family = Categorical(symbols)
         # Codes below 0 were not observed, whether they are missing or unknown.
-        return symbol_codes(sequences, self.family.symbols)
+        recordings, units = split_units(sequences)
+        codes = symbol_codes(recordings, self.family.symbols)
+        return codes if units is None else units.grouped(codes)
 
     def channels(self, names):  # noqa: ARG002
         """Return the symbols, whatever the channel is called."""
@@ -183,10 +186,12 @@ class PoissonKind(DiscreteKind):
 
     def checked(self, estimator, X, y=None, *, reset):
         """Return counts."""
-        sequences = check_count_sequences(check_input(estimator, X, y, reset=reset))
+        recordings, units = check_input(estimator, X, y, reset=reset).split()
+        with naming_trials(units):
+            counts = check_count_sequences(recordings)
         if reset:
             self.family = Poisson()
-        return sequences
+        return counts if units is None else units.grouped(counts)
 
     def channels(self, names):
         """Return the names of what a block has per state, given those of channels."""
@@ -402,8 +407,9 @@ class HMMEmbedding(EstimatorMixin, TransformerMixin, BaseEstimator):
         sequences = kind.checked(self, X, y, reset=True)
         rng = random_stream(self.random_state)
         seed = int(rng.randint(np.iinfo(np.int32).max))
+        recordings, _ = recordings_of(kind.of_one_scale(sequences))
         self._kind = kind.fit(
-            sampled_pieces(kind.of_one_scale(sequences), rng),
+            sampled_pieces(recordings, rng),
             sizes,
             is_chain=self.reference == "hmm",
             max_iter=kind.max_iter if self.max_iter is None else self.max_iter,
@@ -432,8 +438,11 @@ class HMMEmbedding(EstimatorMixin, TransformerMixin, BaseEstimator):
         sequences = self._kind.checked(self, X, reset=False)
         blocks = check_blocks("blocks", self.blocks, self._kind)
         recipe = self._kind.recipe(blocks, float(self.relevance), bool(self.normalize))
-        shared = Shared((sequences, recipe), sum(x.nbytes for x in sequences))
-        tasks = task_ranges([len(x) for x in sequences])
+        recordings, firsts = recordings_of(sequences)
+        lengths = np.add.reduceat([len(x) for x in recordings], firsts[:-1])
+        n_bytes = sum(x.nbytes for x in recordings)
+        shared = Shared((recordings, firsts, recipe), n_bytes)
+        tasks = task_ranges(lengths)
         results = completed(
             embedded_task,
             shared,
@@ -500,5 +509,7 @@ def task_ranges(lengths):
 
 def embedded_task(shared, first, last):
     """Return the vectors of a range of sequences."""
-    sequences, recipe = shared.value
-    return embedded_rows(sequences[first:last], recipe)
+    recordings, firsts, recipe = shared.value
+    chosen = recordings[firsts[first] : firsts[last]]
+    owners = np.repeat(np.arange(last - first), np.diff(firsts[first : last + 1]))
+    return embedded_rows(chosen, owners, recipe)

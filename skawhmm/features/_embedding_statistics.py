@@ -289,10 +289,10 @@ class GaussianStatistics(NamedTuple):
     moves: np.ndarray
 
 
-def gaussian_statistics(batch, model):
-    """Return the statistics of a batch from `standardized_batch`."""
+def gaussian_statistics(batch, owners, model):
+    """Return the statistics of a batch from `standardized_batch`, one row per owner."""
     n_components, n_features = model.states[0].shape
-    n = len(batch)
+    n = owners[-1] + 1
     counts, firsts, seconds = np.zeros((3, n, N_PARTS, n_components, n_features))
     stats = GaussianStatistics(
         np.zeros((n, N_PARTS, n_components)),
@@ -301,7 +301,7 @@ def gaussian_statistics(batch, model):
         seconds,
         np.zeros((n, n_components, n_components)),
     )
-    for i, (frames, seen) in enumerate(batch):
+    for i, (frames, seen) in zip(owners, batch, strict=True):
         add_statistics(frames, seen, model, GaussianStatistics(*(x[i] for x in stats)))
     return stats
 
@@ -319,19 +319,20 @@ class DiscreteStatistics(NamedTuple):
     sums: tuple[np.ndarray, ...]
 
 
-def discrete_statistics(batch, model, family):
+def discrete_statistics(batch, owners, model, family):
     """Return the statistics of frames in the form that the family's EM reads."""
-    n_components = len(model.startprob)
-    occupancies = np.empty((len(batch), 1, n_components))
-    moves = np.zeros((len(batch), n_components, n_components))
+    n_components, n = len(model.startprob), owners[-1] + 1
+    occupancies = np.zeros((n, 1, n_components))
+    moves = np.zeros((n, n_components, n_components))
     sums = []
-    for i, frames in enumerate(batch):
+    for i, frames in zip(owners, batch, strict=True):
         logs = family.log_densities(frames, model.states)
         post = np.empty(logs.shape)
         forward_backward(logs, model.startprob, model.transmat, post, moves[i])
-        occupancies[i, 0] = post.sum(axis=1)
+        occupancies[i, 0] += post.sum(axis=1)
         sums.append(family.statistics(frames, post, model.states))
-    parts = tuple(np.stack(part) for part in zip(*sums, strict=True))
+    firsts = np.searchsorted(owners, np.arange(n))
+    parts = tuple(np.add.reduceat(part, firsts) for part in zip(*sums, strict=True))
     return DiscreteStatistics(occupancies, moves, parts)
 
 
@@ -396,8 +397,9 @@ ROOT_BLOCKS = ("occupancy", "transitions", "emissions")
 class Recipe(NamedTuple):
     """How sequences become vectors: references, and blocks of features by name.
 
-    `prepare` takes sequences and returns the batch that `statistics` takes, beside a
-    reference. `active` says which channels Gaussian references have.
+    `prepare` takes recordings and returns the batch that `statistics` takes, with the
+    unit of each recording and a reference. `active` says which channels Gaussian
+    references have.
     """
 
     models: list[Model]
@@ -409,11 +411,11 @@ class Recipe(NamedTuple):
     normalize: bool
 
 
-def embedded_rows(sequences, recipe):
-    """Return the vectors of a few sequences, one row each."""
-    batch, parts = recipe.prepare(sequences), []
+def embedded_rows(recordings, owners, recipe):
+    """Return the vectors of a few units, given the unit of each recording."""
+    batch, parts = recipe.prepare(recordings), []
     for model in recipe.models:
-        stats = recipe.statistics(batch, model)
+        stats = recipe.statistics(batch, owners, model)
         for name, block in recipe.blocks.items():
             features = block(stats, model, recipe.relevance)
             parts.append(flat_block(name, features, recipe))

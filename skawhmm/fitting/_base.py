@@ -13,6 +13,7 @@ from skawhmm.sequences._checks import check_not_distances
 from skawhmm.sequences._forms import check_not_lengths, warn_of_form
 from skawhmm.sequences._names import check_names, fitted_names, matched_columns
 from skawhmm.sequences._trials import Trials, mapped, naming_trials
+from skawhmm.sequences._windows import WindowList
 from skawhmm.utils._parameters import ParametersMixin
 
 WEIGHTS = ("occupancy", "stationary", "uniform")
@@ -168,6 +169,13 @@ def make_batch(
         feature_names=feature_names,
         counts=Counts.concatenate([fit.counts for fit in fits]),
     )
+
+
+def with_columns(models, X):
+    """Return models with the info columns of `X`, if it is a list of windows."""
+    if not isinstance(X, WindowList):
+        return models
+    return models._changed(_info={**models._info, **X.info})
 
 
 def scored(models, sequences):

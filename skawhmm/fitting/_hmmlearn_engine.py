@@ -10,9 +10,10 @@ import numpy as np
 from sklearn.base import clone
 
 from skawhmm.emissions._gaussian_em import lifted
-from skawhmm.emissions._hmmlearn import gaussian_arrays, hmmlearn_models
+from skawhmm.emissions._hmmlearn import hmmlearn_models
 from skawhmm.emissions._model import Model
 from skawhmm.fitting._em import EMRuns, stacked
+from skawhmm.models._hmmlearn import trained_arrays
 
 
 def resolve_engine(engine, covariance_type):
@@ -68,7 +69,7 @@ def fitted_result(model, data, n_features, options):
             model.fit(np.ascontiguousarray(frames), np.diff(data.offsets))
     except (ValueError, np.linalg.LinAlgError) as error:
         raise ValueError(f"{type(model).__name__} failed with: {error}") from error
-    arrays = {name: parts[0] for name, parts in gaussian_arrays([model]).items()}
+    arrays = trained_arrays(model)
     transmat = np.array(arrays["transmats"], float)
     # hmmlearn leaves a row of 0 where a state was never left; it stays where it is.
     empty = transmat.sum(axis=1) == 0

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from skawhmm.emissions._categorical import Categorical
 from skawhmm.emissions._model import Model
-from skawhmm.fitting._base import WEIGHTS, ModelTransformer, make_batch
+from skawhmm.fitting._base import WEIGHTS, ModelTransformer, make_batch, with_columns
 from skawhmm.fitting._em import Fit
 from skawhmm.models._batch import HMMBatch
 from skawhmm.models._counts import Counts
@@ -175,7 +175,8 @@ class MarkovChainTransformer(ModelTransformer):
         sequences = self._checked(X)
         self._check_no_missing(sequences)
         n_symbols = len(self._template.symbols)
-        return self._batch(visible_fits(sequences, n_symbols, *self._prior), sequences)
+        fits = visible_fits(sequences, n_symbols, *self._prior)
+        return with_columns(self._batch(fits, sequences), X)
 
     def _check_no_missing(self, sequences):
         recordings, units = split_units(sequences)

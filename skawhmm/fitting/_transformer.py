@@ -8,7 +8,13 @@ import numpy as np
 from skawhmm.emissions._base import Emission
 from skawhmm.emissions._gaussian import COVARIANCE_TYPES, Gaussian, check_filled
 from skawhmm.emissions._registry import check_emission
-from skawhmm.fitting._base import WEIGHTS, ModelTransformer, make_batch, scored
+from skawhmm.fitting._base import (
+    WEIGHTS,
+    ModelTransformer,
+    make_batch,
+    scored,
+    with_columns,
+)
 from skawhmm.fitting._coordinates import OTHER_SCALE
 from skawhmm.fitting._em import FitOptions, general_fits, general_pooled_fit
 from skawhmm.fitting._gaussian_fit import independent_fits
@@ -349,7 +355,7 @@ class HMMTransformer(ModelTransformer):
             The models, as `transform` returns them.
         """
         self._begin_fit()
-        return self._modelled(self._fitted_sequences(X, y))
+        return with_columns(self._modelled(self._fitted_sequences(X, y)), X)
 
     def transform(self, X: Any) -> HMMBatch:
         """Return one fitted model per sequence.
@@ -364,10 +370,11 @@ class HMMTransformer(ModelTransformer):
         models : HMMBatch
             The models, in the order of the sequences. Its `info` has the columns
             ``converged``, ``n_iter``, ``log_likelihood`` (that of `HMMBatch.score`),
-            ``n_timesteps`` and ``n_trials``, and its `counts` are the expected frames
+            ``n_timesteps`` and ``n_trials``, and those of a
+            :class:`~skawhmm.sequences.WindowList`; its `counts` are the expected frames
             per state and transitions.
         """
-        return self._modelled(self._checked(X))
+        return with_columns(self._modelled(self._checked(X)), X)
 
     def _fitted_sequences(self, X, y):
         """Learn from the training sequences; return them checked."""

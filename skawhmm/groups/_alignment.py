@@ -104,9 +104,9 @@ class HMMAligner(ModelsMixin, TransformerMixin, BaseEstimator):
     ----------
     reference : {"barycenter", "medoid"} or HMMBatch of one model, default="barycenter"
         Whose states are used: the average of the training models
-        (:func:`hmm_barycenter`, for Gaussian states with the same observed channels);
-        the training model with the least mean distance to the others, of any kind of
-        states; or a model of your own.
+        (:func:`hmm_barycenter`, for models with the same observed channels); the
+        training model with the least mean distance to the others; or a model of your
+        own.
 
     n_components : int, default=None
         Number of states of the average, or of the models among which the medoid is
@@ -367,7 +367,6 @@ class HMMAligner(ModelsMixin, TransformerMixin, BaseEstimator):
         if is_models(self.reference):
             return self.reference._bare()
         if self.reference == "barycenter":
-            models.emission.gaussian('reference="barycenter" needs')
             return hmm_barycenter(
                 models,
                 n_components=self.n_components,

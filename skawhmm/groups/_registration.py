@@ -201,7 +201,8 @@ def registration_interval(
     n_timesteps : int, default=None
         Length of the sequences that the models were fitted to. By default that in their
         `info`, where :class:`HMMTransformer` notes it. Only for
-        ``method="parametric"``.
+        ``method="parametric"``. Models of several trials are resampled as in
+        :func:`distance_interval`.
 
     method : {"parametric", "block"}, default="parametric"
         Where resampled sequences come from: drawn from the models; or put together from

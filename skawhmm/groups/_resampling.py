@@ -8,6 +8,7 @@ from sklearn.base import clone
 from skawhmm._estimator import check_hmm
 from skawhmm.fitting._transformer import HMMTransformer
 from skawhmm.models._inference import sample_sequences
+from skawhmm.sequences._trials import Trials, mapped, recordings_of, units_of
 from skawhmm.utils._checks import (
     check_choice,
     check_integer,
@@ -37,14 +38,12 @@ class Resampling(NamedTuple):
         key = int(model.keys[0])
         seeds = [(self.seed, key, ord(name), r) for r in range(n_resamples)]
         if self.method == "parametric":
-            length = self._length(model, name)
-            repeated = model[np.zeros(n_resamples, dtype=np.int64)]
-            drawn, _ = sample_sequences(repeated, length, seeds)
+            drawn = _samples(model, self._length(model, name), seeds)
         else:
-            drawn = self._blocks(model, name, seeds)
+            drawn = _resampled(model, name, self.block_length, seeds)
         hmm = self.hmm
         hmm = transformer_like(model, self.seed, self.verbose) if hmm is None else hmm
-        return clone(hmm).fit_transform([model.emission.shown(x) for x in drawn])
+        return clone(hmm).fit_transform(mapped(model.emission.shown, drawn))
 
     def _length(self, model, name):
         if self.n_timesteps is not None:
@@ -56,23 +55,58 @@ class Resampling(NamedTuple):
             )
         return int(model.info["n_timesteps"][0])
 
-    def _blocks(self, model, name, seeds):
-        """Return sequences put together from blocks of the model's own one."""
-        if model.sequences is None:
-            raise ValueError(
-                f"method='block' needs models that keep their sequences, got {name} "
-                "without. HMMTransformer(keep_sequences=True) makes them."
-            )
-        x = model.sequences[0]
-        size = self.block_length or int(np.ceil(np.sqrt(len(x))))
-        size = min(size, len(x))
-        n_blocks = -(-len(x) // size)
-        drawn = []
-        for seed in seeds:
-            starts = item_rng(*seed).integers(len(x) - size + 1, size=n_blocks)
-            rows = (starts[:, None] + np.arange(size)).ravel()[: len(x)]
-            drawn.append(x[rows])
-        return drawn
+
+def _samples(model, length, seeds):
+    """Return sequences drawn from a model, or `Trials` if it was fitted to several."""
+    n_trials = int(model.info["n_trials"][0]) if "n_trials" in model.info else 1
+    if n_trials == 1:
+        repeated = model[np.zeros(len(seeds), dtype=np.int64)]
+        return sample_sequences(repeated, length, seeds)[0]
+    lengths = length // n_trials + (np.arange(n_trials) < length % n_trials)
+    if model.sequences is not None:
+        own = np.array([len(x) for x in model.sequences[0]])
+        lengths = own if own.sum() == length else lengths
+    lengths = np.tile(np.maximum(lengths, 1), len(seeds))
+    repeated = model[np.zeros(len(lengths), dtype=np.int64)]
+    each = [(*seed, trial) for seed in seeds for trial in range(n_trials)]
+    drawn, _ = sample_sequences(repeated, lengths, each)
+    return units_of(drawn, np.arange(len(drawn)) // n_trials)
+
+
+def _resampled(model, name, block_length, seeds):
+    """Return sequences put together from parts of the model's own one."""
+    if model.sequences is None:
+        raise ValueError(
+            f"method='block' needs models that keep their sequences, got {name} "
+            "without. HMMTransformer(keep_sequences=True) makes them."
+        )
+    x = model.sequences[0]
+    if isinstance(x, Trials) and len(x) > 1:
+        reason = f"with {name} of several trials, which are drawn as a whole"
+        check_unused("block_length", block_length, None, reason)
+        return [_drawn_trials(x, seed) for seed in seeds]
+    return _blocks(recordings_of([x])[0][0], block_length, seeds)
+
+
+def _drawn_trials(trials, seed):
+    """Return as many trials drawn with replacement, of which one has a transition."""
+    rng, lengths = item_rng(*seed), np.array([len(x) for x in trials])
+    while True:
+        chosen = rng.integers(len(trials), size=len(trials))
+        if lengths[chosen].max() > 1:
+            return Trials([trials.recordings[i] for i in chosen])
+
+
+def _blocks(x, block_length, seeds):
+    """Return sequences put together from blocks of one."""
+    size = min(block_length or int(np.ceil(np.sqrt(len(x)))), len(x))
+    n_blocks = -(-len(x) // size)
+    drawn = []
+    for seed in seeds:
+        starts = item_rng(*seed).integers(len(x) - size + 1, size=n_blocks)
+        rows = (starts[:, None] + np.arange(size)).ravel()[: len(x)]
+        drawn.append(x[rows])
+    return drawn
 
 
 def check_resampling(
@@ -132,13 +166,13 @@ def drawn_refits(models, n_resamples, seed, verbose=0):
             "n_resamples needs the number of frames that each model was fitted to, got "
             "models without a column n_timesteps in their info."
         )
-    which = np.repeat(np.arange(len(models)), n_resamples)
-    numbers = np.tile(np.arange(n_resamples), len(models))
-    keys = models.keys[which].tolist()
-    seeds = [(seed, key, int(r)) for key, r in zip(keys, numbers, strict=True)]
-    lengths = np.asarray(models.info["n_timesteps"], dtype=np.int64)[which]
-    drawn, _ = sample_sequences(models[which], lengths, seeds)
-    drawn = [models.emission.shown(x) for x in drawn]
+    lengths = models.info["n_timesteps"]
+    drawn: list[Any] = []
+    for n in range(len(models)):
+        seeds = [(seed, int(models.keys[n]), r) for r in range(n_resamples)]
+        drawn += mapped(
+            models.emission.shown, _samples(models[n], int(lengths[n]), seeds)
+        )
     refits: list[Any] = [None] * len(models)
     sizes = models.n_components
     # Models of as many states are fitted together.

@@ -20,6 +20,7 @@ from skawhmm.models._batch import HMMBatch
 from skawhmm.models._inference import chains
 from skawhmm.sequences._checks import check_sequences
 from skawhmm.sequences._symbols import holds_symbols, symbol_sequences
+from skawhmm.sequences._trials import Trials, recordings_of, unit_frames
 from skawhmm.utils._checks import (
     check_counts,
     check_n_jobs,
@@ -180,7 +181,8 @@ def stability_curve(
 ) -> StabilityCurve:
     """Return how well models do with each number of states, to choose one.
 
-    Models are fitted to both halves of each sequence, and twice to the whole of it.
+    Models are fitted to both halves of each sequence (of the trials, if a unit has
+    several), and twice to the whole of it.
     Stable states are found again: the models of two halves are near to each other,
     compared with the distance to halves of other sequences. Held-out likelihood and
     information criteria are computed from the same fits.
@@ -263,11 +265,7 @@ def stability_curve(
     chosen = resolve_metric(metric, alpha=alpha)
     sequences = symbol_sequences(X) if holds_symbols(X) else check_sequences(X)
     _check_halves(sequences)
-    cuts = [len(x) // 2 for x in sequences]
-    parts = [
-        [x[:cut] for x, cut in zip(sequences, cuts, strict=True)],
-        [x[cut:] for x, cut in zip(sequences, cuts, strict=True)],
-    ]
+    parts = [list(part) for part in zip(*map(_halves, sequences), strict=True)]
     rows: dict[str, list[Any]] = {
         name: [] for name in ("halves", "restarts", "held_out", "bic", "aic")
     }
@@ -303,10 +301,13 @@ def _held_out(fits, parts):
     for models, sequences in zip(fits, parts[::-1], strict=True):
         # The other half begins anywhere, not where this one did.
         score = models.emission.scorer(*chains(models, models.weights))
-        checked = models._checked(sequences)
-        values.append(
-            [score(x, np.array([i]))[0] / len(x) for i, x in enumerate(checked)]
-        )
+        recordings, firsts = recordings_of(models._checked(sequences))
+        owners = np.repeat(np.arange(len(models)), np.diff(firsts))
+        scores = [
+            score(x, np.array([i]))[0] for i, x in zip(owners, recordings, strict=True)
+        ]
+        lengths = np.bincount(owners, [len(x) for x in recordings])
+        values.append(np.bincount(owners, scores) / lengths)
     return np.mean(values, axis=0)
 
 
@@ -323,7 +324,7 @@ def _criteria(hmm, models, sequences):
             _n_free(options, int(size), x)
             for size, x in zip(
                 models.n_components // options.n_mix,
-                models._checked(sequences),
+                unit_frames(models._checked(sequences)),
                 strict=True,
             )
         ]
@@ -349,10 +350,19 @@ def _listed(n_components):
     return list(n_components)
 
 
+def _halves(x):
+    """Return both halves of a sequence, or of several trials."""
+    if isinstance(x, Trials) and len(x) > 1:
+        cut = len(x) // 2
+        return Trials(x.recordings[:cut]), Trials(x.recordings[cut:])
+    (frames,) = unit_frames([x])
+    return frames[: len(frames) // 2], frames[len(frames) // 2 :]
+
+
 def _check_halves(sequences):
     if len(sequences) < 2:
         raise ValueError(f"X must hold at least 2 sequences, got {len(sequences)}.")
-    short = [i for i, x in enumerate(sequences) if len(x) < 2]
+    short = [i for i, x in enumerate(unit_frames(sequences)) if len(x) < 2]
     if short:
         raise ValueError(
             f"X must hold sequences of at least 2 frames, got 1 in X[{short[0]}]."

@@ -140,7 +140,8 @@ def distance_interval(
     n_timesteps : int, default=None
         Length of the sequences that the models were fitted to. By default that in their
         `info`, where :class:`HMMTransformer` notes it. Only for
-        ``method="parametric"``.
+        ``method="parametric"``. Models of several trials, see Notes, have their own
+        numbers of trials, and as many frames in all.
 
     method : {"parametric", "block"}, default="parametric"
         Where resampled sequences come from: drawn from the models; or put together from
@@ -149,7 +150,7 @@ def distance_interval(
 
     block_length : int, default=None
         Number of successive frames per block; by default the square root of the length.
-        Only for ``method="block"``.
+        Only for ``method="block"``, and not for models of several trials.
 
     n_resamples : int, default=200
         Number of resampled sequences per model.
@@ -190,6 +191,10 @@ def distance_interval(
     -----
     The interval takes the spread of the fits into account, but not the spread of the
     subjects or machines behind the sequences: for groups, use :func:`hmm_group_test`.
+
+    If a model was fitted to several :class:`~skawhmm.sequences.Trials`, as many are
+    drawn from it. They have the lengths of its own trials if it keeps them, and equal
+    lengths otherwise. With ``method="block"``, whole trials are drawn with replacement.
 
     Examples
     --------

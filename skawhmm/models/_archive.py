@@ -11,6 +11,7 @@ from skawhmm.emissions._registry import FAMILIES, check_emission
 from skawhmm.models._counts import NAMES, Counts
 from skawhmm.models._exchange import parts_of
 from skawhmm.utils._archives import archived_arrays, is_inside
+from skawhmm.utils._checks import is_integer
 from skawhmm.utils._numbers import real_array
 from skawhmm.utils._whole_files import whole_file
 
@@ -19,6 +20,8 @@ KIND = "skawhmm.HMMBatch"
 # are still written as version 1.
 VERSION = 2
 HEADER = "header"
+# What the header of a file and JSON say of all models.
+HEADER_KEYS = ("kind", "version", "emission", "feature_names")
 # Begins the names of info columns.
 INFO = "info."
 # Endings that promise something else than what is written.
@@ -45,14 +48,8 @@ def save_models(path, models):
             f"path must name an archive of arrays, such as 'models.npz', got "
             f"{os.fspath(path)!r}, which names another format."
         )
+    check_stored(models)
     emission = models.emission
-    if not emission.is_stored:
-        raise TypeError(
-            "Only models with Gaussian states, symbols or counts can be saved, got "
-            f"states of kind {emission.name!r}."
-        )
-    if not len(models):
-        raise ValueError("A batch that is saved must hold models, got none.")
     columns = {f"{INFO}{name}": column for name, column in models.info.items()}
     arrays = {**models._arrays(), **emission.extras, **columns}
     outside = [name for name in arrays if not is_inside(name)]
@@ -62,17 +59,68 @@ def save_models(path, models):
             f"got {outside[0]!r}."
         )
     header = {
-        "kind": KIND,
-        "version": 1 if models.counts is None else VERSION,
-        "emission": emission.name,
+        **header_of(models),
         "masked": models.observed is not None,
         "arrays": sorted(arrays),
     }
-    if models.feature_names is not None:
-        header["feature_names"] = models.feature_names
     named: dict[str, Any] = {HEADER: np.array(json.dumps(header)), **arrays}
     with whole_file(path) as file:
         np.savez(file, **named)
+
+
+def check_stored(models):
+    """Raise unless arrays define the models, so that a file can hold them."""
+    if not models.emission.is_stored:
+        raise TypeError(
+            "Only models with Gaussian states, symbols or counts can be saved, got "
+            f"states of kind {models.emission.name!r}."
+        )
+    if not len(models):
+        raise ValueError("A batch that is saved must hold models, got none.")
+
+
+def header_of(models):
+    """Return what the header of a file and JSON say of all models."""
+    header = {
+        "kind": KIND,
+        "version": 1 if models.counts is None else VERSION,
+        "emission": models.emission.name,
+    }
+    if models.feature_names is not None:
+        header["feature_names"] = models.feature_names
+    return header
+
+
+def check_header(header, where):
+    """Raise unless a header belongs to models, in a version that can be read.
+
+    Parameters
+    ----------
+    header : dict
+        The header.
+
+    where : str
+        The file or the text as the caller knows it.
+    """
+    kind, version = header.get("kind"), header.get("version")
+    if kind != KIND:
+        raise ValueError(f"{where} must hold a {KIND}, got a {str(kind)[:40]}.")
+    if not is_integer(version) or version < 1:
+        raise ValueError(
+            f"{where} must have the version of its format, an integer from 1, got "
+            f"{str(version)[:40]!r}."
+        )
+    if version > VERSION:
+        raise ValueError(
+            f"{where} has version {version} of the {KIND} format; this skawhmm reads "
+            f"up to version {VERSION}. A newer skawhmm wrote it."
+        )
+    names = header.get("feature_names")
+    if names is not None and not isinstance(names, list):
+        raise ValueError(
+            f"{where} must hold a list of feature_names, got {str(names)[:40]!r}: it "
+            "is damaged."
+        )
 
 
 def stored_parts(path, emission=None):
@@ -112,13 +160,12 @@ def stored_parts(path, emission=None):
         raise ValueError(
             f"{os.fspath(path)!r} must not hold other arrays, got {unknown}."
         )
-    names = header.get("feature_names")
-    if names is not None and not isinstance(names, list):
-        raise ValueError(
-            f"{os.fspath(path)!r} must hold a list of feature_names, got {names!r}: it "
-            "is damaged."
-        )
-    return {**parts, "info": info, "feature_names": names, "counts": counts}
+    return {
+        **parts,
+        "info": info,
+        "feature_names": header.get("feature_names"),
+        "counts": counts,
+    }
 
 
 def _stored_family(path, name, emission):
@@ -178,22 +225,13 @@ def _read(path):
             "HMMBatch.save writes such files."
         ) from error
     try:
-        header = json.loads(str(arrays.pop(HEADER)))
-        kind, version = header["kind"], int(header["version"])
+        header = dict(json.loads(str(arrays.pop(HEADER))))
     except (KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
         raise ValueError(
             f"{os.fspath(path)!r} must be a {KIND} file, got an archive without its "
             "header. HMMBatch.save writes such files."
         ) from error
-    if kind != KIND:
-        raise ValueError(
-            f"{os.fspath(path)!r} must hold a {KIND}, got a {str(kind)[:40]}."
-        )
-    if version > VERSION:
-        raise ValueError(
-            f"{os.fspath(path)!r} has version {version} of the {KIND} format; this "
-            f"skawhmm reads up to version {VERSION}. A newer skawhmm wrote it."
-        )
+    check_header(header, repr(os.fspath(path)))
     if header.get("arrays") != sorted(arrays):
         raise ValueError(
             f"{os.fspath(path)!r} must hold the arrays {header.get('arrays')}, got "

@@ -14,6 +14,7 @@ from skawhmm.emissions._custom import check_state_costs
 from skawhmm.emissions._gaussian import Gaussian
 from skawhmm.emissions._poisson import Poisson
 from skawhmm.models._archive import save_models, stored_parts
+from skawhmm.models._causal import Forecast, HMMStream, forecasts, per_unit
 from skawhmm.models._checks import (
     check_carried,
     check_feature_names,
@@ -22,7 +23,8 @@ from skawhmm.models._checks import (
     check_observed,
     check_paired,
 )
-from skawhmm.models._exchange import given_parts, hmmlearn_parts
+from skawhmm.models._dynamax import WRITERS, dynamax_model
+from skawhmm.models._exchange import given_parts
 from skawhmm.models._html import batch_html
 from skawhmm.models._inference import (
     best_paths,
@@ -31,7 +33,9 @@ from skawhmm.models._inference import (
     posteriors,
     sample_sequences,
 )
+from skawhmm.models._json import json_text
 from skawhmm.models._stack import ModelStack, checked_stacks
+from skawhmm.models._updating import updated_models
 from skawhmm.sequences._checks import check_not_distances
 from skawhmm.sequences._names import (
     check_same_names,
@@ -40,7 +44,12 @@ from skawhmm.sequences._names import (
 )
 from skawhmm.sequences._trials import Units, naming_trials
 from skawhmm.utils._archives import room_for
-from skawhmm.utils._checks import check_integer, check_seed, check_verbose
+from skawhmm.utils._checks import (
+    check_integer,
+    check_real,
+    check_seed,
+    check_verbose,
+)
 
 
 class HMMBatch(ModelStack):
@@ -563,55 +572,6 @@ class HMMBatch(ModelStack):
             parts["weights"] = weights
         return cls._of(info=info, feature_names=feature_names, **parts)
 
-    @classmethod
-    def from_hmmlearn(
-        cls,
-        models: Any,
-        *,
-        weights: Any = None,
-        info: Mapping[str, ArrayLike] | None = None,
-        feature_names: Sequence[str] | None = None,
-    ) -> "HMMBatch":
-        """Return fitted models of hmmlearn as a batch.
-
-        Parameters
-        ----------
-        models : hmmlearn model or sequence of them
-            Fitted ``GaussianHMM`` or ``GMMHMM`` models of any covariance type,
-            ``CategoricalHMM`` models or ``PoissonHMM`` models. A state of a ``GMMHMM``
-            becomes one state per Gaussian. A state that hmmlearn saw no transition from
-            gets equal transition probabilities.
-
-        weights : array-like of shape (n_models, n_components), default=None
-            State probabilities, by default the stationary distribution of each chain.
-
-        info : dict of array-like, default=None
-            Columns with one entry per model, such as names or labels.
-
-        feature_names : sequence of str of shape (n_features,), default=None
-            Names of the features, as in the constructor.
-
-        Returns
-        -------
-        batch : HMMBatch
-            The models.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from hmmlearn.hmm import GaussianHMM
-        >>> from skawhmm import HMMBatch
-        >>> rng = np.random.default_rng(0)
-        >>> theirs = [GaussianHMM(2).fit(rng.normal(size=(50, 3))) for _ in range(2)]
-        >>> models = HMMBatch.from_hmmlearn(theirs, info={"run": ["a", "b"]})
-        >>> models
-        HMMBatch(n_models=2, n_components=2, n_features=3, covariance_type='diag')
-        >>> models.info["run"]
-        array(['a', 'b'], dtype='<U1')
-        """
-        parts = hmmlearn_parts(models)
-        return cls._of(weights=weights, info=info, feature_names=feature_names, **parts)
-
     def to_hmmlearn(self, index: int = 0) -> Any:
         """Return one model as a fitted model of hmmlearn.
 
@@ -626,12 +586,76 @@ class HMMBatch(ModelStack):
             The model; a ``CategoricalHMM`` if states emit symbols, which hmmlearn
             numbers from 0, and a ``PoissonHMM`` if they emit counts.
         """
-        index = check_model_number("index", index, len(self))
-        size = self.n_components[index]
+        index, size = self._exported(index, "hmmlearn")
         model = self.emission.hmmlearn_model(index, size)
         model.startprob_ = self.startprobs[index, :size].copy()
         model.transmat_ = self.transmats[index, :size, :size].copy()
         return model
+
+    def to_dynamax(self, index: int = 0) -> tuple[Any, Any]:
+        """Return one model as a model of dynamax and its parameters.
+
+        Parameters
+        ----------
+        index : int, default=0
+            Number of the model.
+
+        Returns
+        -------
+        model : dynamax.hidden_markov_model.DiagonalGaussianHMM
+            A model for the parameters; a ``GaussianHMM`` if covariances are matrices, a
+            ``CategoricalHMM`` if states emit symbols, which dynamax numbers from 0, and
+            a ``PoissonHMM`` if they emit counts.
+
+        params : named tuple
+            The parameters, in single precision unless JAX was told otherwise
+            (``jax.config.update("jax_enable_x64", True)``). The log likelihood of
+            frames is ``model.marginal_log_prob(params, frames)``.
+        """
+        index, size = self._exported(index, "dynamax")
+        if self.emission.name not in WRITERS:
+            self.emission._lacking("a counterpart in dynamax")
+        states = self.emission.parameters
+        return dynamax_model(
+            self.emission.name,
+            self.startprobs[index, :size],
+            self.transmats[index, :size, :size],
+            {name: array[index, :size] for name, array in states.items()},
+        )
+
+    def _exported(self, index, library):
+        """Return the number of a model that has all channels, and of its states."""
+        index = check_model_number("index", index, len(self))
+        if not self.emission.masks()[index].all():
+            raise ValueError(
+                f"Models must have observed all features for {library}, got model "
+                f"{index} that did not."
+            )
+        return index, self.n_components[index]
+
+    def to_json(self) -> str:
+        """Return the models as JSON text, which `as_models` reads.
+
+        The text holds what `save` writes, with all digits of all numbers; the page *The
+        model file* describes it. It is about three times as large.
+
+        Returns
+        -------
+        text : str
+            The text.
+
+        Examples
+        --------
+        >>> from skawhmm import HMMBatch, as_models
+        >>> models = HMMBatch([[[1.0]]], [[[0.5]]], [[[2.0]]])
+        >>> print(models.to_json())
+        {"kind": "skawhmm.HMMBatch", "version": 1, "emission": "gaussian", "info": {},
+        "models": [{"transmats": [[1.0]], "weights": [1.0], "startprobs": [1.0],
+        "means": [[0.5]], "covars": [[2.0]]}]}
+        >>> as_models(models.to_json()) == models
+        True
+        """
+        return json_text(self)
 
     def score(
         self, X: Any, *, n_jobs: int | None = None, verbose: int = 0
@@ -693,6 +717,212 @@ class HMMBatch(ModelStack):
             array per recording.
         """
         return posteriors(self, self._checked(X, paired=True))
+
+    def filter_proba(self, X: Any) -> list[NDArray[np.float64]]:
+        """Return the probabilities of the states of each frame, given the past only.
+
+        `predict_proba` uses the whole sequence, frames that come later included. Here
+        the row of a frame uses the frames up to it, so it is what was known at that
+        time: cutting the sequence after it changes no bit of it.
+
+        Parameters
+        ----------
+        X : list of array-like of shape (n_timesteps, n_features), or of Trials
+            Sequences, as for `decode`. NaN stands for values that were not observed, if
+            the family accepts them; a frame without any value leaves what is predicted.
+
+        Returns
+        -------
+        probabilities : list of ndarray of shape (n_timesteps, n_components)
+            One array per sequence, whose rows sum to one; for `Trials`, a list with one
+            array per recording.
+
+        Examples
+        --------
+        A jump of the level: what is known at the time, and in hindsight.
+
+        >>> from skawhmm import HMMBatch
+        >>> model = HMMBatch(
+        ...     transmats=[[[0.9, 0.1], [0.1, 0.9]]],
+        ...     means=[[[0.0], [2.0]]],
+        ...     covars=[[[1.0], [1.0]]],
+        ... )
+        >>> X = [[0.0, 0.1, 1.5, 2.0, 2.1]]
+        >>> model.filter_proba(X)[0][:, 1].round(2)
+        array([0.12, 0.04, 0.29, 0.79, 0.96])
+        >>> model.predict_proba(X)[0][:, 1].round(2)
+        array([0.12, 0.2 , 0.74, 0.94, 0.96])
+        """
+        return per_unit(self, self._checked(X, paired=True), 0)
+
+    def surprise(self, X: Any) -> list[NDArray[np.float64]]:
+        """Return how unexpected each frame is, given the frames before it.
+
+        Parameters
+        ----------
+        X : list of array-like of shape (n_timesteps, n_features)
+            Sequences, as for `filter_proba`.
+
+        Returns
+        -------
+        surprises : list of ndarray of shape (n_timesteps,)
+            Minus the log density of each frame given those before. They add up to
+            minus the log likelihood (`score`) of a sequence without missing values. A
+            frame that the model cannot emit is infinitely surprising, and the
+            following ones are judged as if it had been missing.
+
+        Examples
+        --------
+        One frame does not belong to any state:
+
+        >>> from skawhmm import HMMBatch
+        >>> model = HMMBatch(
+        ...     transmats=[[[0.9, 0.1], [0.1, 0.9]]],
+        ...     means=[[[0.0], [5.0]]],
+        ...     covars=[[[1.0], [1.0]]],
+        ... )
+        >>> model.surprise([[0.0, 0.3, -4.0, 0.1, 5.0]])[0].round(1)
+        array([1.6, 1.1, 9. , 1. , 3.2])
+        """
+        return per_unit(self, self._checked(X, paired=True), 1)
+
+    def forecast(self, X: Any, steps: int = 1) -> Forecast:
+        """Return what each model expects after the end of its sequence.
+
+        Parameters
+        ----------
+        X : list of array-like of shape (n_timesteps, n_features)
+            Sequences, as for `filter_proba`.
+
+        steps : int, default=1
+            Number of frames to look ahead.
+
+        Returns
+        -------
+        forecast : Forecast
+            Its `probabilities` of the states have shape (n_pairs, steps, n_components).
+            Its `means` and `covariances` of the frames exist for Gaussian states and
+            counts, and its `sample` draws continuations.
+
+        Examples
+        --------
+        >>> from skawhmm import HMMBatch
+        >>> model = HMMBatch(
+        ...     transmats=[[[0.9, 0.1], [0.2, 0.8]]],
+        ...     means=[[[0.0], [5.0]]],
+        ...     covars=[[[1.0], [1.0]]],
+        ... )
+        >>> forecast = model.forecast([[0.1, -0.2, 5.2]], steps=3)
+        >>> forecast.probabilities[0].round(2)
+        array([[0.2 , 0.8 ],
+               [0.34, 0.66],
+               [0.44, 0.56]])
+        >>> forecast.means[0].round(1).ravel()
+        array([4. , 3.3, 2.8])
+        """
+        return forecasts(self, self._checked(X, paired=True), steps)
+
+    def updated(
+        self,
+        X: Any,
+        *,
+        forgetting: float = 0.0,
+        max_iter: int = 100,
+        tol: float = 1e-5,
+    ) -> "HMMBatch":
+        """Return the models after further frames, without the frames before.
+
+        What the older frames have shown is known from the parameters and the `counts`
+        of the models, which files hold too. EM runs on the new frames, with the older
+        ones as counts: their states are not estimated again. Without forgetting, the
+        models approach those of a fit to all frames.
+
+        Parameters
+        ----------
+        X : list of array-like of shape (n_timesteps, n_features), or of Trials
+            The new frames, one sequence per model.
+
+        forgetting : float in [0, 1), default=0.0
+            Fraction of the older counts that is forgotten. With 0.1 per update, frames
+            of ten updates ago count about a third.
+
+        max_iter : int, default=100
+            Largest number of EM steps.
+
+        tol : float, default=1e-5
+            EM stops when no expected count changes by more than this, per frame.
+
+        Returns
+        -------
+        models : HMMBatch
+            The models, with their counts. State probabilities are the fractions of all
+            frames that count. The columns of `info` that describe a fit are left out.
+
+        Examples
+        --------
+        A state moves, and the model follows:
+
+        >>> import numpy as np
+        >>> from skawhmm import HMMTransformer
+        >>> rng = np.random.default_rng(0)
+        >>> levels = np.repeat([0.0, 5.0, 0.0, 5.0], 50)
+        >>> x = (levels + rng.normal(size=200))[:, None]
+        >>> models = HMMTransformer(n_components=2, random_state=0).fit_transform([x])
+        >>> moved = x + np.repeat([0.0, 2.0, 0.0, 2.0], 50)[:, None]
+        >>> for forgetting in (0.0, 0.5, 0.9):
+        ...     follower = models.updated([moved], forgetting=forgetting)
+        ...     print(follower.means[0, 1].round(1))
+        [6.]
+        [6.3]
+        [6.8]
+        """
+        check_real("forgetting", forgetting, 0, 1, include_high=False)
+        check_integer("max_iter", max_iter, 1)
+        check_real("tol", tol, 0, np.inf)
+        if self.counts is None:
+            raise ValueError(
+                "Models that are updated must have counts, which HMMTransformer fills "
+                "in, got models given by their parameters."
+            )
+        sequences = self._checked(X)
+        if len(sequences) != len(self):
+            raise ValueError(
+                f"X must hold one sequence per model ({len(self)} models), got "
+                f"{len(sequences)}."
+            )
+        options = {"forgetting": forgetting, "max_iter": max_iter, "tol": tol}
+        return updated_models(self, sequences, **options)
+
+    def stream(self, index: int = 0) -> HMMStream:
+        """Return a stepper that follows a running process frame by frame.
+
+        Parameters
+        ----------
+        index : int, default=0
+            Number of the model.
+
+        Returns
+        -------
+        stream : HMMStream
+            Its `update` takes a frame and returns the row of `filter_proba` and the
+            value of `surprise` that belong to it.
+
+        Examples
+        --------
+        >>> from skawhmm import HMMBatch
+        >>> model = HMMBatch(
+        ...     transmats=[[[0.9, 0.1], [0.1, 0.9]]],
+        ...     means=[[[0.0], [2.0]]],
+        ...     covars=[[[1.0], [1.0]]],
+        ... )
+        >>> stream = model.stream()
+        >>> for frame in [0.0, 0.1, 1.5]:
+        ...     probabilities, surprise = stream.update(frame)
+        >>> probabilities.round(2)
+        array([0.71, 0.29])
+        """
+        index = check_model_number("index", index, len(self))
+        return HMMStream(self[index : index + 1]._bare())
 
     def sample(
         self,

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from skawhmm.sequences._forms import hint_of_hmmlearn, is_models
+from skawhmm.sequences._forms import hint_of_foreign, is_models
 from skawhmm.sequences._tables import shown
 from skawhmm.sequences._trials import naming_trials, split_units
 from skawhmm.utils._checks import is_integer
@@ -377,7 +377,7 @@ def check_models(name, models):
     """Return `models` if it is a batch that holds a model, else raise."""
     if not is_models(models):
         first = models[0] if isinstance(models, list | tuple) and models else models
-        hint = hint_of_hmmlearn(first, name)
+        hint = hint_of_foreign(first, name)
         raise TypeError(
             f"{name} must be an HMMBatch, got {type(models).__name__}."
             f"{hint or ' HMMTransformer makes one from sequences.'}"

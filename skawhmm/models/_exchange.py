@@ -1,23 +1,27 @@
-"""Models of other libraries, and plain arrays by name, as parts of our models."""
+"""Arrays by name, of dictionaries and of other libraries, as parts of models."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
-from skawhmm.emissions._registry import FAMILIES, check_emission, family_of_hmmlearn
+from skawhmm.emissions._registry import FAMILIES, check_emission
+from skawhmm.models._conversions import equal_covariances, split_mixture
+from skawhmm.models._forms import FORMS, in_our_form
 
 # The names of our arrays, and those of hmmlearn and dynamax. What a name of dynamax
 # stands for depends on the group that it is in.
 NAMES = MappingProxyType(
     {
+        "mixture_weights": ("emissions.weights", "weights_"),
         "transmats": ("transmat", "transmat_", "transition_matrix"),
         "startprobs": ("startprob", "startprob_", "initial_probs", "initial.probs"),
         "weights": (),
         "means": ("means_",),
         "covars": ("covars_", "covs"),
-        "scale_diags": (),
+        **dict.fromkeys(FORMS, ()),
+        "sphere_scales": ("emissions.scales",),
         "emissionprobs": ("emissionprob_", "emissions.probs"),
         "rates": ("lambdas_",),
         "observed": (),
@@ -48,12 +52,154 @@ def given_parts(models, emission=None):
     parts : dict
         Arguments of `HMMBatch._of`.
     """
-    templates = [family() for family in FAMILIES.values()]
+    templates = _templates(emission)
+    if is_group(models):
+        arrays = named_arrays(models, "models", templates)
+        if np.ndim(arrays["transmats"]) == 2:
+            return model_parts([arrays], templates)
+        return _checked_parts(arrays, templates)
+    if isinstance(models, str | bytes) or not isinstance(models, Iterable):
+        raise TypeError(
+            "models must be a mapping with the arrays of models, or a list of such, "
+            f"got {type(models).__name__}."
+        )
+    named = (
+        named_arrays(model, f"models[{n}]", templates) for n, model in enumerate(models)
+    )
+    return model_parts([model for arrays in named for model in each_model(arrays)])
+
+
+def model_parts(models, templates=None):
+    """Return the parts of models, given the arrays of each by our names."""
+    templates = templates or _templates()
+    if not models:
+        raise ValueError("models must hold at least one model, got none.")
+    _check_one_kind(models, templates)
+    names = [sorted(model) for model in models]
+    for n, own in enumerate(names):
+        if own != names[0]:
+            raise ValueError(
+                f"All models must have the same arrays, got {names[0]} in model 0 and "
+                f"{own} in model {n}."
+            )
+        for name in {*SHARED} & {*own}:
+            if not np.array_equal(models[n][name], models[0][name]):
+                raise ValueError(
+                    f"All models must have the same {name}, got others in model {n} "
+                    "than in model 0."
+                )
+    models = equal_covariances(models)
+    arrays = {
+        name: models[0][name] if name in SHARED else [model[name] for model in models]
+        for name in names[0]
+    }
+    return _checked_parts(arrays, templates)
+
+
+def each_model(arrays):
+    """Return the arrays of each model, given those of one or of a stack."""
+    if np.ndim(arrays["transmats"]) != 3:
+        return [arrays]
+    shared = {name: value for name, value in arrays.items() if name in SHARED}
+    stacks = {name: value for name, value in arrays.items() if name not in SHARED}
+    sizes = {name: len(stack) for name, stack in stacks.items()}
+    if len({*sizes.values()}) > 1:
+        raise ValueError(f"All arrays must have one entry per model, got {sizes}.")
+    return [
+        {**{name: stack[n] for name, stack in stacks.items()}, **shared}
+        for n in range(len(stacks["transmats"]))
+    ]
+
+
+def parts_of(family, arrays):
+    """Return named arrays as parts of models."""
+    states = {name: arrays[name] for name in family.parameter_names}
+    shared = {name: arrays[name] for name in family.shared_names if name in arrays}
+    common = {name: arrays[name] for name in COMMON if name in arrays}
+    unused = sorted({*arrays} - {*states, *shared, *common})
+    return {"family": family, "states": states, "shared": shared, **common}, unused
+
+
+def named_arrays(group, where, templates=None):
+    """Return the arrays of a mapping by our names, in our form.
+
+    Parameters
+    ----------
+    group : mapping or named tuple
+        Arrays by name, of one model or of several stacked along a first axis; values
+        may be such groups again.
+
+    where : str
+        The group as the caller knows it.
+
+    templates : list of Emission, default=None
+        Families whose parameters are known by name.
+
+    Returns
+    -------
+    arrays : dict
+        Arrays by our names.
+    """
+    if not is_group(group):
+        raise TypeError(
+            f"{where} must hold arrays by name, got {type(group).__name__}."
+        )
+    more = [name for template in templates or () for name in template.parameter_names]
+    names = {**dict.fromkeys(more, ()), **NAMES}
+    arrays: dict[str, Any] = {}
+    for path, value in _flat(group, ""):
+        ours = _our_name(path, names)
+        if ours is None:
+            known = [*names, *(name for others in names.values() for name in others)]
+            raise ValueError(
+                f"{where} must hold arrays of known names, some of {known}, got "
+                f"{path!r}."
+            )
+        if ours in arrays:
+            raise ValueError(
+                f"{where} must hold {ours} once, got it again as {path!r}."
+            )
+        arrays[ours] = value if ours in SHARED else np.asarray(value)
+    if "transmats" not in arrays:
+        raise ValueError(f"{where} must hold transmats, got {sorted(arrays)}.")
+    arrays = in_our_form(arrays, where)
+    if "mixture_weights" not in arrays:
+        return arrays
+    split = [_split(model, where) for model in each_model(arrays)]
+    if np.ndim(arrays["transmats"]) != 3:
+        return split[0]
+    return {name: np.stack([model[name] for model in split]) for name in split[0]}
+
+
+def is_group(value):
+    """Whether a value has arrays by name: a mapping or a named tuple."""
+    return isinstance(value, Mapping) or hasattr(value, "_asdict")
+
+
+def _templates(emission=None):
     if emission is not None:
-        templates = [check_emission("emission", emission)]
-    more = [name for template in templates for name in template.parameter_names]
-    arrays = _known_arrays(models, {**dict.fromkeys(more, ()), **NAMES})
-    fitting = [f for f in templates if {*f.parameter_names} <= {*arrays}]
+        return [check_emission("emission", emission)]
+    return [family() for family in FAMILIES.values()]
+
+
+def _fitting(arrays, templates):
+    """Return the families whose parameters are all there."""
+    return [f for f in templates if {*f.parameter_names} <= {*arrays}]
+
+
+def _check_one_kind(models, templates):
+    """Raise if models have states of different families."""
+    kinds = [[f.name for f in _fitting(model, templates)] for model in models]
+    for n, kind in enumerate(kinds):
+        if kind and kinds[0] and kind != kinds[0]:
+            raise TypeError(
+                f"All models must have one kind of states, got {kinds[0][0]} in model "
+                f"0 and {kind[0]} in model {n}."
+            )
+
+
+def _checked_parts(arrays, templates):
+    fitting = _fitting(arrays, templates)
     if not fitting:
         wanted = [" and ".join(f.parameter_names) for f in templates]
         raise ValueError(
@@ -69,98 +215,33 @@ def given_parts(models, emission=None):
     return parts
 
 
-def parts_of(family, arrays):
-    """Return named arrays as parts of models."""
-    states = {name: arrays[name] for name in family.parameter_names}
-    shared = {name: arrays[name] for name in family.shared_names if name in arrays}
-    common = {name: arrays[name] for name in COMMON if name in arrays}
-    unused = sorted({*arrays} - {*states, *shared, *common})
-    return {"family": family, "states": states, "shared": shared, **common}, unused
+def _our_name(path, names):
+    """Return our name of an array, by its name within groups, else by its last part."""
+    last = path.rsplit(".", 1)[-1]
+    for wanted in (path, last):
+        for ours, others in names.items():
+            if wanted == ours or wanted in others:
+                return ours
+    return None
 
 
-def hmmlearn_parts(models):
-    """Return the parts of fitted models of hmmlearn."""
-    if not isinstance(models, Sequence | np.ndarray):
-        models = [*models] if isinstance(models, Iterable) else [models]
-    family = family_of_hmmlearn(models)
-    arrays = family.hmmlearn_arrays(models)
-    return {
-        "family": family,
-        "transmats": [_with_every_row(transmat) for transmat in arrays["transmats"]],
-        "states": {name: arrays[name] for name in family.parameter_names},
-        "startprobs": arrays["startprobs"],
-    }
-
-
-def _with_every_row(transmat):
-    """Return a transition matrix of hmmlearn with equal chances where it has none.
-
-    A state in which only last frames are has a row of zeros there. Our own fits keep
-    the equal chances that they start from.
-    """
-    is_empty = ~np.any(transmat, axis=1)
-    return np.where(is_empty[:, None], 1 / len(transmat), transmat)
-
-
-def _known_arrays(models, names):
-    """Return the arrays of models by our names, stacked or one per model."""
-    if _is_group(models):
-        arrays = _renamed(models, "models", names)
-        if np.ndim(arrays["transmats"]) == 2:
-            return _concatenated([arrays])
-        return arrays
-    if isinstance(models, str | bytes) or not isinstance(models, Iterable):
-        raise TypeError(
-            "models must be a mapping with the arrays of models, or a list of such, "
-            f"got {type(models).__name__}."
+def _split(arrays, where):
+    """Return a model of mixtures with each part as a state of its own."""
+    arrays = {**arrays}
+    fractions = np.asarray(arrays.pop("mixture_weights"), float)
+    means, transmat = arrays.get("means"), arrays["transmats"]
+    if means is None or means.ndim != 3 or means.shape[:2] != fractions.shape:
+        shape = None if means is None else means.shape
+        raise ValueError(
+            f"{where} must hold means of shape (n_components, n_mix, n_features) for "
+            f"mixture weights of shape {fractions.shape}, got {shape}."
         )
-    return _concatenated(
-        [_renamed(model, f"models[{n}]", names) for n, model in enumerate(models)]
-    )
-
-
-def _is_group(value):
-    return isinstance(value, Mapping) or hasattr(value, "_asdict")
-
-
-def _concatenated(parts):
-    if not parts:
-        raise ValueError("models must hold at least one model, got none.")
-    names = [sorted(part) for part in parts]
-    for n, own in enumerate(names):
-        if own != names[0]:
-            raise ValueError(
-                f"All models must have the same arrays, got {names[0]} in model 0 and "
-                f"{own} in model {n}."
-            )
-    return {
-        name: parts[0][name] if name in SHARED else [part[name] for part in parts]
-        for name in names[0]
-    }
-
-
-def _renamed(group, where, names):
-    """Return the arrays of a mapping by our names."""
-    if not _is_group(group):
-        raise TypeError(
-            f"{where} must hold arrays by name, got {type(group).__name__}."
-        )
-    arrays: dict[str, Any] = {}
-    for path, value in _flat(group, ""):
-        last = path.rsplit(".", 1)[-1]
-        ours = [n for n, others in names.items() if {path, last} & {n, *others}]
-        if not ours:
-            known = [*names, *(name for others in names.values() for name in others)]
-            raise ValueError(
-                f"{where} must hold arrays of known names, some of {known}, got "
-                f"{path!r}."
-            )
-        arrays[ours[0]] = value if ours[0] in SHARED else np.asarray(value)
-    if "transmats" not in arrays:
-        raise ValueError(f"{where} must hold transmats, got {sorted(arrays)}.")
-    if "scale_diags" in arrays:
-        # Standard deviations, as dynamax keeps them.
-        arrays["covars"] = arrays.pop("scale_diags") ** 2
+    start = arrays.get("startprobs", np.full(len(transmat), 1 / len(transmat)))
+    chain = split_mixture(transmat, start, fractions)
+    arrays.update(zip(("transmats", "startprobs"), chain, strict=True))
+    for name in ("means", "covars"):
+        if name in arrays:
+            arrays[name] = arrays[name].reshape(fractions.size, *arrays[name].shape[2:])
     return arrays
 
 
@@ -168,7 +249,7 @@ def _flat(group, path):
     """Give every array of nested groups, and its name within them."""
     fields = group if isinstance(group, Mapping) else group._asdict()
     for name, value in fields.items():
-        if _is_group(value):
+        if is_group(value):
             yield from _flat(value, f"{path}{name}.")
         else:
             yield f"{path}{name}", value

@@ -14,6 +14,8 @@ from skawhmm._estimator import (
     mixed_precomputed,
     reference_distances,
 )
+from skawhmm.models._batch import HMMBatch
+from skawhmm.models._checks import checked_rows
 from skawhmm.neighbors._from_distances import nearest, nearest_others, neighbor_graph
 from skawhmm.neighbors._search import (
     SearchIndex,
@@ -181,6 +183,43 @@ class NeighborsMixin(KNeighborsMixin, ReferencesMixin):
             check_prunable(can_prune(metric, self.models_), self.metric)
         # What searches change, so that `fit` alone adds attributes.
         self._searched = {}
+
+    def _add_references(self, X, metric):
+        """Add the models of `X` to the references; return them."""
+        models = self._models(X)
+        made_for, index = self._searched.get("index", (None, None))
+        grown = HMMBatch.concatenate([self.models_, models])
+        # An index grows at the cost of what is added.
+        fits = index is not None and made_for == metric and index.takes(models)
+        self._searched = {"index": (metric, index.added(models))} if fits else {}
+        self.models_, self.n_samples_fit_ = grown, len(grown)
+        return models
+
+    def _remove_references(self, indices, metric, n_voters=1):
+        """Remove references; return the indices of those that stay."""
+        n_models = self.n_samples_fit_
+        gone = checked_rows(indices, n_models)
+        kept = np.setdiff1d(np.arange(n_models), gone)
+        if len(kept) < n_voters:
+            raise ValueError(
+                f"indices must leave at least {n_voters} of {n_models} models, got "
+                f"{len({*gone.tolist()})} indices."
+            )
+        made_for, index = self._searched.get("index", (None, None))
+        fits = index is not None and made_for == metric
+        self._searched = {"index": (metric, index.kept(kept))} if fits else {}
+        self.models_, self.n_samples_fit_ = self.models_[kept], len(kept)
+        return kept
+
+    def _check_growing(self):
+        """Raise unless references can be added and removed; return the distance."""
+        metric = self._check_ready()
+        if self._precomputed:
+            raise TypeError(
+                "References can be added and removed if they are models or sequences, "
+                'got metric="precomputed". Call fit with the distances of all models.'
+            )
+        return metric
 
     def __getstate__(self) -> Any:
         # The index is made again from the models; it need not be stored with them.

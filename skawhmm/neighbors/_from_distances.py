@@ -43,6 +43,13 @@ def nearest_others(distances, n_neighbors):
     return found, whole_columns(indices)
 
 
+def nearest_except(distances, own, n_neighbors):
+    """Return the nearest columns of each row, without the column `own` of the row."""
+    others = np.arange(distances.shape[1]) != own[:, None]
+    found, indices = nearest(distances[others].reshape(len(own), -1), n_neighbors)
+    return found, indices + (indices >= own[:, None])
+
+
 def without_diagonal(rows, first=0):
     """Return the off-diagonal entries of successive rows of a square matrix."""
     n_rows, n_models = rows.shape[:2]

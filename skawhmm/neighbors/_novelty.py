@@ -1,6 +1,5 @@
 """New models: those farther from their neighbours than known models are from theirs."""
 
-import warnings
 from functools import partial
 from typing import Any, ClassVar
 
@@ -8,12 +7,15 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, OutlierMixin
 
-from skawhmm._estimator import content_keys
+from skawhmm._estimator import content_keys, reference_distances
 from skawhmm.distances._aggregated import Aggregated, mixed_components
+from skawhmm.distances._base import LearnedDistance
 from skawhmm.distances._pairwise import oriented, registrations
 from skawhmm.distances._registration import power_cost
 from skawhmm.models._batch import HMMBatch
 from skawhmm.neighbors._base import NeighborsMixin
+from skawhmm.neighbors._from_distances import nearest_except
+from skawhmm.sequences._forms import warn_caller
 from skawhmm.utils._checks import check_real
 from skawhmm.utils._interruption import all_or_nothing
 
@@ -23,8 +25,8 @@ class HMMNoveltyDetector(OutlierMixin, NeighborsMixin, BaseEstimator):
 
     The score of a model is its mean distance to the `n_neighbors` nearest training
     models. It is compared with the scores of the training models themselves, each among
-    the others. If a model comes from where they came from, its p-value is at most t
-    with probability about t, whatever the models are (conformal prediction).
+    the others. If a model is from the same distribution, its p-value is at most t with
+    probability about t, whatever the models are (conformal prediction).
 
     A query that equals a training model is that training model: every method compares
     it with the others only, as `fit_predict` and ``pvalues()`` do.
@@ -183,19 +185,114 @@ class HMMNoveltyDetector(OutlierMixin, NeighborsMixin, BaseEstimator):
         metric = self._begin_fit()
         # A training model needs as many neighbours beside itself.
         self._fit_references(X, metric=metric, n_voters=int(self.n_neighbors) + 1)
-        self._calibration = self._nearest(None, int(self.n_neighbors), metric)
+        self._calibrate(self._nearest(None, int(self.n_neighbors), metric))
+        return self
+
+    def _calibrate(self, neighbors):
+        """Set the scores of the training models, given their nearest others."""
+        self._calibration = neighbors
         self.calibration_scores_ = self._calibration[0].mean(axis=1)
         self.offset_ = -_threshold(self.calibration_scores_, self.false_alarm_rate)
         if (
             self.offset_ == -np.inf
             and 1 / (self.n_samples_fit_ + 1) > self.false_alarm_rate
         ):
-            warnings.warn(
+            warn_caller(
                 f"false_alarm_rate={self.false_alarm_rate} takes at least "
                 f"{np.ceil(1 / self.false_alarm_rate - 1):.0f} "
-                f"training models, got {self.n_samples_fit_}: no model will be new.",
-                stacklevel=2,
+                f"training models, got {self.n_samples_fit_}: no model will be new."
             )
+
+    @all_or_nothing
+    def partial_fit(self, X: Any, y: Any = None) -> "HMMNoveltyDetector":
+        """Add the models of `X` to the known ones.
+
+        The detector is then the one that a `fit` with all models gives, to the last
+        bit, except that a transformer that learns from its training sequences, such as
+        ``HMMTransformer(init="pooled")``, keeps what it learned. An added model is
+        compared with each of the others once. A distance that learns from all models,
+        such as `MMD`, is learned again, and all models are compared again.
+
+        Parameters
+        ----------
+        X : HMMBatch or list of array-like of shape (n_timesteps, n_features)
+            Models or sequences, in the form that `fit` was given. The first call of an
+            unfitted detector is `fit`.
+
+        y : Ignored
+            Not used, present for API consistency.
+
+        Returns
+        -------
+        self : HMMNoveltyDetector
+            The detector.
+        """
+        if not hasattr(self, "models_"):
+            return self.fit(X, y)
+        metric = self._check_growing()
+        n_before, n_neighbors = self.n_samples_fit_, self._calibration[0].shape[1]
+        fresh = self._add_references(X, metric)
+        if isinstance(metric, LearnedDistance):
+            self._calibrate(self._nearest(None, n_neighbors, metric))
+            return self
+        work = {"n_jobs": self.n_jobs, "verbose": self.verbose}
+        rows = reference_distances(fresh, self.models_, metric, **work)
+        columns = rows[:, :n_before].T
+        if not metric.symmetric:
+            before = self.models_[:n_before]
+            columns = reference_distances(before, fresh, metric, **work)
+        own = np.arange(n_before, self.n_samples_fit_)
+        places = np.broadcast_to(own, columns.shape)
+        merged = [
+            np.concatenate(pair, axis=1)
+            for pair in zip(self._calibration, (columns, places), strict=True)
+        ]
+        # Old neighbours come first, so that equal distances stay in the usual order.
+        order = np.argsort(merged[0], axis=1, kind="stable")[:, :n_neighbors]
+        old = [np.take_along_axis(part, order, axis=1) for part in merged]
+        new = nearest_except(rows, own, n_neighbors)
+        self._calibrate(tuple(map(np.concatenate, zip(old, new, strict=True))))
+        return self
+
+    @all_or_nothing
+    def remove(self, indices: Any) -> "HMMNoveltyDetector":
+        """Remove models from the known ones, as if they had not been in `fit`.
+
+        Only training models that had one of them as a neighbour are compared again.
+
+        Parameters
+        ----------
+        indices : int, slice or array-like of int or bool
+            The models, in the order in which they were given. More than `n_neighbors`
+            must stay.
+
+        Returns
+        -------
+        self : HMMNoveltyDetector
+            The detector; the models that stay are numbered anew, in their order.
+        """
+        metric = self._check_growing()
+        n_neighbors, n_before = self._calibration[0].shape[1], self.n_samples_fit_
+        kept = self._remove_references(indices, metric, n_voters=n_neighbors + 1)
+        if isinstance(metric, LearnedDistance):
+            self._calibrate(self._nearest(None, n_neighbors, metric))
+            return self
+        moved = np.full(n_before, -1)
+        moved[kept] = np.arange(len(kept))
+        found, places = (part[kept] for part in self._calibration)
+        places = moved[places]
+        changed = np.flatnonzero((places < 0).any(axis=1))
+        if changed.size:
+            rows = reference_distances(
+                self.models_[changed],
+                self.models_,
+                metric,
+                n_jobs=self.n_jobs,
+                verbose=self.verbose,
+            )
+            again = nearest_except(rows, changed, n_neighbors)
+            found[changed], places[changed] = again
+        self._calibrate((found, places))
         return self
 
     def fit_predict(self, X: Any, y: Any = None) -> NDArray[np.int64]:

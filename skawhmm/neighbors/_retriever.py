@@ -152,6 +152,51 @@ class HMMRetriever(NeighborsMixin, BaseEstimator):
         self._fit_references(X, metric=metric)
         return self
 
+    @all_or_nothing
+    def partial_fit(self, X: Any, y: Any = None) -> "HMMRetriever":
+        """Add the models of `X` to those that are searched.
+
+        Searches then give what they give after a `fit` with all models, to the last
+        bit. The cost is that of what is added. A transformer of sequences that learns
+        from its training sequences, such as ``HMMTransformer(init="pooled")``, keeps
+        what it learned in `fit`.
+
+        Parameters
+        ----------
+        X : HMMBatch or list of array-like of shape (n_timesteps, n_features)
+            Models or sequences, in the form that `fit` was given. The first call of an
+            unfitted retriever is `fit`.
+
+        y : Ignored
+            Not used, present for API consistency.
+
+        Returns
+        -------
+        self : HMMRetriever
+            The retriever; the models that were added have the last indices.
+        """
+        if not hasattr(self, "models_"):
+            return self.fit(X, y)
+        self._add_references(X, self._check_growing())
+        return self
+
+    @all_or_nothing
+    def remove(self, indices: Any) -> "HMMRetriever":
+        """Remove models from those that are searched.
+
+        Parameters
+        ----------
+        indices : int, slice or array-like of int or bool
+            The models, in the order in which they were given. At least one must stay.
+
+        Returns
+        -------
+        self : HMMRetriever
+            The retriever; the models that stay are numbered anew, in their order.
+        """
+        self._remove_references(indices, self._check_growing())
+        return self
+
     def radius_neighbors(
         self, X: Any = None, radius: float | None = None, return_distance: bool = True
     ) -> Any:

@@ -19,6 +19,7 @@ costs at least what the coupling of its own margins does. Hence, for p >= 1:
 """
 
 from collections import Counter
+from copy import copy
 
 import numpy as np
 from sklearn.neighbors import KDTree
@@ -44,11 +45,17 @@ TREE_DIMENSIONS = 6
 # the limit by more than this fraction.
 PRUNING_SLACK = 1e-6
 
+# References that came after the tree was made, as a fraction of those in it, at which
+# it is made again; so the cost per added reference does not grow.
+LATER_FRACTION = 0.25
+
 # Queries searched together, so that compiled loops have enough pairs to work on.
 QUERY_BLOCK = 64
 
-# References examined per query before limits are tightened; doubled each round.
+# References examined per query before limits are tightened, if there are many queries,
+# and of all queries, if there are few; doubled each round.
 FIRST_ROUND = 4
+FIRST_PAIRS = 256
 
 
 def has_bounds(metric):
@@ -107,10 +114,13 @@ class SearchIndex:
 
     def __init__(self, references, metric):
         self.metric = metric
+        self.counts: Counter[str] = Counter()
         self.references = bare_models(references)
-        self.prepared = metric.prepare(self.references)
-        self.vectors = state_vectors(self.references)
-        self.centroids = _centroids(self.prepared.margins, self.vectors)
+        self.prepared, self.vectors, self.centroids = _arranged(self.references, metric)
+        self._plant()
+
+    def _plant(self):
+        """Make a tree of all references."""
         # The bounds of two equal models differ from 0 by rounding.
         self.rounding = PRUNING_SLACK * np.abs(self.vectors).max()
         self.centre = self.centroids.mean(axis=0)
@@ -118,10 +128,85 @@ class SearchIndex:
         _, basis = np.linalg.eigh(spread.T @ spread)
         self.basis = basis[:, ::-1][:, :TREE_DIMENSIONS]
         self.tree = KDTree(spread @ self.basis)
-        self.counts: Counter[str] = Counter()
+        # The reference that each point of the tree stands for, -1 if it was removed,
+        # and the references that came after the tree was made.
+        self.places = np.arange(len(self))
+        self.later = np.empty(0, np.int64)
 
     def __len__(self):
         return len(self.references)
+
+    def takes(self, models):
+        """Whether models can be added without a change to those that are here."""
+        both = self.references, models
+        same_size = len({batch.transmats.shape[1] for batch in both}) == 1
+        same_kind = len({batch.covariance_type for batch in both}) == 1
+        return same_size and same_kind and models.observed is None
+
+    def added(self, models):
+        """Return an index with more references, for which `takes` holds."""
+        index, models = copy(self), bare_models(models)
+        prepared, vectors, centroids = _arranged(models, self.metric)
+        index._set(
+            HMMBatch.concatenate([self.references, models]),
+            np.concatenate([self.references.keys, models.keys]),
+            PreparedModels.concatenate([self.prepared, prepared]),
+            np.concatenate([self.vectors, vectors]),
+            np.concatenate([self.centroids, centroids]),
+        )
+        slack = PRUNING_SLACK * np.abs(vectors).max()
+        index.rounding = max(self.rounding, slack)
+        index.later = np.append(self.later, np.arange(len(self), len(index)))
+        if len(index.later) > LATER_FRACTION * len(self.places) + QUERY_BLOCK:
+            index._plant()
+        return index
+
+    def kept(self, rows):
+        """Return an index with some of the references, in their order."""
+        index = copy(self)
+        index._set(
+            self.references[rows],
+            self.references.keys[rows],
+            self.prepared.rows(rows),
+            self.vectors[rows],
+            self.centroids[rows],
+        )
+        # The last entry is for points that were removed before.
+        moved = np.full(len(self) + 1, -1)
+        moved[rows] = np.arange(len(rows))
+        index.places, index.later = moved[self.places], moved[self.later]
+        index.later = index.later[index.later >= 0]
+        if 2 * np.count_nonzero(index.places < 0) > len(index.places):
+            index._plant()
+        return index
+
+    def _set(self, references, keys, prepared, vectors, centroids):
+        """Set what belongs to each reference."""
+        # Keys take longer than all else, and are known.
+        vars(references)["keys"] = keys
+        self.references, self.prepared = references, prepared
+        self.vectors, self.centroids = vectors, centroids
+        self.counts = Counter()
+
+    def near(self, points, reach):
+        """Return pairs of queries and references that the tree does not rule out."""
+        hits = self.tree.query_radius(points, reach)
+        query = np.repeat(np.arange(len(points)), [hit.size for hit in hits])
+        query, reference = self._pairs(query, np.concatenate(hits))
+        rest = np.repeat(np.arange(len(points)), len(self.later))
+        later = np.tile(self.later, len(points))
+        return np.append(query, rest), np.append(reference, later)
+
+    def guesses(self, points, n_guesses):
+        """Return pairs of queries and references whose centroids look nearest."""
+        n_guesses = min(n_guesses, len(self.places))
+        hits = self.tree.query(points, n_guesses, return_distance=False)
+        return self._pairs(np.repeat(np.arange(len(points)), n_guesses), hits.ravel())
+
+    def _pairs(self, query, hits):
+        """Return points of the tree as the references they still stand for."""
+        reference = self.places[hits.astype(np.int64)]
+        return query[reference >= 0], reference[reference >= 0]
 
     def kneighbors(self, queries, n_neighbors, *, n_jobs=None, verbose=0):
         """Find the nearest references of each query."""
@@ -287,14 +372,12 @@ def _search_block(shared, queries, first, last):
         found = _first_guess(block, n_queries, n_neighbors)
         limits = _limits(found, n_queries, n_neighbors) + index.rounding
     reach = limits / index.metric.marginal_weight
-    hits = index.tree.query_radius(block.points, reach)
-    query = np.repeat(np.arange(n_queries), [hit.size for hit in hits])
-    query, reference = block.others(query, np.concatenate(hits))
+    query, reference = block.others(*index.near(block.points, reach))
     fresh = ~np.isin(query * len(index) + reference, found[0] * len(index) + found[1])
     query, reference, bounds = block.bounded(query[fresh], reference[fresh], limits)
     order = np.lexsort((bounds, query))
     query, reference, bounds = query[order], reference[order], bounds[order]
-    size = FIRST_ROUND
+    size = max(FIRST_ROUND, FIRST_PAIRS // n_queries)
     while query.size:
         rank = np.arange(query.size) - np.searchsorted(query, query)
         now = rank < size
@@ -313,10 +396,8 @@ _NOTHING = (np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
 
 def _first_guess(block, n_queries, n_neighbors):
     """Return the distances of the references whose centroids look nearest."""
-    n_guesses = min(2 * n_neighbors + 2, len(block.index))
-    hits = block.index.tree.query(block.points, n_guesses, return_distance=False)
-    query = np.repeat(np.arange(n_queries), n_guesses)
-    query, reference = block.others(query, hits.ravel().astype(np.int64))
+    pairs = block.index.guesses(block.points, 2 * n_neighbors + 2)
+    query, reference = block.others(*pairs)
     distances = block.distances(query, reference, np.full(n_queries, np.inf))
     return query, reference, distances
 
@@ -350,6 +431,12 @@ def _sorted(found, n_queries, n_neighbors, radius):
             chosen = chosen[distances[chosen] <= radius]
         result.append((distances[chosen], reference[chosen]))
     return result
+
+
+def _arranged(models, metric):
+    """Return what bounds and distances need of models, one row per model."""
+    prepared, vectors = metric.prepare(models), state_vectors(models)
+    return prepared, vectors, _centroids(prepared.margins, vectors)
 
 
 def _centroids(weights, vectors):

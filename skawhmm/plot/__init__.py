@@ -8,6 +8,7 @@ from skawhmm.plot._group_test import GroupTestDisplay
 from skawhmm.plot._map import HMMMapDisplay
 from skawhmm.plot._matrix import DistanceMatrixDisplay
 from skawhmm.plot._model import HMMDisplay
+from skawhmm.plot._monitor import MonitorDisplay
 from skawhmm.plot._registration import RegistrationDisplay
 from skawhmm.plot._sequence import SequenceDisplay
 from skawhmm.plot._states import StateSummaryDisplay
@@ -27,6 +28,7 @@ __all__ = [
     "GroupTestDisplay",
     "HMMDisplay",
     "HMMMapDisplay",
+    "MonitorDisplay",
     "RegistrationDisplay",
     "RegistrationIntervalDisplay",
     "RetrievalDisplay",

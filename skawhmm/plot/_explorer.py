@@ -17,6 +17,7 @@ from skawhmm.distances._maw import MAW
 from skawhmm.distances._pairwise import registrations
 from skawhmm.models._inference import best_paths
 from skawhmm.plot._style import channel_labels
+from skawhmm.sequences._trials import unit_frames
 
 # Longer sequences are averaged down to this many steps, the width of a panel.
 MAX_STEPS = 100
@@ -241,7 +242,7 @@ def _ellipses(models):
 
 def _sequences(models, channel_names):
     """Return the sequences, shortened, with the state of each step."""
-    X = [np.asarray(x, dtype=float) for x in models.sequences]
+    X = [np.asarray(x, dtype=float) for x in unit_frames(models.sequences)]
     frames = np.concatenate(X)
     spread = np.nan_to_num(np.nanstd(frames[:, _seen(frames)], axis=0))
     order = np.argsort(-spread, kind="stable")[:MAX_CHANNELS]
@@ -310,7 +311,9 @@ def _paths(models, edges):
     if models.emission.name == "custom":
         return None
     paths, _ = best_paths(models, models.sequences)
+    # Trials are drawn one after the other.
+    whole = [np.concatenate(x) if isinstance(x, list) else x for x in paths]
     steps = []
-    for path, starts in zip(paths, edges, strict=True):
+    for path, starts in zip(whole, edges, strict=True):
         steps.append(path[(starts + np.append(starts[1:], len(path))) // 2])
     return _packed_numbers(np.concatenate(steps))

@@ -17,6 +17,8 @@ from skawhmm.plot._style import (
     pyplot,
     state_color,
 )
+from skawhmm.sequences._trials import Trials
+from skawhmm.sequences._windows import WindowList
 from skawhmm.utils._checks import check_integer
 from skawhmm.utils._numbers import label_array, shaped_array
 
@@ -158,6 +160,11 @@ class SequenceDisplay:
             frames = model.sequences[0]
         else:
             (frames,) = model._checked([sequence], caller="SequenceDisplay")
+        if isinstance(frames, Trials):
+            raise TypeError(
+                f"sequence must be a single recording, got Trials of {len(frames)}. "
+                "Pass one of them."
+            )
         paths, _ = best_paths(model, [frames])
         chosen = _check_channels(channels, frames)
         display = cls(
@@ -166,6 +173,79 @@ class SequenceDisplay:
             channel_names=[names[k] for k in chosen],
             state_names=state_names,
             symbols=model.emission.extras.get("symbols"),
+        )
+        return display.plot(ax=ax, **kwargs)
+
+    @classmethod
+    def from_windows(
+        cls,
+        windows: WindowList,
+        values: ArrayLike,
+        recording: ArrayLike,
+        *,
+        index: int = 0,
+        names: Sequence[str] | None = None,
+        channels: Sequence[int] | None = None,
+        channel_names: Sequence[str] | None = None,
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> "SequenceDisplay":
+        """Draw a recording, coloured by the regimes of its windows.
+
+        Parameters
+        ----------
+        windows : WindowList
+            What :class:`skawhmm.sequences.Windows` made of recordings.
+
+        values : array-like of int of shape (n_windows,)
+            The regime of each window, from 0, such as the cluster of its model. A frame
+            has the regime of the window whose middle is nearest.
+
+        recording : array-like of shape (n_timesteps, n_features)
+            The recording.
+
+        index : int, default=0
+            Which of the recordings it is.
+
+        names : sequence of str, default=None
+            Names of the regimes; by default "regime 0" and so on.
+
+        channels : sequence of int, default=None
+            The channels to draw; by default all, or the 8 that vary most.
+
+        channel_names : sequence of str, default=None
+            Names of all channels; by default their indices.
+
+        ax : matplotlib.axes.Axes, default=None
+            Where to draw; by default on a new figure.
+
+        **kwargs : dict
+            Passed to :meth:`matplotlib.axes.Axes.plot` for the channels.
+
+        Returns
+        -------
+        display : SequenceDisplay
+            The display.
+        """
+        frames = shaped_array("recording", recording, "n_timesteps", "n_features")
+        check_integer("index", index, 0)
+        if index >= len(windows.lengths) or len(frames) != windows.lengths[index]:
+            raise ValueError(
+                f"recording must be recording {index} of windows, whose recordings "
+                f"have {windows.lengths.tolist()} frames, got {len(frames)} frames."
+            )
+        values = label_array("values", values, len(windows), "window")
+        path = windows.per_frame(values, align="center")[index]
+        regimes = item_names("names", names, int(values.max()) + 1, "regime")
+        if names is None:
+            regimes = [f"regime {name}" for name in regimes]
+        labels = channel_labels(channel_names, frames.shape[1])
+        chosen = _check_channels(channels, frames)
+        display = cls(
+            frames[:, chosen],
+            path,
+            channel_names=[labels[k] for k in chosen],
+            state_names=regimes,
         )
         return display.plot(ax=ax, **kwargs)
 

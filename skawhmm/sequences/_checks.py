@@ -8,7 +8,7 @@ from sklearn.utils.validation import validate_data
 from skawhmm.sequences._checked import CheckedSequences, is_checked
 from skawhmm.sequences._forms import (
     check_not_lengths,
-    hint_of_hmmlearn,
+    hint_of_foreign,
     is_models,
     is_table,
     looks_like_distances,
@@ -282,7 +282,7 @@ def _member_array(x, i):
     if isinstance(x, str):
         raise TypeError(f"{wanted}, got a text.{_hint_of_symbols(x)}")
     if not is_plain and not is_number:
-        raise TypeError(f"{wanted}, got a {type(x).__name__}.{hint_of_hmmlearn(x)}")
+        raise TypeError(f"{wanted}, got a {type(x).__name__}.{hint_of_foreign(x)}")
     if isinstance(x, np.ma.MaskedArray):
         return x
     try:

@@ -319,7 +319,7 @@ def _from_table(data, names, *, lengths, layout):  # noqa: ARG001
             f"units, got None with unit={names['unit']!r}."
         )
     columns = [check_column(table, "unit", name) for name in unit_names]
-    unit_codes, unit_ids = group_codes(columns, unit_names) if columns else (None, None)
+    unit_codes, unit_ids = group_codes(columns, unit_names) if columns else ((), ())
     columns += [check_column(table, "id", name) for name in id_names]
     id_names = [*unit_names, *id_names]
     codes, ids = (

@@ -59,6 +59,9 @@ DISTANCE_ROUNDING = 1e-8
 # Smaller matrices may look like distances by chance.
 LEAST_DISTANCES = 3
 
+# Libraries whose models `as_models` reads.
+LIBRARIES = ("hmmlearn", "dynamax", "pomegranate", "ssm", "glhmm")
+
 
 def package_type(X):
     """Return the package and the name of a known container, else two empty strings."""
@@ -71,10 +74,10 @@ def package_type(X):
     return ("", "")
 
 
-def hint_of_hmmlearn(x, name="X"):
-    """Return what to write if a model of hmmlearn was given, else an empty string."""
-    is_model = type(x).__module__.startswith("hmmlearn.")
-    return f" Write: HMMBatch.from_hmmlearn({name})." if is_model else ""
+def hint_of_foreign(x, name="X"):
+    """Return what to write if a model of another library was given, else nothing."""
+    is_model = type(x).__module__.partition(".")[0] in LIBRARIES
+    return f" Write: as_models({name})." if is_model else ""
 
 
 def is_models(X):

@@ -154,7 +154,8 @@ def split_units(X):
     several = [isinstance(x, Trials) for x in items]
     if True not in several:
         return X, None
-    recordings, firsts = [], [0]
+    recordings: list[Any] = []
+    firsts = [0]
     for i, (x, is_trials) in enumerate(zip(items, several, strict=True)):
         if is_trials and len(x) == 0:
             raise ValueError(

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
+from functools import cache
 from inspect import signature
 from typing import Any, ClassVar, NamedTuple
 
@@ -43,8 +44,13 @@ def check_effects(values, defaults, rules):
                 check_unused(name, values[name], defaults[name], reason)
 
 
-def defaults_of(function):
+def defaults_of(function: Any) -> dict[str, Any]:
     """Return the default values of the parameters of a function or class."""
+    return _defaults(function)
+
+
+@cache
+def _defaults(function):
     parameters = signature(function).parameters.values()
     return {parameter.name: parameter.default for parameter in parameters}
 

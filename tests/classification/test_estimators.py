@@ -194,7 +194,10 @@ def test_make_classifier_learns_symbols(rng):
     model = make_classifier("categorical", random_state=0)
     model.set_params(states__n_components=(2, 4))
     assert model.fit(X[:24], y[:24]).score(X[24:], y[24:]) > 0.8
-    assert model.view_weights_["symbols"] < 0.1
+    # Eight letters of a sequence are in few others.
+    assert model.view_weights_["long_words"] < min(
+        model.view_weights_[name] for name in ("states", "pairs", "triples")
+    )
     codes = [np.array(["ab".index(s) for s in x]) for x in X]
     again = clone(model).fit(codes[:24], y[:24])
     assert_array_equal(again.decision_function(codes), model.decision_function(X))

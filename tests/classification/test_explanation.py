@@ -3,7 +3,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.pipeline import make_pipeline
 
-from skawhmm import HMMEmbedding
+from skawhmm import HMMEmbedding, make_classifier
 from skawhmm.classification import HMMViewClassifier
 from skawhmm.sequences import Deltas
 
@@ -54,3 +54,20 @@ def test_groups_are_read_from_feature_names(make_sequences):
 def test_features_with_other_names_form_one_group(problem, small):
     X, y = problem
     assert small.fit(X, y).explain(X[:1], by="block").labels == ["other"]
+
+
+def test_contributions_name_words():
+    # Both classes have the same letters; one spells a word with them.
+    X = ["xyxabcxyyx", "yxabcyxxyx", "xaybxcxyyx", "yaxcybxxyx"] * 4
+    y = np.array(["word", "word", "none", "none"] * 4)
+    model = make_classifier("categorical", cv=2, random_state=0)
+    model.set_params(states__n_components=(2,), gammas=0).fit(X, y)
+    text = "yyabcxxyxy"
+    found = model.explain([text], by=("view", "feature"))
+    word = found.contributions[0, :, list(found.classes).index("word")]
+    triples = {"triples " + "|".join(text[t : t + 3]) for t in range(len(text) - 2)}
+    own = [n for n, label in enumerate(found.labels) if label in triples]
+    assert found.labels[max(own, key=lambda n: word[n])] == "triples a|b|c"
+    by_view = model.explain([text], by="view")
+    assert by_view.labels == list(model.view_weights_)
+    assert_allclose(by_view.contributions.sum(axis=1), found.contributions.sum(axis=1))

@@ -1,5 +1,7 @@
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.base import clone
@@ -9,6 +11,7 @@ from skawhmm.classification import HMMViewClassifier, _views, make_views
 from skawhmm.classification._views import (
     all_vectors,
     coordinates,
+    feature_coefs,
     inner_products,
     projected,
     sampled,
@@ -71,7 +74,7 @@ def test_samples_keep_the_order_and_the_type(rng):
     assert sampled(sequences, 20, None) is sequences
 
 
-def test_vectors_are_dense_in_blocks(monkeypatch):
+def test_vectors_are_made_in_blocks_and_stay_sparse(monkeypatch):
     class Lengths:
         def transform(self, X):
             calls.append(len(X))
@@ -80,8 +83,57 @@ def test_vectors_are_dense_in_blocks(monkeypatch):
     calls: list[int] = []
     monkeypatch.setattr(_views, "SEQUENCE_BLOCK", 3)
     rows = all_vectors(Lengths(), [np.ones((n, 1)) for n in range(1, 8)])
-    assert_array_equal(rows, np.arange(1.0, 8)[:, None])
+    assert sparse.issparse(rows)
+    assert_array_equal(rows.toarray(), np.arange(1.0, 8)[:, None])
     assert calls == [3, 3, 1]
+
+
+@given(
+    seed=st.integers(0, 10**6),
+    n_columns=st.integers(1, 12),
+    density=st.floats(0.02, 0.9),
+    max_rank=st.sampled_from([None, 3]),
+)
+def test_sparse_and_dense_rows_are_equal(seed, n_columns, density, max_rank):
+    rng = np.random.default_rng(seed)
+    dense = rng.normal(2.0, 1.0, (9, n_columns)) * (
+        rng.random((9, n_columns)) < density
+    )
+    rows, new = sparse.csr_array(dense), sparse.csr_array(dense[:4] * 1.5)
+    one = standardized_view("rows", None, rows, max_rank)
+    two = standardized_view("rows", None, dense, max_rank)
+    assert_allclose(one.mean, two.mean, atol=1e-12)
+    assert_allclose(one.scale, two.scale, atol=1e-10)
+    for others, wanted in ((rows, dense), (new, new.toarray())):
+        assert_allclose(
+            inner_products(one, others, rows),
+            inner_products(two, wanted, dense),
+            atol=1e-10,
+        )
+        lengths = squared_lengths(one, others)
+        assert_allclose(lengths, squared_lengths(two, wanted), atol=1e-10)
+        matrix = rng.normal(size=(n_columns, 2))
+        assert_allclose(
+            projected(one, others, matrix), projected(two, wanted, matrix), atol=1e-10
+        )
+        points = coordinates(one, others)
+        assert points.shape == (others.shape[0], one.rank)
+        assert one.rank == two.rank
+        # Principal coordinates are determined up to rotations of equal variances.
+        other_points = coordinates(two, wanted)
+        assert_allclose(points @ points.T, other_points @ other_points.T, atol=1e-7)
+        # Coefficients of coordinates and of features give the same decisions.
+        coef = rng.normal(size=(one.rank, 2))
+        assert_allclose(
+            projected(one, others, feature_coefs(one, coef)), points @ coef, atol=1e-7
+        )
+
+
+def test_equal_sparse_rows_have_no_spread():
+    rows = sparse.csr_array(np.full((3, 5), 0.1))
+    view = standardized_view("equal", None, rows)
+    assert view.scale == 1.0
+    assert_allclose(inner_products(view, rows, rows), 0, atol=1e-15)
 
 
 def test_default_views_have_names_and_share_seed_and_jobs():
@@ -91,7 +143,7 @@ def test_default_views_have_names_and_share_seed_and_jobs():
         embedding = view[-1] if hasattr(view, "steps") else view
         assert (embedding.n_jobs, embedding.random_state) == (2, 5)
     assert [name for name, _ in make_views("categorical")] == [
-        *("states", "symbols", "pairs", "triples", "lags")
+        *("states", "pairs", "triples", "short_words", "long_words", "lags")
     ]
     with pytest.raises(ValueError, match=r"emission .*'poisson'"):
         make_views("poisson")
@@ -121,13 +173,24 @@ def test_principal_coordinates_lose_nothing_if_there_are_few_sequences(problem):
     assert_allclose(primal.decision_function(X), dual.decision_function(X), atol=1e-7)
 
 
-def test_sparse_and_dense_views_give_the_same_decisions(rng):
+@pytest.mark.parametrize(
+    "params", [{"gammas": 0}, {"gammas": 2}, {"solver": "primal", "max_rank": 5}]
+)
+def test_sparse_and_dense_views_give_the_same_decisions(rng, params):
     y = np.arange(30) % 2
     X = [
-        "".join(rng.choice(list("ab"), p=p, size=20))
-        for p in ([0.3, 0.7], [0.6, 0.4]) * 15
+        "".join(rng.choice(list("abc"), p=p, size=20))
+        for p in ([0.3, 0.5, 0.2], [0.5, 0.3, 0.2]) * 15
     ]
-    dense = [("pairs", NGrams(sparse_output=False))]
-    one = HMMViewClassifier([("pairs", NGrams())], random_state=0).fit(X, y)
-    two = HMMViewClassifier(dense, random_state=0).fit(X, y)
+    one, two = (
+        HMMViewClassifier(
+            [("words", NGrams((1, 3), sparse_output=is_sparse))],
+            random_state=0,
+            **params,
+        ).fit(X, y)
+        for is_sparse in (True, False)
+    )
     assert_allclose(one.decision_function(X), two.decision_function(X), atol=1e-9)
+    here, there = (model.explain(X[:4], by="feature") for model in (one, two))
+    assert here.labels == there.labels
+    assert_allclose(here.contributions, there.contributions, atol=1e-9)

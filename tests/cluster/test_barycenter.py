@@ -36,14 +36,14 @@ def test_barycenter_of_one_model_many_times_is_the_model(covariance_type, make_b
     assert_allclose(barycenter.weights, model.weights)
 
 
-def test_states_told_apart_by_their_rows_alone_stay_apart():
+def test_states_that_differ_in_their_transitions_only_are_not_mixed():
     chain = [[0.9, 0.1, 0.0], [0.0, 0.1, 0.9], [0.5, 0.0, 0.5]]
     model = HMMBatch([chain], [[[0.0], [0.0], [4.0]]], [np.ones((3, 1))])
     models = HMMBatch.concatenate([model, permute_states(model, [1, 0, 2])])
     assert_allclose(hmm_barycenter(models)[0].transmats[0], chain, atol=1e-12)
 
 
-def test_midpoint_of_two_gaussians_is_that_of_the_bures_geodesic(rng):
+def test_midpoint_of_two_gaussians_lies_on_the_bures_geodesic(rng):
     roots = rng.normal(size=(2, 3, 3))
     one, two = roots @ roots.swapaxes(1, 2)
     means = rng.normal(size=(2, 1, 3))
@@ -59,15 +59,15 @@ def test_midpoint_of_two_gaussians_is_that_of_the_bures_geodesic(rng):
 
 def test_many_gaussians_reach_the_fixed_point_of_their_weights(make_batch):
     models = make_batch(12, n_components=1, n_features=3, covariance_type="full")
-    share = np.arange(1, 13) / 78
+    fractions = np.arange(1, 13) / 78
     barycenter, _ = hmm_barycenter(models, np.arange(1, 13), tol=1e-14, max_iter=1000)
     half = sqrtm(barycenter.covars[0, 0])
     mean = sum(
         weight * sqrtm(half @ covar @ half)
-        for weight, covar in zip(share, models.covars[:, 0], strict=True)
+        for weight, covar in zip(fractions, models.covars[:, 0], strict=True)
     )
     assert_allclose(mean, barycenter.covars[0, 0], atol=1e-6)
-    assert_allclose(barycenter.means[0, 0], share @ models.means[:, 0])
+    assert_allclose(barycenter.means[0, 0], fractions @ models.means[:, 0])
 
 
 def test_singular_covariances_are_averaged_on_their_support(make_batch):
@@ -87,14 +87,14 @@ def test_singular_covariances_are_averaged_on_their_support(make_batch):
 @pytest.mark.parametrize("n_components", [None, 2, 5])
 @pytest.mark.parametrize("update_weights", [False, True])
 @pytest.mark.parametrize("covariance_type", TYPES)
-def test_objective_never_rises_and_is_that_of_the_result(
+def test_objective_never_rises_and_ends_at_the_value_of_the_average(
     n_components, update_weights, covariance_type, make_batch
 ):
     models = make_batch(15, [2, 3, 4] * 5, covariance_type=covariance_type)
-    share = np.linspace(1, 2, 15) / np.linspace(1, 2, 15).sum()
+    fractions = np.linspace(1, 2, 15) / np.linspace(1, 2, 15).sum()
     barycenter, objective = hmm_barycenter(
         models,
-        share,
+        fractions,
         n_components=n_components,
         update_weights=update_weights,
         random_state=0,
@@ -103,7 +103,7 @@ def test_objective_never_rises_and_is_that_of_the_result(
     assert (np.diff(objective) <= 0).all()
     assert objective[-1] < 0.97 * objective[0]
     gaps = pairwise_hmm_distances(barycenter, models, alpha=0, p=2)[0]
-    assert_allclose(objective[-1], share @ gaps**2)
+    assert_allclose(objective[-1], fractions @ gaps**2)
 
 
 @pytest.mark.parametrize("covariance_type", TYPES)
@@ -188,9 +188,9 @@ def test_equivariance_to_moves_and_to_relabelling(covariance_type, make_batch, r
 
 def test_weight_zero_leaves_a_model_out(make_batch):
     models = make_batch(6)
-    share = np.array([1, 2, 0, 1, 0, 3.0])
-    some, trace = hmm_barycenter(models, share)
-    rest, same = hmm_barycenter(models[share > 0], share[share > 0])
+    fractions = np.array([1, 2, 0, 1, 0, 3.0])
+    some, trace = hmm_barycenter(models, fractions)
+    rest, same = hmm_barycenter(models[fractions > 0], fractions[fractions > 0])
     assert_allclose(trace, same)
     assert_allclose(some.means, rest.means)
     assert_allclose(some.transmats, rest.transmats)
@@ -265,7 +265,7 @@ def sticky_models(sizes, noise, seed):
 @pytest.mark.parametrize("sizes", [[3] * 12, [2, 3, 4] * 4, [2, 5] * 3])
 @pytest.mark.parametrize("noise", [0.1, 0.5, 1.0])
 @pytest.mark.parametrize("update_weights", [True, False])
-def test_the_mean_of_chains_that_stay_stays(sizes, noise, update_weights):
+def test_average_of_chains_that_stay_stays(sizes, noise, update_weights):
     models = sticky_models(sizes, noise, seed=len(sizes))
     barycenter, _ = hmm_barycenter(
         models, update_weights=update_weights, random_state=0
@@ -285,8 +285,8 @@ def test_transitions_of_an_average_by_hand():
         [[[0.0], [3.0]], [[0.0], [3.0]]],
         np.ones((2, 2, 1)),
     )
-    share = [1 - 1e-9, 1e-9]
-    first, _ = hmm_barycenter(models, share, update_weights=False)
+    fractions = [1 - 1e-9, 1e-9]
+    first, _ = hmm_barycenter(models, fractions, update_weights=False)
     assert_allclose(first.transmats[0], models.transmats[0], atol=1e-8)
     barycenter, _ = hmm_barycenter(models, update_weights=False, max_iter=1)
     assert_allclose(barycenter.weights[0], [0.5, 0.5])

@@ -50,7 +50,7 @@ KNOWN = {
 
 
 @pytest.mark.parametrize("text", KNOWN)
-def test_distances_print_what_makes_them_again(text):
+def test_repr_of_a_distance_evaluates_to_an_equal_one(text):
     metric = KNOWN[text]
     assert repr(metric) == text
     again = eval(text)
@@ -122,7 +122,7 @@ def test_values_from_set_params_are_checked_when_the_distance_is_used(
             use()
 
 
-def test_distances_keep_what_they_are_given_and_use_numbers(make_batch):
+def test_distances_keep_numpy_parameters_and_use_their_values(make_batch):
     alpha, models = np.float32(0.1), make_batch(4)
     metric = MAW(alpha, p=np.int64(1))
     assert metric.alpha is alpha

@@ -6,8 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.spatial.distance import cdist
 
 from skawhmm.distances._components import (
-    carried_chain,
-    conditional_plans,
+    carried_chains,
     marginal_components,
     transition_components,
 )
@@ -140,7 +139,7 @@ def test_steps_to_states_without_weight_lose_no_mass(p):
     transmats = np.array([[[0.5, 0.5], [0.5, 0.5]], [[0.4, 0.6], [0.5, 0.5]]])
     plan = np.array([[0.5, 0.0], [0.5, 0.0]])
     within = np.array([[0.0, 1.0], [1.0, 0.0]])
-    # Carried to a, b is in both states alike; carried to b, a is in state 0 only.
+    # On the states of a, b is in both equally often; on the states of b, a is in one.
     expected = 0.6 ** (1 / p)
     assert_allclose(transition(weights, transmats, plan, within, within, p), expected)
 
@@ -179,18 +178,14 @@ def test_a_chain_that_stays_is_transferred_as_computed_by_hand():
     # State 0 of a is half of state 0 of b and all of state 1.
     plan = np.array([[0.25, 0.25], [0.5, 0.0]])
     transmat = np.array([[0.8, 0.2], [0.6, 0.4]])
-    forth, back, half, moved = (np.empty((2, 2)) for _ in range(4))
-    conditional_plans(plan, forth, back)
-    assert_allclose(forth, [[0.5, 0.5], [1, 0]])
-    assert_allclose(back, [[1 / 3, 2 / 3], [1, 0]])
-    carried_chain(forth, transmat, back, True, half, moved)
+    (moved,) = carried_chains(transmat[None], plan[None], True)
     # From state 0 of a: in state 0 of b with 1/2, from where 0.2 leads to state 1 of
     # b, which is state 0 of a; in state 1 with 1/2, from where 0.6 leads to state 0.
     stays = 0.5 * 0.8 + 0.5 * 0.4
     leaves = 0.5 * 0.6 * 2 / 3
     assert_allclose(moved, [[1 - leaves, leaves], [0.2, 0.8]])
     assert 1 - leaves >= stays
-    carried_chain(forth, transmat, back, False, half, moved)
+    (moved,) = carried_chains(transmat[None], plan[None], False)
     assert_allclose(moved[1], [0.2 + 0.8 / 3, 0.8 * 2 / 3])
 
 
@@ -217,35 +212,30 @@ def test_hellinger_merges_states_with_equal_emissions():
 
 @pytest.mark.parametrize("size", [1, 2, 6])
 def test_jointly_transferred_rows_are_probabilities(size, rng):
-    _, transmats, plan, *_ = random_pair(rng, size, 1)
-    forth, back, half, moved = (np.full((size, size), np.nan) for _ in range(4))
-    conditional_plans(plan, forth, back)
-    for left, transmat, right in (
-        (forth, transmats[1], back),
-        (back, transmats[0], forth),
-    ):
-        carried_chain(left, transmat, right, True, half, moved)
-        assert_allclose(moved, jointly_carried(left, transmat, right), atol=1e-14)
-        assert_allclose(moved.sum(axis=1), 1, atol=1e-14)
+    weights, transmats, plan, *_ = random_pair(rng, size, 1)
+    forth, back = plan / weights[0][:, None], (plan / weights[1]).T
+    moved = carried_chains(transmats, np.stack([plan.T, plan]), True)
+    expected = [
+        jointly_carried(back, transmats[0], forth),
+        jointly_carried(forth, transmats[1], back),
+    ]
+    assert_allclose(moved, expected, atol=1e-14)
+    assert_allclose(moved.sum(axis=2), 1, atol=1e-14)
 
 
 @pytest.mark.parametrize("size", [1, 2, 6])
 def test_transferred_rows_are_probabilities(size, rng):
     weights, transmats, plan, *_ = random_pair(rng, size, 1)
-    forth, back, half, moved = (np.full((size, size), np.nan) for _ in range(4))
-    conditional_plans(plan, forth, back)
-    assert_allclose(forth * weights[0][:, None], plan, atol=1e-15)
-    assert_allclose(back.T * weights[1], plan, atol=1e-15)
-    carried_chain(forth, transmats[1], back, False, half, moved)
-    assert_allclose(moved, forth @ transmats[1] @ back, atol=1e-14)
-    assert_allclose(moved.sum(axis=1), 1, atol=1e-14)
-    carried_chain(back, transmats[0], forth, False, half, moved)
-    assert_allclose(moved, back @ transmats[0] @ forth, atol=1e-14)
+    forth, back = plan / weights[0][:, None], (plan / weights[1]).T
+    moved = carried_chains(transmats, np.stack([plan.T, plan]), False)
+    assert_allclose(moved[1], forth @ transmats[1] @ back, atol=1e-14)
+    assert_allclose(moved[0], back @ transmats[0] @ forth, atol=1e-14)
+    assert_allclose(moved.sum(axis=2), 1, atol=1e-14)
 
 
-def test_an_empty_row_of_the_plan_stays_empty():
+def test_states_without_mass_in_the_plan_have_no_steps():
     plan = np.array([[0.0, 0.0], [0.25, 0.75]])
-    forth, back = np.empty((2, 2)), np.empty((2, 2))
-    conditional_plans(plan, forth, back)
-    assert_array_equal(forth, [[0, 0], [0.25, 0.75]])
-    assert_array_equal(back, [[0, 1], [0, 1]])
+    transmat = np.array([[0.9, 0.1], [0.4, 0.6]])
+    (moved,) = carried_chains(transmat[None], plan[None], False)
+    # All steps lead to state 1, which stands for both states of the model.
+    assert_array_equal(moved, [[0, 0], [0, 1]])

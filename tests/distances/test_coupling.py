@@ -352,7 +352,7 @@ def test_a_pair_does_not_depend_on_its_batch(make_batch):
         assert some[0, np.flatnonzero(order == j)[0]] == distances[i, j]
 
 
-def test_dynamics_alone_tell_models_apart():
+def test_models_that_differ_in_transitions_only_have_positive_distance():
     transmats = [[[0.9, 0.1], [0.1, 0.9]], [[0.1, 0.9], [0.9, 0.1]]]
     models = HMMBatch(transmats, [[[0.0], [1.0]]] * 2, np.ones((2, 2, 1)))
     assert hmm_distance(*models, "coupling", metric_params={"gamma": 0}) == 0
@@ -368,7 +368,7 @@ def test_distance_scales_with_the_observations(make_batch):
 
 
 @pytest.mark.parametrize("gamma", [0.999999, 1 - 1e-9])
-def test_gamma_near_one_comes_to_an_end(gamma, make_batch):
+def test_distance_converges_for_gamma_near_one(gamma, make_batch):
     models = make_batch(2, [3, 12])
     params = {"gamma": gamma}
     distance = hmm_distance(*models, "coupling", metric_params=params)

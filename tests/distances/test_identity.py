@@ -1,4 +1,4 @@
-"""Registration by number, of models that share their states."""
+"""Registration by index, of models that share their states."""
 
 import numpy as np
 import ot
@@ -140,7 +140,7 @@ def test_texts_with_one_alphabet():
     assert near.argmin(axis=1).tolist() == [2, 3, 0, 1]
 
 
-def test_search_looks_at_all_models(make_batch):
+def test_search_by_index_rejects_pruning_and_finds_the_nearest(make_batch):
     models = make_batch(40)
     search = HMMRetriever(
         2, metric="jaw", metric_params={"registration": "identity"}, algorithm="pruned"

@@ -18,7 +18,7 @@ from skawhmm import (
     pairwise_hmm_distances,
     register_states,
 )
-from skawhmm.distances._components import carried_chain, conditional_plans
+from skawhmm.distances._components import carried_chains
 
 orders = st.sampled_from([0.5, 1, 1.5, 2])
 seeds = st.integers(0, 2**32 - 1)
@@ -40,10 +40,7 @@ def carried(models, p=1):
     plan = np.zeros(models.transmats.shape[1:])
     part = register_states(models[0], models[1], p=p)
     plan[: part.shape[0], : part.shape[1]] = part
-    forth, back, half, moved = (np.empty(plan.shape) for _ in range(4))
-    conditional_plans(plan, forth, back)
-    carried_chain(forth, np.array(models.transmats[1]), back, True, half, moved)
-    return moved, plan
+    return carried_chains(models.transmats[1:], plan[None], True)[0], plan
 
 
 @given(seeds, st.tuples(st.integers(1, 5), st.integers(1, 5)))
@@ -148,7 +145,7 @@ def test_joint_steps_of_iaw_by_its_own_registration(rows, make_batch):
 
 
 @pytest.mark.parametrize("rows", ["transport", "hellinger"])
-def test_debiased_iaw_with_joint_steps_is_zero_on_itself(rows, make_batch):
+def test_debiased_iaw_with_joint_steps_is_zero_between_equal_models(rows, make_batch):
     models = make_batch(5, [1, 2, 3, 4, 3])
     metric = IAW(0.5, steps="joint", rows=rows, debias=True, n_samples=32)
     distances = pairwise_hmm_distances(models, metric=metric)
@@ -189,7 +186,7 @@ def test_two_sticky_chains_by_hand():
     assert pairwise_hmm_components(models)[1][0, 1] > 5 * expected
 
 
-def test_the_blur_is_gone():
+def test_joint_transition_component_of_sticky_chains_is_small():
     # Models that stay with probability 0.95 and differ in the weights of their states
     # only: the joint component tells what differs, which is little.
     def sticky(weights):
@@ -198,7 +195,7 @@ def test_the_blur_is_gone():
 
     weights = [[0.4, 0.3, 0.3], [0.3, 0.4, 0.3]]
     models = HMMBatch(
-        [sticky(law) for law in weights],
+        [sticky(row) for row in weights],
         [[[0.0], [4.0], [8.0]]] * 2,
         np.ones((2, 3, 1)),
     )
@@ -230,7 +227,7 @@ def test_rare_transitions_count_by_hellinger(make_batch):
     assert hellinger[1] > 10 * hellinger[2]
 
 
-def test_an_alpha_grid_is_free(make_batch):
+def test_jaw_mixes_its_components_by_alpha(make_batch):
     models = make_batch(5)
     marginal, transition = pairwise_hmm_components(models, metric="jaw")
     for alpha in (0, 0.3, 1):

@@ -210,7 +210,7 @@ def test_first_state_is_distributed_by_the_weights(make_batch):
     )
 
 
-def test_random_state_is_what_sequences_are_derived_from(make_batch):
+def test_equal_random_states_give_equal_distances(make_batch):
     models = make_batch(3)
 
     def distances(random_state):
@@ -403,7 +403,7 @@ def test_bad_options(params, error, words, make_batch):
 
 @pytest.mark.parametrize("method", ["variational", "data"])
 @pytest.mark.parametrize("params", [{"n_steps": 50}, {"random_state": 3}], ids=str)
-def test_what_draws_nothing_has_no_length_and_no_seed(method, params):
+def test_parameters_of_sampling_are_rejected_by_methods_without_samples(method, params):
     (name,) = params
     with pytest.raises(ValueError, match=f"{name} must be .* with method='{method}'"):
         KL(method=method, **params)
@@ -426,7 +426,7 @@ def words(rng, n_words=4, n_each=8):
 
 @pytest.mark.parametrize("method", ["monte_carlo", "variational"])
 @pytest.mark.parametrize("topology", ["linear", "left-to-right"])
-def test_words_are_recognised_by_their_neighbours(method, topology, rng):
+def test_nearest_neighbour_has_the_same_word(method, topology, rng):
     X, y = words(rng)
     states = Gaussian(reg_covar=0.1)
     hmm = HMMTransformer(4, emission=states, topology=topology, random_state=0)

@@ -31,7 +31,7 @@ print("done", flush=True)
 """
 
 
-def test_a_killed_process_is_taken_up_again(make_batch, tmp_path):
+def test_matrix_of_a_killed_process_is_continued(make_batch, tmp_path):
     models = make_batch(n_models=120, n_components=6, n_features=3)
     models.save(tmp_path / "models.npz")
     out = tmp_path / "matrix.npy"
@@ -342,7 +342,7 @@ def test_a_distance_that_cannot_be_identified_is_rejected(make_batch, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_a_missing_matrix_is_begun_anew(make_batch, tmp_path):
+def test_missing_matrix_is_computed_again(make_batch, tmp_path):
     models = make_batch(n_models=20)
     out = tmp_path / "matrix.npy"
     expected = np.array(pairwise_hmm_distances(models, out=out))

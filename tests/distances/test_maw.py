@@ -131,7 +131,7 @@ def test_labels_of_states_do_not_matter(pair, p, kind, random):
 
 
 def with_twin(model, state, share):
-    """Split a state into two that emit and move on alike."""
+    """Split a state into two with equal emissions and transitions."""
     transmat, means, covars = model
     order = [*range(len(means)), state]
     transmat = transmat[np.ix_(order, order)].copy()
@@ -141,7 +141,9 @@ def with_twin(model, state, share):
 
 
 @given(arrays(2), orders, kinds, st.floats(0.05, 0.95), st.data())
-def test_cloning_a_state_moves_no_marginal(pair, p, kind, share, data):
+def test_splitting_a_state_leaves_the_marginal_component_unchanged(
+    pair, p, kind, share, data
+):
     state = data.draw(st.integers(0, len(pair[0][1]) - 1))
     a, other, cloned = (
         batch(pair[0]),

@@ -293,7 +293,7 @@ def test_labels_clones_and_empty_states_change_nothing(seed, kind, order):
 
 
 @given(seed=st.integers(0, 10**6), kind=st.sampled_from(["diag", "full"]))
-def test_moved_turned_and_scaled_frames(seed, kind):
+def test_distance_follows_translation_rotation_and_scale(seed, kind):
     rng = np.random.default_rng(seed)
     models = random_batch(rng, 3, kind)
     weights = models.weights

@@ -14,8 +14,7 @@ from scipy.optimize import linprog
 
 from skawhmm import MAW, HMMBatch, pairwise_hmm_components, register_states
 from skawhmm.distances._components import (
-    carried_chain,
-    conditional_plans,
+    carried_chains,
     transition_components,
 )
 
@@ -194,16 +193,13 @@ def test_transition_given_the_plan(case):
 def test_transferred_chains_given_the_plan(case):
     models = case_models(case)
     size = models.transmats.shape[1]
-    forth, back, half, moved = (np.empty((size, size)) for _ in range(4))
     for k in range(len(ORDERS)):
         plan = case["W"][k]
-        conditional_plans(
-            np.pad(plan, [(0, size - side) for side in plan.shape]), forth, back
-        )
-        for left, other, right, expected in (
-            (forth, 1, back, case["T2t"][k]),
-            (back, 0, forth, case["T1t"][k]),
+        plan = np.pad(plan, [(0, size - side) for side in plan.shape])
+        # The chain of the first model on the states of the second, and back.
+        moved = carried_chains(models.transmats, np.stack([plan.T, plan]), False)
+        for chain, expected in zip(
+            moved, (case["T1t"][k], case["T2t"][k]), strict=True
         ):
-            carried_chain(left, models.transmats[other], right, False, half, moved)
-            part = moved[: len(expected), : len(expected)]
+            part = chain[: len(expected), : len(expected)]
             assert_allclose(part, expected, rtol=0, atol=1e-9)

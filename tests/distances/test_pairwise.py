@@ -188,7 +188,7 @@ def test_each_pair_of_a_symmetric_matrix_is_computed_once(make_batch):
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])
-def test_an_error_inside_comes_out(error, make_batch, capsys):
+def test_errors_of_a_distance_stop_the_computation(error, make_batch, capsys):
     metric = Watched(error("stop"))
     with pytest.raises(error, match="stop"):
         pairwise_hmm_distances(make_batch(60), metric=metric, verbose=1)
@@ -340,7 +340,7 @@ def test_nan_is_an_error_that_names_the_pair(make_batch):
 
 
 @pytest.mark.parametrize("dtype", [int, "x", complex, "M8[s]", bool, object, None])
-def test_distances_are_no_whole_numbers(dtype, make_batch):
+def test_dtype_must_be_a_float_type(dtype, make_batch):
     with pytest.raises(
         (TypeError, ValueError), match=r"^dtype must be a type of float"
     ):

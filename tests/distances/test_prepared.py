@@ -48,9 +48,9 @@ def test_steps_to_states_of_probability_zero_are_left_out():
 def test_factor_by_hand():
     # Steps lead to state 1 with 0.2, and half of what makes it visited is there.
     weight = VISITED_FRACTION * 0.2 / 2
-    law = np.array([1 - weight, weight])
+    distribution = np.array([1 - weight, weight])
     transmat = np.array([[0.8, 0.2], [0.8, 0.2]])
-    assert_allclose(visited(law, transmat)[0], np.array([0.8, 0.05]) / 0.85)
+    assert_allclose(visited(distribution, transmat)[0], np.array([0.8, 0.05]) / 0.85)
 
 
 def test_chains_of_visited_states_are_the_same_object(make_batch):

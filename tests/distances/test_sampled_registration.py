@@ -293,7 +293,7 @@ def test_projection_of_a_plan_with_the_margins_changes_nothing(rng):
 
 
 @pytest.mark.parametrize("hardly", [0.0, 8e-323, 1e-300, 1e-200])
-def test_projection_fills_what_was_never_sampled(hardly):
+def test_projection_has_the_margins_if_a_state_is_hardly_sampled(hardly):
     plan = np.array([[1.0, 0.0], [0.0, hardly]])
     result, _ = projected(plan, [0.9, 0.1], [0.8, 0.2])
     assert_allclose(result.sum(axis=1), [0.9, 0.1])

@@ -71,7 +71,8 @@ def parts_of_frames(n_timesteps):
 def test_gaussian_statistics_are_sums_over_paths(n_timesteps, sequences, small, rng):
     model = small.fit(sequences)._kind.references[2].model
     x = rng.normal(size=(n_timesteps, 3))
-    stats = gaussian_statistics([(x.T.copy(), np.empty((0, 0)))], model)
+    batch = [(x.T.copy(), np.empty((0, 0)))]
+    stats = gaussian_statistics(batch, np.zeros(1, int), model)
     means, covars = model.states
     emit = norm.pdf(x[:, None], means, np.sqrt(covars)).prod(axis=2)
     post, moves = path_statistics(emit, model.startprob, model.transmat)

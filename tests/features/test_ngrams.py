@@ -3,13 +3,14 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.feature_extraction.text import TfidfTransformer
 
-from skawhmm.features import NGrams
+from skawhmm.features import NGrams, _ngrams
 
 TEXTS = ["abab", "aaaa", "cab", "b"]
 
@@ -38,9 +39,74 @@ def test_entries_are_roots_of_frequencies(texts, order, lag):
     assert sorted(found) == names
 
 
-def test_single_symbols_have_no_lag():
-    with pytest.raises(ValueError, match="lag must be 1 with order=1"):
-        NGrams(1, 2).fit(["abab"])
+texts_of_words = st.lists(st.text("abcd", min_size=1, max_size=12), min_size=1)
+
+
+@given(texts=texts_of_words, low=st.integers(1, 4), more=st.integers(0, 3))
+def test_a_range_of_orders_has_the_columns_of_each_order(texts, low, more):
+    both = NGrams((low, low + more)).fit(texts)
+    alone = [NGrams(n).fit(texts) for n in range(low, low + more + 1)]
+    rows = np.hstack([grams.transform(texts).toarray() for grams in alone])
+    assert_array_equal(both.transform(texts).toarray(), rows)
+    names = np.concatenate([grams.get_feature_names_out() for grams in alone])
+    assert_array_equal(both.get_feature_names_out(), names)
+
+
+@given(texts=texts_of_words, idf=st.booleans())
+def test_hashed_and_exact_columns_agree_if_nothing_collides(texts, idf):
+    exact = NGrams((1, 3), idf=idf).fit_transform(texts).toarray()
+    rows = NGrams((1, 3), idf=idf, n_features=2**16).fit_transform(texts)
+    assert rows.shape == (len(texts), 2**16)
+    used = rows[:, np.unique(rows.indices)].toarray()
+    assume(used.shape == exact.shape)
+    assert_allclose(used @ used.T, exact @ exact.T, atol=1e-12)
+
+
+def test_ngrams_of_a_hashed_column_are_counted_together():
+    rows = NGrams((1, 2), n_features=1).fit_transform(["abab", "aabbb"])
+    # One column has all frequencies of both orders.
+    assert_allclose(rows.toarray() ** 2, [[2.0], [2.0]])
+    names = NGrams(2, n_features=3).fit(["abab"]).get_feature_names_out()
+    assert list(names) == ["#0", "#1", "#2"]
+
+
+@given(texts=texts_of_words, order=st.integers(1, 3))
+def test_inverse_document_frequencies_are_those_of_scikit_learn(texts, order):
+    plain = NGrams(order).fit_transform(texts)
+    assume(plain.shape[1] > 0)
+    wanted = TfidfTransformer().fit(plain).transform(plain).toarray()
+    found = NGrams(order, idf=True, sparse_output=False)
+    assert_allclose(found.fit_transform(texts), wanted)
+
+
+def test_blocks_of_sequences_change_nothing(monkeypatch):
+    whole = NGrams((1, 3), idf=True, max_features=7).fit(TEXTS)
+    monkeypatch.setattr(_ngrams, "BLOCK_SYMBOLS", 5)
+    parts = NGrams((1, 3), idf=True, max_features=7).fit(TEXTS)
+    assert_array_equal(parts.get_feature_names_out(), whole.get_feature_names_out())
+    assert_array_equal(
+        parts.transform(TEXTS).toarray(), whole.transform(TEXTS).toarray()
+    )
+
+
+@pytest.mark.parametrize("order", [1, (1, 1)])
+def test_single_symbols_have_no_lag(order):
+    with pytest.raises(ValueError, match="lag must be 1 with order="):
+        NGrams(order, 2).fit(["abab"])
+
+
+def test_wrong_orders_and_numbers_of_columns():
+    for order, message in {
+        (1, 2, 3): r"order must be .* a pair .*got \(1, 2, 3\)",
+        (3, 2): r"order must be .*smaller one first, got \(3, 2\)",
+        (0, 2): r"order\[0\] must be an integer of at least 1, got 0",
+    }.items():
+        with pytest.raises(ValueError, match=message):
+            NGrams(order).fit(TEXTS)
+    with pytest.raises(TypeError, match=r"order\[1\] must be an integer .*'two'"):
+        NGrams((1, "two")).fit(TEXTS)
+    with pytest.raises(ValueError, match="max_features must be 20000 with n_features"):
+        NGrams(2, n_features=8, max_features=4).fit(TEXTS)
 
 
 def test_pairs_two_steps_apart_match_a_count_by_hand():
@@ -85,11 +151,14 @@ def test_sparse_and_dense_output_are_equal():
     assert_array_equal(rows.toarray(), dense)
 
 
-def test_ngrams_of_large_alphabets_are_numbered_or_refused():
-    x = np.arange(3000)
-    assert NGrams(5).fit([x, x]).transform([x]).shape == (1, 2996)
-    with pytest.raises(ValueError, match="order must be smaller with 3000 symbols"):
-        NGrams(6).fit([x])
+def test_ngrams_of_large_alphabets_have_columns_and_names(rng):
+    # 3000**6 n-grams have no exact 64-bit numbers.
+    X = [rng.integers(0, 3000, 400), np.arange(3000)]
+    exact, hashed = NGrams(5).fit(X), NGrams(6).fit(X)
+    assert exact.transform(X).shape == (2, 396 + 2996)
+    assert hashed.transform(X).shape == (2, 395 + 2995)
+    names = {"|".join(map(str, x[t : t + 6])) for x in X for t in range(len(x) - 5)}
+    assert set(hashed.get_feature_names_out()) == names
 
 
 def test_clones_and_pickles():
@@ -112,9 +181,10 @@ def test_wrong_input():
 
 @pytest.mark.parametrize("order", [63, 2**62])
 @pytest.mark.parametrize("text", ["aaaa", "abab"])
-def test_orders_beyond_any_number_are_refused(order, text):
-    with pytest.raises(ValueError, match="order must be smaller"):
-        NGrams(order=order).fit([text])
+def test_orders_beyond_the_sequences_find_nothing(order, text):
+    assert NGrams(order).fit_transform([text, text]).shape == (2, 0)
+    assert NGrams((1, order)).fit_transform([text]).shape[1] > 0
+    assert NGrams(order, n_features=3, idf=True).fit_transform([text]).nnz == 0
 
 
 def test_lags_beyond_the_sequences_find_nothing():

@@ -3,7 +3,7 @@ import pytest
 from hmmlearn.hmm import GMMHMM
 from numpy.testing import assert_allclose
 
-from skawhmm import HMMBatch
+from skawhmm import as_models
 from skawhmm.emissions import Gaussian
 from skawhmm.emissions._model import Model
 from skawhmm.fitting._em import Rule, Steps, model_at, run_em, stacked
@@ -29,7 +29,7 @@ def mixture(rng, covariance_type, x):
 
 def after_em(theirs, x, max_iter, tol):
     """Our fit from the same start, each Gaussian a state of its own."""
-    split = HMMBatch.from_hmmlearn(theirs)
+    split = as_models(theirs)
     states = split.means[0], split.covars[0]
     start = stacked([Model(split.startprobs[0], split.transmats[0], states)])
     data = gaussian_data(x.T.copy(), np.empty(0), np.array([0, len(x)]))
@@ -53,7 +53,7 @@ def test_a_step_is_that_of_hmmlearns_mixture(rng, sequence, covariance_type):
     before = theirs.means_.reshape(-1, N_FEATURES).copy()
     ours, _ = after_em(theirs, sequence, 1, 0.0)
     theirs.n_iter = 1
-    stepped = HMMBatch.from_hmmlearn(theirs.fit(sequence))
+    stepped = as_models(theirs.fit(sequence))
     assert_allclose(ours.startprob, stepped.startprobs[0], atol=1e-12)
     assert_allclose(ours.transmat, stepped.transmats[0], atol=1e-12)
     assert_allclose(ours.states[0], stepped.means[0], atol=1e-12)
@@ -71,7 +71,7 @@ def test_a_fit_ends_where_hmmlearns_mixture_does(rng, sequence, covariance_type)
     theirs = mixture(rng, covariance_type, sequence)
     ours, log_likelihood = after_em(theirs, sequence, 300, 0.0)
     theirs.n_iter = 300
-    fitted = HMMBatch.from_hmmlearn(theirs.fit(sequence))
+    fitted = as_models(theirs.fit(sequence))
     assert_allclose(log_likelihood, theirs.score(sequence), rtol=1e-8)
     assert_allclose(ours.transmat, fitted.transmats[0], atol=1e-5)
     assert_allclose(ours.states[0], fitted.means[0], atol=1e-5)

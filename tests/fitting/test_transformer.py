@@ -72,7 +72,8 @@ def test_one_model_a_sequence(rng, covariance_type):
     stored = "diag" if covariance_type in {"diag", "spherical"} else "full"
     assert models.covariance_type == stored
     assert_array_equal(models.info["n_timesteps"], [len(x) for x in X])
-    assert set(models.info) == {"converged", "n_iter", "log_likelihood", "n_timesteps"}
+    names = {"converged", "n_iter", "log_likelihood", "n_timesteps", "n_trials"}
+    assert set(models.info) == names
     scores = log_likelihood(models, X)
     assert_allclose(np.diag(scores), models.info["log_likelihood"])
     assert (scores.argmax(axis=1) == np.arange(len(X))).mean() > 0.8

@@ -102,9 +102,11 @@ OWN: dict[str, dict[str, list[Any]]] = {
     "HMMViewClassifier": RIDGES,
     "HMMViewRegressor": RIDGES,
     "NGrams": {
-        "order": [1, 3],
+        "order": [1, 3, (1, 2)],
         "lag": [2],
         "max_features": [2],
+        "n_features": [4],
+        "idf": [True],
         "sparse_output": [False],
     },
     "KNeighborsHMMClassifierCV": {
@@ -164,6 +166,7 @@ OWN: dict[str, dict[str, list[Any]]] = {
         "sample_weight": [np.arange(1.0, 13.0)],
         "n_components": [1, 3],
         "update_weights": [False],
+        "registration": ["identity", "transport"],
     },
     "MAW": MIXED,
     "JAW": MIXED,

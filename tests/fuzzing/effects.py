@@ -453,7 +453,12 @@ SUBJECTS = {
             Context(_alone(recording)),
             Context(_alone(cube)),
         ),
-        _function("hmm_barycenter", ("models",), Context(_alone(models), SEED)),
+        _function(
+            "hmm_barycenter",
+            ("models",),
+            Context(_alone(models), SEED),
+            Context(_alone(models), {"registration": "identity"}),
+        ),
         _function(
             "mfcc", ("signal", "sample_rate"), Context(lambda rng: (signal(rng), 2000))
         ),

@@ -149,9 +149,11 @@ OWN: dict[str, dict[str, tuple[list[Any], list[Any]]]] = {
     },
     "HMMViewRegressor": RIDGES,
     "NGrams": {
-        "order": ([1, 2], NO_COUNT),
+        "order": ([1, 2, (1, 2)], [*NO_COUNT, (2, 1), (0, 1), (1, 2, 3)]),
         "lag": ([1, 2], NO_COUNT),
         "max_features": ([1, 100], [0, 2.5, None, NAN]),
+        "n_features": ([None, 1, 16], [0, 2.5, "few", NAN]),
+        "idf": ([True, False], ["yes", None, 3]),
         "sparse_output": ([True, False], ["yes", None, 3]),
     },
     "HMMRetriever": {

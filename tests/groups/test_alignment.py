@@ -199,8 +199,9 @@ def test_symbols_and_counts(rng):
     assert_allclose(
         merged.emissionprobs[:, 0], np.einsum("nj,njs->ns", models.weights, probs)
     )
-    with pytest.raises(TypeError, match='reference="barycenter" needs models with'):
-        HMMAligner().fit(models)
+    aligner = HMMAligner(random_state=0).fit(models)
+    one, two = aligner.transform(models), aligner.transform(turned)
+    assert_allclose(one.emissionprobs, two.emissionprobs)
     counts = HMMBatch.from_rates(chains, rng.uniform(1, 9, (4, 3, 2)))
     assert HMMAligner(counts[2]).fit_transform(counts)[2] == counts[2]
 

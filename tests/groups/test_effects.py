@@ -268,7 +268,7 @@ def test_three_groups_are_compared_in_pairs(rng):
     assert "other" in repr(effects).split("\n")[2]
 
 
-def test_it_is_shown_and_cannot_be_changed(two_groups):
+def test_effects_have_text_and_html_and_are_immutable(two_groups):
     models, group = two_groups
     effects = state_effects(models, group, n_permutations=99, random_state=0)
     lines = repr(effects).split("\n")
@@ -377,7 +377,7 @@ def test_groups_that_differ_in_length_only_raise_no_false_alarms(prior, design):
 
 
 @pytest.mark.filterwarnings("ignore:The groups differ in how much data")
-def test_the_prior_has_no_part_in_what_chains_are_compared_by(unequal_texts):
+def test_priors_of_visible_chains_do_not_change_effects(unequal_texts):
     texts, group = unequal_texts
     plain, *smoothed = (
         state_effects(
@@ -495,3 +495,35 @@ def test_unequal_amounts_of_data_are_warned_of_and_shown(unequal_texts):
     effects = state_effects(same, group, reference=None, n_permutations=99)
     assert effects.amounts["n_timesteps"].pvalue == 1
     assert "median" not in repr(effects)
+
+
+def as_symbols(transmats, means):
+    rows = np.stack([1 - means, means], axis=2)
+    return HMMBatch.from_emissionprobs(transmats, rows, symbols="ab")
+
+
+def as_counts(transmats, means):
+    return HMMBatch.from_rates(transmats, 10 * means[:, :, None])
+
+
+@pytest.mark.parametrize("make", [as_symbols, as_counts])
+def test_effects_on_the_average_of_symbols_and_counts(make, rng):
+    group = np.repeat(["a", "b"], 8)
+    stay = np.where(group == "a", 0.6, 0.9) + rng.uniform(-0.05, 0.05, 16)
+    transmats = np.array([[[0.8, 0.2], [1 - s, s]] for s in stay])
+    means = rng.uniform([0.0, 0.8], [0.2, 1.0], (16, 2))
+    turned = rng.random(16) < 0.5
+    order = np.where(turned[:, None], [1, 0], [0, 1])
+    units = np.arange(16)[:, None]
+    models = make(
+        transmats[units[..., None], order[:, :, None], order[:, None]],
+        means[units, order],
+    )
+    effects = state_effects(models, group, n_permutations=199, random_state=0)
+    # The other state is the same in all models and left out. Which of the two is listed
+    # first depends on the average.
+    (state,) = set(effects.columns["state"][effects.columns["measure"] == "transition"])
+    found = row(effects, "transition", state, state)
+    gap = stay[group == "b"].mean() - stay[group == "a"].mean()
+    assert_allclose(found["difference"], gap)
+    assert found["pvalue"] < 0.05

@@ -27,7 +27,7 @@ def test_the_table_has_every_test(result):
     assert row["corrected"] == result.pairwise_pvalues["b", "c"]["distance"]
 
 
-def test_it_is_shown_as_text_and_as_html(result):
+def test_text_and_html_of_a_test_result(result):
     lines = repr(result).split("\n")
     assert lines[0] == "pseudo-F of 3 groups (a: 6, b: 6, c: 6), 99 permutations"
     assert lines[1].split() == [

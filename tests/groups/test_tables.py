@@ -41,7 +41,7 @@ def test_states_of_a_long_sequence_match_the_table(make_batch):
     assert_allclose(steps, 100 * pairs / pairs.sum(), atol=1)
 
 
-def test_info_goes_along_and_padding_does_not(make_batch):
+def test_tables_repeat_info_per_state_and_leave_out_padding(make_batch):
     info = {"subject": ["a", "b", "c"], "vectors": np.ones((3, 2))}
     models = make_batch(3, [2, 3, 1], info=info)
     table = state_table(models)

@@ -1,12 +1,16 @@
 """Files of models: those written by earlier releases are still read."""
 
+import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from skawhmm import HMMBatch
+from skawhmm import HMMBatch, as_models
+from skawhmm.emissions._registry import FAMILIES
+from skawhmm.models._archive import VERSION
+from skawhmm.models._counts import Counts
 
 DATA = Path(__file__).parent / "data"
 CHAIN = [[[0.9, 0.1], [0.2, 0.8]]]
@@ -36,20 +40,68 @@ EARLIER = {
     "poisson": lambda: HMMBatch.from_rates(
         OTHER_CHAIN, [[[1.0, 2.0], [3.0, 0.5]]], info={"id": [7]}
     ),
+    "masked": lambda: HMMBatch(
+        CHAIN,
+        [[[0.0, 1.0], [3.0, 2.0]]],
+        [[[1.0, 2.0], [0.5, 0.0]]],
+        observed=[[True, False]],
+        feature_names=["x", "y"],
+    ),
 }
+# Models with expected counts, which came with version 2.
+COUNTED = {
+    name: (lambda make=make, counts=counts: make()._changed(counts=counts))
+    for name, make, counts in (
+        (
+            "gaussian_counts",
+            EARLIER["gaussian_diag"],
+            Counts(
+                np.array([[6.5, 3.5], [4.0, 0.0]]),
+                np.array([[[5.0, 0.5], [1.0, 2.5]], [[3.0, 0.0], [0.0, 0.0]]]),
+            ),
+        ),
+        (
+            "categorical_counts",
+            EARLIER["categorical"],
+            Counts(np.array([[6.0, 4.0]]), np.array([[[5.0, 1.0], [1.0, 2.0]]])),
+        ),
+        (
+            "poisson_counts",
+            EARLIER["poisson"],
+            Counts(np.array([[6.0, 4.0]]), np.array([[[5.0, 1.0], [1.0, 2.0]]])),
+        ),
+    )
+}
+STORED = {**EARLIER, **COUNTED}
 
 
-@pytest.mark.parametrize("name", EARLIER)
-def test_files_of_version_1_are_read(name):
-    expected, loaded = EARLIER[name](), HMMBatch.load(DATA / f"{name}.npz")
+@pytest.mark.parametrize("suffix", [".npz", ".json"])
+@pytest.mark.parametrize("name", STORED)
+def test_stored_files_are_read_for_ever(name, suffix):
+    expected, loaded = STORED[name](), as_models(DATA / f"{name}{suffix}")
     assert loaded == expected
     assert_array_equal(loaded.keys, expected.keys)
     assert loaded.info.keys() == expected.info.keys()
+    assert loaded.feature_names == expected.feature_names
+    assert (loaded.counts is None) == (name in EARLIER)
 
 
-@pytest.mark.parametrize("name", EARLIER)
-def test_files_are_still_written_as_version_1(name, tmp_path):
-    EARLIER[name]().save(tmp_path / "models.npz")
+def test_stored_files_cover_all_families_and_versions():
+    found = {
+        (content["emission"], content["version"])
+        for content in (json.loads((DATA / f"{n}.json").read_text()) for n in STORED)
+    }
+    assert found == {(name, version) for name in FAMILIES for version in (1, VERSION)}
+
+
+@pytest.mark.parametrize("name", STORED)
+def test_json_is_still_written_so(name):
+    assert STORED[name]().to_json() == (DATA / f"{name}.json").read_text().strip()
+
+
+@pytest.mark.parametrize("name", STORED)
+def test_files_are_still_written_so(name, tmp_path):
+    STORED[name]().save(tmp_path / "models.npz")
     with (
         np.load(DATA / f"{name}.npz") as earlier,
         np.load(tmp_path / "models.npz") as now,

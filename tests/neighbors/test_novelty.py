@@ -133,7 +133,7 @@ def test_too_few_models_are_told(make_batch):
         HMMNoveltyDetector(5).fit(models[:5])
 
 
-def test_what_cannot_be_explained_is_told(make_batch):
+def test_explain_rejects_metrics_without_registration(make_batch):
     models = make_batch(n_models=12)
     for metric, X in (("coupling", models), ("precomputed", np.zeros((12, 12)))):
         detector = HMMNoveltyDetector(3, false_alarm_rate=0.1, metric=metric).fit(X)

@@ -164,7 +164,7 @@ def test_jobs_change_nothing():
     assert_array_equal(one[1], two[1])
 
 
-def test_what_can_be_pruned(make_batch):
+def test_metrics_and_models_that_can_be_pruned(make_batch):
     models = make_batch()
     assert can_prune(MAW(), models)
     assert not can_prune(MAW(alpha=1), models)

@@ -27,7 +27,7 @@ def test_there_are_all_cases_of_all_families(cases):
     assert len({case["family"] for case in cases}) == 15
 
 
-def test_laws_and_costs(case):
+def test_stationary_distributions_and_costs(case):
     a, b = model(case, 1), model(case, 2)
     for one in (a, b):
         assert_allclose(reference.stationary(one["T"]), one["pi"], atol=1e-12)

@@ -9,7 +9,7 @@ import skawhmm as sk
 from fuzzing.draw import gaussian_arguments, pick, plain_sequences
 from fuzzing.judge import Trial, check_same
 from fuzzing.names import MODELS
-from skawhmm import HMMBatch
+from skawhmm import HMMBatch, as_models
 
 
 def trial(rng):
@@ -86,7 +86,7 @@ def _calls(rng, models, given, *, key, sequences, steps, seed, amount, weights, 
             "concatenate",
         ),
         "hmmlearn": (
-            lambda: HMMBatch.from_hmmlearn([models.to_hmmlearn(key)]),
+            lambda: as_models([models.to_hmmlearn(key)]),
             f"to_hmmlearn({key!r})",
         ),
         "arrays": (

@@ -1,0 +1,277 @@
+import pickle
+
+import numpy as np
+import pytest
+from helpers import all_paths, log_densities, make_models
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import logsumexp
+from scipy.stats import multivariate_normal, poisson
+
+from skawhmm import HMMBatch, Trials
+from skawhmm.emissions import SimpleEmission
+from skawhmm.models import Forecast, HMMStream
+from skawhmm.numerics._filtering import filter_frames
+
+
+class Laplace(SimpleEmission):
+    """A family of a user, whose densities round as NumPy does."""
+
+    name = "laplace"
+    parameter_names = ("centres",)
+
+    def log_densities(self, frames, states):
+        gaps = np.linalg.norm(frames[None] - states[0][:, None], axis=2)
+        return -gaps - np.log(2 * np.pi)
+
+    statistics = update = log_prior = random_states = common_states = None
+
+    def cross(self, index_a, index_b):
+        raise NotImplementedError
+
+
+CHAIN = np.array([[0.8, 0.15, 0.05], [0.1, 0.8, 0.1], [0.3, 0.0, 0.7]])
+
+
+def models_of(kind):
+    rng = np.random.default_rng(3)
+    if kind in {"diag", "full"}:
+        return make_models(rng, n_models=1, full=kind == "full")
+    if kind == "poisson":
+        return HMMBatch.from_rates([CHAIN], rng.uniform(0.5, 9, (1, 3, 2)))
+    if kind == "categorical":
+        probs = rng.dirichlet(np.ones(4), (1, 3))
+        return HMMBatch.from_emissionprobs([CHAIN], probs, symbols="abcd")
+    arrays = {"transmats": CHAIN, "centres": rng.normal(size=(3, 2))}
+    return HMMBatch.from_arrays(arrays, emission=Laplace())
+
+
+KINDS = ["diag", "full", "poisson", "categorical", "laplace"]
+
+
+def drawn(model, n_timesteps, seed=0):
+    if model.emission.name == "laplace":
+        return np.random.default_rng(seed).normal(size=(n_timesteps, 2))
+    return model.sample(n_timesteps, random_state=seed)[0][0]
+
+
+def by_paths(logs, startprob, transmat):
+    """Filtered probabilities and surprise as sums over all paths of each prefix."""
+    proba, totals = [], [0.0]
+    for t in range(1, logs.shape[1] + 1):
+        paths, scores = all_paths(logs[:, :t], startprob, transmat)
+        totals.append(logsumexp(scores))
+        weights = np.exp(scores - totals[-1])
+        proba.append([weights @ (paths[:, -1] == k) for k in range(len(logs))])
+    return np.array(proba), -np.diff(totals)
+
+
+def kernel_results(logs, startprob, transmat, ranks=None):
+    proba, surprise = np.empty(logs.T.shape), np.empty(logs.shape[1])
+    with np.errstate(divide="ignore"):
+        ahead = np.log(startprob)
+    ranks = np.zeros(logs.shape, np.intp) if ranks is None else ranks
+    filter_frames(logs, ranks, transmat, ahead, proba, surprise)
+    return proba, surprise, ahead
+
+
+@pytest.mark.parametrize("scale", [1, 30, 300, 3000])
+@pytest.mark.parametrize("topology", ["ergodic", "left-to-right", "cycle"])
+def test_filtering_is_the_sum_over_all_paths_so_far(rng, scale, topology):
+    # Large scales leave the range of float64; zeros in the chain make that matter.
+    for _ in range(5):
+        logs = scale * rng.normal(size=(3, 6))
+        transmat = rng.dirichlet(np.ones(3), 3)
+        startprob = rng.dirichlet(np.ones(3))
+        if topology == "left-to-right":
+            transmat, startprob = np.triu(transmat), np.array([1.0, 0, 0])
+        if topology == "cycle":
+            transmat = np.roll(np.eye(3), 1, axis=1)
+        transmat = transmat / transmat.sum(axis=1, keepdims=True)
+        proba, surprise, _ = kernel_results(logs, startprob, transmat)
+        wanted_proba, wanted_surprise = by_paths(logs, startprob, transmat)
+        assert_allclose(proba, wanted_proba, atol=1e-12)
+        assert_allclose(surprise, wanted_surprise, rtol=1e-11, atol=1e-11)
+
+
+def test_two_frames_worked_by_hand():
+    # Start 1/2, 1/2; densities 3 and 1, then 1 and 2; the chain stays with 3/4.
+    logs = np.log([[3.0, 1.0], [1.0, 2.0]])
+    transmat = np.array([[0.75, 0.25], [0.25, 0.75]])
+    proba, surprise, ahead = kernel_results(logs, np.array([0.5, 0.5]), transmat)
+    assert_allclose(proba, [[3 / 4, 1 / 4], [5 / 11, 6 / 11]])
+    assert_allclose(np.exp(-surprise), [2, 5 / 8 + 2 * 3 / 8])
+    assert_allclose(np.exp(ahead), [21 / 44, 23 / 44])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_results_do_not_depend_on_what_follows(kind):
+    model = models_of(kind)
+    x = drawn(model, 300)
+    proba, surprise = model.filter_proba([x])[0], model.surprise([x])[0]
+    other = drawn(model, 300, seed=1)
+    for t in (1, 2, 3, 17, 64, 255, 256, 257, 299):
+        later = np.concatenate([x[:t], other[t:]])
+        for changed in (x[:t], later):
+            assert_array_equal(model.filter_proba([changed])[0][:t], proba[:t])
+            assert_array_equal(model.surprise([changed])[0][:t], surprise[:t])
+
+
+@pytest.mark.parametrize("kind", ["diag", "full"])
+def test_a_later_gap_changes_no_bit_of_earlier_frames(kind):
+    model = models_of(kind)
+    x = drawn(model, 40)
+    gappy = x.copy()
+    gappy[[20, 25, 30], [0, 1, 0]] = np.nan
+    gappy[33] = np.nan
+    whole, cut = model.surprise([x])[0], model.surprise([gappy])[0]
+    assert_array_equal(whole[:20], cut[:20])
+    assert cut[33] == pytest.approx(0, abs=1e-14)
+    assert np.isfinite(cut).all()
+
+
+@pytest.mark.parametrize("kind", ["diag", "full"])
+def test_missing_channels_are_integrated_out(kind):
+    model = models_of(kind)
+    x = drawn(model, 5)
+    x[[1, 3], [0, 1]] = np.nan
+    covars = model.covars[0]
+    covars = covars if kind == "full" else covars[..., None] * np.eye(2)
+    logs = np.empty((3, 5))
+    for t, frame in enumerate(x):
+        seen = ~np.isnan(frame)
+        for k in range(3):
+            part = covars[k][np.ix_(seen, seen)]
+            normal = multivariate_normal(model.means[0, k, seen], part)
+            logs[k, t] = normal.logpdf(frame[seen])
+    wanted = by_paths(logs, model.startprobs[0], model.transmats[0])
+    assert_allclose(model.filter_proba([x])[0], wanted[0], atol=1e-12)
+    assert_allclose(model.surprise([x])[0], wanted[1], rtol=1e-12)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_surprise_adds_up_to_the_likelihood(kind):
+    model = models_of(kind)
+    x = drawn(model, 200)
+    total = model.surprise([x])[0].sum()
+    assert_allclose(total, -model.score([x])[0, 0], rtol=1e-12)
+    last = model.filter_proba([x])[0][-1]
+    assert_allclose(last, model.predict_proba([x])[0][-1], atol=1e-12)
+
+
+@pytest.mark.parametrize("full", [True, False])
+def test_batches_of_models_with_unequal_numbers_of_states(rng, full):
+    models = make_models(rng, n_models=3, full=full)
+    wide = make_models(rng, n_models=1, n_components=4, full=full)
+    both = HMMBatch.concatenate([models, wide])
+    X = [rng.normal(size=(n, 2)) for n in (4, 1, 5, 3)]
+    for model, x, proba in zip([*models, *wide], X, both.filter_proba(X), strict=True):
+        logs = log_densities(model, x)
+        wanted = by_paths(logs, model.startprobs[0], model.transmats[0])
+        assert_allclose(proba, wanted[0], atol=1e-11)
+
+
+def test_a_frame_on_a_flat_support_outweighs_all_others():
+    # The first state is a point; a frame on it can only come from there.
+    model = HMMBatch([[[0.5, 0.5], [0.5, 0.5]]], [[[1.0], [0.0]]], [[[0.0], [1.0]]])
+    X = [[1.0, 0.3, 1.0]]
+    assert_allclose(model.filter_proba(X)[0][:, 0], [1, 0, 1])
+    assert_allclose(-model.surprise(X)[0].sum(), model.score(X)[0, 0])
+
+
+def test_impossible_frames_are_infinitely_surprising_and_passed_over():
+    model = HMMBatch.from_emissionprobs(
+        [[[0.9, 0.1], [0.2, 0.8]]], [[[1.0, 0.0, 0.0], [0.5, 0.5, 0.0]]], symbols="abc"
+    )
+    surprise = model.surprise(["abca"])[0]
+    assert_array_equal(np.isinf(surprise), [False, False, True, False])
+    proba = model.filter_proba(["abca"])[0]
+    assert_allclose(proba.sum(axis=1), 1)
+    assert_allclose(proba[2], proba[1] @ model.transmats[0])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_streams_give_the_rows_of_whole_sequences(kind):
+    model = models_of(kind)
+    x = drawn(model, 60)
+    stream = model.stream()
+    assert isinstance(stream, HMMStream)
+    rows = []
+    for t, frame in enumerate(x):
+        if t == 30:
+            stream = pickle.loads(pickle.dumps(stream))
+        rows.append(stream.update(frame))
+    assert stream.n_frames == 60
+    proba, surprise = zip(*rows, strict=True)
+    assert_allclose(proba, model.filter_proba([x])[0], atol=1e-12)
+    assert_allclose(surprise, model.surprise([x])[0], rtol=1e-12)
+    assert_array_equal(stream.probabilities, proba[-1])
+
+
+def test_a_rejected_frame_leaves_the_stream_unchanged():
+    stream, twin = models_of("diag").stream(), models_of("diag").stream()
+    with pytest.raises(ValueError, match=r"frame must have shape \(2,\).*got.*\(3,\)"):
+        stream.update([1.0, 2.0, 3.0])
+    with pytest.raises(ValueError, match="frame must not hold infinite values"):
+        stream.update([1.0, np.inf])
+    after, before = stream.update([0.5, 0.1]), twin.update([0.5, 0.1])
+    assert_array_equal(after[0], before[0])
+    assert stream.n_frames == 1
+
+
+def test_forecasts_agree_with_sampling():
+    model = models_of("full")
+    x = drawn(model, 30)
+    forecast = model.forecast([x], steps=4)
+    assert isinstance(forecast, Forecast)
+    samples = np.array(forecast.sample(20_000, random_state=0)[0])
+    assert samples.shape == (20_000, 4, 2)
+    spread = np.sqrt(np.einsum("scc->sc", forecast.covariances[0]))
+    # Means of 20 000 draws are within 5 of their standard errors.
+    assert np.all(np.abs(samples.mean(axis=0) - forecast.means[0]) < 0.036 * spread)
+    for step in range(4):
+        drawn_covars = np.cov(samples[:, step].T)
+        assert_allclose(drawn_covars, forecast.covariances[0, step], rtol=0.1, atol=0.1)
+
+
+def test_forecasts_of_counts_and_symbols():
+    counts = models_of("poisson")
+    forecast = counts.forecast([drawn(counts, 20)], steps=2)
+    rates, weights = counts.rates[0], forecast.probabilities[0]
+    assert_allclose(forecast.means[0], weights @ rates)
+    square = np.array([[poisson(r).moment(2) for r in row] for row in rates])
+    variances = weights @ square - forecast.means[0] ** 2
+    assert_allclose(np.einsum("scc->sc", forecast.covariances[0]), variances)
+    symbols = models_of("categorical")
+    forecast = symbols.forecast([drawn(symbols, 20)], steps=3)
+    assert {*forecast.sample(1, random_state=0)[0][0].ravel()} <= {*"abcd"}
+    with pytest.raises(TypeError, match=r"means and covariances.*categorical"):
+        forecast.means  # noqa: B018
+
+
+@given(st.integers(0, 10_000), st.integers(1, 30))
+def test_distant_forecasts_approach_the_stationary_distribution(seed, n_timesteps):
+    rng = np.random.default_rng(seed)
+    model = make_models(rng, n_models=1, full=False)
+    x = rng.normal(size=(n_timesteps, 2))
+    forecast = model.forecast([x], steps=400)
+    assert_allclose(forecast.probabilities.sum(axis=2), 1)
+    assert_allclose(forecast.probabilities[0, -1], model.weights[0], atol=1e-6)
+
+
+@pytest.mark.parametrize("steps", [0, -1, 1.5])
+def test_steps_must_be_a_positive_integer(steps):
+    with pytest.raises((TypeError, ValueError), match="steps must be"):
+        models_of("diag").forecast([np.zeros((3, 2))], steps=steps)
+
+
+def test_trials_are_filtered_one_by_one():
+    model = models_of("diag")
+    first, second = drawn(model, 8), drawn(model, 5, seed=1)
+    proba = model.filter_proba([Trials([first, second]), first])
+    assert_array_equal(proba[0][1], model.filter_proba([second])[0])
+    assert_array_equal(proba[0][0], proba[1])
+    assert [len(x) for x in model.surprise([Trials([first, second])])[0]] == [8, 5]
+    with pytest.raises(TypeError, match=r"X\[0\] must be one recording.*Trials"):
+        model.forecast([Trials([first, second])])
