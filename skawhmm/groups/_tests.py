@@ -295,7 +295,7 @@ def hmm_group_test(
     ]
     names = list(compared[0])
     powers = [_mean_power(compared, name, POWERS[statistic]) for name in names]
-    # An average over choices has less spread where there are more frames to choose from.
+    # An average over choices has less spread where there is more to choose from.
     powers.append(compared[0]["distance"] ** 2)
     matrices, design = unit_matrices(np.stack(powers), design)
     arguments = names, matrices[:-1], n_permutations, workers
