@@ -14,6 +14,7 @@ import warnings
 
 import numpy as np
 from common import make_models, timed
+from scipy import stats
 from scipy.spatial.distance import cdist
 
 from skawhmm import HMMBatch, HMMTransformer, hmm_group_test, pairwise_hmm_distances
@@ -55,76 +56,158 @@ def points(values):
     return cdist(values, values)
 
 
-def plain(rng, effect):
-    group = np.arange(20) % 2
-    return points(rng.normal(size=(20, 3)) + effect * group[:, None]), group, {}
+def normal(rng, *size):
+    return rng.normal(size=size)
 
 
-def sessions(rng, effect):
-    """Eight subjects with five sessions each."""
-    subject = np.repeat(np.arange(8), 5)
-    group = subject % 2
-    values = rng.normal(size=(8, 3))[subject] + 0.5 * rng.normal(size=(40, 3))
-    return points(values + effect * group[:, None]), group, {"units": subject}
+def heavy(rng, *size):
+    """Student's t with three degrees of freedom."""
+    return rng.standard_t(3, size=size)
 
 
-def pairs(rng, effect):
-    """Twelve subjects, before and after."""
-    subject, group = np.tile(np.arange(12), 2), np.repeat([0, 1], 12)
-    values = 2 * rng.normal(size=(12, 3))[subject] + rng.normal(size=(24, 3))
-    return points(values + effect * group[:, None]), group, {"strata": subject}
+def skewed(rng, *size):
+    return rng.lognormal(size=size)
 
 
-def sites(rng, effect):
-    """Two sites that differ, with unequal proportions of the groups."""
-    site = np.repeat([0, 1], 12)
-    group = np.r_[np.repeat([0, 1], [9, 3]), np.repeat([0, 1], [3, 9])]
-    values = 2 * site[:, None] + rng.normal(size=(24, 3))
-    return points(values + effect * group[:, None]), group, {"strata": site}
+class Design:
+    """Units in groups, with everything that a test is told about them.
+
+    `group`, `unit`, `site` and the distribution of the noise make the design. `apart`
+    is the distance between sites, `wider` the factor by which the second site has more
+    noise, `age` the effect of an age that is higher in the second group.
+    """
+
+    def __init__(self, group, noise=normal, *, unit=None, site=None, **more):
+        self.group, self.noise = np.asarray(group), noise
+        self.unit = np.arange(len(group)) if unit is None else np.asarray(unit)
+        self.site = None if site is None else np.asarray(site)
+        self.apart = more.get("apart", 0.0)
+        self.wider = more.get("wider", 1.0)
+        self.age = more.get("age", 0.0)
+        self.told = {} if unit is None else {"units": self.unit}
+        self.told |= {} if site is None else {"strata": self.site}
+
+    def draw(self, rng, shift=0.0, spread=1.0):
+        """Return components, and what the test is told, for effects on groups."""
+        told, n = dict(self.told), len(self.group)
+        scale = np.where(self.group == 1, spread, 1.0)[:, None]
+        base = shift * self.group[:, None]
+        if self.site is not None:
+            base = base + self.apart * normal(rng, self.site.max() + 1, 1)[self.site]
+            scale = scale * np.where(self.site == 1, self.wider, 1.0)[:, None]
+        if self.age:
+            told["covariates"] = normal(rng, n) + self.group
+            base = base + self.age * told["covariates"][:, None]
+        parts = []
+        for _ in range(2):
+            values = self.noise(rng, self.unit.max() + 1, 3)[self.unit]
+            if "units" in told:
+                values = values + 0.5 * normal(rng, n, 3)
+            parts.append(points(base + scale * values))
+        return np.stack(parts, axis=2), told
 
 
-def ages(rng, effect):
-    """One group is older, and age matters."""
-    group = np.arange(24) % 2
-    age = rng.normal(size=24) + group
-    values = age[:, None] + rng.normal(size=(24, 3))
-    return points(values + effect * group[:, None]), group, {"covariates": age}
+def sized(*sizes):
+    return np.repeat(np.arange(len(sizes)), sizes)
 
 
+SITES = {"group": np.r_[sized(9, 3), sized(3, 9)], "site": sized(12, 12)}
+PAIRS = {"group": sized(12, 12), "site": np.tile(np.arange(12), 2)}
+TRIOS = {"group": [0, 0, 1] * 4 + [0, 1, 1] * 4, "site": np.repeat(np.arange(8), 3)}
 DESIGNS = {
-    "independent models": plain,
-    "five sessions per subject (units)": sessions,
-    "before and after (strata)": pairs,
-    "two unlike sites (strata)": sites,
-    "age (covariates)": ages,
+    "10 and 10": Design(sized(10, 10)),
+    "6 and 14, heavy tails": Design(sized(6, 14), heavy),
+    "6 and 14, skewed": Design(sized(6, 14), skewed),
+    "4, 6 and 12, heavy tails": Design(sized(4, 6, 12), heavy),
+    "five sessions per subject": Design(
+        np.repeat(np.arange(8) % 2, 5), unit=np.repeat(np.arange(8), 5)
+    ),
+    "2 and 8 sessions per subject": Design(
+        np.repeat(np.arange(12) % 2, [2, 8] * 6),
+        unit=np.repeat(np.arange(12), [2, 8] * 6),
+    ),
+    "pairs": Design(**PAIRS, apart=2),
+    "pairs far apart, heavy tails": Design(noise=heavy, **PAIRS, apart=10),
+    "three groups in blocks": Design(
+        sized(8, 8, 8), heavy, site=np.tile(np.arange(8), 3), apart=3
+    ),
+    "blocks of two and one": Design(**TRIOS, apart=3),
+    "two sites, 9 + 3 and 3 + 9": Design(**SITES, apart=3),
+    "sites far apart, heavy tails": Design(noise=heavy, **SITES, apart=30),
+    "sites of unequal spread": Design(**SITES, apart=5, wider=4),
+    "age": Design(sized(12, 12), age=1),
+    "age that explains most": Design(sized(12, 12), age=5),
+    "age, skewed": Design(sized(8, 16), skewed, age=2),
+    "age and sites": Design(**SITES, apart=5, age=1),
+    "age and sites, heavy tails": Design(noise=heavy, **SITES, apart=5, age=1),
 }
 
 
-def found(draw, effect, told, n_draws):
-    """Fraction of draws in which groups are found to differ."""
-    hits = 0
+def chosen_pvalues(design, n_draws, statistic, **effects):
+    """Return the p-values of all tests, one row per draw."""
+    rows = []
     for seed in range(n_draws):
-        rng = np.random.default_rng(seed)
-        distances, group, design = draw(rng, effect)
+        parts, told = design.draw(np.random.default_rng(seed), **effects)
         result = hmm_group_test(
-            distances,
-            group,
+            parts,
+            design.group,
+            alpha=0.5,
+            statistic=statistic,
             n_permutations=199,
             random_state=seed,
-            **(design if told else {}),
+            **told,
         )
-        hits += result.pvalue <= 0.05
-    return hits / n_draws
+        rows.append({name: test.pvalue for name, test in result.all_tests.items()})
+    return {name: np.array([row[name] for row in rows]) for name in rows[0]}
 
 
-def level_and_power(n_draws):
-    print(f"\nfraction of {n_draws} draws with p <= 0.05")
-    print(f"  {'design':34}{'level, not told':>16}{'level':>8}{'power':>8}")
-    for name, draw in DESIGNS.items():
-        naive = found(draw, 0, False, n_draws)
-        level = found(draw, 0, True, n_draws)
-        power = found(draw, 1, True, n_draws)
-        print(f"  {name:34}{naive:16.2f}{level:8.2f}{power:8.2f}")
+def levels(n_draws):
+    """Fractions of draws without a difference in which one is found."""
+    low, high = stats.binom(n_draws, 0.05).ppf([0.0005, 0.9995]) / n_draws
+    names = ("distance", "marginal", "transition")
+    print(f"\nlevel: fraction of {n_draws} draws without a difference with p <= 0.05")
+    print(f"99.9 % of tests at their level lie in {low:.3f} to {high:.3f}")
+    print(f"  {'':30}{'pseudo-F':^30}{'energy':^30}")
+    print(f"  {'design':30}" + "".join(f"{name:>10}" for name in names * 2), end="")
+    print(f"{'dispersion':>12}")
+    outside = 0
+    for title, design in DESIGNS.items():
+        cells = []
+        for statistic in ("pseudo_f", "energy"):
+            found = chosen_pvalues(design, n_draws, statistic)
+            cells += [np.mean(found[name] <= 0.05) for name in names]
+        cells.append(np.mean(found["dispersion"] <= 0.05))
+        outside += sum(not low <= cell <= high for cell in cells)
+        print(f"  {title:30}" + "".join(f"{x:10.3f}" for x in cells[:-1]), end="")
+        print(f"{cells[-1]:12.3f}", flush=True)
+    print(f"  {outside} of {7 * len(DESIGNS)} cells outside")
+
+
+def powers(n_draws):
+    """Power curves of shifts and of spreads."""
+    print(f"\npower: fraction of {n_draws} draws with p <= 0.05")
+    shifts = (0.0, 0.5, 1.0, 1.5, 2.0)
+    spreads = (1.0, 1.5, 2.0, 3.0, 4.0)
+    print(f"  {'shift of the second group':42}" + "".join(f"{x:7}" for x in shifts))
+    for title in ("10 and 10", "6 and 14, heavy tails", "pairs", "age and sites"):
+        for statistic in ("pseudo_f", "energy"):
+            found = [
+                chosen_pvalues(DESIGNS[title], n_draws, statistic, shift=shift)
+                for shift in shifts
+            ]
+            cells = [np.mean(part["distance"] <= 0.05) for part in found]
+            name = f"{title}, {statistic}"
+            print(f"  {name:42}" + "".join(f"{x:7.2f}" for x in cells), flush=True)
+    print(f"  {'dispersion: spread of the second group':42}", end="")
+    print("".join(f"{x:7}" for x in spreads))
+    for title in ("10 and 10", "6 and 14, heavy tails", "pairs", "age and sites"):
+        cells = []
+        for spread in spreads:
+            found = chosen_pvalues(
+                DESIGNS[title], n_draws, "pseudo_f", spread=spread, shift=2.0
+            )
+            cells.append(np.mean(found["dispersion"] <= 0.05))
+        print(f"  {title:42}" + "".join(f"{x:7.2f}" for x in cells), flush=True)
 
 
 def components(n_draws):
@@ -228,11 +311,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--models", type=int, default=500)
     parser.add_argument("--draws", type=int, default=200)
+    parser.add_argument("--nulls", type=int, default=500)
     arguments = parser.parse_args()
     for message in ("The groups also differ in spread", "The groups differ in how"):
         warnings.filterwarnings("ignore", message=message)
     seconds(arguments.models)
-    level_and_power(arguments.draws)
+    levels(arguments.nulls)
+    powers(arguments.draws)
     components(max(arguments.draws // 5, 1))
     amounts(arguments.draws)
     priors(arguments.draws)

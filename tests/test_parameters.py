@@ -86,6 +86,7 @@ OWN: dict = {
         "reference": ["mean", None, 3],
         "n_components": [0, 2.5, "few"],
         "max_distance": [-1, "far"],
+        "n_resamples": [-1, 2.5],
     },
     HMMClassDistance: {
         "metric": ["precomputed"],

@@ -97,6 +97,8 @@ HOMES = {
         "Alignment",
         "distance_interval",
         "DistanceInterval",
+        "registration_interval",
+        "RegistrationInterval",
         "GroupTestResult",
         "hmm_group_test",
         "HMMAligner",
@@ -113,6 +115,7 @@ HOMES = {
     "skawhmm.plot": [
         "AlphaCurveDisplay",
         "DistanceIntervalDisplay",
+        "RegistrationIntervalDisplay",
         "DistanceMatrixDisplay",
         "DynamicsGainDisplay",
         "EffectsDisplay",

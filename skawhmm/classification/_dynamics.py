@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import stats
 from sklearn.base import clone, is_classifier
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import StratifiedGroupKFold, check_cv
@@ -33,9 +34,9 @@ from skawhmm.utils._numbers import check_one_type, label_array
 from skawhmm.utils._parallel import Shared, completed
 from skawhmm.utils._seeds import array_key, item_rng
 
-# A gain counts from this size on, and if it is this many times its standard error.
+# A gain counts from this size on, if the interval of this confidence does not hold 0.
 LEAST_GAIN = 0.05
-STANDARD_ERRORS = 2
+CONFIDENCE = 0.95
 
 # Printed sentences are broken into lines of this width.
 LINE_WIDTH = 72
@@ -48,6 +49,7 @@ class DynamicsGain:
     scores: NDArray[np.float64]
     permuted_scores: NDArray[np.float64]
     n_test: NDArray[np.int64]
+    n_train: NDArray[np.int64]
     score_name: str
 
     @property
@@ -62,8 +64,21 @@ class DynamicsGain:
 
     @property
     def standard_error(self) -> float:
-        """Standard error of the mean over folds."""
-        return float(self.gains.std(ddof=1) / np.sqrt(len(self.gains)))
+        """Standard error of the gain.
+
+        Folds share training sequences, so their gains are correlated. The variance of
+        their mean is that of Nadeau and Bengio (2003): the variance of the gains, times
+        one over the number of folds plus the ratio of test to training sequences.
+        """
+        ratio = np.mean(self.n_test / self.n_train)
+        return float(self.gains.std(ddof=1) * np.sqrt(1 / len(self.gains) + ratio))
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Interval of confidence 0.95 of the gain."""
+        quantile = stats.t.ppf((1 + CONFIDENCE) / 2, len(self.gains) - 1)
+        margin = float(quantile * self.standard_error)
+        return self.gain - margin, self.gain + margin
 
     @property
     def score(self) -> float:
@@ -89,9 +104,10 @@ class DynamicsGain:
     @property
     def meaning(self) -> str:
         """What the numbers mean, in words."""
-        amount = f"{self.gain:+.3f} (standard error {self.standard_error:.3f})"
-        clear = abs(self.gain) > STANDARD_ERRORS * self.standard_error
-        if abs(self.gain) <= LEAST_GAIN:
+        low, high = self.interval
+        amount = f"{self.gain:+.3f} (95 % interval {low:+.3f} to {high:+.3f})"
+        clear = low > 0 or high < 0
+        if max(-low, high) <= LEAST_GAIN or (clear and abs(self.gain) <= LEAST_GAIN):
             return (
                 f"Order hardly matters here: it changes the {self.score_name} by "
                 f"{amount}. Distances that only compare states are nearly as good."
@@ -185,11 +201,12 @@ def dynamics_gain(
     Returns
     -------
     result : DynamicsGain
-        Its attributes are ``gain`` and ``standard_error``; ``score`` and
-        ``permuted_score``, the means of both; ``table``, a dict with the columns
-        ``fold``, ``n_test``, ``score``, ``permuted`` and ``gain``; ``scores`` of shape
-        (n_folds,) and ``permuted_scores`` of shape (n_folds, n_permutations); and
-        ``meaning``, a sentence. Printed, it shows the table and the sentence.
+        Its attributes are ``gain``, its ``standard_error`` and its ``interval`` of
+        confidence 0.95; ``score`` and ``permuted_score``, the means of both; ``table``,
+        a dict with the columns ``fold``, ``n_test``, ``score``, ``permuted`` and
+        ``gain``; ``scores`` of shape (n_folds,) and ``permuted_scores`` of shape
+        (n_folds, n_permutations); and ``meaning``, a sentence. Printed, it shows the
+        table and the sentence.
 
     See Also
     --------
@@ -197,12 +214,20 @@ def dynamics_gain(
 
     Notes
     -----
-    A gain matters if it is above 0.05 and above two standard errors. The standard error
-    is that of the mean over folds. Folds share training sequences, so it is somewhat
-    too small.
+    Order is said to matter, or to mislead, if the gain is above 0.05 in size and its
+    interval does not hold 0. On sequences whose frames have no order this happens in
+    less than 5 % of the cases. Order hardly matters if the interval lies within 0.05 of
+    0, or the gain does and its interval does not hold 0. Everything else is called
+    uncertain. The standard error takes into account that folds share training
+    sequences.
 
     The gain belongs to the estimator as much as to the data: one that sees the order
     but makes little of it has a small gain on any data.
+
+    References
+    ----------
+    Nadeau, C. and Bengio, Y. (2003). Inference for the generalization error. Machine
+    Learning 52, 239-281.
 
     Examples
     --------
@@ -220,8 +245,8 @@ def dynamics_gain(
        4       8  1.000     0.562  +0.438
        5       8  1.000     0.625  +0.375
     mean          1.000     0.637  +0.362
-    Order matters: it changes the balanced accuracy by +0.362 (standard
-    error 0.036). Choose a distance that sees transitions.
+    Order matters: it changes the balanced accuracy by +0.362 (95 % interval
+    +0.211 to +0.514). Choose a distance that sees transitions.
     """
     sequences, is_text = checked_frames(X)
     y = check_targets(y, "dynamics_gain")
@@ -262,8 +287,9 @@ def dynamics_gain(
                 fold_score, shared, tasks, n_jobs=n_jobs, verbose=verbose, label=label
             )
         )
-    n_test = np.array([len(test) for _, test in folds])
-    return DynamicsGain(scores[0], scores[1:].T, n_test, score_name(scoring))
+    n_train, n_test = np.array([[len(part) for part in fold] for fold in folds]).T
+    name = score_name(scoring)
+    return DynamicsGain(scores[0], scores[1:].T, n_test, n_train, name)
 
 
 def checked_frames(X):

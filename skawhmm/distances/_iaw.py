@@ -14,12 +14,12 @@ from skawhmm.distances._sampled_registration import (
     metric_parts,
     mixture_posteriors,
     quantile_samples,
-    smoothed_registrations,
     stratified_draws,
 )
 from skawhmm.distances._sampled_registration_kernels import (
     project_registrations,
     sampled_registrations,
+    smoothed_registrations,
 )
 from skawhmm.emissions._gaussian_costs import covariance_roots
 from skawhmm.models._batch import HMMBatch
@@ -32,6 +32,9 @@ from skawhmm.utils._checks import (
 
 # Strength of the entropy of a smoothed coupling, as a fraction of the mean cost.
 ENTROPY = 0.05
+
+# Iterations of a smoothed coupling, as in the paper.
+SINKHORN_ITERATIONS = 300
 
 
 class IAW(Aggregated):
@@ -68,7 +71,7 @@ class IAW(Aggregated):
 
     coupling : {"exact", "sinkhorn"}, default="exact"
         Whether two samples are coupled by the cheapest assignment of their points, or
-        by the entropic coupling of POT.
+        by the entropic coupling (Sinkhorn's iterations).
 
     debias : bool, default=False
         Whether to subtract what overlapping states add even between equal models. The
@@ -173,7 +176,7 @@ class IAW(Aggregated):
         if self.coupling == "exact":
             plans = sampled_registrations(*args)
         else:
-            plans = smoothed_registrations(*args, ENTROPY)
+            plans = smoothed_registrations(*args, ENTROPY, SINKHORN_ITERATIONS)
         # The theorems of the paper need the state probabilities of both models.
         project_registrations(plans, prepared.weights, index_a, index_b)
         return plans

@@ -6,22 +6,14 @@ how much their states have in common: :math:`W = E[\pi_a(x) \pi_b(y)^\top]`, whe
 """
 
 import numpy as np
-import ot
 from scipy.special import ndtr, ndtri
 from scipy.stats import qmc
 
-from skawhmm.distances._sampled_registration_kernels import (
-    coupled_posteriors,
-    fill_posteriors,
-    sample_costs,
-)
+from skawhmm.distances._sampled_registration_kernels import fill_posteriors
 from skawhmm.emissions._gaussian_scores import make_densities
 
 # Uniform points are kept this far from 0 and 1, where normal quantiles are infinite.
 LEAST_UNIFORM = 1e-16
-
-# Iterations of the entropic coupling, as in the paper.
-SINKHORN_ITERATIONS = 300
 
 
 def stratified_draws(weights, n_samples, n_features, seed, keys):
@@ -182,39 +174,3 @@ def mixture_posteriors(models, points, states):
         posteriors,
     )
     return posteriors
-
-
-def smoothed_registrations(points, parts, posteriors, masks, index_a, index_b, p, reg):
-    """Registrations by POT's entropic coupling, in the log domain.
-
-    Parameters
-    ----------
-    points, parts, posteriors, masks, index_a, index_b, p : ndarray, tuple and float
-        As in `sampled_registrations`.
-
-    reg : float
-        Strength of the entropy, as a fraction of the mean cost.
-
-    Returns
-    -------
-    plans : ndarray of shape (n_pairs, n_components, n_components)
-        The registrations.
-    """
-    n_samples = points.shape[1]
-    even = np.full(n_samples, 1 / n_samples)
-    cost = np.empty((n_samples, n_samples))
-    plans = []
-    for a, b in zip(index_a, index_b, strict=True):
-        sample_costs(points, parts, a, b, masks[a] * masks[b], p, cost)
-        strength = reg * cost.mean() or 1.0
-        coupling = ot.sinkhorn(
-            even,
-            even,
-            cost,
-            strength,
-            method="sinkhorn_log",
-            numItermax=SINKHORN_ITERATIONS,
-            warn=False,
-        )
-        plans.append(coupled_posteriors(coupling, posteriors[a], posteriors[b]))
-    return np.array(plans)

@@ -20,9 +20,18 @@ def sampled_registrations(
     index_b: ndarray,
     p: float,
 ) -> ndarray: ...
-def coupled_posteriors(
-    coupling: ndarray, posterior_a: ndarray, posterior_b: ndarray
+def smoothed_registrations(
+    points: ndarray,
+    parts: tuple[ndarray, ...],
+    posteriors: ndarray,
+    masks: ndarray,
+    index_a: ndarray,
+    index_b: ndarray,
+    p: float,
+    reg: float,
+    n_iterations: int,
 ) -> ndarray: ...
+def entropic_coupling(cost: ndarray, reg: float, n_iterations: int) -> ndarray: ...
 def project_registrations(
     plans: ndarray, weights: ndarray, index_a: ndarray, index_b: ndarray
 ) -> None: ...

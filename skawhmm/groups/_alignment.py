@@ -1,6 +1,6 @@
 """Models on the states of one reference, so that a state means the same for all."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar
 
@@ -14,6 +14,7 @@ from skawhmm.cluster._averaging import trimmed
 from skawhmm.cluster._barycenter import hmm_barycenter
 from skawhmm.distances._components import carried_chains
 from skawhmm.distances._jaw import JAW
+from skawhmm.groups._resampling import drawn_refits
 from skawhmm.models._batch import HMMBatch
 from skawhmm.models._checks import check_same_features, check_single_model
 from skawhmm.sequences._forms import is_models
@@ -22,6 +23,7 @@ from skawhmm.utils._checks import (
     check_integer,
     check_optional,
     check_real,
+    check_seed,
 )
 from skawhmm.utils._interruption import all_or_nothing
 from skawhmm.utils._parameters import Unused
@@ -73,6 +75,11 @@ class Alignment:
 
     missing_mass : ndarray of shape (n_models,)
         Mass of states of the reference that the model does not have.
+
+    confidence : ndarray of shape (n_models, n_components) or None
+        How often the state is matched with the same state of the reference if the model
+        is fitted again; NaN where a model has none. None unless ``HMMAligner`` has
+        `n_resamples`.
     """
 
     models: HMMBatch
@@ -81,6 +88,7 @@ class Alignment:
     matched_mass: NDArray[np.float64]
     unmatched_mass: NDArray[np.float64]
     missing_mass: NDArray[np.float64]
+    confidence: NDArray[np.float64] | None = None
 
 
 class HMMAligner(ModelsMixin, TransformerMixin, BaseEstimator):
@@ -109,6 +117,11 @@ class HMMAligner(ModelsMixin, TransformerMixin, BaseEstimator):
         Largest distance at which a state counts as the state it is matched with.
         By default the mean distance between two states of the reference.
 
+    n_resamples : int, default=0
+        Number of times that each model is fitted again, to a sequence of
+        ``info["n_timesteps"]`` frames drawn from it, to find out how sure its matching
+        is. 0 leaves this out.
+
     hmm : transformer, default=None
         Turns sequences into models; it is cloned, and fitted on the training
         sequences. By default ``HMMTransformer()``; None if `X` is an `HMMBatch`.
@@ -117,7 +130,7 @@ class HMMAligner(ModelsMixin, TransformerMixin, BaseEstimator):
         Number of joblib workers for the distances that a medoid needs.
 
     random_state : int, RandomState instance, Generator or None, default=None
-        Seed of the start of the average.
+        Seed of the start of the average, and of the sequences that are drawn.
 
     verbose : int, default=0
         Whether to show a progress bar while the reference is learned.
@@ -142,6 +155,11 @@ class HMMAligner(ModelsMixin, TransformerMixin, BaseEstimator):
 
     missing_mass_ : ndarray of shape (n_models_fit,)
         Mass of states of the reference that each training model does not have.
+
+    match_confidence_ : ndarray of shape (n_models_fit, n_components) or None
+        How often each state of the training models is matched with the same state of
+        the reference if the model is fitted again; NaN where a model has none. None if
+        `n_resamples` is 0.
 
     hmm_ : transformer or None
         The fitted `hmm`; None if `fit` was not given sequences.
@@ -181,6 +199,7 @@ class HMMAligner(ModelsMixin, TransformerMixin, BaseEstimator):
     ...     ],
     ...     means=[[[0.0], [5.0]], [[5.2], [0.1]], [[0.2]]],
     ...     covars=[[[1.0], [1.0]], [[1.0], [1.0]], [[1.0]]],
+    ...     info={"n_timesteps": [500, 10, 500]},
     ... )
     >>> aligner = HMMAligner(reference=models[0]).fit(models)
     >>> aligned = aligner.transform(models)
@@ -194,6 +213,15 @@ class HMMAligner(ModelsMixin, TransformerMixin, BaseEstimator):
            [1.  , 0.  ]])
     >>> aligner.missing_mass_.round(2)
     array([0.  , 0.  , 0.33])
+
+    The second model was fitted to 10 frames. Its states are far apart, and refits match
+    them in the same way:
+
+    >>> sure = HMMAligner(reference=models[0], n_resamples=50, random_state=0)
+    >>> sure.fit(models).match_confidence_
+    array([[ 1.,  1.],
+           [ 1.,  1.],
+           [ 1., nan]])
     """
 
     _unused: ClassVar = (Unused(("n_components",), "reference", is_models),)
@@ -204,6 +232,7 @@ class HMMAligner(ModelsMixin, TransformerMixin, BaseEstimator):
         "max_distance": partial(
             check_optional, check=partial(check_real, low=0, high=np.inf)
         ),
+        "n_resamples": partial(check_integer, low=0),
     }
 
     def __init__(
@@ -212,6 +241,7 @@ class HMMAligner(ModelsMixin, TransformerMixin, BaseEstimator):
         n_components: int | None = None,
         *,
         max_distance: float | None = None,
+        n_resamples: int = 0,
         hmm: Any = None,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -220,6 +250,7 @@ class HMMAligner(ModelsMixin, TransformerMixin, BaseEstimator):
         self.reference = reference
         self.n_components = n_components
         self.max_distance = max_distance
+        self.n_resamples = n_resamples
         self.hmm = hmm
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -320,6 +351,7 @@ class HMMAligner(ModelsMixin, TransformerMixin, BaseEstimator):
         self._begin_fit()
         models = self._learned_models(self._checked(X, reset=True), y)
         self.reference_ = self._learned_reference(models)
+        self._refit_seed = check_seed(self.random_state) if self.n_resamples else 0
         self.max_distance_ = self.max_distance
         if self.max_distance is None:
             self.max_distance_ = mean_state_distance(self.reference_)
@@ -328,6 +360,7 @@ class HMMAligner(ModelsMixin, TransformerMixin, BaseEstimator):
         self.state_distances_ = alignment.distances
         self.unmatched_mass_ = alignment.unmatched_mass
         self.missing_mass_ = alignment.missing_mass
+        self.match_confidence_ = alignment.confidence
         return alignment
 
     def _learned_reference(self, models):
@@ -369,7 +402,12 @@ class HMMAligner(ModelsMixin, TransformerMixin, BaseEstimator):
 
     def _aligned(self, models):
         check_same_features(self.reference_, models, ("reference", "X"))
-        return aligned_models(models, self.reference_, self.max_distance_)
+        found = aligned_models(models, self.reference_, self.max_distance_)
+        if self.n_resamples == 0:
+            return found
+        fits = drawn_refits(models, self.n_resamples, self._refit_seed, self.verbose)
+        confidence = match_confidence(models, fits, found.plans, self.reference_)
+        return replace(found, confidence=confidence)
 
 
 def mean_state_distance(model):
@@ -451,6 +489,46 @@ def aligned_models(models, reference, max_distance):
         np.maximum((plans * ~near).sum(axis=(1, 2)), 0.0),
         ((matched == 0) * reference.weights[:, :n_targets]).sum(axis=1),
     )
+
+
+def match_confidence(models, fits, plans, reference):
+    """Return how often states are matched with the same state of the reference again.
+
+    Parameters
+    ----------
+    models : HMMBatch
+        The models.
+
+    fits : list of HMMBatch
+        The refits of each model.
+
+    plans : ndarray of shape (n_models, n_components_model, n_components)
+        Mass of each state of the models on each state of the reference.
+
+    reference : HMMBatch
+        A batch of one model.
+
+    Returns
+    -------
+    confidence : ndarray of shape (n_models, n_components)
+        Mean fraction, over the refits, of the mass that stands for a state of the
+        reference and is matched with it. NaN where a model has no such state.
+    """
+    confidence = np.full((len(models), plans.shape[2]), np.nan)
+    for n, refits in enumerate(fits):
+        own = aligned_models(refits, models[n], np.inf).plans
+        again = aligned_models(refits, reference, np.inf).plans
+        meant = own @ (plans[n, : own.shape[2]] > 0)
+        # A state of a refit is matched with one state: masses are all or nothing.
+        kept = np.minimum(meant, again).sum(axis=1)
+        mass = meant.sum(axis=1)
+        with np.errstate(invalid="ignore"):
+            fractions = kept / mass
+        seen = mass > 0
+        counts = seen.sum(axis=0)
+        total = np.where(seen, fractions, 0.0).sum(axis=0)
+        confidence[n] = np.where(counts > 0, total / np.maximum(counts, 1), np.nan)
+    return confidence
 
 
 def _maps(both, cross, real, n_targets):

@@ -19,6 +19,20 @@ from skawhmm.groups._support import NO_SPREAD
 # Columns of `info` that count data.
 AMOUNTS = ("n_timesteps", "n_trials")
 
+# What to do about unequal amounts.
+REMEDIES = {
+    "n_timesteps": (
+        "Fit all models to the same number of frames: give the recordings to "
+        "hmm_group_test, with match='frames', or cut them to a common length first, as "
+        "in [x[:n] for x in X] with n = min(map(len, X))."
+    ),
+    "n_trials": (
+        "Give the trials to hmm_group_test: with refit=True if conditions vary within "
+        "units, with match='trials' if they do not."
+    ),
+    "models_per_unit": "Take equally many models of each unit.",
+}
+
 # A warning is given if the median amounts of two groups differ by more than this
 # factor: the error of a fit is then unlike as well.
 NOTABLE_RATIO = 1.1
@@ -82,15 +96,19 @@ def compared_amounts(models, design, n_permutations, seed):
     Returns
     -------
     amounts : dict of Amounts
-        By name; empty if nothing is known.
+        By name: the numbers in `info`, and "models_per_unit" if units have several
+        models. Empty if nothing is known.
     """
     found = {}
     info = getattr(models, "info", {})
+    per_unit = np.bincount(design.unit_of).astype(float)
+    columns = {"models_per_unit": per_unit} if per_unit.max() > 1 else {}
     for name in AMOUNTS:
         column = info.get(name)
         if column is None or column.ndim != 1 or column.dtype.kind not in "iuf":
             continue
-        values = design.averaged(np.asarray(column, float)[:, None])[:, 0]
+        columns[name] = design.averaged(np.asarray(column, float)[:, None])[:, 0]
+    for name, values in columns.items():
         if not np.isfinite(values).all():
             continue
         medians = {
@@ -137,8 +155,6 @@ def warn_of_amounts(amounts, stacklevel=3):
             warnings.warn(
                 f"The groups differ in how much data their models were fitted to: "
                 f"{amount.line()}. Models of less data are noisier, which a test takes "
-                "for a difference between groups. Fit all models to the same number of "
-                "frames: cut the recordings to a common length first, as in "
-                "[x[:n] for x in X] with n = min(map(len, X)).",
+                f"for a difference between groups. {REMEDIES[amount.name]}",
                 stacklevel=stacklevel,
             )

@@ -33,6 +33,13 @@ class Design(NamedTuple):
         """All pairs of groups, as numbers."""
         return list(zip(*np.triu_indices(len(self.names), 1), strict=True))
 
+    @property
+    def has_complete_blocks(self):
+        """Whether there are strata, each with one unit of every group."""
+        cells = np.unique(np.stack([self.strata, self.codes]), axis=1).shape[1]
+        n_strata = len(np.unique(self.strata))
+        return n_strata > 1 and cells == len(self.codes) == n_strata * len(self.names)
+
     def averaged(self, values):
         """Return values of models averaged over the units, ignoring NaN.
 
@@ -204,7 +211,7 @@ def check_design(models, groups, units=None, strata=None, covariates=None):
     return design
 
 
-def check_labels(name, labels, models):
+def check_labels(name, labels, models, of="model"):
     """Return one label per model, or raise.
 
     Parameters
@@ -218,6 +225,9 @@ def check_labels(name, labels, models):
     models : HMMBatch or ndarray
         What they belong to.
 
+    of : str, default="model"
+        What has a label, for messages.
+
     Returns
     -------
     labels : ndarray of shape (n_models,)
@@ -228,7 +238,7 @@ def check_labels(name, labels, models):
     array = np.asarray(given)
     if array.shape != (len(models),):
         raise ValueError(
-            f"{name} must hold one label per model ({len(models)} models), got shape "
+            f"{name} must hold one label per {of} ({len(models)} {of}s), got shape "
             f"{array.shape}."
         )
     missing = array != array  # noqa: PLR0124 (NaN differs from itself, of any type)
@@ -237,7 +247,7 @@ def check_labels(name, labels, models):
         array = array.astype(str)
     if np.any(missing):
         n = int(np.argmax(missing))
-        raise ValueError(f"{name} must name every model, got none for model {n}.")
+        raise ValueError(f"{name} must name every {of}, got none for {of} {n}.")
     return array
 
 

@@ -18,7 +18,7 @@ sequences, is then not taken for a difference between groups.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -68,7 +68,11 @@ class StateEffects:
         The table: "measure", "state", "next_state" (-1 unless it is a transition),
         "group", "other", "mean", "other_mean", "difference" (of the other group from
         the first), "low", "high", "standardized" (the difference in standard deviations
-        within groups), "pvalue" (corrected for all rows together) and "uncorrected".
+        within groups), "pvalue" (corrected for all rows together) and "uncorrected". If
+        the aligner has `n_resamples`, "match" is the mean fraction of refits in which
+        the state of a model is matched with this state again (the smaller one of both
+        states of a transition): a difference in a state of which that is far below 1
+        may be one of matching.
 
     null_distribution : ndarray of shape (n_permutations,)
         Largest absolute statistic under each permutation.
@@ -335,10 +339,11 @@ def state_effects(
     if isinstance(reference, str):
         reference = HMMAligner(reference, random_state=seed, verbose=verbose)
         reference.fit(models)
-    aligned = aligned_to(models, reference).models
+    matched = aligned_to(models, reference)
+    aligned = matched.models
     compared = measured(aligned, names).of_units(design)
-    longest = _longest(aligned, design)
-    compared, left_out = _comparable(compared, design, longest)
+    longest = longest_sequences(aligned, design)
+    compared, left_out = comparable_measures(compared, design, longest)
     # What a permutation does must not depend on the order in which models were given.
     keys = np.concatenate([compared.sums, compared.sizes], axis=1)
     order = np.lexsort((*keys.T[::-1], design.codes))
@@ -357,8 +362,49 @@ def state_effects(
     )
     null = np.abs(null)
     largest = null.max(axis=(1, 2))
-    values = compared.linearized(design.codes)
-    columns = _columns(compared.labels, values, design, confidence)
+    effects = tabulated_effects(
+        aligned, compared, design, (observed, null, largest), confidence
+    )
+    columns = dict(effects.columns)
+    if matched.confidence is not None:
+        columns["match"] = _match_column(matched.confidence, columns)
+    return replace(
+        effects,
+        columns=MappingProxyType(columns),
+        left_out=MappingProxyType(left_out),
+        amounts=MappingProxyType(amounts),
+    )
+
+
+def tabulated_effects(models, measures, design, statistics, confidence):
+    """Return differences with intervals and p-values, given statistics.
+
+    Parameters
+    ----------
+    models : HMMBatch
+        The models on common states.
+
+    measures : Measures
+        The measures of units.
+
+    design : Design
+        The comparison.
+
+    statistics : tuple of ndarray
+        Statistics of shape (n_pairs, n_measures), their absolute values under each
+        permutation, and the largest value of each permutation.
+
+    confidence : float
+        Confidence of the intervals.
+
+    Returns
+    -------
+    effects : StateEffects
+        The differences.
+    """
+    observed, null, largest = statistics
+    values = measures.linearized(design.codes)
+    columns = _columns(measures.labels, values, design, confidence)
     columns["pvalue"] = pvalues(np.abs(observed).ravel(), largest[:, None])
     columns["uncorrected"] = pvalues(np.abs(observed), null).ravel()
     counts = zip(map(str, design.names), design.counts.tolist(), strict=True)
@@ -366,15 +412,29 @@ def state_effects(
         MappingProxyType(columns),
         largest,
         observed.ravel(),
-        aligned,
+        models,
         MappingProxyType(dict(counts)),
         confidence,
-        MappingProxyType(left_out),
-        MappingProxyType(amounts),
     )
 
 
-def _longest(models, design):
+def effect_statistics(measures, design, longest):
+    """Return the statistics of all measures; 0 where they cannot be compared."""
+    reasons = np.array(left_out_reasons(measures, design, longest))
+    arrays = _scaled(measures, design), pair_directions(design)
+    found = _correlations(arrays, np.arange(len(design.codes))[None])[0]
+    return np.where(reasons == "", found, 0.0)
+
+
+def _match_column(confidence, columns):
+    """Return how sure the states of each row are, on average over the models."""
+    sure = np.nanmean(confidence, axis=0)
+    after = columns["next_state"]
+    own = sure[columns["state"]]
+    return np.where(after < 0, own, np.minimum(own, sure[after]))
+
+
+def longest_sequences(models, design):
     """Return the number of frames of the longest sequence of each unit, if known."""
     if models.counts is None:
         return None
@@ -383,7 +443,7 @@ def _longest(models, design):
     return longest
 
 
-def _comparable(measures, design, longest):
+def comparable_measures(measures, design, longest):
     """Return the measures that can be compared, and a table of the others."""
     reasons = np.array(left_out_reasons(measures, design, longest))
     kept, left = np.flatnonzero(reasons == ""), np.flatnonzero(reasons != "")

@@ -52,6 +52,40 @@ def quadratic_forms(matrices, basis, rows):
     return np.moveaxis(np.reshape(forms, shape), 0, 1)
 
 
+def f_ratios(forms, totals, n_effects, n_left):
+    """Return ratios of mean squares, and what orders them; 0 if nothing varies.
+
+    Parameters
+    ----------
+    forms : ndarray of shape (..., n_directions)
+        Sums of squares of the effects, and of what is taken out of the rest as well.
+
+    totals : ndarray of shape (...)
+        Total sums of squares.
+
+    n_effects, n_left : int
+        Degrees of freedom.
+
+    Returns
+    -------
+    ratios : ndarray of shape (...)
+        The ratios; infinite if nothing is left.
+
+    fractions : ndarray of shape (...)
+        Effects as a fraction of effects and rest. Distances that are not Euclidean can
+        leave a negative rest if groups are far apart. The ratio would be negative then,
+        but the fraction is above 1: it has the same order, and goes on.
+    """
+    effects = forms[..., :n_effects].sum(axis=-1)
+    left = totals - forms.sum(axis=-1)
+    varied = (totals > 0) & (effects + left > 0)
+    some = varied & (left > EQUAL * totals)
+    ratios = (effects / n_effects) / np.where(some, left / n_left, 1)
+    ratios = np.where(some, ratios, np.where(varied, np.inf, 0.0))
+    fractions = effects / np.where(varied, effects + left, 1)
+    return ratios, np.where(varied, fractions, 0.0)
+
+
 def pvalues(observed, null):
     """Return the fractions of permutations that are at least as extreme."""
     observed = np.asarray(observed)

@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skawhmm.groups._amounts import Amounts
+from skawhmm.groups._permutations import holm
+from skawhmm.models._batch import HMMBatch
 from skawhmm.utils._tables import data_frame, html_table, text_table
 
 STATISTICS = {"pseudo_f": "pseudo-F", "energy": "energy F"}
@@ -48,8 +50,9 @@ class GroupTestResult:
         The tests of the distance and, if it has any, of its components:
         "distance", "marginal" and "transition".
 
-    dispersion : PermutationTest
-        Test of equal spread around the centres of the groups.
+    dispersion : PermutationTest or None
+        Test of equal spread around the centres of the groups; None if the strata leave
+        nothing to compare.
 
     pairwise : dict
         For three or more groups: one dict like `tests` per pair of groups.
@@ -67,6 +70,17 @@ class GroupTestResult:
         How much data the models of each group were fitted to, by column of `info`
         ("n_timesteps"): medians per group, and whether they differ. Empty if it is not
         known.
+
+    missing : dict of str
+        Tests that were not made, by name, and why: the components of distances that
+        have none, or the dispersion.
+
+    models : HMMBatch or None
+        With ``refit``: the models, one per unit and group.
+
+    effects : StateEffects or None
+        With ``refit``: differences of states and transitions, as :func:`state_effects`
+        gives them, with p-values by refits. States are those of a model of all trials.
 
     Attributes
     ----------
@@ -94,16 +108,20 @@ class GroupTestResult:
     pseudo-F of 2 groups (a: 4, b: 4), 9999 permutations
     test        statistic  pvalue  effect_size
     distance        9.417  0.0569       0.6108
-    dispersion        0.1  0.8594
+    dispersion        0.1  0.8859
+    not tested: marginal, transition (X holds distances without components)
     """
 
     tests: Mapping[str, PermutationTest]
-    dispersion: PermutationTest
+    dispersion: PermutationTest | None
     pairwise: Mapping[tuple[str, str], Mapping[str, PermutationTest]]
     pairwise_pvalues: Mapping[tuple[str, str], Mapping[str, float]]
     groups: Mapping[str, int]
     kind: str
     amounts: Mapping[str, Amounts] = field(default_factory=dict)
+    missing: Mapping[str, str] = field(default_factory=dict)
+    models: HMMBatch | None = field(default=None, repr=False)
+    effects: Any = field(default=None, repr=False)
 
     @property
     def statistic(self) -> float:
@@ -135,6 +153,12 @@ class GroupTestResult:
         """Test of the transition component: whether movements differ."""
         return self.tests.get("transition")
 
+    @property
+    def all_tests(self) -> dict[str, PermutationTest]:
+        """The tests of all groups together by name, the dispersion last."""
+        spread = {} if self.dispersion is None else {"dispersion": self.dispersion}
+        return {**self.tests, **spread}
+
     def to_frame(self) -> Any:
         """Return all tests as a data frame of pandas.
 
@@ -150,7 +174,7 @@ class GroupTestResult:
     def _columns(self):
         """Return the columns of the table of all tests."""
         rows = []
-        for name, test in {**self.tests, "dispersion": self.dispersion}.items():
+        for name, test in self.all_tests.items():
             rows.append(("all", name, test, np.nan))
         for pair, tests in self.pairwise.items():
             for name, test in tests.items():
@@ -170,6 +194,7 @@ class GroupTestResult:
         return (
             f"{STATISTICS[self.kind]} of {len(self.groups)} groups ({groups}), "
             f"{len(self.null_distribution)} permutations"
+            f"{' with refits' if self.models is not None else ''}"
         )
 
     def __repr__(self) -> str:
@@ -183,4 +208,21 @@ class GroupTestResult:
         return html_table(self._columns(), caption)
 
     def _notes(self):
-        return [amount.line() for amount in self.amounts.values() if amount.varies]
+        lines = [amount.line() for amount in self.amounts.values() if amount.varies]
+        for reason in dict.fromkeys(self.missing.values()):
+            names = [name for name, why in self.missing.items() if why == reason]
+            lines.append(f"not tested: {', '.join(names)} ({reason})")
+        return lines
+
+
+def corrected_pvalues(pairwise):
+    """Return p-values of pairs, corrected for their number within each component."""
+    names = list(next(iter(pairwise.values()), ()))
+    columns = {
+        name: holm(np.array([tests[name].pvalue for tests in pairwise.values()]))
+        for name in names
+    }
+    return {
+        pair: {name: float(columns[name][k]) for name in names}
+        for k, pair in enumerate(pairwise)
+    }

@@ -84,6 +84,7 @@ def state_table(models: HMMBatch, reference: Any = None) -> Any:
     for name, values in (
         ("distance", alignment.distances),
         ("matched_mass", alignment.matched_mass),
+        ("match", alignment.confidence),
     ):
         if values is not None:
             columns[name] = values[kept]
@@ -151,6 +152,7 @@ class Compared(NamedTuple):
     models: HMMBatch
     distances: Any = None
     matched_mass: Any = None
+    confidence: Any = None
 
 
 def aligned_to(models, reference):
@@ -162,7 +164,7 @@ def aligned_to(models, reference):
         found = reference.align(models)
     else:
         found = HMMAligner(reference, random_state=0).fit(models).align(models)
-    return Compared(found.models, found.distances, found.matched_mass)
+    return Compared(found.models, found.distances, found.matched_mass, found.confidence)
 
 
 def state_measures(models):

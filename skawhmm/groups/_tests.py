@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skawhmm._estimator import (
+    check_hmm,
     is_mixture,
     mixed_precomputed,
     reference_components,
@@ -30,14 +31,26 @@ from skawhmm.distances._base import Distance
 from skawhmm.distances._resolve import METRIC_CHECKS, resolve_metric
 from skawhmm.groups._amounts import compared_amounts, warn_of_amounts
 from skawhmm.groups._design import check_design
+from skawhmm.groups._dispersion import dispersion_test
+from skawhmm.groups._matching import MATCHES, matched_models
 from skawhmm.groups._permutations import (
     LEVEL,
-    holm,
+    f_ratios,
     permuted,
     pvalues,
     quadratic_forms,
 )
-from skawhmm.groups._results import GroupTestResult, PermutationTest
+from skawhmm.groups._refits import (
+    check_trials,
+    checked_units,
+    fitted_transformer,
+    refitted_tests,
+)
+from skawhmm.groups._results import (
+    GroupTestResult,
+    PermutationTest,
+    corrected_pvalues,
+)
 from skawhmm.models._checks import check_models, check_same_features
 from skawhmm.sequences._forms import is_models
 from skawhmm.utils._checks import (
@@ -74,6 +87,9 @@ def hmm_group_test(
     units: str | ArrayLike | None = None,
     strata: str | ArrayLike | None = None,
     covariates: str | ArrayLike | None = None,
+    hmm: Any = None,
+    refit: bool | str = False,
+    match: str | None = None,
     random_state: Any = None,
     n_jobs: int | None = None,
     verbose: int = 0,
@@ -87,13 +103,17 @@ def hmm_group_test(
     Parameters
     ----------
     X : HMMBatch or array-like of shape (n_models, n_models[, 2])
-        The models, or the distances between them, or their components as
+        The models; or any symmetric matrix of distances, between models or between
+        anything else; or the components of distances as
         :func:`pairwise_hmm_components` gives them, stacked along a third axis.
         Components need `alpha`; `metric` has no effect beside distances and
-        components, and must not be set.
+        components, and must not be set. With `refit` or `match`, sequences: with
+        `refit` one recording per trial (also units as a list of `Trials`), with `match`
+        one recording or `Trials` per model.
 
     groups : str or array-like of shape (n_models,)
-        The group of each model, or the name of a column of ``X.info``.
+        The group of each model, or the name of a column of ``X.info``; the condition of
+        each trial with `refit`.
 
     metric : {"maw", "iaw", "jaw", "kl", "coupling"} or object, default="jaw"
         Distance between two models, which must be symmetric.
@@ -114,7 +134,8 @@ def hmm_group_test(
     units : str or array-like of shape (n_models,), default=None
         What is independent, such as subjects with several sequences each: the models
         of a unit are averaged (in the geometry of the distances) and move together. By
-        default each model is a unit.
+        default each model is a unit. With `refit`, the unit of each trial, of which one
+        model is fitted per condition; by default all trials are of one unit.
 
     strata : str or array-like of shape (n_models,), default=None
         What units are permuted within, such as pairs or sites. Differences between
@@ -124,6 +145,22 @@ def hmm_group_test(
         Numbers whose linear effect is taken out first, such as age. Permutations then
         exchange residuals.
 
+    hmm : transformer, default=None
+        Fits models to sequences, with `refit` or `match`; it is cloned. By default an
+        :class:`HMMTransformer`.
+
+    refit : bool or "within", default=False
+        Whether labels are permuted among trials, and all models fitted again under each
+        permutation: within units, if conditions vary within them; otherwise units are
+        permuted, whose models do not depend on labels. "within" raises in the latter
+        case. The p-values include the error of fitting, and are exact for any numbers
+        of trials. `strata` and `covariates` must be None.
+
+    match : {"frames", "trials"}, default=None
+        Whether every model is fitted to as many frames, or trials, as the sequence with
+        the fewest of them has. They are chosen at random ten times, and distances are
+        averaged over the choices.
+
     random_state : int, RandomState instance, Generator or None, default=None
         Seed of the permutations. With the same seed the result does not depend on the
         order of the models.
@@ -132,14 +169,16 @@ def hmm_group_test(
         Number of joblib workers. It never changes the result.
 
     verbose : int, default=0
-        Whether to show a progress bar.
+        Whether to show a progress bar and, with `refit`, the number of fits and about
+        how long they will take.
 
     Returns
     -------
     result : GroupTestResult
         Statistics, p-values, fractions of explained variation and null distributions
         for the distance and its components, a test of equal spread and, for three or
-        more groups, tests of all pairs with the correction of Holm.
+        more groups, tests of all pairs with the correction of Holm. With `refit`, also
+        the models and the effects of single states and transitions.
 
     See Also
     --------
@@ -150,14 +189,17 @@ def hmm_group_test(
     -----
     A significant result may also be due to groups of unequal spread. The test of
     dispersion compares the distances of units to the centres of their groups, and a
-    warning is given if it is significant, too.
+    warning is given if it is significant, too. It permutes the deviations from the
+    spatial medians of the groups, within strata, after strata and covariates were taken
+    out. If every stratum holds one unit of each group (before and after), the spread of
+    whole groups is compared; if strata are pairs of which some groups are absent, there
+    is no such test.
 
     Labels of fitted models are exchangeable only if all models come from equal amounts
     of data: models of short sequences are noisier, and look like another group. The
     amounts in ``X.info["n_timesteps"]`` (and ``"n_trials"``, if there is such a
-    column) are compared between groups, and a warning is given if they differ. Fit all
-    models to the same number of frames then: cut the recordings to a common length
-    before they are fitted.
+    column) are compared between groups, and a warning is given if they differ. Then use
+    `refit`, if conditions vary within units, or `match`, if units belong to groups.
 
     References
     ----------
@@ -186,38 +228,133 @@ def hmm_group_test(
     distance        143.4   0.001       0.8366
     marginal       0.8257   0.522      0.02864
     transition      587.3   0.001       0.9545
-    dispersion     0.4612   0.503
+    dispersion     0.4612   0.518
+
+    Six viewers, each with 24 trials of one condition and 6 of the other one. Labels are
+    permuted among the trials of a viewer, and models fitted again:
+
+    >>> import numpy as np
+    >>> trials, _ = make_hmm_sequences(
+    ...     180, separation=0, n_timesteps=6, random_state=0
+    ... )
+    >>> viewer = np.repeat(np.arange(6), 30)
+    >>> condition = np.tile(["seen"] * 24 + ["new"] * 6, 6)
+    >>> hmm = HMMTransformer(n_components=2, random_state=0)
+    >>> hmm_group_test(
+    ...     trials,
+    ...     condition,
+    ...     units=viewer,
+    ...     hmm=hmm,
+    ...     refit=True,
+    ...     n_permutations=99,
+    ...     random_state=0,
+    ... )
+    pseudo-F of 2 groups (new: 6, seen: 6), 99 permutations with refits
+    test        statistic  pvalue  effect_size
+    distance        1.474    0.29       0.2276
+    marginal        1.411    0.32       0.2201
+    transition     0.5416    0.58      0.09773
+    not tested: dispersion (models are fitted again under each permutation)
     """
     check_choice("statistic", statistic, POWERS)
     check_integer("n_permutations", n_permutations, 1)
     check_n_jobs("n_jobs", n_jobs)
     check_verbose("verbose", verbose)
     seed = check_seed(random_state)
-    X, chosen = _checked(X, metric, alpha)
-    design = check_design(X, groups, units, strata, covariates)
-    _warn_of_few_permutations(design, n_permutations)
-    amounts = compared_amounts(X, design, n_permutations, (seed, AMOUNTS))
-    warn_of_amounts(amounts)
     workers = {"n_jobs": n_jobs, "verbose": verbose}
-    compared = _compared(X, chosen, metric, alpha, workers)
-    powers = [matrix ** POWERS[statistic] for matrix in compared.values()]
-    squares = compared["distance"] ** 2
-    matrices, design = unit_matrices(np.stack([*powers, squares]), design)
-    arguments = list(compared), matrices[:-1], n_permutations, workers
+    _check_fitting(X, hmm, refit, match)
+    if refit:
+        for name, value in (
+            ("strata", strata),
+            ("covariates", covariates),
+            ("match", match),
+        ):
+            check_unused(name, value, None, f"with refit={refit!r}")
+        chosen = _symmetric_metric(metric, alpha)
+        trials = check_trials(X, groups, units, within=refit == "within")
+        if trials.design is not None:
+            power = POWERS[statistic]
+            found = refitted_tests(
+                trials, hmm, chosen, power, n_permutations, seed, workers
+            )
+            return GroupTestResult(**found, kind=statistic)
+        # Each unit has one condition, and its model does not depend on labels.
+        X, groups, units = trials.unit_models(hmm, seed), trials.unit_groups, None
+    batches = [X]
+    if match is not None:
+        sequences = checked_units(X)
+        fitted = fitted_transformer(hmm, sequences, seed)
+        batches = matched_models(fitted, sequences, match, seed)
+    checked = [_checked(batch, metric, alpha) for batch in batches]
+    design = check_design(checked[0][0], groups, units, strata, covariates)
+    _warn_of_few_permutations(design, n_permutations)
+    amounts = compared_amounts(checked[0][0], design, n_permutations, (seed, AMOUNTS))
+    warn_of_amounts(amounts)
+    compared = [
+        _compared(batch, chosen, metric, alpha, workers) for batch, chosen in checked
+    ]
+    names = list(compared[0])
+    powers = [_mean_power(compared, name, POWERS[statistic]) for name in names]
+    # An average over choices has less spread where there is more to choose from.
+    powers.append(compared[0]["distance"] ** 2)
+    matrices, design = unit_matrices(np.stack(powers), design)
+    arguments = names, matrices[:-1], n_permutations, workers
     tests = _component_tests(design, *arguments, (seed, OVERALL))
-    spread = dispersion_test(matrices[-1], design, n_permutations, (seed, SPREAD))
+    spread = dispersion_test(
+        matrices[-1], design, n_permutations, (seed, SPREAD), **workers
+    )
     pairwise = _pairwise_tests(design, *arguments, seed)
     _warn_of_spread(tests["distance"], spread)
-    names = map(str, design.names)
+    counts = zip(map(str, design.names), design.counts.tolist(), strict=True)
     return GroupTestResult(
         MappingProxyType(tests),
         spread,
         MappingProxyType(pairwise),
-        MappingProxyType(_corrected(pairwise)),
-        MappingProxyType(dict(zip(names, design.counts.tolist(), strict=True))),
+        MappingProxyType(corrected_pvalues(pairwise)),
+        MappingProxyType(dict(counts)),
         statistic,
         MappingProxyType(amounts),
+        MappingProxyType(_missing(tests, spread, checked[0][1] is None)),
     )
+
+
+def _check_fitting(X, hmm, refit, match):
+    """Raise if the parameters that fit models are wrong, or fit nothing."""
+    check_hmm("hmm", hmm)
+    if not isinstance(refit, bool | np.bool_):
+        check_choice("refit", refit, ("within",))
+    if match is not None:
+        check_choice("match", match, MATCHES)
+    if not refit and match is None:
+        check_unused("hmm", hmm, None, "unless refit or match fits models")
+    elif is_models(X):
+        name = "refit" if refit else "match"
+        raise TypeError(
+            f"{name} needs sequences, to which models are fitted again, got an "
+            "HMMBatch."
+        )
+
+
+def _symmetric_metric(metric, alpha):
+    """Return the distance, or raise if it is not symmetric."""
+    chosen = resolve_metric(metric, alpha=alpha)
+    if not chosen.symmetric:
+        raise ValueError(f"metric must be symmetric, got {metric!r}, which is not.")
+    return chosen
+
+
+def _mean_power(compared, name, power):
+    """Return a power of distances, averaged over random choices of the data."""
+    return np.mean([part[name] ** power for part in compared], axis=0)
+
+
+def _missing(tests, spread, given):
+    """Return which tests were not made, and why."""
+    what = "X holds distances without components" if given else "not in this metric"
+    missing = dict.fromkeys({"marginal", "transition"} - tests.keys(), what)
+    if spread is None:
+        missing["dispersion"] = "no stratum has more than two units"
+    return dict(sorted(missing.items()))
 
 
 def _checked(X, metric, alpha):
@@ -369,11 +506,12 @@ def _component_tests(design, names, matrices, n_permutations, workers, seed):
     forms = permuted(
         _forms, (matrices, basis), design.strata, n_permutations, seed, **workers
     )
-    ratios = [
-        _f_ratios(values, totals, n_effects, n_left) for values in (observed, forms)
-    ]
+    ratios, order = zip(
+        *(f_ratios(values, totals, n_effects, n_left) for values in (observed, forms)),
+        strict=True,
+    )
     fractions = observed[0, :, :n_effects].sum(axis=1) / np.where(totals > 0, totals, 1)
-    chances = pvalues(ratios[0][0], ratios[1])
+    chances = pvalues(order[0][0], order[1])
     return {
         name: PermutationTest(
             float(ratios[0][0, k]),
@@ -388,69 +526,6 @@ def _component_tests(design, names, matrices, n_permutations, workers, seed):
 def _forms(arrays, rows):
     matrices, basis = arrays
     return quadratic_forms(matrices, basis, rows)
-
-
-def _f_ratios(forms, totals, n_effects, n_left):
-    """Return ratios of mean squares; 0 where nothing varies."""
-    effects = forms[..., :n_effects].sum(axis=-1)
-    left = totals - forms.sum(axis=-1)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratios = (effects / n_effects) / (left / n_left)
-    return np.where(totals > 0, ratios, 0.0)
-
-
-def dispersion_test(matrix, design, n_permutations, seed):
-    """Return the test of equal mean distance to the centres of the groups.
-
-    Parameters
-    ----------
-    matrix : ndarray of shape (n_units, n_units)
-        Squared distances, times -1/2.
-
-    design : Design
-        The comparison.
-
-    n_permutations : int
-        Number of permutations.
-
-    seed : tuple of int
-        Their seed.
-
-    Returns
-    -------
-    test : PermutationTest
-        Its permutations exchange the deviations of the distances from their means.
-    """
-    members = (design.codes[:, None] == np.arange(len(design.names))).astype(float)
-    means = members / members.sum(axis=0)
-    inner = matrix @ means
-    own = design.codes
-    centers = np.einsum("ig,ig->g", means, inner)
-    units = np.arange(len(own))
-    squared = matrix[units, units] - 2 * inner[units, own] + centers[own]
-    # Distances that are not Euclidean can leave a centre at an imaginary distance; its
-    # size is taken, as vegan does.
-    radii = np.sqrt(np.abs(squared))
-    left = radii - (means.T @ radii)[own]
-    centered = members - members.mean(axis=0)
-    basis, _, _ = np.linalg.svd(centered, full_matrices=False)
-    basis = basis[:, : len(design.names) - 1]
-    sizes = basis.shape[1], len(own) - len(design.names)
-
-    def ratios(values, total):
-        return _f_ratios((values**2)[:, None], np.array([total]), *sizes)[:, 0]
-
-    total = np.sum((radii - radii.mean()) ** 2)
-    observed = ratios((basis.T @ radii)[None], total)[0]
-    values = permuted(_projections, (left, basis), design.strata, n_permutations, seed)
-    null = ratios(values, np.sum(left**2))
-    chance = float(pvalues(observed, null))
-    return PermutationTest(float(observed), chance, np.nan, null)
-
-
-def _projections(arrays, rows):
-    values, basis = arrays
-    return values[rows] @ basis
 
 
 def _pairwise_tests(design, names, matrices, n_permutations, workers, seed):
@@ -472,19 +547,6 @@ def _pairwise_tests(design, names, matrices, n_permutations, workers, seed):
     return found
 
 
-def _corrected(pairwise):
-    """Return p-values of pairs, corrected for their number within each component."""
-    names = list(next(iter(pairwise.values()), ()))
-    columns = {
-        name: holm(np.array([tests[name].pvalue for tests in pairwise.values()]))
-        for name in names
-    }
-    return {
-        pair: {name: float(columns[name][k]) for name in names}
-        for k, pair in enumerate(pairwise)
-    }
-
-
 def _warn_of_few_permutations(design, n_permutations):
     n_pairs = len(design.pairs) if len(design.names) > 2 else 1
     needed = int(np.ceil(n_pairs / LEVEL)) - 1
@@ -498,7 +560,7 @@ def _warn_of_few_permutations(design, n_permutations):
 
 
 def _warn_of_spread(test, spread):
-    if test.pvalue <= LEVEL and spread.pvalue <= LEVEL:
+    if spread is not None and max(test.pvalue, spread.pvalue) <= LEVEL:
         warnings.warn(
             "The groups also differ in spread (test of dispersion: "
             f"p = {spread.pvalue:.4g}), which may be what the test of the distance "

@@ -165,7 +165,7 @@ class NeighborsMixin(KNeighborsMixin, ReferencesMixin):
     def search_counts_(self) -> dict[str, int]:
         """Number of pairs that each stage of the last search examined.
 
-        A pruned search has the stages "centroid", "relaxed", "marginal" and "distance";
+        A pruned search has the stages "group", "relaxed", "marginal" and "distance";
         a search through all models only has the last one.
         """
         check_is_fitted(self)
@@ -246,7 +246,7 @@ class NeighborsMixin(KNeighborsMixin, ReferencesMixin):
             return None
         made_for, index = self._searched.get("index", (None, None))
         if made_for != metric:
-            index = SearchIndex(self.models_, metric)
+            index = SearchIndex(self.models_, metric, n_jobs=self.n_jobs)
             # Both are stored at once: an index cut short leaves nothing behind, and
             # other threads never see one without the other.
             self._searched["index"] = metric, index

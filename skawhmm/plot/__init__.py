@@ -12,7 +12,11 @@ from skawhmm.plot._monitor import MonitorDisplay
 from skawhmm.plot._registration import RegistrationDisplay
 from skawhmm.plot._sequence import SequenceDisplay
 from skawhmm.plot._states import StateSummaryDisplay
-from skawhmm.plot._uncertainty import DistanceIntervalDisplay, StabilityDisplay
+from skawhmm.plot._uncertainty import (
+    DistanceIntervalDisplay,
+    RegistrationIntervalDisplay,
+    StabilityDisplay,
+)
 
 __all__ = [
     "AlphaCurveDisplay",
@@ -26,6 +30,7 @@ __all__ = [
     "HMMMapDisplay",
     "MonitorDisplay",
     "RegistrationDisplay",
+    "RegistrationIntervalDisplay",
     "RetrievalDisplay",
     "SequenceDisplay",
     "StabilityDisplay",

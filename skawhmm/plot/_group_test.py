@@ -109,7 +109,7 @@ class GroupTestDisplay:
         display : GroupTestDisplay
             The display.
         """
-        tests = {**result.tests, "dispersion": result.dispersion}
+        tests = result.all_tests
         found = tests[check_choice("test", test, tests)]
         kind = "F" if test == "dispersion" else STATISTICS[result.kind]
         display = cls(

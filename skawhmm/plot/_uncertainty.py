@@ -1,14 +1,38 @@
-"""Displays of the uncertainty of a distance and of the stability of models."""
+"""Displays of the uncertainty of distances, registrations and numbers of states."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skawhmm.groups._uncertainty import DistanceInterval, StabilityCurve
-from skawhmm.plot._style import bar_range, drawing_axes
+from skawhmm.groups._registration import RegistrationInterval
+from skawhmm.groups._stability import StabilityCurve
+from skawhmm.groups._uncertainty import DistanceInterval
+from skawhmm.plot._style import (
+    bar_range,
+    drawing_axes,
+    item_names,
+    literal,
+    side_by_side,
+)
 from skawhmm.utils._colors import COLORS
 from skawhmm.utils._numbers import shaped_array
+
+# Cells above this fraction are dark, and have white text.
+DARK = 0.6
+
+# Smaller fractions would be written as 0 %.
+LEAST_WRITTEN = 0.005
+
+# Names of curves, and factors that put them on the scale of log likelihoods.
+LABELS = {
+    "restarts": ("restarts", 1.0),
+    "halves": ("halves of a sequence", 1.0),
+    "held_out": ("held-out log likelihood", 1.0),
+    "bic": ("-BIC / 2", -0.5),
+    "aic": ("-AIC / 2", -0.5),
+}
 
 
 class DistanceIntervalDisplay:
@@ -158,10 +182,151 @@ class DistanceIntervalDisplay:
         return self
 
 
-class StabilityDisplay:
-    """Show how stable models are for each number of states.
+class RegistrationIntervalDisplay:
+    """Show in how many refits each state of a is which state of b.
 
-    Use :meth:`from_curve` to create it.
+    Use :meth:`from_interval` to create it.
+
+    Parameters
+    ----------
+    probabilities : array-like of shape (n_components_a, n_components_b)
+        Fraction of refits in which a state of a is a state of b; NaN in the rows of
+        states that no refit has.
+
+    notes : sequence of str, default=()
+        Lines above the matrix, such as which states split.
+
+    names : pair of str, default=("a", "b")
+        Names of the models.
+
+    Attributes
+    ----------
+    im_ : matplotlib.image.AxesImage
+        The matrix.
+
+    texts_ : list of matplotlib.text.Text
+        The percentages.
+
+    ax_ : matplotlib.axes.Axes
+        The axes.
+
+    figure_ : matplotlib.figure.Figure
+        The figure.
+
+    See Also
+    --------
+    registration_interval : Compute the numbers that are drawn.
+    RegistrationDisplay : The registration of two models.
+
+    Examples
+    --------
+    >>> from skawhmm import HMMBatch
+    >>> from skawhmm.groups import registration_interval
+    >>> from skawhmm.plot import RegistrationIntervalDisplay
+    >>> chain = [[0.9, 0.1], [0.1, 0.9]]
+    >>> a = HMMBatch([chain], [[[0.0], [5.0]]], [[[1.0], [1.0]]])
+    >>> b = HMMBatch([chain], [[[7.0], [2.0]]], [[[1.0], [1.0]]])
+    >>> found = registration_interval(a, b, n_timesteps=100, random_state=0)
+    >>> display = RegistrationIntervalDisplay.from_interval(found)
+    >>> [text.get_text() for text in display.texts_]
+    ['100 %', '100 %']
+    """
+
+    def __init__(
+        self,
+        probabilities: ArrayLike,
+        *,
+        notes: Sequence[str] = (),
+        names: Sequence[str] = ("a", "b"),
+    ) -> None:
+        self.probabilities = probabilities
+        self.notes = notes
+        self.names = names
+
+    @classmethod
+    def from_interval(
+        cls,
+        interval: RegistrationInterval,
+        *,
+        names: Sequence[str] = ("a", "b"),
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> "RegistrationIntervalDisplay":
+        """Draw the result of :func:`registration_interval`.
+
+        Parameters
+        ----------
+        interval : RegistrationInterval
+            The interval.
+
+        names : pair of str, default=("a", "b")
+            Names of the models.
+
+        ax : matplotlib.axes.Axes, default=None
+            Where to draw; by default on a new figure.
+
+        **kwargs : dict
+            Passed to :meth:`matplotlib.axes.Axes.imshow`.
+
+        Returns
+        -------
+        display : RegistrationIntervalDisplay
+            The display.
+        """
+        notes = interval.notes(*item_names("names", names, 2, "model"))
+        display = cls(interval.probabilities, notes=notes, names=names)
+        return display.plot(ax=ax, **kwargs)
+
+    def plot(self, ax: Any = None, **kwargs: Any) -> "RegistrationIntervalDisplay":
+        """Draw the matrix with its percentages.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, default=None
+            Where to draw; by default on a new figure.
+
+        **kwargs : dict
+            Passed to :meth:`matplotlib.axes.Axes.imshow`.
+
+        Returns
+        -------
+        display : RegistrationIntervalDisplay
+            The display.
+        """
+        values = np.asarray(self.probabilities, dtype=float)
+        first, second = item_names("names", self.names, 2, "model")
+        self.ax_, self.figure_ = drawing_axes(ax)
+        style = {"vmin": 0.0, "vmax": 1.0, "cmap": "Blues", **kwargs}
+        self.im_ = self.ax_.imshow(values, **style)
+        self.texts_ = [
+            self.ax_.text(
+                j,
+                i,
+                f"{100 * values[i, j]:.0f} %",
+                ha="center",
+                va="center",
+                color="white" if values[i, j] > DARK else "black",
+            )
+            for i, j in np.ndindex(values.shape)
+            if values[i, j] > LEAST_WRITTEN
+        ]
+        self.ax_.set(
+            xticks=range(values.shape[1]),
+            yticks=range(values.shape[0]),
+            xlabel=literal(f"state of {second}"),
+            ylabel=literal(f"state of {first}"),
+        )
+        title = ["fraction of refits", *self.notes]
+        self.ax_.set_title(literal("\n".join(title)), fontsize="medium")
+        return self
+
+
+class StabilityDisplay:
+    """Show how well models do with each number of states.
+
+    On the left is the agreement of restarts and of halves; on the right are held-out
+    likelihood and information criteria, all per frame, where larger is better. Use
+    :meth:`from_curve` to create it.
 
     Parameters
     ----------
@@ -171,18 +336,25 @@ class StabilityDisplay:
     halves, restarts : array-like of shape (n_numbers, n_sequences)
         Agreement of the models of two halves, and of two fits from different starts.
 
+    held_out : array-like of shape (n_numbers, n_sequences), default=None
+        Held-out log likelihoods per frame. By default the right side is not drawn.
+
+    bic, aic : array-like of shape (n_numbers, n_sequences), default=None
+        Information criteria per frame; minus one half of them is drawn.
+
     best_n_components : int, default=None
         The number to mark.
 
     Attributes
     ----------
     curves_ : list of matplotlib.container.ErrorbarContainer
-        Agreement of restarts and of halves, with standard errors.
+        Agreement of restarts and of halves, held-out likelihood, BIC and AIC, with
+        standard errors.
 
-    best_line_ : matplotlib.lines.Line2D or None
-        The mark.
+    best_lines_ : list of matplotlib.lines.Line2D
+        The marks.
 
-    ax_ : matplotlib.axes.Axes
+    axes_ : list of matplotlib.axes.Axes
         The axes.
 
     figure_ : matplotlib.figure.Figure
@@ -209,11 +381,17 @@ class StabilityDisplay:
         halves: ArrayLike,
         restarts: ArrayLike,
         *,
+        held_out: ArrayLike | None = None,
+        bic: ArrayLike | None = None,
+        aic: ArrayLike | None = None,
         best_n_components: int | None = None,
     ) -> None:
         self.n_components = n_components
         self.halves = halves
         self.restarts = restarts
+        self.held_out = held_out
+        self.bic = bic
+        self.aic = aic
         self.best_n_components = best_n_components
 
     @classmethod
@@ -227,8 +405,9 @@ class StabilityDisplay:
         curve : StabilityCurve
             The curve.
 
-        ax : matplotlib.axes.Axes, default=None
-            Where to draw; by default on a new figure.
+        ax : matplotlib.axes.Axes or pair of them, default=None
+            Where to draw; by default on a new figure. On single axes, only the
+            agreement is drawn.
 
         **kwargs : dict
             Passed to :meth:`matplotlib.axes.Axes.errorbar`.
@@ -238,20 +417,27 @@ class StabilityDisplay:
         display : StabilityDisplay
             The display.
         """
+        criteria = {
+            name: values
+            for name, values in (("bic", curve.bic), ("aic", curve.aic))
+            if np.isfinite(values).all()
+        }
         display = cls(
             curve.n_components,
             curve.halves,
             curve.restarts,
+            held_out=curve.held_out,
+            **criteria,
             best_n_components=curve.best_n_components,
         )
         return display.plot(ax=ax, **kwargs)
 
     def plot(self, ax: Any = None, **kwargs: Any) -> "StabilityDisplay":
-        """Draw both curves with their standard errors.
+        """Draw all curves with their standard errors.
 
         Parameters
         ----------
-        ax : matplotlib.axes.Axes, default=None
+        ax : matplotlib.axes.Axes or pair of them, default=None
             Where to draw; by default on a new figure.
 
         **kwargs : dict
@@ -263,33 +449,42 @@ class StabilityDisplay:
             The display.
         """
         sizes = shaped_array("n_components", self.n_components, "n_sizes")
-        for name in ("restarts", "halves"):
-            shaped_array(name, getattr(self, name), len(sizes), "n_sequences")
-        self.ax_, self.figure_ = drawing_axes(ax)
-        sizes = np.asarray(self.n_components)
-        self.curves_ = []
-        for values, name, color in (
-            (self.restarts, "restarts", COLORS[0]),
-            (self.halves, "halves of a sequence", COLORS[1]),
-        ):
-            array = np.asarray(values, dtype=float)
-            errors = array.std(axis=1, ddof=1) / np.sqrt(array.shape[1])
-            style = {
-                "marker": "o",
-                "capsize": 3,
-                "color": color,
-                "label": name,
-                **kwargs,
-            }
-            self.curves_.append(
-                self.ax_.errorbar(sizes, array.mean(axis=1), errors, **style)
-            )
-        self.best_line_ = None
-        if self.best_n_components is not None:
-            self.best_line_ = self.ax_.axvline(
-                self.best_n_components, color="0.5", linestyle="--", zorder=0
-            )
-        self.ax_.set(xlabel="number of states", ylabel="agreement", xticks=sizes)
-        self.ax_.set_ylim(top=1.05)
-        self.ax_.legend(frameon=False)
+        parts = [self._drawn(("restarts", "halves"), len(sizes))]
+        if self.held_out is not None:
+            parts.append(self._drawn(("held_out", "bic", "aic"), len(sizes)))
+        self.axes_ = side_by_side(ax, len(parts), (4.6, 3.6))
+        self.figure_ = self.axes_[0].figure
+        self.curves_, self.best_lines_ = [], []
+        for axes, curves in zip(self.axes_, parts, strict=False):
+            for color, (label, values) in zip(COLORS, curves.items(), strict=False):
+                errors = values.std(axis=1, ddof=1) / np.sqrt(values.shape[1])
+                style = {"marker": "o", "capsize": 3, "color": color, "label": label}
+                self.curves_.append(
+                    axes.errorbar(
+                        sizes, values.mean(axis=1), errors, **{**style, **kwargs}
+                    )
+                )
+            if self.best_n_components is not None:
+                line = axes.axvline(
+                    self.best_n_components, color="0.5", linestyle="--", zorder=0
+                )
+                self.best_lines_.append(line)
+            axes.set(xlabel="number of states", xticks=sizes)
+            axes.legend(frameon=False)
+        self.axes_[0].set(ylabel="agreement")
+        self.axes_[0].set_ylim(top=1.05)
+        for axes in self.axes_[1:]:
+            axes.set(ylabel="per frame, larger is better")
         return self
+
+    def _drawn(self, names, n_sizes):
+        """Return the curves of one side by their labels."""
+        curves = {}
+        for name in names:
+            values = getattr(self, name)
+            if values is None:
+                continue
+            array = shaped_array(name, values, n_sizes, "n_sequences")
+            label, factor = LABELS[name]
+            curves[label] = factor * np.asarray(array, dtype=float)
+        return curves

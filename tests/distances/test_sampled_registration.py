@@ -1,4 +1,5 @@
 import numpy as np
+import ot
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,14 +13,15 @@ from skawhmm.distances._sampled_registration import (
     independent_draws,
     metric_parts,
     mixture_posteriors,
-    smoothed_registrations,
     stratified_counts,
     stratified_draws,
 )
 from skawhmm.distances._sampled_registration_kernels import (
+    entropic_coupling,
     project_registrations,
     sample_costs,
     sampled_registrations,
+    smoothed_registrations,
 )
 from skawhmm.emissions import Gaussian
 
@@ -243,7 +245,7 @@ def test_channels_that_one_model_lacks_do_not_couple(function, rng):
     points = rng.normal(size=(2, 30, 3))
     posteriors = rng.dirichlet(np.ones(2), (2, 30))
     masks = np.array([[1.0, 1, 0], [1, 0, 1]])
-    extra = () if function == "exact" else (0.1,)
+    extra = () if function == "exact" else (0.1, 300)
     solve = sampled_registrations if function == "exact" else smoothed_registrations
     plan = solve(points, no_parts(points), posteriors, masks, ONE, TWO, 2.0, *extra)
     changed = points.copy()
@@ -266,17 +268,48 @@ def test_entropic_coupling_nears_the_exact_one(rng):
     args = points, no_parts(points), posteriors, np.ones((2, 2)), ONE, TWO, 2.0
     exact = sampled_registrations(*args)[0]
     errors = [
-        np.abs(smoothed_registrations(*args, reg)[0] - exact).max()
+        np.abs(smoothed_registrations(*args, reg, 300)[0] - exact).max()
         for reg in (1.0, 0.1, 0.01)
     ]
     assert errors[0] > 3 * errors[1] > 9 * errors[2]
+
+
+@pytest.mark.parametrize("reg", [0.5, 0.05, 0.001])
+@pytest.mark.parametrize("far", [0.0, 1e3, 1e6])
+@pytest.mark.parametrize("n_iterations", [1, 7, 300])
+def test_entropic_coupling_is_that_of_pot(reg, far, n_iterations, rng):
+    # With a few points far away, exponentials of costs are out of range.
+    x, y = rng.normal(size=(2, 45, 2))
+    x[0] += far
+    y[:20] += 0.1 * far
+    cost, even = cdist(x, y), np.full(45, 1 / 45)
+    expected = ot.sinkhorn(
+        even,
+        even,
+        cost,
+        reg * cost.mean(),
+        method="sinkhorn_log",
+        numItermax=n_iterations,
+        warn=False,
+    )
+    actual = entropic_coupling(cost.copy(), reg, n_iterations)
+    assert_allclose(actual, expected, rtol=1e-6, atol=1e-10)
+
+
+def test_smoothed_registration_couples_posteriors(rng):
+    points = rng.normal(size=(2, 30, 3))
+    posteriors = rng.dirichlet(np.ones(3), (2, 30))
+    args = points, posteriors, np.ones((2, 3)), ONE, TWO, 1.5
+    coupling = entropic_coupling(cdist(*points) ** 1.5, 0.1, 300)
+    expected = posteriors[0].T @ coupling @ posteriors[1]
+    assert_allclose(smoothed_registrations(*args, 0.1, 300)[0], expected)
 
 
 def test_entropic_coupling_of_equal_points_is_finite():
     points = np.zeros((2, 10, 2))
     posteriors = np.full((2, 10, 2), 0.5)
     plan = smoothed_registrations(
-        points, no_parts(points), posteriors, np.ones((2, 2)), ONE, TWO, 1.0, 0.05
+        points, no_parts(points), posteriors, np.ones((2, 2)), ONE, TWO, 1.0, 0.05, 300
     )
     assert_allclose(plan, np.full((1, 2, 2), 0.25))
 

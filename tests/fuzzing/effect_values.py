@@ -88,6 +88,7 @@ OWN: dict[str, dict[str, list[Any]]] = {
     "HMMAligner": {
         "n_components": [1],
         "max_distance": [0.1],
+        "n_resamples": [3],
         "reference": ["medoid", "barycenter"],
     },
     "HMMClassDistance": {"groups": [[[0]], {"left": [1]}], "hmm": [HMMTransformer(1)]},
@@ -127,7 +128,13 @@ OWN: dict[str, dict[str, list[Any]]] = {
         "max_memory": [1e-4],
     },
     "pairwise_hmm_components": {"Y": [models(np.random.default_rng(6))]},
-    "hmm_group_test": {"statistic": ["energy"], "covariates": [np.arange(12.0) ** 2]},
+    "hmm_group_test": {
+        "statistic": ["energy"],
+        "covariates": [np.arange(12.0) ** 2],
+        "hmm": [HMMTransformer(max_iter=2)],
+        "refit": [True],
+        "match": ["frames"],
+    },
     "state_effects": {
         "reference": ["medoid", None, swapped(models(np.random.default_rng(6))[0])],
         "measures": ["occupancy"],
@@ -135,6 +142,13 @@ OWN: dict[str, dict[str, list[Any]]] = {
     },
     "distance_interval": {
         "c": [models(np.random.default_rng(6))[0]],
+        "n_timesteps": [50],
+        "method": ["block", "parametric"],
+        "block_length": [2],
+        "n_resamples": [5],
+        "confidence": [0.5],
+    },
+    "registration_interval": {
         "n_timesteps": [50],
         "method": ["block", "parametric"],
         "block_length": [2],

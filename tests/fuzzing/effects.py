@@ -427,6 +427,12 @@ SUBJECTS = {
             Context(_pair, {"method": "block", **RESAMPLED}),
         ),
         _function(
+            "registration_interval",
+            ("a", "b"),
+            Context(_pair, RESAMPLED),
+            Context(_pair, {"method": "block", **RESAMPLED}),
+        ),
+        _function(
             "stability_curve",
             ("X",),
             *(

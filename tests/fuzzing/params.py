@@ -125,6 +125,7 @@ OWN: dict[str, dict[str, tuple[list[Any], list[Any]]]] = {
         "reference": (["barycenter"], ["mean", None, 3, []]),
         "n_components": ([None, 1, 2], [0, 2.5, "few", NAN, []]),
         "max_distance": ([None, 1.0, 100], [-1, "far", NAN, []]),
+        "n_resamples": ([0], [-1, 2.5, "x", None]),
     },
     "HMMClassDistance": {
         "groups": (

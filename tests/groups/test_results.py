@@ -33,7 +33,8 @@ def test_text_and_html_of_a_test_result(result):
     assert lines[1].split() == [
         *("groups", "test", "statistic", "pvalue", "corrected", "effect_size")
     ]
-    assert len(lines) == 7
+    assert len(lines) == 8
+    assert lines[-1].startswith("not tested: marginal, transition (X holds distances")
     html = result._repr_html_()
     assert html.count("<tr>") == 6
     assert "b - c" in html

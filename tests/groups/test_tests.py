@@ -85,6 +85,35 @@ def test_scikit_bio_agrees(n_groups, make_batch, rng):
     assert_allclose(ours.dispersion.statistic, theirs["test statistic"], rtol=1e-6)
 
 
+def edit_distance(a, b):
+    """Return the number of insertions, deletions and replacements."""
+    row = list(range(len(b) + 1))
+    for i, x in enumerate(a, 1):
+        before, row[0] = row[0], i
+        for j, y in enumerate(b, 1):
+            before, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, before + (x != y))
+    return row[-1]
+
+
+def test_any_distances_will_do():
+    # Edit distances between words have nothing to do with models.
+    judge = pytest.importorskip("skbio.stats.distance")
+    german = ["apfel", "baum", "hund", "katze", "stein", "wasser", "himmel"]
+    italian = ["mela", "albero", "cane", "gatto", "pietra", "acqua", "cielo"]
+    listed, names = german + italian, ["de"] * 7 + ["it"] * 7
+    distances = np.array([[edit_distance(a, b) for b in listed] for a in listed], float)
+    ours = hmm_group_test(distances, names, random_state=0)
+    theirs = judge.permanova(
+        judge.DistanceMatrix(distances), names, permutations=4999, seed=0
+    )
+    assert_allclose(ours.statistic, theirs["test statistic"])
+    assert_allclose(ours.pvalue, theirs["p-value"], atol=0.02)
+    assert ours.missing == dict.fromkeys(
+        ("marginal", "transition"), "X holds distances without components"
+    )
+    assert "not tested: marginal, transition (X holds" in repr(ours)
+
+
 def test_on_a_line_it_is_the_analysis_of_variance(rng):
     groups = np.repeat([0, 1, 2], [5, 8, 6])
     values = rng.normal(size=19) + 0.7 * groups
@@ -294,6 +323,7 @@ def test_distances_without_components_have_one_test(make_batch):
         models, [0, 1] * 4, metric="coupling", n_permutations=99, random_state=0
     )
     assert list(result.tests) == ["distance"]
+    assert result.missing["transition"] == "not in this metric"
     # The distance of IAW of a model to itself is above 0, and of no use here.
     iaw = hmm_group_test(
         models, [0, 1] * 4, metric="iaw", n_permutations=99, random_state=0
@@ -389,3 +419,20 @@ def test_too_few_permutations_give_a_warning():
     with pytest.warns(UserWarning, match="after correction: at least 59"):
         hmm_group_test(distances, [0, 1, 2] * 2, n_permutations=58)
     hmm_group_test(distances, GROUPS, n_permutations=19)
+
+
+def test_a_negative_rest_is_no_lack_of_difference(rng):
+    # Distances between pairs that no points can have: the rest is negative, and a
+    # plain ratio would be, too.
+    pair, group = np.tile(np.arange(8), 2), np.repeat([0, 1], 8)
+    far = (group[:, None] != group) * 1.0
+    distances = far + (~np.eye(16, dtype=bool)) * rng.uniform(0, 0.05, (16, 16))
+    distances = np.sqrt((distances + distances.T) / 2)
+    distances[pair[:, None] == pair] *= 1.3
+    np.fill_diagonal(distances, 0)
+    result = hmm_group_test(
+        distances, group, strata=pair, n_permutations=199, random_state=0
+    )
+    assert result.statistic == np.inf
+    assert result.effect_size > 1
+    assert result.pvalue <= 0.02

@@ -3,8 +3,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from skawhmm import HMMBatch, HMMTransformer, hmm_distance, register_states
-from skawhmm.datasets import make_hmm_sequences
-from skawhmm.groups import distance_interval, stability_curve
+from skawhmm.groups import distance_interval
 
 CHAIN = [[0.9, 0.1], [0.2, 0.8]]
 
@@ -56,7 +55,7 @@ def test_parts_of_the_interval():
     assert wide.low < found.low < found.high < wide.high
 
 
-def test_intervals_are_shorter_for_longer_sequences():
+def test_longer_sequences_are_surer():
     one, two = model([0, 4]), model([1, 5])
     short, long = (
         distance_interval(one, two, n_timesteps=length, random_state=0)
@@ -66,7 +65,7 @@ def test_intervals_are_shorter_for_longer_sequences():
     assert long.high - long.low < short.high - short.low
 
 
-def test_nearer_is_the_fraction_of_replicates_closer_to_b():
+def test_which_of_two_is_nearer():
     a, b, c = model([0, 4]), model([0.5, 4.5]), model([3, 9])
     options = {"n_timesteps": 300, "n_resamples": 50, "random_state": 0}
     assert distance_interval(a, b, c, **options).nearer > 0.99
@@ -75,7 +74,7 @@ def test_nearer_is_the_fraction_of_replicates_closer_to_b():
     assert 0.2 < twin < 0.8
 
 
-def test_replicates_depend_on_the_seed_and_on_the_block_length():
+def test_seeds_and_the_length_of_the_fit():
     X = model([0, 4]).sample(150, random_state=0)[0]
     X += model([2, 4]).sample(90, random_state=1)[0]
     fits = HMMTransformer(2, random_state=0, keep_sequences=True).fit_transform(X)
@@ -142,68 +141,6 @@ def test_bad_input_is_named(change, message):
         distance_interval(**arguments)
 
 
-@pytest.fixture(scope="module")
-def curve():
-    X, _ = make_hmm_sequences(
-        8, n_classes=8, n_timesteps=300, separation=2, random_state=3
-    )
-    return stability_curve(X, range(1, 6), random_state=0)
-
-
-def test_the_true_number_of_states_is_found(curve):
-    assert_array_equal(curve.n_components, [1, 2, 3, 4, 5])
-    assert curve.best_n_components == 3
-    assert curve.halves.shape == curve.restarts.shape == (5, 8)
-    assert_allclose(curve.restarts[0], 1)
-    assert (curve.restarts <= 1).all()
-    assert curve.halves[2].mean() > curve.halves[4].mean()
-
-
-def test_table_and_text_of_a_stability_curve(curve):
-    pytest.importorskip("pandas")
-    frame = curve.to_frame()
-    assert_allclose(frame["halves"], curve.halves.mean(axis=1))
-    assert_allclose(
-        frame["restarts_error"], curve.restarts.std(axis=1, ddof=1) / np.sqrt(8)
-    )
-    assert repr(curve).endswith("best_n_components=3")
-    assert len(repr(curve).split("\n")) == 7
-
-
-def test_agreement_of_halves_is_relative_to_other_sequences():
-    # One state, so that models are means and deviations: with alpha = 0 the distance
-    # is that of two Gaussians, and halves of a sequence are 1 apart, others 10.
-    X = [np.r_[[0.0, 2.0], [1.0, 3.0]], np.r_[[10.0, 12.0], [11.0, 13.0]]]
-    curve = stability_curve(X, 1, alpha=0, random_state=0)
-    assert_allclose(curve.halves[0], [1 - 1 / 11, 1 - 1 / 9])
-
-
-def test_symbols_have_a_curve():
-    texts = ["ababababab" * 4, "aabbaabbaabb" * 3, "abbbabbbabbb" * 3]
-    hmm = HMMTransformer(emission="categorical")
-    curve = stability_curve(texts, (1, 2), hmm=hmm, random_state=0)
-    assert curve.halves.shape == (2, 3)
-
-
-@pytest.mark.parametrize(
-    ("X", "change", "message"),
-    [
-        ([np.zeros((9, 1))], {}, "X must hold at least 2 sequences, got 1"),
-        ([np.ones((9, 1)), np.ones((1, 1))], {}, r"at least 2 frames, got 1 in X\[1\]"),
-        (None, {"n_components": 0}, "n_components must be an integer"),
-        (None, {"n_components": "few"}, "n_components must be an integer"),
-        (None, {"n_components": ()}, "n_components must hold at least 1"),
-        (None, {"hmm": 3}, "hmm must be"),
-        (None, {"alpha": 2}, "alpha must be"),
-    ],
-    ids=str,
-)
-def test_bad_curves_are_named(X, change, message):
-    X = [np.arange(9.0)[:, None]] * 2 if X is None else X
-    with pytest.raises((TypeError, ValueError), match=message):
-        stability_curve(X, **{"n_components": 1, **change})
-
-
 @pytest.mark.parametrize("name", ["n_timesteps", "block_length"])
 @pytest.mark.parametrize("method", ["parametric", "block"])
 def test_lengths_are_checked_with_every_method(name, method, make_batch):
@@ -212,6 +149,31 @@ def test_lengths_are_checked_with_every_method(name, method, make_batch):
         distance_interval(a, b, method=method, **{name: 0})
 
 
-def test_first_argument_must_be_a_batch(make_batch):
+def test_the_first_model_is_named(make_batch):
     with pytest.raises(TypeError, match=r"^a must be an HMMBatch, got NoneType"):
         distance_interval(None, make_batch(1))
+
+
+def test_equivalence_is_the_upper_end_of_the_interval():
+    one, two = model([0, 4]), model([3, 8])
+    found = distance_interval(one, two, n_timesteps=300, random_state=0)
+    assert_allclose(found.within(found.high), 0.05, atol=1e-9)
+    assert_allclose(found.within(found.estimate), 0.5, atol=1e-9)
+    assert found.within(5) < 1e-6
+    assert found.within(0.01) > 0.9
+    for delta in (0, -1, np.nan, "far"):
+        with pytest.raises((TypeError, ValueError), match="delta must be a"):
+            found.within(delta)
+
+
+def test_equivalence_is_rarely_found_at_the_margin():
+    # The true distance is the margin: at most 5 % should be called equivalent.
+    one, two = model([0, 4]), model([1, 5])
+    true = hmm_distance(one, two, metric="jaw")
+    said = 0
+    for seed in range(40):
+        X = [m.sample(150, random_state=seed)[0][0] for m in (one, two)]
+        fits = HMMTransformer(2, random_state=0).fit_transform(X)
+        found = distance_interval(fits[0], fits[1], n_resamples=40, random_state=seed)
+        said += found.within(true) <= 0.05
+    assert said <= 7  # of 40 at 5 %: 7 or less in 99.9 % of the cases

@@ -89,14 +89,14 @@ def test_the_cost_is_that_of_what_is_added(monkeypatch):
     retriever = HMMRetriever(2, algorithm="pruned").fit(models(400, seed=0))
     retriever.kneighbors(models(2, seed=1))
     prepared, planted = [], []
-    inner, plant = type(retriever._check_ready()).prepare, SearchIndex._plant
+    inner, plant = type(retriever._check_ready()).prepare, SearchIndex._regroup
     monkeypatch.setattr(
         type(retriever._check_ready()),
         "prepare",
         lambda self, batch: prepared.append(len(batch)) or inner(self, batch),
     )
     monkeypatch.setattr(
-        SearchIndex, "_plant", lambda self: planted.append(len(self)) or plant(self)
+        SearchIndex, "_regroup", lambda self: planted.append(len(self)) or plant(self)
     )
     for n in range(200):
         retriever.partial_fit(models(1, seed=n + 2))

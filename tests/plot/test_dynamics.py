@@ -8,6 +8,7 @@ RESULT = DynamicsGain(
     np.array([0.9, 0.8]),
     np.array([[0.5, 0.6, 0.7], [0.6, 0.6, 0.6]]),
     np.array([10, 10]),
+    np.array([10, 10]),
     "balanced accuracy",
 )
 

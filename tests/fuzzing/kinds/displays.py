@@ -27,6 +27,9 @@ def trial(rng):
         "HMMDisplay": lambda: sk.plot.HMMDisplay(square, a, b),
         "HMMMapDisplay": lambda: sk.plot.HMMMapDisplay(rng.random((n, 2))),
         "RegistrationDisplay": lambda: sk.plot.RegistrationDisplay(square),
+        "RegistrationIntervalDisplay": lambda: sk.plot.RegistrationIntervalDisplay(
+            square
+        ),
         "RetrievalDisplay": lambda: sk.plot.RetrievalDisplay(a, b),
         "SequenceDisplay": lambda: sk.plot.SequenceDisplay(square, np.arange(n)),
         "StabilityDisplay": lambda: sk.plot.StabilityDisplay(sizes, a, b),
