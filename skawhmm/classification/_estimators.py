@@ -158,7 +158,7 @@ class HMMViewClassifier(ClassifierMixin, ViewRidge):
     >>> classifier.score(X[40:], y[40:])
     1.0
     >>> max(classifier.view_weights_, key=classifier.view_weights_.get)
-    'frames'
+    'deltas'
     """
 
     def __init__(

@@ -32,8 +32,8 @@ class Bernoulli(ExponentialFamily):
     >>> X = [[[0], [0], [0], [0], [1], [0], [0], [1], [1], [1], [1], [1], [0], [1]] * 5]
     >>> hmm = HMMTransformer(2, emission=Bernoulli(), random_state=0)
     >>> hmm.fit_transform(X).emission.probabilities[0].round(2)
-    array([[0.17],
-           [0.88]])
+    array([[0.26],
+           [0.96]])
     """
 
     name = "bernoulli"

@@ -61,8 +61,8 @@ class Gamma(ExponentialFamily):
     >>> steps = rng.gamma(2, np.repeat([0.1, 3, 0.1, 3], 60))[:, None]
     >>> hmm = HMMTransformer(2, emission=Gamma(), random_state=0)
     >>> hmm.fit_transform([steps]).emission.means[0].round(1)
-    array([[0.2],
-           [6.4]])
+    array([[6.2],
+           [0.2]])
     """
 
     name = "gamma"

@@ -66,7 +66,7 @@ class NegativeBinomial(Univariate):
     >>> counts = rng.poisson(rng.gamma(3, means / 3))[:, None]
     >>> hmm = HMMTransformer(2, emission=NegativeBinomial(), random_state=0)
     >>> np.sort(hmm.fit_transform([counts]).emission.means[0, :, 0]).round()
-    array([ 2., 30.])
+    array([ 2., 29.])
     """
 
     name = "negative_binomial"

@@ -568,7 +568,13 @@ class HMMMonitor(EstimatorMixin, BaseEstimator):
             self._n_added += 1
 
     def to_frame(self) -> Any:
-        """Return the rows as a data frame of pandas."""
+        """Return the rows as a data frame of pandas.
+
+        Returns
+        -------
+        frame : pandas.DataFrame
+            One row per window that was compared, in the order of time.
+        """
         rows = self.rows_
         columns = {name: [row[name] for row in rows] for name in COLUMNS}
         return data_frame(columns, "HMMMonitor.to_frame")

@@ -63,7 +63,7 @@ class ExplanationDisplay:
     >>> classifier = make_classifier(random_state=0).fit(X, y)
     >>> display = ExplanationDisplay.from_estimator(classifier, X, by="view")
     >>> len(display.bars_), display.ax_.get_xlabel()
-    (4, 'contribution to the decision for the predicted class')
+    (3, 'contribution to the decision for the predicted class')
     """
 
     def __init__(

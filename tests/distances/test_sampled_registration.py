@@ -299,7 +299,7 @@ def test_entropic_coupling_is_that_of_pot(reg, far, n_iterations, rng):
 def test_smoothed_registration_couples_posteriors(rng):
     points = rng.normal(size=(2, 30, 3))
     posteriors = rng.dirichlet(np.ones(3), (2, 30))
-    args = points, posteriors, np.ones((2, 3)), ONE, TWO, 1.5
+    args = points, no_parts(points), posteriors, np.ones((2, 3)), ONE, TWO, 1.5
     coupling = entropic_coupling(cdist(*points) ** 1.5, 0.1, 300)
     expected = posteriors[0].T @ coupling @ posteriors[1]
     assert_allclose(smoothed_registrations(*args, 0.1, 300)[0], expected)

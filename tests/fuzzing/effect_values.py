@@ -131,7 +131,7 @@ OWN: dict[str, dict[str, list[Any]]] = {
     "hmm_group_test": {
         "statistic": ["energy"],
         "covariates": [np.arange(12.0) ** 2],
-        "hmm": [HMMTransformer(max_iter=2)],
+        "hmm": [HMMTransformer(1, random_state=0)],
         "refit": [True],
         "match": ["frames"],
     },
