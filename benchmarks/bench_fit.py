@@ -13,8 +13,11 @@ relative error of 1e-6; "gap" is the median relative difference.
 The third table fits one model to many sequences, in the setting in which the authors of
 HiddenMarkovModels.jl compare libraries: 50 sequences of 100 frames with one channel, 5
 EM steps from given start values, one thread. dynamax and pomegranate are compared if
-they are installed; the first fit of each, which compiles, is not timed. Times are the
-least of several runs. We run one E step more, for the likelihood of the last model.
+they are installed, by their public functions: `fit_em` of dynamax compiles its step
+anew in each call, and its time contains that. Times are the least processor time of
+several runs. We run one E step more, for the likelihood of the last model. "gap" is the
+difference of log likelihoods per frame; that of pomegranate also has probabilities of
+the ends of sequences.
 """
 
 import argparse

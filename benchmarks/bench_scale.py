@@ -1,27 +1,36 @@
 """How does the work grow with the number of models?
 
-The first table is about queries for the five nearest neighbours by MAW (M = 3, d = 12,
-diagonal) among N models, by pruned and by full search: time, full distances computed,
-memory. Then follow the neighbours of all models, the pairs per second for one and two
-workers, the memory of a matrix that is written to a file, and what these costs amount
-to for ten and a hundred million models. The time of a query is extrapolated in
-proportion to the size of the collection, which is an upper estimate.
+The first tables are about queries for the five nearest neighbours by MAW and by JAW (M
+= 3, d = 12, diagonal) among N models in groups, and by MAW among models of spoken
+digits with random changes, by pruned and by full search: time with two workers, CPU
+time of one, pairs that each bound examined, memory of the index. Then follows the time
+of a pair by IAW. With ``--sizes`` this is all, for other numbers of models. Otherwise
+the neighbours of all models follow, the pairs per second for one and two workers, the
+memory of a matrix that is written to a file, and what these costs amount to for ten and
+a hundred million models. The time of a query is extrapolated in proportion to the size
+of the collection, which is an upper estimate.
 
 With ``--classifier N``, only the recommended classifier is fitted to N sequences (20 to
 40 frames, 3 channels, 4 classes): time, memory, and the accuracy on a thousand others.
 
-Run: python benchmarks/bench_scale.py [--full] [--figure PATH] [--classifier N]
+Run: python benchmarks/bench_scale.py [--full] [--sizes N ...] [--figure PATH]
+     [--classifier N]
 """
 
 import argparse
 import resource
 import tempfile
+import time
 from pathlib import Path
 
 import numpy as np
+import ot
 from common import timed
+from scipy.spatial.distance import cdist
 
 from skawhmm import (
+    IAW,
+    JAW,
     MAW,
     HMMBatch,
     HMMRetriever,
@@ -29,7 +38,7 @@ from skawhmm import (
     make_classifier,
     pairwise_hmm_distances,
 )
-from skawhmm.datasets import make_hmm_sequences
+from skawhmm.datasets import load_spoken_digits, make_hmm_sequences
 from skawhmm.neighbors._search import SearchIndex
 
 N_QUERIES = 200
@@ -56,35 +65,100 @@ def exponent(sizes, values):
     return np.polyfit(np.log(sizes), np.log(values), 1)[0]
 
 
-def query_rows(sizes):
+def digit_models(n_models, seed=0):
+    """Models of spoken digits, repeated with random changes of means and chains."""
+    sequences = load_spoken_digits(return_X_y=True)[0][::4]
+    hmm = HMMTransformer(3, random_state=0, n_jobs=2)
+    models = hmm.fit_transform(sequences)
+    rng = np.random.default_rng(seed)
+    models = models[rng.integers(len(models), size=n_models)]
+    spread = 0.5 * np.sqrt(models.covars)
+    chains = models.transmats + 0.05 * rng.dirichlet(np.ones(3), (n_models, 3))
+    return HMMBatch(
+        chains / chains.sum(axis=2, keepdims=True),
+        models.means + spread * rng.normal(size=models.means.shape),
+        models.covars,
+    )
+
+
+def query_rows(sizes, metric, make_models=grouped_models):
+    """Print a row per number of models; return sizes, times, numbers of distances."""
+    print(f"\n{type(metric).__name__}, {make_models.__name__.replace('_', ' ')}")
     print(
-        "      N   index s  ms/query  brute ms  distances/query  fewer  same  MB peak"
+        "      N  index s  ms/query  CPU ms  brute ms    groups  relaxed  marginal"
+        "  distances  same  index/models  MB peak"
     )
     rows = []
+    queries = make_models(N_QUERIES, seed=1)
     for size in sizes:
-        models, queries = grouped_models(size), grouped_models(N_QUERIES, seed=1)
-        build, index = timed(SearchIndex, models, MAW())
-        fast, found = timed(index.kneighbors, queries, 5)
-        slow, every = timed(pairwise_hmm_distances, queries[:20], models)
+        models = make_models(size)
+        build, index = timed(SearchIndex, models, metric, n_jobs=2)
+        start = time.process_time()
+        index.kneighbors(queries, 5, n_jobs=1)
+        cpu = time.process_time() - start
+        fast, found = timed(index.kneighbors, queries, 5, n_jobs=2, repeats=3)
+        slow, every = timed(pairwise_hmm_distances, queries[:10], models, metric)
         expected = np.argsort(every, axis=1, kind="stable")[:, :5]
-        computed = index.counts["distance"] / N_QUERIES
-        same = np.array_equal(expected, found[1][:20])
-        rows.append((size, 1e3 * fast / N_QUERIES, 1e3 * slow / 20, computed))
+        same = np.array_equal(expected, found[1][:10])
+        stages = ("group", "relaxed", "marginal", "distance")
+        counts = [index.counts[stage] / N_QUERIES for stage in stages]
+        memory = sum(np.asarray(x).nbytes for x in index.balls) + index.keys.nbytes
+        times = [1e3 * fast / N_QUERIES, 1e3 * cpu / N_QUERIES, 1e2 * slow]
+        rows.append((size, *times, counts[-1]))
         print(
-            f"{size:7d}  {build:8.2f}  {rows[-1][1]:8.2f}  {rows[-1][2]:8.2f}"
-            f"  {computed:15.1f}  {size / computed:5.0f}  {same!s:>4}"
-            f"  {peak_megabytes():7.0f}"
+            f"{size:7d}  {build:7.2f}  {times[0]:8.2f}  {times[1]:6.2f}"
+            f"  {times[2]:8.2f}  {counts[0]:8.0f} {counts[1]:8.0f}"
+            f"  {counts[2]:8.0f}  {counts[3]:9.1f}"
+            f"  {same!s:>4}  {memory / models.nbytes:12.2f}  {peak_megabytes():7.0f}"
         )
     rows = np.array(rows)
-    print("exponents of N, fitted: ", end="")
-    names = ("time of a query", "time by brute force", "distances")
-    print(
-        ", ".join(
-            f"{name} {exponent(rows[:, 0], column):.2f}"
-            for name, column in zip(names, rows.T[1:], strict=True)
-        )
-    )
-    return rows
+    if len(rows) > 1:
+        names = ("time of a query", "its CPU time", "time by brute force", "distances")
+        for name, column in zip(names, rows.T[1:], strict=True):
+            power = exponent(rows[:, 0], column)
+            last = np.log(column[-1] / column[-2]) / np.log(rows[-1, 0] / rows[-2, 0])
+            print(
+                f"  {name}: exponent of N {power:.2f}, {4**power:.2f} times per 4 "
+                f"times the models; from the last but one to the last {4**last:.2f}"
+            )
+    return rows[:, [0, 1, 3, 4]]
+
+
+def sampled():
+    """Print the time of a pair by IAW, and of POT for its entropic coupling."""
+    print("\nIAW, ms of CPU per pair:")
+    for n_features in (2, 12):
+        models = grouped_models(30, n_features=n_features)
+        for metric in (
+            IAW(),
+            IAW(coupling="sinkhorn", sampling="iid", n_samples=500),
+            IAW(coupling="sinkhorn", sampling="iid", n_samples=1000),
+        ):
+            start = time.process_time()
+            n_pairs = 15 if metric.coupling == "exact" else 3
+            index = np.arange(n_pairs)
+            metric.distances(metric.prepare(models), index, 15 + index)
+            taken = 1e3 * (time.process_time() - start) / n_pairs
+            print(
+                f"  d = {n_features:2d}, {metric.n_samples:4d} points, "
+                f"{metric.coupling}: {taken:.2f}"
+            )
+        for n_samples in (500, 1000):
+            points, _ = IAW(n_samples=n_samples, sampling="iid").samples(models[:2], 0)
+            even = np.full(n_samples, 1 / n_samples)
+            start = time.process_time()
+            cost = cdist(*points)
+            ot.sinkhorn(
+                even,
+                even,
+                cost,
+                0.05 * cost.mean(),
+                method="sinkhorn_log",
+                numItermax=300,
+                warn=False,
+            )
+            taken = 1e3 * (time.process_time() - start)
+            print(f"  d = {n_features:2d}, {n_samples:4d} points, POT: {taken:.2f}")
 
 
 def all_neighbors(sizes):
@@ -205,6 +279,7 @@ def draw(rows, path):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--full", action="store_true", help="up to 100 000 models")
+    parser.add_argument("--sizes", type=int, nargs="+", help="numbers of models")
     parser.add_argument("--figure", help="where to save a log-log figure")
     parser.add_argument("--classifier", type=int, help="sequences to learn from")
     args = parser.parse_args()
@@ -215,7 +290,12 @@ def main():
     warm = grouped_models(600)
     SearchIndex(warm, MAW()).kneighbors(warm[:5], 5)
     pairwise_hmm_distances(warm[:5])
-    rows = query_rows(sizes)
+    rows = query_rows(args.sizes or sizes, MAW())
+    query_rows(args.sizes or sizes, JAW())
+    query_rows(args.sizes or sizes, MAW(), digit_models)
+    sampled()
+    if args.sizes:
+        return
     all_neighbors(sizes[:4] if args.full else sizes[:3])
     shapes()
     rate = workers()

@@ -20,7 +20,7 @@ from skawhmm.classification import HMMViewClassifier, HMMViewRegressor
 from skawhmm.features import HMMClassDistance, NGrams
 from skawhmm.fitting import MarkovChainTransformer
 from skawhmm.groups import HMMAligner
-from skawhmm.sequences import Deltas, TimeChannel
+from skawhmm.sequences import Delays, Deltas, TimeChannel
 
 # Checks that cannot pass, each with its reason.
 OUTPUT = "the output is an HMMBatch, which the check compares as an array"
@@ -74,6 +74,7 @@ ESTIMATORS = [
     HMMTransformer(n_components=2),
     MarkovChainTransformer(),
     Framewise(),
+    Delays(),
     Deltas(),
     TimeChannel(),
     PairwiseHMMDistance(hmm=HMM),

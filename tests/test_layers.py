@@ -59,6 +59,8 @@ TESTED_IN = {
     "models/_glhmm": "exchange/test_glhmm.py",
     "models/_pomegranate": "exchange/test_pomegranate.py",
     "models/_stack": "models/test_batch.py",
+    "monitoring/_files": "monitoring/test_monitor.py",
+    "monitoring/_stream": "monitoring/test_monitor.py",
     "neighbors/_base": "neighbors/test_estimators.py",
     "neighbors/_cv": "neighbors/test_estimators.py",
     "neighbors/_retriever": "neighbors/test_search.py",

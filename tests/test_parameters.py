@@ -33,7 +33,7 @@ from skawhmm.classification import HMMViewClassifier, HMMViewRegressor
 from skawhmm.emissions import Categorical
 from skawhmm.features import HMMClassDistance, NGrams
 from skawhmm.groups import HMMAligner
-from skawhmm.sequences import Deltas, TimeChannel
+from skawhmm.sequences import Delays, Deltas, TimeChannel
 
 
 class Untouchable(TransformerMixin, BaseEstimator):
@@ -441,6 +441,7 @@ def test_failed_fit_transform_keeps_previous_fit(kind, make_batch):
 
 
 STEPS: dict = {
+    Delays: {"n": [0, 1.5, "two"]},
     Deltas: {"order": [0, 3, "two"], "lags": [0, (), 2.5]},
     TimeChannel: {"scale": [-1, np.nan, "long"]},
     Framewise: {"transformer": [3, "scale", PCA]},

@@ -12,6 +12,7 @@ HOMES = {
     ],
     "skawhmm.sequences": [
         "as_sequences",
+        "Delays",
         "Deltas",
         "Framewise",
         "mfcc",
@@ -27,11 +28,17 @@ HOMES = {
         "HMMStream",
     ],
     "skawhmm.emissions": [
+        "Bernoulli",
+        "ByChannel",
         "Categorical",
         "Emission",
+        "Gamma",
         "Gaussian",
+        "NegativeBinomial",
         "Poisson",
         "SimpleEmission",
+        "StudentT",
+        "VonMises",
     ],
     "skawhmm.fitting": [
         "HMMTransformer",

@@ -24,6 +24,8 @@ from skawhmm.classification._views import (
     check_views,
     make_views,
 )
+from skawhmm.sequences._symbols import learned_symbols, symbol_codes
+from skawhmm.sequences._trials import split_units
 from skawhmm.utils._checks import (
     check_choice,
     check_integer,
@@ -33,6 +35,7 @@ from skawhmm.utils._checks import (
 )
 from skawhmm.utils._numbers import check_one_type
 from skawhmm.utils._parameters import Unused
+from skawhmm.utils._seeds import array_key
 
 PENALTIES = (1e-4, 1e-3, 1e-2, 3e-2, 1e-1, 3e-1, 1.0, 3.0, 10.0)
 GAMMAS = (0.0, 0.5, 2.0)
@@ -220,8 +223,8 @@ class ViewRidge(EstimatorMixin, BaseEstimator):
         self.inner_score_ = learned.ridge.score
         return learned.ridge.held_out
 
-    def _folds(self, codes, groups, rng):
-        """Return the rows of each inner fold."""
+    def _folds(self, codes, groups, order, rng):
+        """Return the rows of each inner fold, counted in the order of the content."""
         n_rows = len(codes)
         if n_rows < 2:
             raise ValueError(
@@ -233,10 +236,12 @@ class ViewRidge(EstimatorMixin, BaseEstimator):
             groups = column_or_1d(groups)
             check_consistent_length(codes, groups)
         if isinstance(self.cv, int | np.integer):
-            folds = stratified_folds(codes, groups, self.cv, rng)
+            own = None if groups is None else groups[order]
+            folds = stratified_folds(codes[order], own, self.cv, rng)
         else:
             splits = check_cv(self.cv).split(np.zeros(n_rows), codes, groups)
-            folds = [np.sort(np.asarray(test)) for _, test in splits]
+            places = np.argsort(order)
+            folds = [np.sort(places[np.asarray(test)]) for _, test in splits]
         everything = np.sort(np.concatenate([np.empty(0, int), *folds]))
         if len(folds) < 2 or not np.array_equal(everything, np.arange(n_rows)):
             raise ValueError(
@@ -255,6 +260,29 @@ class ViewRidge(EstimatorMixin, BaseEstimator):
             parts = [all_vectors(view, block) for _, view in self.views_]
             found.append(self._decision.decide(parts))
         return np.concatenate(found)
+
+
+def content_order(sequences, targets):
+    """Return an order of sequences that depends on nothing but their content.
+
+    Draws at random, and sums, then do not depend on the order in which sequences are
+    given. Sequences that agree in all, and in their targets, are interchangeable.
+    Channels that are constant count for nothing, and strings are as good as numbers.
+    """
+    recordings, units = split_units(sequences)
+    if sequences.is_text:
+        columns = [x[:, 0] for x in recordings]
+        codes = symbol_codes(columns, learned_symbols(columns))
+        recordings = [own[:, None].astype(np.float64) for own in codes]
+    one = recordings[0][0]
+    varies = np.any([(x != one).any(axis=0) for x in recordings], axis=0)
+    hashes = [array_key(x[:, varies]) for x in recordings]
+    firsts = range(len(hashes) + 1) if units is None else units.firsts
+    keys = [
+        (hashes[first:last], target.tobytes())
+        for first, last, target in zip(firsts, firsts[1:], targets, strict=False)
+    ]
+    return np.array(sorted(range(len(keys)), key=keys.__getitem__))
 
 
 def stratified_folds(codes, groups, n_folds, rng):

@@ -15,7 +15,12 @@ from sklearn.utils import (
 from sklearn.utils.class_weight import compute_class_weight
 
 from skawhmm._estimator import check_classes, check_frames_or_symbols, check_targets
-from skawhmm.classification._base import GAMMAS, PENALTIES, ViewRidge
+from skawhmm.classification._base import (
+    GAMMAS,
+    PENALTIES,
+    ViewRidge,
+    content_order,
+)
 from skawhmm.classification._ridge import explained_variance, weighted_accuracy
 from skawhmm.classification._views import make_views
 from skawhmm.utils._checks import check_one_each
@@ -37,7 +42,7 @@ class HMMViewClassifier(ClassifierMixin, ViewRidge):
 
     Each view is centred and scaled to unit variance. Its inner score :math:`s` is the
     balanced accuracy of a ridge on this view alone, for folds of the training sequences
-    that are left out one at a time, less a hundredth of the squared error. The weights
+    that are left out one at a time, less the squared error. The weights
     of views are proportional to :math:`e^{s / 0.02}`. The penalty and the kernel of the
     whole are those with the best inner score. Everything is learned in `fit`.
 
@@ -128,9 +133,10 @@ class HMMViewClassifier(ClassifierMixin, ViewRidge):
     -----
     Views are fitted once, to all training sequences, and never see the classes, so
     inner folds share them. With more than 10 000 training sequences they are fitted to
-    as many, drawn at random. The primal solver keeps 8 bytes per sequence and
-    coordinate, and works on a fold at a time: 100 000 sequences with 4 views of 512
-    coordinates took 3.4 GB (``benchmarks/bench_scale.py --classifier 100000``).
+    as many, drawn at random. The dual solver scores views and kernels by at most 1000
+    sequences. The order of the training sequences changes nothing. The primal solver
+    keeps 4 bytes per sequence and coordinate of the default views, and works on a few
+    thousand sequences at a time (``benchmarks/bench_scale.py --classifier 100000``).
 
     Probabilities are the softmax of `sharpness_` times the decisions. The factor is the
     one with the least log loss for the decisions about folds that were left out, with
@@ -216,9 +222,16 @@ class HMMViewClassifier(ClassifierMixin, ViewRidge):
         weights = np.asarray(own, dtype=np.float64)[codes]
         targets = np.where(codes[:, None] == np.arange(len(self.classes_)), 1.0, -1.0)
         rng = random_stream(self.random_state)
-        folds = self._folds(codes, groups, rng)
+        order = content_order(sequences, targets)
+        folds = self._folds(codes, groups, order, rng)
+        weights, codes = weights[order], codes[order]
         held_out = self._learn(
-            sequences, targets, weights, folds, weighted_accuracy, rng
+            sequences.taken(order),
+            targets[order],
+            weights,
+            folds,
+            weighted_accuracy,
+            rng,
         )
         self.sharpness_ = calibrated_sharpness(held_out, codes, weights)
         return self
@@ -423,8 +436,16 @@ class HMMViewRegressor(RegressorMixin, ViewRidge):
         targets = numbers.reshape(len(numbers), -1)
         weights = np.ones(len(targets))
         rng = random_stream(self.random_state)
-        folds = self._folds(np.zeros(len(targets), np.int64), groups, rng)
-        self._learn(sequences, targets, weights, folds, explained_variance, rng)
+        order = content_order(sequences, targets)
+        folds = self._folds(np.zeros(len(targets), np.int64), groups, order, rng)
+        self._learn(
+            sequences.taken(order),
+            targets[order],
+            weights,
+            folds,
+            explained_variance,
+            rng,
+        )
         return self
 
     def predict(self, X: Any) -> NDArray[np.float64]:

@@ -46,9 +46,9 @@ class Explanation:
     >>> classifier = make_classifier(random_state=0).fit(X, y)
     >>> explanation = classifier.explain(X[:1], by="view")
     >>> explanation.labels
-    ['frames', 'deltas', 'lags', 'position']
+    ['frames', 'deltas', 'lags']
     >>> explanation.contributions.shape
-    (1, 4, 2)
+    (1, 3, 2)
     """
 
     labels: list[str]

@@ -30,6 +30,7 @@ from skawhmm.classification._views import (
     fitted_transformer,
     group_sums,
     inner_products,
+    principal_view,
     projected,
     sampled,
     squared_distances,
@@ -40,15 +41,21 @@ from skawhmm.classification._views import (
 from skawhmm.numerics._lapack import in_batches
 from skawhmm.utils._parallel import Shared, completed
 
-# Weight of the squared error in the score of a classifier: it breaks ties of accuracy.
-ERROR_WEIGHT = 1e-2
+# Weight of the squared error in the score of a classifier. Accuracy alone is a count of
+# a few hundred sequences, too coarse to decide between penalties and kernels.
+ERROR_WEIGHT = 1.0
 # The difference of scores at which the weights of two views differ by the factor e: two
 # points of accuracy. Views that are clearly worse hardly count.
 SCORE_SCALE = 0.02
+# The dual solver scores views and kernels by at most this many sequences. Only the last
+# ridge needs all of them, whose time grows with the third power of their number.
+SCORED_ROWS = 1000
 # Training vectors from which the primal solver learns the scale and the principal
 # directions of a view: at least so many, and so many per direction.
 SAMPLE_ROWS = 2000
 ROWS_PER_DIRECTION = 4
+# Rows that the primal solver converts to double precision at a time.
+ROW_BLOCK = 4096
 
 
 class Ridge(NamedTuple):
@@ -66,7 +73,7 @@ class Ridge(NamedTuple):
 
 
 def weighted_accuracy(predicted, targets, weights):
-    """Return the accuracy, less a hundredth of the squared error."""
+    """Return the accuracy, less the squared error."""
     hits = predicted.argmax(axis=1) == targets.argmax(axis=1)
     error = ((predicted - targets) ** 2).mean(axis=1)
     return float(weights @ (hits - ERROR_WEIGHT * error) / weights.sum())
@@ -164,15 +171,16 @@ def primal_ridge(features, targets, weights, folds, penalties, score):
         With one coefficient per feature: predictions are ``features_of_new @ coef +
         intercept``.
     """
-    sums = [weighted_sums(features[f], targets[f], weights[f]) for f in folds]
+    sums = [weighted_sums(features, targets, weights, fold) for fold in folds]
     total = Sums(*(np.sum(part, axis=0) for part in zip(*sums, strict=True)))
     held_out = np.empty((len(penalties), *targets.shape))
     for fold, own in zip(folds, sums, strict=True):
         rest = Sums(*(a - b for a, b in zip(total, own, strict=True)))
         solver, mean, target = solver_of(rest)
-        rotated = (features[fold] - mean) @ solver.directions
-        for predicted, penalty in zip(held_out, penalties, strict=True):
-            predicted[fold] = rotated @ solver.shrunken(penalty) + target
+        for rows in row_parts(fold):
+            rotated = (features[rows] - mean) @ solver.directions
+            for predicted, penalty in zip(held_out, penalties, strict=True):
+                predicted[rows] = rotated @ solver.shrunken(penalty) + target
     scores = [score(predicted, targets, weights) for predicted in held_out]
     # The first of equally good ones, as in the dual.
     place = int(np.argmax(scores))
@@ -193,16 +201,28 @@ class Sums(NamedTuple):
     products: np.ndarray
 
 
-def weighted_sums(features, targets, weights):
-    """Return the sums of some rows."""
-    scaled = features * weights[:, None]
-    return Sums(
-        weights.sum(),
-        weights @ features,
-        weights @ targets,
-        scaled.T @ features,
-        scaled.T @ targets,
-    )
+def row_parts(rows):
+    """Return rows in parts of bounded memory."""
+    return [rows[n : n + ROW_BLOCK] for n in range(0, len(rows), ROW_BLOCK)]
+
+
+def weighted_sums(features, targets, weights, fold):
+    """Return the sums over the rows of a fold, in double precision."""
+    found = []
+    for rows in row_parts(fold):
+        own, goal, weight = features[rows], targets[rows], weights[rows]
+        own = own.astype(np.float64, copy=False)
+        scaled = own * weight[:, None]
+        found.append(
+            Sums(
+                weight.sum(),
+                weight @ own,
+                weight @ goal,
+                scaled.T @ own,
+                scaled.T @ goal,
+            )
+        )
+    return Sums(*(np.sum(part, axis=0) for part in zip(*found, strict=True)))
 
 
 class Solver(NamedTuple):
@@ -327,6 +347,17 @@ class Problem(NamedTuple):
     n_jobs: int | None
     verbose: int
 
+    def restricted(self, rows):
+        """Return the problem for some rows, in ascending order."""
+        place = np.full(len(self.targets), -1)
+        place[rows] = np.arange(len(rows))
+        folds = [place[fold][place[fold] >= 0] for fold in self.folds]
+        return self._replace(
+            targets=self.targets[rows],
+            weights=self.weights[rows],
+            folds=[fold for fold in folds if len(fold)],
+        )
+
     def run(self, function, shared, n_tasks, label, n_jobs=1):
         """Return the results of tasks by index, with a progress bar if it is wanted."""
         results = completed(
@@ -367,6 +398,23 @@ def score_weights(scores):
     return weights / weights.sum()
 
 
+def scoring_rows(folds, rng):
+    """Return the rows by which views and kernels are scored, ascending.
+
+    All rows, or the same fraction of every fold, drawn at random.
+    """
+    n_rows = sum(map(len, folds))
+    if n_rows <= SCORED_ROWS:
+        return np.arange(n_rows)
+    ends = np.round(np.cumsum(list(map(len, folds))) * (SCORED_ROWS / n_rows))
+    sizes = np.diff(ends.astype(int), prepend=0)
+    parts = [
+        fold[rng.permutation(len(fold))[:size]]
+        for fold, size in zip(folds, sizes, strict=True)
+    ]
+    return np.sort(np.concatenate(parts))
+
+
 def learn_dual(named, sequences, problem, rng):
     """Learn from the inner products of all training sequences.
 
@@ -393,17 +441,27 @@ def learn_dual(named, sequences, problem, rng):
     views, rows, grams = zip(
         *problem.run(dual_view, shared, len(named), "views"), strict=True
     )
-    scores = np.array([r.score for r in problem.ridges(dual_ridge, grams, "scores")])
+    rows_scored = scoring_rows(problem.folds, rng)
+    part = problem.restricted(rows_scored)
+    square = np.ix_(rows_scored, rows_scored)
+    found = part.ridges(dual_ridge, [gram[square] for gram in grams], "scores")
+    scores = np.array([ridge.score for ridge in found])
     weights = score_weights(scores)
     gram = sum(w * g for w, g in zip(weights, grams, strict=True))
+    del grams
     lengths = gram.diagonal()
     distances = squared_distances(gram, lengths, lengths)
     unit = median_distance(distances)
     rates = [gamma / unit for gamma in problem.gammas]
-    kernels = [np.exp(-rate * distances) if rate > 0 else gram for rate in rates]
-    found = problem.ridges(dual_ridge, kernels, "kernels")
+
+    def kernel(rate, of=...):
+        return np.exp(-rate * distances[of]) if rate > 0 else gram[of]
+
+    found = part.ridges(dual_ridge, [kernel(rate, square) for rate in rates], "kernels")
     place = int(np.argmax([ridge.score for ridge in found]))
     ridge, rate = found[place], rates[place]
+    if len(rows_scored) < len(gram):
+        ridge = dual_ridge(kernel(rate), *problem[:5])
     if rate > 0:
         decision: Any = RadialDecision(
             views, weights, rows, lengths, rate, ridge.coef, ridge.intercept
@@ -423,8 +481,8 @@ def dual_view(shared, n):
     name, transformer = named[n]
     fitted = fitted_transformer(transformer, sequences, rng)
     rows = all_vectors(fitted, sequences)
-    view = standardized_view(name, fitted, rows)
-    return view, rows, inner_products(view, rows, rows)
+    view, products = standardized_view(name, fitted, rows)
+    return view, rows, products
 
 
 def median_distance(distances):
@@ -458,7 +516,8 @@ def learn_primal(named, sequences, problem, rng):
 
 def concatenated(parts, factors):
     """Return the columns of all parts times a factor per part; `parts` is emptied."""
-    features = np.empty((len(parts[0]), sum(part.shape[1] for part in parts)))
+    width = sum(part.shape[1] for part in parts)
+    features = np.empty((len(parts[0]), width), np.result_type(*parts))
     first = 0
     for n, factor in enumerate(factors):
         last = first + parts[n].shape[1]
@@ -478,9 +537,15 @@ def primal_view(shared, n):
     if max_rank is not None:
         n_rows = max(SAMPLE_ROWS, ROWS_PER_DIRECTION * max_rank)
     sample = all_vectors(fitted, sampled(sequences, n_rows, rng))
-    view = standardized_view(name, fitted, sample, max_rank)
-    del sample
-    part = np.empty((len(sequences), view.rank))
+    view, products = standardized_view(name, fitted, sample)
+    if max_rank is not None:
+        view = principal_view(view, sample, products, max_rank)
+    del sample, products
+    part: Any = None
     for first, rows in vectors(fitted, sequences):
+        if part is None:
+            # Coordinates are as precise as the vectors that they are made of.
+            kind = rows.dtype if not sparse.issparse(rows) else np.float32
+            part = np.empty((len(sequences), view.rank), kind)
         part[first : first + rows.shape[0]] = coordinates(view, rows)
     return view, part

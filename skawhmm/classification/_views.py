@@ -22,12 +22,12 @@ LAGS = (1, 2, 4, 8)
 # Columns that are converted to double precision at a time, and sequences that are
 # transformed at a time: bounds of memory.
 COLUMN_BLOCK = 4096
-SEQUENCE_BLOCK = 256
+SEQUENCE_BLOCK = 512
 # Columns of sparse vectors are multiplied as dense ones if more than this fraction of
 # their entries is not 0: sparse products take about 40 times as long per entry.
 DENSE_FRACTION = 0.15
-# Squared distances of sparse vectors to their mean, relative to the squared lengths of
-# both, that are rounding errors.
+# Squared distances of vectors to their mean, relative to the squared lengths of both,
+# that are rounding errors.
 LENGTH_ROUNDING = 1e-14
 # Largest number of words of a view of symbols.
 MAX_WORDS = 2**18
@@ -44,8 +44,7 @@ def frame_views(n_jobs, random_state):
     return [
         ("frames", embedding()),
         ("deltas", make_pipeline(Deltas(), embedding())),
-        ("lags", make_pipeline(Deltas(lags=LAGS), embedding())),
-        ("position", make_pipeline(Deltas(lags=LAGS), TimeChannel(), embedding())),
+        ("lags", make_pipeline(Deltas(lags=LAGS), TimeChannel(), embedding())),
     ]
 
 
@@ -77,13 +76,12 @@ def make_views(
     """Make the views of the recommended classifier.
 
     For real frames, views are vectors of :class:`HMMEmbedding`: of the channels
-    unchanged ("frames"), with time derivatives ("deltas"), with derivatives over 1, 2,
-    4 and 8 frames ("lags"), and with these and the position in the sequence
-    ("position"). For symbols, they are vectors of reference models ("states") and
-    square roots of the frequencies of symbols and pairs ("pairs"), of triples, of words
-    of 1 to 6 symbols, weighted by their inverse document frequency ("short_words"), of
-    words of 8 to 12 symbols likewise ("long_words"), and of pairs 2, 4 and 8 steps
-    apart ("lags").
+    unchanged ("frames"), with time derivatives ("deltas"), and with derivatives over 1,
+    2, 4 and 8 frames and the position in the sequence ("lags"). For symbols, they are
+    vectors of reference models ("states") and square roots of the frequencies of
+    symbols and pairs ("pairs"), of triples, of words of 1 to 6 symbols, weighted by
+    their inverse document frequency ("short_words"), of words of 8 to 12 symbols
+    likewise ("long_words"), and of pairs 2, 4 and 8 steps apart ("lags").
 
     Parameters
     ----------
@@ -168,10 +166,19 @@ def vectors(transformer, sequences):
 
 def all_vectors(transformer, sequences):
     """Return the vectors of sequences as one array, or as one sparse array."""
-    parts = [rows for _, rows in vectors(transformer, sequences)]
-    if sparse.issparse(parts[0]):
+    blocks = vectors(transformer, sequences)
+    _, rows = next(blocks)
+    if sparse.issparse(rows):
+        parts = [rows, *(rows for _, rows in blocks)]
         return sparse.csr_array(sparse.vstack(parts, format="csr"))
-    return np.concatenate(parts)
+    if len(rows) == len(sequences):
+        return rows
+    # Two copies of all vectors may not fit into memory.
+    whole = np.empty((len(sequences), rows.shape[1]), rows.dtype)
+    whole[: len(rows)] = rows
+    for first, part in blocks:
+        whole[first : first + len(part)] = part
+    return whole
 
 
 class View(NamedTuple):
@@ -210,41 +217,56 @@ class Combinations(NamedTuple):
         return self.rows.shape[1], self.factors.shape[1]
 
 
-def standardized_view(name, transformer, rows, max_rank=None):
-    """Return the view with the mean and the scale of some vectors.
+def standardized_view(name, transformer, rows):
+    """Return the view with the mean and the scale of some vectors, and their products.
 
     Parameters
     ----------
     name, transformer : str, transformer
         Name and fitted transformer.
 
-    rows : ndarray of shape (n_rows, n_features)
+    rows : ndarray or sparse array of shape (n_rows, n_features)
         Vectors of training sequences.
-
-    max_rank : int, default=None
-        With more features than this, the view gets a basis of so many principal
-        directions of the rows.
 
     Returns
     -------
     view : View
-        The view.
+        The view, without a basis.
+
+    products : ndarray of shape (n_rows, n_rows)
+        Inner products of the standardized vectors.
     """
     mean = np.asarray(rows.mean(axis=0, dtype=np.float64))
-    spread = squared_lengths(View(name, transformer, mean, 1.0, None), rows).sum()
-    # If all vectors are equal there is nothing to scale.
-    scale = float(np.sqrt(spread / rows.shape[0])) if spread > 0 else 1.0
-    view = View(name, transformer, mean, scale, None)
-    if max_rank is None or len(mean) <= max_rank:
-        return view
+    view = View(name, transformer, mean, 1.0, None)
     products = inner_products(view, rows, rows)
+    spread, total = np.trace(products), float(mean @ mean) * len(products)
+    # If all vectors are equal there is nothing to scale.
+    if spread <= LENGTH_ROUNDING * total:
+        return view, np.zeros_like(products)
+    scale = float(np.sqrt(spread / len(products)))
+    return view._replace(scale=scale), products / scale**2
+
+
+def principal_view(view, rows, products, max_rank):
+    """Return the view with a basis of principal directions if it has more features.
+
+    Parameters
+    ----------
+    view, rows, products : View, array, ndarray
+        A view, vectors of training sequences, and their inner products.
+
+    max_rank : int
+        Largest number of directions.
+    """
+    if len(view.mean) <= max_rank:
+        return view
     values, directions = in_batches(np.linalg.eigh, products)
     kept = values[-max_rank:] > values[-1] * len(values) * np.finfo(float).eps
     values, directions = values[-max_rank:][kept], directions[:, -max_rank:][:, kept]
     factors = directions / np.sqrt(values)
     if sparse.issparse(rows):
         return view._replace(basis=Combinations(rows, factors))
-    return view._replace(basis=scale * combined(view, rows, factors))
+    return view._replace(basis=view.scale * combined(view, rows, factors))
 
 
 def column_blocks(n_columns):
@@ -253,17 +275,21 @@ def column_blocks(n_columns):
 
 
 def inner_products(view, rows, others):
-    """Return inner products of standardized vectors, summed in double precision."""
+    """Return inner products of standardized vectors.
+
+    Those of vectors in single precision are computed in it, a few thousand columns at a
+    time, and summed in double precision.
+    """
     if sparse.issparse(rows):
         # Vectors less their mean would be dense.
         own, other = rows @ view.mean, others @ view.mean
         products = sparse_products(rows, others)
         products += view.mean @ view.mean - own[:, None] - other
         return products / view.scale**2
-    products = np.zeros((len(rows), len(others)))
-    for c in column_blocks(len(view.mean)):
-        part = rows[:, c] - view.mean[c]
-        other = part if others is rows else others[:, c] - view.mean[c]
+    products, mean = np.zeros((len(rows), len(others))), view.mean.astype(rows.dtype)
+    for c in column_blocks(len(mean)):
+        part = rows[:, c] - mean[c]
+        other = part if others is rows else others[:, c] - mean[c]
         products += part @ other.T
     return products / view.scale**2
 

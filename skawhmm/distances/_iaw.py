@@ -11,13 +11,15 @@ from skawhmm.distances._components import carried_chains, marginal_components
 from skawhmm.distances._registration import power_cost
 from skawhmm.distances._sampled_registration import (
     independent_draws,
+    metric_parts,
     mixture_posteriors,
-    smoothed_registrations,
+    quantile_samples,
     stratified_draws,
 )
 from skawhmm.distances._sampled_registration_kernels import (
     project_registrations,
     sampled_registrations,
+    smoothed_registrations,
 )
 from skawhmm.emissions._gaussian_costs import covariance_roots
 from skawhmm.models._batch import HMMBatch
@@ -30,6 +32,9 @@ from skawhmm.utils._checks import (
 
 # Strength of the entropy of a smoothed coupling, as a fraction of the mean cost.
 ENTROPY = 0.05
+
+# Iterations of a smoothed coupling, as in the paper.
+SINKHORN_ITERATIONS = 300
 
 
 class IAW(Aggregated):
@@ -66,7 +71,7 @@ class IAW(Aggregated):
 
     coupling : {"exact", "sinkhorn"}, default="exact"
         Whether two samples are coupled by the cheapest assignment of their points, or
-        by the entropic coupling of POT.
+        by the entropic coupling (Sinkhorn's iterations).
 
     debias : bool, default=False
         Whether to subtract what overlapping states add even between equal models. The
@@ -137,7 +142,6 @@ class IAW(Aggregated):
         prepared : PreparedModels
             For the other methods.
         """
-        models.emission.gaussian("IAW needs")
         sampler = models, check_seed(self.random_state)
         prepared = super().prepare(models)._replace(sampler=sampler)
         if not self.debias:
@@ -163,12 +167,16 @@ class IAW(Aggregated):
         used, place = np.unique(np.stack([index_a, index_b]), return_inverse=True)
         row_a, row_b = place.reshape(2, -1)
         chosen = models[used]
-        points, posteriors = self.samples(chosen, seed)
-        args = points, posteriors, chosen.emission.masks(), row_a, row_b, self.p
+        frames, posteriors = self.samples(chosen, seed)
+        points, parts = metric_parts(chosen.emission, frames)
+        masks = np.ones((len(chosen), points.shape[2]))
+        if chosen.observed is not None:
+            masks = chosen.emission.masks()
+        args = points, parts, posteriors, masks, row_a, row_b, self.p
         if self.coupling == "exact":
             plans = sampled_registrations(*args)
         else:
-            plans = smoothed_registrations(*args, ENTROPY)
+            plans = smoothed_registrations(*args, ENTROPY, SINKHORN_ITERATIONS)
         # The theorems of the paper need the state probabilities of both models.
         project_registrations(plans, prepared.weights, index_a, index_b)
         return plans
@@ -198,6 +206,8 @@ class IAW(Aggregated):
         states, normals = draw(
             models.weights, self.n_samples, models.n_features, seed, models.keys
         )
+        if models.emission.name != "gaussian":
+            return quantile_samples(models, states, normals)
         rows = np.arange(len(models))[:, None]
         if models.covariance_type == "diag":
             normals *= np.sqrt(models.covars)[rows, states]

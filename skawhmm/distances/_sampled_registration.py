@@ -6,22 +6,14 @@ how much their states have in common: :math:`W = E[\pi_a(x) \pi_b(y)^\top]`, whe
 """
 
 import numpy as np
-import ot
-from scipy.special import ndtri
+from scipy.special import ndtr, ndtri
 from scipy.stats import qmc
 
-from skawhmm.distances._sampled_registration_kernels import (
-    coupled_posteriors,
-    fill_posteriors,
-    sample_costs,
-)
+from skawhmm.distances._sampled_registration_kernels import fill_posteriors
 from skawhmm.emissions._gaussian_scores import make_densities
 
 # Uniform points are kept this far from 0 and 1, where normal quantiles are infinite.
 LEAST_UNIFORM = 1e-16
-
-# Iterations of the entropic coupling, as in the paper.
-SINKHORN_ITERATIONS = 300
 
 
 def stratified_draws(weights, n_samples, n_features, seed, keys):
@@ -98,6 +90,78 @@ def stratified_counts(weights, n_samples):
     return counts + (ranks < short[:, None])
 
 
+def quantile_samples(models, states, normals):
+    """Return samples of states of any family, given normal numbers.
+
+    Parameters
+    ----------
+    models : HMMBatch
+        The models.
+
+    states : ndarray of int of shape (n_models, n_samples)
+        The state of each draw.
+
+    normals : ndarray of shape (n_models, n_samples, n_features)
+        Standard normal draws.
+
+    Returns
+    -------
+    frames : ndarray of shape (n_models, n_samples, n_features)
+        The samples.
+
+    posteriors : ndarray of shape (n_models, n_samples, n_components)
+        Probabilities of the states of its own model at each point.
+    """
+    levels = np.clip(ndtr(normals), LEAST_UNIFORM, 1 - LEAST_UNIFORM)
+    frames = np.empty(normals.shape)
+    posteriors = np.zeros((*states.shape, models.weights.shape[1]))
+    for n, size in enumerate(models.n_components):
+        frames[n] = models.emission.frames_at(n, states[n], levels[n])
+        weights, chain = models.weights[n, :size], models.transmats[n, :size, :size]
+        with np.errstate(divide="ignore"):
+            start = np.log(weights)
+        logs = models.emission.densities(n, frames[n], weights, chain.copy())
+        logs = logs.T + start
+        tops = logs.max(axis=1, keepdims=True)
+        lost = ~np.isfinite(tops[:, 0])
+        shares = np.exp(logs - np.where(lost[:, None], 0.0, tops))
+        # Rounding may make a frame impossible in the state that it was drawn from.
+        shares[lost] = np.eye(size)[states[n][lost]]
+        posteriors[n, :, :size] = shares / shares.sum(axis=1, keepdims=True)
+    return frames, posteriors
+
+
+def metric_parts(emission, frames):
+    """Return frames as points, and what else their distances depend on.
+
+    Parameters
+    ----------
+    emission : Emission
+        Family of the states.
+
+    frames : ndarray of shape (n_models, n_samples, n_features)
+        The frames.
+
+    Returns
+    -------
+    points : ndarray of shape (n_models, n_samples, n_dimensions)
+        Coordinates of the frames, at least one.
+
+    parts : tuple of ndarray
+        Angles, factors, codes and tables, as `sampled_registrations` takes them.
+    """
+    found = emission.frame_parts(frames)
+    points = found.points
+    if points.shape[-1] == 0:
+        points = np.zeros((*points.shape[:-1], 1))
+    size = max((len(table) for table in found.tables), default=1)
+    tables = np.zeros((len(found.tables), size, size))
+    for n, table in enumerate(found.tables):
+        tables[n, : len(table), : len(table)] = table
+    rest = found.angles, found.factors, found.codes, tables
+    return np.ascontiguousarray(points), tuple(map(np.ascontiguousarray, rest))
+
+
 def mixture_posteriors(models, points, states):
     """Probabilities of the states of each model at its own points."""
     posteriors = np.zeros((*points.shape[:2], models.weights.shape[1]))
@@ -110,39 +174,3 @@ def mixture_posteriors(models, points, states):
         posteriors,
     )
     return posteriors
-
-
-def smoothed_registrations(points, posteriors, masks, index_a, index_b, p, reg):
-    """Registrations by POT's entropic coupling, in the log domain.
-
-    Parameters
-    ----------
-    points, posteriors, masks, index_a, index_b, p : ndarray and float
-        As in `sampled_registrations`.
-
-    reg : float
-        Strength of the entropy, as a fraction of the mean cost.
-
-    Returns
-    -------
-    plans : ndarray of shape (n_pairs, n_components, n_components)
-        The registrations.
-    """
-    n_samples = points.shape[1]
-    even = np.full(n_samples, 1 / n_samples)
-    cost = np.empty((n_samples, n_samples))
-    plans = []
-    for a, b in zip(index_a, index_b, strict=True):
-        sample_costs(points[a], points[b], masks[a] * masks[b], p, cost)
-        strength = reg * cost.mean() or 1.0
-        coupling = ot.sinkhorn(
-            even,
-            even,
-            cost,
-            strength,
-            method="sinkhorn_log",
-            numItermax=SINKHORN_ITERATIONS,
-            warn=False,
-        )
-        plans.append(coupled_posteriors(coupling, posteriors[a], posteriors[b]))
-    return np.array(plans)

@@ -27,3 +27,31 @@ static void squared_distances(
         for (ptrdiff_t j = 0; j < n_samples; j++)
             row[j] = sqrt(row[j]);
 }
+
+/* One step of matrix scaling: a factor per row that makes its sum 1 / n_samples, given
+ * the factors of the columns, and the sums of the columns that result. */
+VECTOR
+static void scale_rows(
+    const double *restrict kernel,
+    const double *restrict factors,
+    ptrdiff_t n_samples,
+    double *restrict row_factors,
+    double *restrict sums)
+{
+    for (ptrdiff_t j = 0; j < n_samples; j++)
+        sums[j] = 0.0;
+    for (ptrdiff_t i = 0; i < n_samples; i++) {
+        const double *restrict row = kernel + i * n_samples;
+        double parts[LANES] = {0};
+        ptrdiff_t j = 0;
+        for (; j + LANES <= n_samples; j += LANES)
+            for (int lane = 0; lane < LANES; lane++)
+                parts[lane] += row[j + lane] * factors[j + lane];
+        for (int lane = 0; j + lane < n_samples; lane++)
+            parts[lane] += row[j + lane] * factors[j + lane];
+        const double factor = 1.0 / (n_samples * lane_sum(parts));
+        row_factors[i] = factor;
+        for (j = 0; j < n_samples; j++)
+            sums[j] += factor * row[j];
+    }
+}

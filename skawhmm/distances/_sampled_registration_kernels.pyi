@@ -3,19 +3,35 @@ from numpy import ndarray
 from skawhmm.emissions._gaussian_scores import Densities
 
 def sample_costs(
-    x: ndarray, y: ndarray, mask: ndarray, p: float, cost: ndarray
+    points: ndarray,
+    parts: tuple[ndarray, ...],
+    a: int,
+    b: int,
+    mask: ndarray,
+    p: float,
+    cost: ndarray,
 ) -> None: ...
 def sampled_registrations(
     points: ndarray,
+    parts: tuple[ndarray, ...],
     posteriors: ndarray,
     masks: ndarray,
     index_a: ndarray,
     index_b: ndarray,
     p: float,
 ) -> ndarray: ...
-def coupled_posteriors(
-    coupling: ndarray, posterior_a: ndarray, posterior_b: ndarray
+def smoothed_registrations(
+    points: ndarray,
+    parts: tuple[ndarray, ...],
+    posteriors: ndarray,
+    masks: ndarray,
+    index_a: ndarray,
+    index_b: ndarray,
+    p: float,
+    reg: float,
+    n_iterations: int,
 ) -> ndarray: ...
+def entropic_coupling(cost: ndarray, reg: float, n_iterations: int) -> ndarray: ...
 def project_registrations(
     plans: ndarray, weights: ndarray, index_a: ndarray, index_b: ndarray
 ) -> None: ...

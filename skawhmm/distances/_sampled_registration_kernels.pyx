@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from libc.math cimport INFINITY, exp, fabs, log, pow
+from libc.math cimport INFINITY, M_PI, exp, fabs, log, pow
 
 from skawhmm.emissions._gaussian_densities cimport Frames
 from skawhmm.emissions._gaussian_scores_kernels cimport (
@@ -28,9 +28,26 @@ cdef extern from "distances/_sampled_registration_kernels.h" nogil:
     /* A smaller sum has lost digits, and a factor that makes it a probability may
        overflow: it counts as nothing. */
     #define LEAST_SUM 1e-290
+
+    /* An entropic coupling is done if its margins are off by less than this, which is
+       looked at every few steps, as POT does. */
+    #define COUPLED 1e-9
+    #define CHECKED_STEPS 10
+
+    /* Factors beyond this are moved to logarithms. */
+    #define LARGEST_FACTOR 1e100
     """
+    const double COUPLED, LARGEST_FACTOR
+    const int CHECKED_STEPS
     const double MARGIN_ROUNDING, LEAST_SUM
     const int MAX_SCALINGS
+    void scale_rows(
+        const double* kernel,
+        const double* factors,
+        Py_ssize_t n_samples,
+        double* row_factors,
+        double* sums,
+    )
     void squared_distances(
         const double* x,
         const double* channels,
@@ -42,19 +59,81 @@ cdef extern from "distances/_sampled_registration_kernels.h" nogil:
     )
 
 
+cdef struct Metric:
+    # Angles and codes of the samples of all models, the factors of squared arcs, and
+    # tables of squared distances between codes, all of one size.
+    const double* angles
+    const double* factors
+    const Py_ssize_t* codes
+    const double* tables
+    Py_ssize_t n_angles, n_codes, n_symbols, n_samples
+
+
+cdef Metric metric_of(parts):
+    """Return what is not Euclidean in the distances of frames as pointers."""
+    cdef const double[:, :, ::1] angles = parts[0]
+    cdef const double[::1] factors = parts[1]
+    cdef const Py_ssize_t[:, :, ::1] codes = parts[2]
+    cdef const double[:, :, ::1] tables = parts[3]
+    cdef Metric metric
+    metric.n_samples = angles.shape[1]
+    metric.n_angles, metric.n_codes = angles.shape[2], codes.shape[2]
+    metric.n_symbols = tables.shape[2]
+    metric.angles = metric.factors = metric.tables = NULL
+    metric.codes = NULL
+    if metric.n_angles > 0:
+        metric.angles, metric.factors = &angles[0, 0, 0], &factors[0]
+    if metric.n_codes > 0:
+        metric.codes, metric.tables = &codes[0, 0, 0], &tables[0, 0, 0]
+    return metric
+
+
+cdef int add_to_row(
+    const Metric* metric,
+    Py_ssize_t a,
+    Py_ssize_t i,
+    Py_ssize_t b,
+    double* row,
+) except -1 nogil:
+    """Add the squared arcs and table entries of sample i of a to all samples of b."""
+    cdef Py_ssize_t n = metric.n_samples, size = metric.n_symbols, j, k
+    cdef const double* table
+    cdef double gap
+    for k in range(metric.n_angles):
+        for j in range(n):
+            gap = fabs(
+                metric.angles[(a * n + i) * metric.n_angles + k]
+                - metric.angles[(b * n + j) * metric.n_angles + k]
+            )
+            gap = min(gap, 2 * M_PI - gap)
+            row[j] += metric.factors[k] * gap * gap
+    for k in range(metric.n_codes):
+        table = metric.tables + size * (
+            k * size + metric.codes[(a * n + i) * metric.n_codes + k]
+        )
+        for j in range(n):
+            row[j] += table[metric.codes[(b * n + j) * metric.n_codes + k]]
+    return 0
+
+
 def sample_costs(
-    const double[:, ::1] x,
-    const double[:, ::1] y,
+    const double[:, :, ::1] points,
+    parts,
+    Py_ssize_t a,
+    Py_ssize_t b,
     const double[::1] mask,
     double p,
     double[:, ::1] cost,
 ):
-    """Fill `cost` with the p-th powers of the distances between points x and y.
+    """Fill `cost` with the p-th powers of the distances between two samples.
 
     Parameters
     ----------
-    x, y : ndarray of shape (n_samples, n_features)
-        The points.
+    points, parts : ndarray and tuple
+        As in `sampled_registrations`.
+
+    a, b : int
+        The models of the samples.
 
     mask : ndarray of shape (n_features,)
         Factors of the squared differences.
@@ -65,31 +144,38 @@ def sample_costs(
     cost : ndarray of shape (n_samples, n_samples)
         Filled with the powers.
     """
-    cdef double[:, ::1] channels = np.empty((x.shape[1], y.shape[0]))
+    cdef double[:, ::1] channels = np.empty((points.shape[2], points.shape[1]))
+    cdef Metric metric = metric_of(parts)
     with nogil:
-        fill_costs(x, y, &mask[0], p, channels, cost)
+        fill_costs(points, &metric, a, b, &mask[0], p, channels, cost)
 
 
 cdef int fill_costs(
-    const double[:, ::1] x,
-    const double[:, ::1] y,
+    const double[:, :, ::1] points,
+    const Metric* metric,
+    Py_ssize_t a,
+    Py_ssize_t b,
     const double* mask,
     double p,
     double[:, ::1] channels,
     double[:, ::1] cost,
 ) except -1 nogil:
     """Fill `cost`, given scratch for the transposed points; see `sample_costs`."""
-    cdef Py_ssize_t i, j, k
-    for j in range(y.shape[0]):
-        for k in range(y.shape[1]):
-            channels[k, j] = y[j, k]
-    for i in range(x.shape[0]):
+    cdef Py_ssize_t n_samples = points.shape[1], n_features = points.shape[2], i, j, k
+    cdef bint is_flat = metric.n_angles == 0 and metric.n_codes == 0
+    for j in range(n_samples):
+        for k in range(n_features):
+            channels[k, j] = points[b, j, k]
+    for i in range(n_samples):
         interrupted()
         squared_distances(
-            &x[i, 0], &channels[0, 0], mask, x.shape[1], y.shape[0], p == 1, &cost[i, 0]
+            &points[a, i, 0], &channels[0, 0], mask, n_features, n_samples,
+            p == 1 and is_flat, &cost[i, 0],
         )
-        if p != 1 and p != 2:
-            for j in range(y.shape[0]):
+        if not is_flat:
+            add_to_row(metric, a, i, b, &cost[i, 0])
+        if p != 2 and not (p == 1 and is_flat):
+            for j in range(n_samples):
                 cost[i, j] = pow(cost[i, j], 0.5 * p)
 
 
@@ -183,6 +269,7 @@ cdef void fill_shares(
 
 def sampled_registrations(
     const double[:, :, ::1] points,
+    parts,
     const double[:, :, ::1] posteriors,
     masks,
     const Py_ssize_t[::1] index_a,
@@ -195,6 +282,11 @@ def sampled_registrations(
     ----------
     points : ndarray of shape (n_models, n_samples, n_features)
         A sample of each model.
+
+    parts : tuple of ndarray
+        What else distances of frames depend on: angles of shape (n_models, n_samples,
+        n_angles), the factors of their squared arcs, codes of shape (n_models,
+        n_samples, n_codes) and, for each of these, a table of squared distances.
 
     posteriors : ndarray of shape (n_models, n_samples, n_components)
         Probabilities of the states of its model at each point.
@@ -217,7 +309,10 @@ def sampled_registrations(
     cdef Py_ssize_t n_samples = points.shape[1], n_features = points.shape[2]
     cdef Py_ssize_t size = posteriors.shape[2], n, a, b, k
     # On a line the sorted coupling is optimal for every convex cost.
-    cdef bint on_line = n_features == 1 and p >= 1
+    cdef Metric metric = metric_of(parts)
+    cdef bint on_line = (
+        n_features == 1 and p >= 1 and metric.n_angles == 0 and metric.n_codes == 0
+    )
     cdef Py_ssize_t n_ranked = points.shape[0] if on_line else 0
     cdef Py_ssize_t n_costs = 0 if on_line else n_samples
     cdef const Py_ssize_t[:, ::1] order = np.argsort(
@@ -240,7 +335,7 @@ def sampled_registrations(
             else:
                 for k in range(n_features):
                     mask[k] = seen[a, k] * seen[b, k]
-                fill_costs(points[a], points[b], &mask[0], p, channels, cost)
+                fill_costs(points, &metric, a, b, &mask[0], p, channels, cost)
                 assign(&cost[0, 0], n_samples, &matches[0], &state)
             add_matches(posteriors[a], posteriors[b], matches, plans[n])
     return np.asarray(plans) / n_samples
@@ -264,12 +359,188 @@ cdef int add_matches(
                 plan[i, j] += posterior_a[k, i] * other[j]
 
 
-def coupled_posteriors(
+def smoothed_registrations(
+    const double[:, :, ::1] points,
+    parts,
+    const double[:, :, ::1] posteriors,
+    masks,
+    const Py_ssize_t[::1] index_a,
+    const Py_ssize_t[::1] index_b,
+    double p,
+    double reg,
+    int n_iterations,
+):
+    """Registrations of model pairs by an entropic coupling of their samples.
+
+    Parameters
+    ----------
+    points, parts, posteriors, masks, index_a, index_b, p : ndarray, tuple and float
+        As in `sampled_registrations`.
+
+    reg : float
+        Strength of the entropy, as a fraction of the mean cost.
+
+    n_iterations : int
+        Largest number of iterations.
+
+    Returns
+    -------
+    plans : ndarray of shape (n_pairs, n_components, n_components)
+        The registrations.
+    """
+    cdef const double[:, ::1] seen = np.ascontiguousarray(masks)
+    cdef Py_ssize_t n_samples = points.shape[1], n_features = points.shape[2]
+    cdef Py_ssize_t size = posteriors.shape[2], n, a, b, k
+    cdef Metric metric = metric_of(parts)
+    cdef double[:, ::1] cost = np.empty((n_samples, n_samples))
+    cdef double[:, ::1] coupling = np.empty((n_samples, n_samples))
+    cdef double[:, ::1] scratch = np.empty((5, n_samples))
+    cdef double[:, ::1] channels = np.empty((n_features, n_samples))
+    cdef double[::1] mask = np.empty(n_features)
+    cdef double[:, :, ::1] plans = np.zeros((index_a.shape[0], size, size))
+    with nogil:
+        for n in range(index_a.shape[0]):
+            a, b = index_a[n], index_b[n]
+            for k in range(n_features):
+                mask[k] = seen[a, k] * seen[b, k]
+            fill_costs(points, &metric, a, b, &mask[0], p, channels, cost)
+            couple_smoothly(cost, reg, n_iterations, scratch, coupling)
+            add_coupled(coupling, posteriors[a], posteriors[b], plans[n])
+    return np.asarray(plans)
+
+
+def entropic_coupling(double[:, ::1] cost, double reg, int n_iterations):
+    """Return the entropic coupling of two samples; `cost` is scaled in place."""
+    coupling = np.empty((cost.shape[0], cost.shape[0]))
+    couple_smoothly(cost, reg, n_iterations, np.empty((5, cost.shape[0])), coupling)
+    return coupling
+
+
+cdef int couple_smoothly(
+    double[:, ::1] cost,
+    double reg,
+    int n_iterations,
+    double[:, ::1] scratch,
+    double[:, ::1] coupling,
+) except -1 nogil:
+    """Fill the entropic coupling of two samples, by Sinkhorn's iterations.
+
+    Most of them scale rows and columns of a matrix of exponentials. The first one, and
+    those where a sum leaves the range of numbers, are done with logarithms.
+    """
+    cdef Py_ssize_t size = cost.shape[0], i, j
+    cdef double mean = 0.0, off, level
+    cdef double* row_logs = &scratch[0, 0]
+    cdef double* column_logs = &scratch[1, 0]
+    cdef double* rows = &scratch[2, 0]
+    cdef double* columns = &scratch[3, 0]
+    cdef double* sums = &scratch[4, 0]
+    cdef bint fresh = False
+    cdef int step
+    for i in range(size):
+        row_logs[i] = 0.0
+        for j in range(size):
+            mean += cost[i, j]
+    mean /= size * size
+    for i in range(size):
+        for j in range(size):
+            cost[i, j] /= reg * mean if mean > 0 else 1.0
+    for step in range(n_iterations):
+        interrupted()
+        if not fresh:
+            scale_logs(cost, row_logs, column_logs)
+            fill_exponentials(cost, row_logs, column_logs, coupling, sums)
+            for i in range(size):
+                rows[i] = columns[i] = 1.0
+            fresh = True
+        else:
+            for j in range(size):
+                columns[j] = 1.0 / (size * sums[j])
+            scale_rows(&coupling[0, 0], columns, size, rows, sums)
+        fresh = in_range(rows, size) and in_range(columns, size) and in_range(sums, size)
+        if not fresh:
+            absorb(rows, row_logs, size)
+        elif step % CHECKED_STEPS == 0:
+            off = 0.0
+            for j in range(size):
+                level = sums[j] * columns[j] - 1.0 / size
+                off += level * level
+            if off < COUPLED * COUPLED:
+                break
+    if not fresh:
+        scale_logs(cost, row_logs, column_logs)
+        fill_exponentials(cost, row_logs, column_logs, coupling, sums)
+        return 0
+    for i in range(size):
+        for j in range(size):
+            coupling[i, j] *= rows[i] * columns[j]
+
+
+cdef bint in_range(const double* values, Py_ssize_t size) noexcept nogil:
+    """Whether all values are far from overflow and underflow."""
+    cdef Py_ssize_t i
+    for i in range(size):
+        if not 1 / LARGEST_FACTOR < values[i] < LARGEST_FACTOR:
+            return False
+    return True
+
+
+cdef void absorb(const double* factors, double* logs, Py_ssize_t size) noexcept nogil:
+    """Move factors to logarithms, as far as they are numbers."""
+    cdef Py_ssize_t i
+    for i in range(size):
+        if 0 < factors[i] < INFINITY:
+            logs[i] += log(factors[i])
+
+
+cdef int scale_logs(
+    const double[:, ::1] cost, double* row_logs, double* column_logs
+) except -1 nogil:
+    """One iteration with logarithms: columns, then rows."""
+    cdef Py_ssize_t size = cost.shape[0], i, j
+    cdef double top, total
+    for j in range(size):
+        top, total = -INFINITY, 0.0
+        for i in range(size):
+            top = max(top, row_logs[i] - cost[i, j])
+        for i in range(size):
+            total += exp(row_logs[i] - cost[i, j] - top)
+        column_logs[j] = -log(<double>size) - top - log(total)
+    for i in range(size):
+        interrupted()
+        top, total = -INFINITY, 0.0
+        for j in range(size):
+            top = max(top, column_logs[j] - cost[i, j])
+        for j in range(size):
+            total += exp(column_logs[j] - cost[i, j] - top)
+        row_logs[i] = -log(<double>size) - top - log(total)
+
+
+cdef int fill_exponentials(
+    const double[:, ::1] cost,
+    const double* row_logs,
+    const double* column_logs,
+    double[:, ::1] coupling,
+    double* sums,
+) except -1 nogil:
+    """Fill the coupling that logarithms make, and the sums of its columns."""
+    cdef Py_ssize_t size = cost.shape[0], i, j
+    for j in range(size):
+        sums[j] = 0.0
+    for i in range(size):
+        interrupted()
+        for j in range(size):
+            coupling[i, j] = exp(row_logs[i] + column_logs[j] - cost[i, j])
+            sums[j] += coupling[i, j]
+
+
+cdef int add_coupled(
     const double[:, ::1] coupling,
     const double[:, ::1] posterior_a,
     const double[:, ::1] posterior_b,
-):
-    """Return the registration that a coupling of two samples makes.
+    double[:, ::1] plan,
+) except -1 nogil:
+    """Add what a coupling of two samples makes of the posteriors.
 
     Written out, as the rounding of a matrix product depends on how many states the
     other models of the batch have.
@@ -277,17 +548,14 @@ def coupled_posteriors(
     cdef Py_ssize_t n_samples = posterior_a.shape[0], size = posterior_a.shape[1]
     cdef Py_ssize_t i, j, s, t
     cdef double ahead
-    cdef double[:, ::1] plan = np.zeros((size, size))
-    with nogil:
-        for s in range(n_samples):
-            interrupted()
-            for j in range(size):
-                ahead = 0.0
-                for t in range(n_samples):
-                    ahead += coupling[s, t] * posterior_b[t, j]
-                for i in range(size):
-                    plan[i, j] += posterior_a[s, i] * ahead
-    return np.asarray(plan)
+    for s in range(n_samples):
+        interrupted()
+        for j in range(size):
+            ahead = 0.0
+            for t in range(n_samples):
+                ahead += coupling[s, t] * posterior_b[t, j]
+            for i in range(size):
+                plan[i, j] += posterior_a[s, i] * ahead
 
 
 def project_registrations(

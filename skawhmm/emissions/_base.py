@@ -10,7 +10,7 @@ from numpy.random import Generator
 
 from skawhmm.emissions._averages import matched_sums
 from skawhmm.emissions._hmmlearn import hmmlearn_models
-from skawhmm.emissions._model import Array, Data, Expected, Model
+from skawhmm.emissions._model import Array, Data, Expected, FrameParts, Model
 from skawhmm.numerics._forward_backward import log_likelihood_of
 from skawhmm.sequences._checks import check_no_missing, check_sequences
 from skawhmm.utils._checks import LARGEST_VALUE
@@ -84,6 +84,9 @@ class Emission(BaseEstimator, ABC):
     ``drawn(i, path, rng)``, ``shown(x)``
         A sequence drawn from model i, given its path of states, and the form in which
         users see it. `HMMBatch.sample` and `KL` need it.
+    ``frames_at(i, path, levels)``, ``frame_parts(x)``
+        Quantiles of the states of model i, and frames in the form in which they are
+        compared. `IAW` needs them.
 
     **Ground cost: to define**
 
@@ -115,6 +118,11 @@ class Emission(BaseEstimator, ABC):
 
     # Numbers of axes that the array of one model may have, by parameter; 2 by default.
     parameter_axes: ClassVar[Mapping[str, tuple[int, ...]]] = {}
+
+    @property
+    def parameter_groups(self) -> tuple[tuple[str, ...], ...]:
+        """Names of the parameters, grouped by their number of features."""
+        return (tuple(self.parameter_names),)
 
     # Arrays that all models share and that are stored with them, see `extras`.
     shared_names: ClassVar[tuple[str, ...]] = ()
@@ -245,6 +253,16 @@ class Emission(BaseEstimator, ABC):
         return self.like(*(arrays[name] for name in self.parameter_names))
 
     @property
+    def stored_options(self) -> dict[str, Any]:
+        """Options that a file must hold besides the arrays, as JSON holds them."""
+        return {}
+
+    @classmethod
+    def from_stored(cls, options: Mapping[str, Any]) -> Any:
+        """Return the template with the options that a file holds."""
+        return cls(**options)
+
+    @property
     def is_stored(self) -> bool:
         """Whether the arrays define the family, so that a file can hold it."""
         return True
@@ -344,6 +362,33 @@ class Emission(BaseEstimator, ABC):
             check_no_missing(sequences, f"emission={self!r}")
         return sequences
 
+    def named(self, names: Sequence[str] | None) -> Any:
+        """Return the template for sequences whose channels have names, if any."""
+        return self
+
+    def spread(self, sequences: list[Array]) -> float:
+        """Return the root mean square distance of two frames, over the root of 2.
+
+        It is the unit of distances between the states of a block of `ByChannel`. By
+        default it is the standard deviation of the frames.
+
+        Parameters
+        ----------
+        sequences : list of ndarray of shape (n_timesteps, n_features)
+            Checked sequences.
+
+        Returns
+        -------
+        spread : float
+            The spread; 0 if all frames are equal.
+        """
+        frames = np.concatenate(sequences)
+        seen = ~np.isnan(frames)
+        counts = np.maximum(seen.sum(axis=0), 1)
+        means = np.where(seen, frames, 0.0).sum(axis=0) / counts
+        squares = np.where(seen, (frames - means) ** 2, 0.0).sum(axis=0)
+        return float(np.sqrt(np.sum(squares / counts)))
+
     def learned(self, X: Any, *, caller: str) -> tuple[Any, list[Array]]:
         """Return the template with what all models share, learned from `X`.
 
@@ -365,6 +410,10 @@ class Emission(BaseEstimator, ABC):
             The checked sequences.
         """
         return self, self.checked(X, caller=caller)
+
+    def fitted_as(self) -> Any:
+        """Return the template that fits use; its parameters have the same order."""
+        return self
 
     def shown(self, x: Array) -> Array:
         """Return a drawn sequence as users see it."""
@@ -405,6 +454,33 @@ class Emission(BaseEstimator, ABC):
             The frames.
         """
         self._lacking("a density")
+
+    def frames_at(self, i: int, path: Array, levels: Array) -> Array:
+        """Return the frames of model i at given levels of their distributions.
+
+        With uniform levels the frames are draws. `IAW` needs it.
+
+        Parameters
+        ----------
+        i : int
+            Number of the model.
+
+        path : ndarray of int of shape (n_timesteps,)
+            The state of each frame.
+
+        levels : ndarray of shape (n_timesteps, n_features)
+            Numbers between 0 and 1: quantiles of independent channels.
+
+        Returns
+        -------
+        x : ndarray of shape (n_timesteps, n_features)
+            The frames.
+        """
+        self._lacking("quantiles")
+
+    def frame_parts(self, x: Array) -> FrameParts:
+        """Return frames as `IAW` compares them, by default by Euclidean distance."""
+        return FrameParts.of_points(x)
 
     def densities(self, i: int, x: Array, start: Array, transmat: Array) -> Array:
         """Return log densities of a checked sequence, given the chain of model i.
@@ -679,6 +755,16 @@ class Emission(BaseEstimator, ABC):
     def ground_costs(self) -> Any:
         """Return an object with `cross` and `within` that serves many comparisons."""
         return self
+
+    def points(self) -> Array | None:
+        """Return states as points whose squared Euclidean distances are the costs.
+
+        Returns
+        -------
+        points : ndarray of shape (n_models, n_components, n_dimensions) or None
+            The points; None if costs have no such form.
+        """
+        return None
 
     def divergences(self, index_a: Array, index_b: Array) -> Array:
         """Return divergences (n_pairs, n_components, n_components) from a to b."""

@@ -18,6 +18,7 @@ from skawhmm.emissions._custom import check_table
 from skawhmm.emissions._discrete import Discrete
 from skawhmm.emissions._discrete_kernels import normalized, shared_log
 from skawhmm.emissions._mmd import symbol_mmd_comparer
+from skawhmm.emissions._model import FrameParts
 from skawhmm.sequences._symbols import (
     check_symbols,
     encoded,
@@ -132,10 +133,23 @@ class Categorical(Discrete):
 
     def drawn(self, i, path, rng):
         """Draw a checked sequence from model i, given its path of states."""
+        return self._codes_at(i, path, rng.random(len(path)))
+
+    def frames_at(self, i, path, levels):
+        """Return the codes of the symbols of model i at given levels."""
+        return self._codes_at(i, path, levels[:, 0])
+
+    def frame_parts(self, x):
+        """Return symbols with the squared distances between them."""
+        table = 1 - np.eye(len(self.symbols)) if self.costs is None else self.costs**2
+        none = np.empty((*x.shape[:-1], 0))
+        return FrameParts(none, none, np.empty(0), x.astype(np.intp), (table,))
+
+    def _codes_at(self, i, path, levels):
         sums = np.cumsum(self.states[i], axis=1)
         # Rounding may leave the last sum below 1; no symbol has probability 0.
         sums /= np.where(sums[:, -1:] > 0, sums[:, -1:], 1.0)
-        codes = (sums[path] <= rng.random(len(path))[:, None]).sum(axis=1)
+        codes = (sums[path] <= levels[:, None]).sum(axis=1)
         return codes[:, None].astype(float)
 
     def shown(self, x):
@@ -178,6 +192,17 @@ class Categorical(Discrete):
         shape = n_states, len(self.symbols)
         weights = rng.standard_exponential(shape) * self.common_states(frames)[0]
         return (weights / weights.sum(axis=1, keepdims=True),)
+
+    def cluster_points(self, frames):
+        """Return a coordinate per symbol, which is 1 in its frames."""
+        return (frames[:, None] == np.arange(len(self.symbols))).astype(float)
+
+    def spread(self, sequences):
+        """Return the root mean square distance of two frames, over the root of 2."""
+        codes = np.concatenate([self.frames(x) for x in sequences])
+        (frequencies,) = self.common_states(codes)[0]
+        table = 1 - np.eye(len(frequencies)) if self.costs is None else self.costs**2
+        return float(np.sqrt(0.5 * frequencies @ table @ frequencies))
 
     def statistics(self, frames, post, states):
         """Return the expected number of each symbol in each state."""

@@ -114,6 +114,13 @@ def check_not_negative(name, stack):
     _raise_at(least < 0, f"{name} must not be negative, got", least)
 
 
+def check_positive(name, stack, is_state):
+    """Raise if a parameter of a state is not positive; padding may hold zeros."""
+    padding = ~is_state & ~stack.any(axis=-1)
+    least = np.where(padding, 1.0, stack.min(axis=-1))
+    _raise_at(least <= 0, f"{name} must be positive, got", least)
+
+
 def _raise_at(wrong, message, values):
     if wrong.any():
         n, state = np.argwhere(wrong)[0]

@@ -4,6 +4,7 @@ from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
+from scipy.special import ndtri
 
 from skawhmm.emissions._base import Emission
 from skawhmm.emissions._checks import check_covariances
@@ -16,6 +17,7 @@ from skawhmm.emissions._gaussian_costs import (
 from skawhmm.emissions._gaussian_divergences import gaussian_divergences
 from skawhmm.emissions._gaussian_em import LEAST_FLOOR, Moments, update_states
 from skawhmm.emissions._gaussian_em_kernels import fill_expectations, log_priors
+from skawhmm.emissions._gaussian_frames import GaussianFrames
 from skawhmm.emissions._gaussian_scores import (
     channels_and_mask,
     make_densities,
@@ -36,7 +38,7 @@ from skawhmm.utils._checks import LARGEST_VALUE, check_choice, check_real
 COVARIANCE_TYPES = ("diag", "full", "spherical", "tied")
 
 
-class Gaussian(Emission):
+class Gaussian(GaussianFrames, Emission):
     """Gaussian states.
 
     The parameters of a state are its ``means`` and ``covars``: variances, or covariance
@@ -178,6 +180,14 @@ class Gaussian(Emission):
             noise = np.einsum("tcr,tr->tc", sampling_roots(self.covars[i])[path], noise)
         return self.means[i][path] + noise
 
+    def frames_at(self, i, path, levels):
+        """Return the frames of model i at given levels of independent normals."""
+        normals = ndtri(levels)
+        if self.covariance_type == "diag":
+            return self.means[i][path] + np.sqrt(self.covars[i])[path] * normals
+        roots = covariance_roots(self.covars[i])[path]
+        return self.means[i][path] + np.einsum("tcr,tr->tc", roots, normals)
+
     # Comparisons of groups.
 
     def merged(self, weights):
@@ -273,11 +283,17 @@ class Gaussian(Emission):
         """Return the costs between the states of any two of the models."""
         if self.kept_costs is not None:
             return self.kept_costs
-        if self.covariance_type == "diag":
-            points = np.concatenate([self.means, np.sqrt(self.covars)], axis=2)
+        points = self.points()
+        if points is not None:
             return GaussianCosts(points, None, self.masks())
         means, roots = np.array(self.means), covariance_roots(self.covars)
         return GaussianCosts(means, roots, self.masks())
+
+    def points(self):
+        """Return means and standard deviations; None if covariances are full."""
+        if self.covariance_type == "full":
+            return None
+        return np.concatenate([self.means, np.sqrt(self.covars)], axis=2)
 
     def keeping_costs(self) -> "Gaussian":
         """Return the family with its costs prepared, for models compared repeatedly."""

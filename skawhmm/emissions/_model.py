@@ -2,6 +2,7 @@
 
 from typing import Any, NamedTuple
 
+import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[Any]
@@ -35,6 +36,48 @@ class Data(NamedTuple):
     def bounds(self) -> Array:
         """Where the frames of each model begin and end."""
         return self.offsets[self.firsts]
+
+
+class FrameParts(NamedTuple):
+    """Frames in the form in which `IAW` compares them, all with the same leading axes.
+
+    The squared distance of two frames is that of their `points`, plus that of their
+    `angles` on a circle, each times its factor, plus the entries of `tables`, one per
+    coordinate of `codes`.
+    """
+
+    points: Array
+    angles: Array
+    factors: Array
+    codes: Array
+    tables: tuple[Array, ...]
+
+    @classmethod
+    def of_points(cls, points: Array) -> "FrameParts":
+        """Return frames that are compared by Euclidean distance."""
+        none = np.empty((*points.shape[:-1], 0))
+        return cls(points, none, np.empty(0), none.astype(np.intp), ())
+
+    def scaled(self, scale: float) -> "FrameParts":
+        """Return frames whose distances are divided by a scale."""
+        return FrameParts(
+            self.points / scale,
+            self.angles,
+            self.factors / scale**2,
+            self.codes,
+            tuple(table / scale**2 for table in self.tables),
+        )
+
+    @classmethod
+    def side_by_side(cls, parts: "list[FrameParts]") -> "FrameParts":
+        """Return frames whose squared distances are sums over several parts."""
+        points, angles, codes = (
+            np.concatenate([getattr(part, name) for part in parts], axis=-1)
+            for name in ("points", "angles", "codes")
+        )
+        factors = np.concatenate([part.factors for part in parts])
+        tables = tuple(table for part in parts for table in part.tables)
+        return cls(points, angles, factors, codes, tables)
 
 
 class Expected(NamedTuple):

@@ -1,6 +1,7 @@
 """States that emit counts, compared by transport between Poisson distributions."""
 
 import numpy as np
+from scipy.stats import poisson
 
 from skawhmm.emissions._checks import check_not_negative
 from skawhmm.emissions._discrete import Discrete
@@ -73,6 +74,10 @@ class Poisson(Discrete):
         rates = self.states[i, :size]
         return rates, rates[..., None] * np.eye(rates.shape[1])
 
+    def frames_at(self, i, path, levels):
+        """Return the counts of model i at given levels of their distributions."""
+        return poisson.ppf(levels, self.states[i][path])
+
     def shown(self, x):
         """Return a drawn sequence as counts."""
         return x.astype(np.int64)
@@ -129,6 +134,15 @@ class Poisson(Discrete):
     def _stabilized(self):
         """Means and variances of 2 sqrt(x), which is nearly Gaussian for counts x."""
         return 2 * np.sqrt(self.states), np.ones(self.states.shape)
+
+    def points(self):
+        """Return the rates if there is one channel; others have no such costs."""
+        return np.array(self.states) if self.n_features == 1 else None
+
+    def cluster_points(self, frames):
+        """Return the roots of counts, whose spread depends little on the rate."""
+        roots = np.sqrt(frames)
+        return np.where(np.isnan(roots), np.nanmean(roots, axis=0), roots)
 
     def cross(self, index_a, index_b):
         """Return squared distances (n_pairs, n_components, n_components) of a to b."""

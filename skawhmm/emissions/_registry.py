@@ -3,14 +3,35 @@
 from types import MappingProxyType
 
 from skawhmm.emissions._base import Emission
+from skawhmm.emissions._bernoulli import Bernoulli
+from skawhmm.emissions._by_channel import ByChannel
 from skawhmm.emissions._categorical import Categorical
+from skawhmm.emissions._gamma import Gamma
 from skawhmm.emissions._gaussian import Gaussian
+from skawhmm.emissions._negative_binomial import NegativeBinomial
 from skawhmm.emissions._poisson import Poisson
+from skawhmm.emissions._student import StudentT
+from skawhmm.emissions._vonmises import VonMises
 from skawhmm.utils._checks import shown_value
 
 FAMILIES = MappingProxyType(
-    {family.name: family for family in (Gaussian, Categorical, Poisson)}
+    {
+        family.name: family
+        for family in (
+            Gaussian,
+            Categorical,
+            Poisson,
+            Gamma,
+            VonMises,
+            Bernoulli,
+            NegativeBinomial,
+            StudentT,
+        )
+    }
 )
+
+# The families that files may hold.
+STORED_FAMILIES = MappingProxyType({**FAMILIES, ByChannel.name: ByChannel})
 
 
 def check_emission(name, value):

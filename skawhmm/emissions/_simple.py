@@ -163,6 +163,34 @@ class SimpleEmission(Emission):
     def common_states(self, frames: Array) -> tuple[Array, ...]:
         """Return one state that stands for all frames: arrays of one row."""
 
+    def cluster_points(self, frames: Array) -> Array:
+        """Return frames as points that can be clustered, for blocks of `ByChannel`."""
+        return np.nan_to_num(np.asarray(frames, dtype=float).reshape(len(frames), -1))
+
+    def given_states(self, frames: Array, post: Array) -> tuple[Array, ...]:
+        """Return states by the probabilities of the states in each frame.
+
+        They are shrunk to the state of all frames by the weight of one frame.
+
+        Parameters
+        ----------
+        frames : ndarray of shape (n_timesteps, ...)
+            The frames.
+
+        post : ndarray of shape (n_components, n_timesteps)
+            Probabilities of the states in each frame.
+
+        Returns
+        -------
+        states : tuple of ndarray of shape (n_components, ...)
+            The states.
+        """
+        common = tuple(
+            np.repeat(part, len(post), axis=0) for part in self.common_states(frames)
+        )
+        statistics = self.statistics(frames, post, common)
+        return self.update(statistics, common, common, 1.0)
+
     def varied(self, frames: Array) -> bool:
         """Tell whether the frames differ at all."""
         return bool((frames != frames[0]).any())

@@ -67,7 +67,7 @@ class GaussianKind:
     blocks = GAUSSIAN_BLOCKS
     default_blocks = ("means", "scales", "thirds")
     # Start values are clusters of frames, which EM has to improve a little only.
-    max_iter = 8
+    max_iter = 4
 
     def checked(self, estimator, X, y=None, *, reset):
         """Return sequences as the other members take them."""
@@ -280,7 +280,7 @@ class HMMEmbedding(EstimatorMixin, TransformerMixin, BaseEstimator):
         the "means" and "scales" blocks keep the units of the distance between models.
 
     max_iter : int, default=None
-        Largest number of EM steps per reference. By default 8 for Gaussian states,
+        Largest number of EM steps per reference. By default 4 for Gaussian states,
         which start from clusters, and 25 for others, which start at random.
 
     dtype : {numpy.float64, numpy.float32}, default=numpy.float64
@@ -321,7 +321,7 @@ class HMMEmbedding(EstimatorMixin, TransformerMixin, BaseEstimator):
     entries of a channel are 0 if it does not vary in the training data, or is missing
     in the sequence. Symbols that `fit` has not seen count as not observed. After `fit`,
     the vector of a sequence depends on nothing but the sequence, so a large collection
-    can be transformed piece by piece. References are learned from at most 30 000
+    can be transformed piece by piece. References are learned from at most 20 000
     frames: if there are more, `fit` draws pieces of sequences at random.
 
     Examples
@@ -441,7 +441,7 @@ class HMMEmbedding(EstimatorMixin, TransformerMixin, BaseEstimator):
         recordings, firsts = recordings_of(sequences)
         lengths = np.add.reduceat([len(x) for x in recordings], firsts[:-1])
         n_bytes = sum(x.nbytes for x in recordings)
-        shared = Shared((recordings, firsts, recipe), n_bytes)
+        shared = Shared((recordings, firsts, recipe, self.dtype), n_bytes)
         tasks = task_ranges(lengths)
         results = completed(
             embedded_task,
@@ -509,7 +509,7 @@ def task_ranges(lengths):
 
 def embedded_task(shared, first, last):
     """Return the vectors of a range of sequences."""
-    recordings, firsts, recipe = shared.value
+    recordings, firsts, recipe, dtype = shared.value
     chosen = recordings[firsts[first] : firsts[last]]
     owners = np.repeat(np.arange(last - first), np.diff(firsts[first : last + 1]))
-    return embedded_rows(chosen, owners, recipe)
+    return embedded_rows(chosen, owners, recipe, dtype)

@@ -39,8 +39,10 @@ from skawhmm.utils._seeds import item_rng
 
 # References are learned from at most this many frames, which bounds the time of `fit`:
 # too few for several workers. If there are more, pieces of this length are drawn.
-MAX_FRAMES = 30_000
+MAX_FRAMES = 20_000
 PIECE = 100
+# Start values are clusters of at most this many of them.
+START_FRAMES = 4_000
 # EM stops if a step gains at most this much log likelihood per frame: references only
 # have to divide the frames sensibly.
 TOLERANCE = 1e-5
@@ -62,8 +64,8 @@ class Reference(NamedTuple):
     n_iter: int
 
 
-def sampled_pieces(sequences, rng):
-    """Return all sequences, or pieces of `MAX_FRAMES` frames drawn without repetition.
+def sampled_pieces(sequences, rng, n_frames=None):
+    """Return all sequences, or pieces of some frames drawn without repetition.
 
     Parameters
     ----------
@@ -73,15 +75,19 @@ def sampled_pieces(sequences, rng):
     rng : RandomState
         Source of the draws; not used if all frames are taken.
 
+    n_frames : int, default=None
+        Number of frames; by default `MAX_FRAMES`.
+
     Returns
     -------
     pieces : list of ndarray
         Views of the sequences, in their order.
     """
-    if sum(len(x) for x in sequences) <= MAX_FRAMES:
+    n_frames = MAX_FRAMES if n_frames is None else n_frames
+    if sum(len(x) for x in sequences) <= n_frames:
         return sequences
     places = [(i, t) for i, x in enumerate(sequences) for t in range(0, len(x), PIECE)]
-    chosen, missing = [], MAX_FRAMES
+    chosen, missing = [], n_frames
     for index in rng.permutation(len(places)):
         i, first = places[index]
         piece = sequences[i][first : first + min(PIECE, missing)]
@@ -168,7 +174,8 @@ def fit_gaussian_references(pieces, sizes, *, is_chain, max_iter, seed, verbose=
         tol=TOLERANCE,
         seed=seed,
     )
-    pool = concatenated(blocks, coordinates)
+    some = sampled_pieces(pieces, item_rng(seed, 0), START_FRAMES)
+    pool = concatenated(pool_blocks(some, coordinates), coordinates)
     starts = [gaussian_start(pool, size, options) for size in sizes]
     del pool
     steps = GaussianSteps(
@@ -411,7 +418,7 @@ class Recipe(NamedTuple):
     normalize: bool
 
 
-def embedded_rows(recordings, owners, recipe):
+def embedded_rows(recordings, owners, recipe, dtype=np.float64):
     """Return the vectors of a few units, given the unit of each recording."""
     batch, parts = recipe.prepare(recordings), []
     for model in recipe.models:
@@ -419,7 +426,7 @@ def embedded_rows(recordings, owners, recipe):
         for name, block in recipe.blocks.items():
             features = block(stats, model, recipe.relevance)
             parts.append(flat_block(name, features, recipe))
-    return np.concatenate(parts, axis=1)
+    return np.concatenate(parts, axis=1, dtype=dtype)
 
 
 def flat_block(name, block, recipe):

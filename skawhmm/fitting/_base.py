@@ -35,6 +35,7 @@ class ModelTransformer(ParametersMixin, TransformerMixin, BaseEstimator):
         check_not_distances(type(self).__name__, X)
         X, names, units = matched_columns(X)
         with naming_trials(units):
+            template = template.named(names)
             self._template, sequences = template.learned(X, caller=type(self).__name__)
         warn_of_form(X)
         check_names(self, names, reset=True)

@@ -1,5 +1,6 @@
 """Sequences in, models out."""
 
+from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar
 
@@ -504,6 +505,7 @@ def gaussian_fits(sequences, options, pooled=None):
 
 def fit_pool(sequences, options, n_jobs=None):
     """Fit one model to all sequences together."""
+    options = replace(options, template=options.template.fitted_as())
     if isinstance(options.template, Gaussian):
         return pooled_fit(sequences, options, n_jobs)
     return general_pooled_fit(sequences, options)
@@ -552,6 +554,7 @@ def fit_models(sequences, options, *, pooled=None, n_jobs=None, verbose=False):
 def fit_block(shared, first, last):
     """Return fits of a range of units; an error names the unit."""
     sequences, options, pooled = shared.value
+    options = replace(options, template=options.template.fitted_as())
     is_gaussian = isinstance(options.template, Gaussian)
     fits = gaussian_fits if is_gaussian else general_fits
     try:

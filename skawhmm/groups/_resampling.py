@@ -177,8 +177,8 @@ def drawn_refits(models, n_resamples, seed, verbose=0):
     sizes = models.n_components
     # Models of as many states are fitted together.
     for size in np.unique(sizes):
-        own = np.flatnonzero(sizes == size)
-        hmm = transformer_like(models[int(own[0])], seed, verbose)
+        own = np.flatnonzero(sizes == size).tolist()
+        hmm = transformer_like(models[own[0]], seed, verbose)
         fits = hmm.fit_transform([x for n in own for x in _part(drawn, n, n_resamples)])
         for k, n in enumerate(own):
             refits[n] = fits[_part(np.arange(len(fits)), k, n_resamples)]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from skawhmm.emissions._registry import FAMILIES, check_emission
+from skawhmm.emissions._registry import STORED_FAMILIES, check_emission
 from skawhmm.models._counts import NAMES, Counts
 from skawhmm.models._exchange import parts_of
 from skawhmm.utils._archives import archived_arrays, is_inside
@@ -21,7 +21,7 @@ KIND = "skawhmm.HMMBatch"
 VERSION = 2
 HEADER = "header"
 # What the header of a file and JSON say of all models.
-HEADER_KEYS = ("kind", "version", "emission", "feature_names")
+HEADER_KEYS = ("kind", "version", "emission", "options", "feature_names")
 # Begins the names of info columns.
 INFO = "info."
 # Endings that promise something else than what is written.
@@ -86,6 +86,8 @@ def header_of(models):
         "version": 1 if models.counts is None else VERSION,
         "emission": models.emission.name,
     }
+    if models.emission.stored_options:
+        header["options"] = models.emission.stored_options
     if models.feature_names is not None:
         header["feature_names"] = models.feature_names
     return header
@@ -140,7 +142,7 @@ def stored_parts(path, emission=None):
         Arguments of `HMMBatch._of`.
     """
     header, arrays = _read(path)
-    family = _stored_family(path, header.get("emission"), emission)
+    family = _stored_family(path, header, emission)
     needed = {"transmats", "observed", *family.parameter_names}
     if not needed <= arrays.keys():
         raise ValueError(
@@ -168,8 +170,9 @@ def stored_parts(path, emission=None):
     }
 
 
-def _stored_family(path, name, emission):
+def _stored_family(path, header, emission):
     """Return the template of the states in a file, or raise if it is not known."""
+    name = header.get("emission")
     if emission is not None:
         if check_emission("emission", emission).name != name:
             raise ValueError(
@@ -177,13 +180,45 @@ def _stored_family(path, name, emission):
                 f"{name!r}, got {emission!r}."
             )
         return emission
-    if str(name) not in FAMILIES:
+    hint = (
+        " States of a family of your own are read by HMMBatch.load(path, "
+        "emission=...), which takes an instance of it."
+    )
+    return stored_template(header, repr(os.fspath(path)), hint)
+
+
+def stored_template(header, where, hint=""):
+    """Return the template of the states that a header names, or raise.
+
+    Parameters
+    ----------
+    header : dict
+        The header, with the name of the family and its options.
+
+    where : str
+        The file or the text as the caller knows it.
+
+    hint : str, default=""
+        What to do if the family is not known.
+
+    Returns
+    -------
+    template : Emission
+        The template.
+    """
+    name = header.get("emission")
+    if not isinstance(name, str) or name not in STORED_FAMILIES:
         raise ValueError(
-            f"{os.fspath(path)!r} must hold states of a known kind, one of "
-            f"{list(FAMILIES)}, got {name!r}. States of a family of your own are read "
-            "by HMMBatch.load(path, emission=...), which takes an instance of it."
+            f"{where} must hold states of a known kind, one of "
+            f"{list(STORED_FAMILIES)}, got {str(name)[:40]!r}.{hint}"
         )
-    return FAMILIES[str(name)]()
+    try:
+        return STORED_FAMILIES[name].from_stored(header.get("options", {}))
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise ValueError(
+            f"{where} must hold the options of states of kind {name!r}, but they are "
+            f"wrong ({error}).{hint}"
+        ) from error
 
 
 def _stored_counts(path, arrays):

@@ -380,9 +380,7 @@ class HMMBatch(ModelStack):
 
         Two states are compared by the least cost of turning the symbols of one into
         those of the other, which is optimal transport between their probabilities.
-        `KL`, `MAW`, `TransitionCoupling` and everything built on them work as with
-        Gaussian states. `IAW` and `hmm_barycenter` need points that can be averaged and
-        raise an error.
+        All distances, and everything built on them, work as with Gaussian states.
 
         Parameters
         ----------
@@ -827,15 +825,16 @@ class HMMBatch(ModelStack):
         X: Any,
         *,
         forgetting: float = 0.0,
-        max_iter: int = 100,
-        tol: float = 1e-5,
+        max_iter: int = 200,
+        tol: float = 1e-8,
     ) -> "HMMBatch":
         """Return the models after further frames, without the frames before.
 
         What the older frames have shown is known from the parameters and the `counts`
         of the models, which files hold too. EM runs on the new frames, with the older
         ones as counts: their states are not estimated again. Without forgetting, the
-        models approach those of a fit to all frames.
+        models approach those of a fit to all frames, the closer the better states can
+        be distinguished.
 
         Parameters
         ----------
@@ -846,10 +845,10 @@ class HMMBatch(ModelStack):
             Fraction of the older counts that is forgotten. With 0.1 per update, frames
             of ten updates ago count about a third.
 
-        max_iter : int, default=100
+        max_iter : int, default=200
             Largest number of EM steps.
 
-        tol : float, default=1e-5
+        tol : float, default=1e-8
             EM stops when no expected count changes by more than this, per frame.
 
         Returns

@@ -69,7 +69,7 @@ def entries_of(name, values):
     return [*values]
 
 
-def check_model_shapes(arrays, states):
+def check_model_shapes(arrays, groups):
     """Check that the arrays of each model agree in states and features.
 
     Parameters
@@ -77,8 +77,9 @@ def check_model_shapes(arrays, states):
     arrays : dict of list of ndarray
         Arguments by name, one entry per model.
 
-    states : tuple of str
-        Names of those that are parameters of states.
+    groups : tuple of tuple of str
+        Names of those that are parameters of states. Parameters in a group have the
+        same number of features.
 
     Returns
     -------
@@ -90,9 +91,11 @@ def check_model_shapes(arrays, states):
         raise ValueError(f"All arguments must have one entry per model, got {counts}.")
     if counts["transmats"] == 0:
         raise ValueError("transmats must hold at least one model, got none.")
-    n_features = arrays[states[0]][0].shape[1] if states else 0
-    if states and n_features == 0:
-        raise ValueError(f"{states[0]} must have at least one feature, got none.")
+    states, n_features = [name for group in groups for name in group], 0
+    widths = {n: arrays[group[0]][0].shape[1] for group in groups for n in group}
+    for name, n_features in widths.items():
+        if n_features == 0:
+            raise ValueError(f"{name} must have at least one feature, got none.")
     n_components = np.array([len(transmat) for transmat in arrays["transmats"]])
     if n_components.min() == 0:
         n = int(np.argmin(n_components))
@@ -108,12 +111,13 @@ def check_model_shapes(arrays, states):
     sizes = n_components.tolist()
     for name, entries in arrays.items():
         for n, (entry, size) in enumerate(zip(entries, sizes, strict=True)):
-            width = {"transmats": size, **dict.fromkeys(states, n_features)}.get(name)
+            width = {"transmats": size, **widths}.get(name)
             axes = () if width is None else (width,) * (entry.ndim - 1)
             if entry.shape != (size, *axes):
                 raise ValueError(
                     f"{name} of model {n} must have shape {(size, *axes)} ({size} "
-                    f"states, {n_features} features), got {entry.shape}."
+                    f"states, {widths.get(name, n_features)} features), got "
+                    f"{entry.shape}."
                 )
     return n_components
 

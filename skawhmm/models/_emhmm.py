@@ -151,7 +151,7 @@ def _check_elements(content):
     scipy checks neither before it parses them, and damage may crash it.
     """
     order = {b"IM": "<", b"MI": ">"}.get(content[126:128])
-    if order is None:
+    if order is None or not content.startswith(b"MATLAB"):
         raise ValueError("it does not begin as files of MATLAB 5 and later")
     place = HEADER_BYTES
     while place < len(content) and content[124:126] not in NEW_VERSION:

@@ -5,8 +5,13 @@ import math
 
 import numpy as np
 
-from skawhmm.emissions._registry import FAMILIES
-from skawhmm.models._archive import HEADER_KEYS, check_header, check_stored, header_of
+from skawhmm.models._archive import (
+    HEADER_KEYS,
+    check_header,
+    check_stored,
+    header_of,
+    stored_template,
+)
 from skawhmm.models._counts import NAMES, Counts
 from skawhmm.models._exchange import SHARED, model_parts
 from skawhmm.utils._numbers import real_array
@@ -109,13 +114,7 @@ def json_parts(content, where):
         Arguments of `HMMBatch._of`.
     """
     check_header(content, where)
-    name = content.get("emission")
-    if not isinstance(name, str) or name not in FAMILIES:
-        raise ValueError(
-            f"{where} must hold states of a known kind, one of {list(FAMILIES)}, got "
-            f"{str(name)[:40]!r}."
-        )
-    family = FAMILIES[name]()
+    family = stored_template(content, where)
     shared = {key: content[key] for key in SHARED if key in content}
     known = {*HEADER_KEYS, *family.shared_names, "info", "models"}
     _check_keys(content, known, {"models"}, where)

@@ -337,7 +337,8 @@ def checked_stacks(transmats, states, weights, startprobs, family=None):
     for name, values in (("weights", weights), ("startprobs", startprobs)):
         if values is not None:
             given[name] = as_arrays(name, values, (1,))
-    counts = check_model_shapes(given, tuple(states))
+    groups = family.parameter_groups if states else ()
+    counts = check_model_shapes(given, groups)
     stacks = {
         name: arrays
         if isinstance(arrays, np.ndarray)

@@ -540,8 +540,8 @@ class HMMMonitor(EstimatorMixin, BaseEstimator):
             return time
         end = buffer.start + self.length - buffer.first
         # A change that led to an alarm is not reported again.
-        after = int(np.searchsorted(buffer.times, evidence.restarted, side="right"))
-        low = max(first - self.length, after, 0)
+        known = int(np.searchsorted(buffer.times, evidence.restarted, side="right"))
+        low = max(first - self.length, known, 0)
         x = buffer.frames[low:end]
         gains = np.zeros(len(x))
         for sign, one in ((1, self.reference_model_), (-1, model)):

@@ -49,6 +49,16 @@ def check_weights(name, value):
         check_choice(name, value, WEIGHTS)
 
 
+def can_grow(estimator):
+    """Raise if references are given by distances, to which none can be added."""
+    if estimator._precomputed:
+        raise AttributeError(
+            "References can be added and removed if they are models or sequences, got "
+            'metric="precomputed". Call fit with the distances of all models.'
+        )
+    return True
+
+
 class KNeighborsMixin:
     """Methods that find nearest models, for any estimator that can search.
 
@@ -155,7 +165,7 @@ class NeighborsMixin(KNeighborsMixin, ReferencesMixin):
     def search_counts_(self) -> dict[str, int]:
         """Number of pairs that each stage of the last search examined.
 
-        A pruned search has the stages "centroid", "relaxed", "marginal" and "distance";
+        A pruned search has the stages "group", "relaxed", "marginal" and "distance";
         a search through all models only has the last one.
         """
         check_is_fitted(self)
@@ -211,16 +221,6 @@ class NeighborsMixin(KNeighborsMixin, ReferencesMixin):
         self.models_, self.n_samples_fit_ = self.models_[kept], len(kept)
         return kept
 
-    def _check_growing(self):
-        """Raise unless references can be added and removed; return the distance."""
-        metric = self._check_ready()
-        if self._precomputed:
-            raise TypeError(
-                "References can be added and removed if they are models or sequences, "
-                'got metric="precomputed". Call fit with the distances of all models.'
-            )
-        return metric
-
     def __getstate__(self) -> Any:
         # The index is made again from the models; it need not be stored with them.
         state: Any = super().__getstate__()
@@ -246,7 +246,7 @@ class NeighborsMixin(KNeighborsMixin, ReferencesMixin):
             return None
         made_for, index = self._searched.get("index", (None, None))
         if made_for != metric:
-            index = SearchIndex(self.models_, metric)
+            index = SearchIndex(self.models_, metric, n_jobs=self.n_jobs)
             # Both are stored at once: an index cut short leaves nothing behind, and
             # other threads never see one without the other.
             self._searched["index"] = metric, index

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, OutlierMixin
+from sklearn.utils.metaestimators import available_if
 
 from skawhmm._estimator import content_keys, reference_distances
 from skawhmm.distances._aggregated import Aggregated, mixed_components
@@ -13,7 +14,7 @@ from skawhmm.distances._base import LearnedDistance
 from skawhmm.distances._pairwise import oriented, registrations
 from skawhmm.distances._registration import power_cost
 from skawhmm.models._batch import HMMBatch
-from skawhmm.neighbors._base import NeighborsMixin
+from skawhmm.neighbors._base import NeighborsMixin, can_grow
 from skawhmm.neighbors._from_distances import nearest_except
 from skawhmm.sequences._forms import warn_caller
 from skawhmm.utils._checks import check_real
@@ -203,6 +204,7 @@ class HMMNoveltyDetector(OutlierMixin, NeighborsMixin, BaseEstimator):
                 f"training models, got {self.n_samples_fit_}: no model will be new."
             )
 
+    @available_if(can_grow)
     @all_or_nothing
     def partial_fit(self, X: Any, y: Any = None) -> "HMMNoveltyDetector":
         """Add the models of `X` to the known ones.
@@ -229,7 +231,7 @@ class HMMNoveltyDetector(OutlierMixin, NeighborsMixin, BaseEstimator):
         """
         if not hasattr(self, "models_"):
             return self.fit(X, y)
-        metric = self._check_growing()
+        metric = self._check_ready()
         n_before, n_neighbors = self.n_samples_fit_, self._calibration[0].shape[1]
         fresh = self._add_references(X, metric)
         if isinstance(metric, LearnedDistance):
@@ -254,6 +256,7 @@ class HMMNoveltyDetector(OutlierMixin, NeighborsMixin, BaseEstimator):
         self._calibrate(tuple(map(np.concatenate, zip(old, new, strict=True))))
         return self
 
+    @available_if(can_grow)
     @all_or_nothing
     def remove(self, indices: Any) -> "HMMNoveltyDetector":
         """Remove models from the known ones, as if they had not been in `fit`.
@@ -271,7 +274,7 @@ class HMMNoveltyDetector(OutlierMixin, NeighborsMixin, BaseEstimator):
         self : HMMNoveltyDetector
             The detector; the models that stay are numbered anew, in their order.
         """
-        metric = self._check_growing()
+        metric = self._check_ready()
         n_neighbors, n_before = self._calibration[0].shape[1], self.n_samples_fit_
         kept = self._remove_references(indices, metric, n_voters=n_neighbors + 1)
         if isinstance(metric, LearnedDistance):

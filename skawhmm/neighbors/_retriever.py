@@ -6,8 +6,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.utils.metaestimators import available_if
 
-from skawhmm.neighbors._base import NeighborsMixin
+from skawhmm.neighbors._base import NeighborsMixin, can_grow
 from skawhmm.sequences._forms import check_not_lengths
 from skawhmm.utils._checks import check_real
 from skawhmm.utils._interruption import all_or_nothing
@@ -152,6 +153,7 @@ class HMMRetriever(NeighborsMixin, BaseEstimator):
         self._fit_references(X, metric=metric)
         return self
 
+    @available_if(can_grow)
     @all_or_nothing
     def partial_fit(self, X: Any, y: Any = None) -> "HMMRetriever":
         """Add the models of `X` to those that are searched.
@@ -177,9 +179,10 @@ class HMMRetriever(NeighborsMixin, BaseEstimator):
         """
         if not hasattr(self, "models_"):
             return self.fit(X, y)
-        self._add_references(X, self._check_growing())
+        self._add_references(X, self._check_ready())
         return self
 
+    @available_if(can_grow)
     @all_or_nothing
     def remove(self, indices: Any) -> "HMMRetriever":
         """Remove models from those that are searched.
@@ -194,7 +197,7 @@ class HMMRetriever(NeighborsMixin, BaseEstimator):
         self : HMMRetriever
             The retriever; the models that stay are numbered anew, in their order.
         """
-        self._remove_references(indices, self._check_growing())
+        self._remove_references(indices, self._check_ready())
         return self
 
     def radius_neighbors(

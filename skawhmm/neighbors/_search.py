@@ -1,61 +1,75 @@
 r"""Exact nearest neighbours without computing every distance.
 
 A reference can be skipped as soon as a lower bound of its distance exceeds the distance
-of the k-th neighbour found so far. Bounds are applied cheapest first: a tree over the
-leading coordinates of the centroids, the whole centroids, the relaxed transport, the
-marginal component, the bound of the transition component. The distances that are left
-are computed like any others, so the answers are the same as those of a search through
-all references, to the last bit and with ties in the same order.
+of the k-th neighbour found so far. Bounds are applied cheapest first: the distance to
+the balls that contain the states of a group of models (see `_balls`), the relaxed
+transport to the models of the groups that are left, the marginal component and the
+bound of the transition component. The distances that are left are computed like any
+others, so the answers are the same as those of a search through all references, to the
+last bit and with ties in the same order.
 
 With :math:`f = (\mu, \sqrt{\operatorname{diag} \Sigma})` the Euclidean distance of two
 states' vectors is at most :math:`W_2`: each coordinate of a coupling of two Gaussians
 costs at least what the coupling of its own margins does. Hence, for p >= 1:
 
-- centroid: :math:`R \ge \lVert E_a f - E_b f \rVert`, since a norm is convex;
 - relaxed: :math:`R^p \ge \sum_i \pi_a[i] \min_j \lVert f_i - f_j \rVert^p` and the same
   with a and b exchanged, since a plan with one margin less to obey costs no more;
+- group: the same with the distance to the nearest ball in place of the nearest state;
 - transition: :math:`OT_{C^p}(s, t) \ge \lVert (s - t) F \rVert^p` for rows s, t and the
-  matrix F of the states' vectors, again by convexity.
+  matrix F of the states' vectors, by convexity.
+
+`docs/search_proofs.md` has the proofs.
 """
 
 from collections import Counter
 from copy import copy
 
 import numpy as np
-from sklearn.neighbors import KDTree
 
 from skawhmm.distances._aggregated import registered_transitions
 from skawhmm.distances._base import BoundedDistance
 from skawhmm.distances._components import marginal_components
-from skawhmm.distances._pairwise import bare_models, oriented
-from skawhmm.distances._prepared import PreparedModels
+from skawhmm.distances._pairwise import oriented
 from skawhmm.distances._registration import optimal_registrations, power_cost
 from skawhmm.models._batch import HMMBatch
+from skawhmm.neighbors._balls import (
+    compact_vectors,
+    grown_balls,
+    kept_balls,
+    make_balls,
+    regrouped_balls,
+    state_vectors,
+)
 from skawhmm.neighbors._search_kernels import (
-    centroid_bounds,
-    relaxed_bounds,
+    group_bounds,
+    relaxed_survivors,
     transition_bounds,
 )
 from skawhmm.utils._parallel import Shared, completed
-
-# Coordinates of the centroids that the tree holds: trees do not pay in more.
-TREE_DIMENSIONS = 6
 
 # Bounds and distances are rounded; a reference is dropped only if its bound exceeds
 # the limit by more than this fraction.
 PRUNING_SLACK = 1e-6
 
-# References that came after the tree was made, as a fraction of those in it, at which
-# it is made again; so the cost per added reference does not grow.
+# References that came after the others were grouped, as a fraction of these, at which
+# all are grouped anew; so the cost per added reference does not grow.
 LATER_FRACTION = 0.25
+
+# Rounding of single precision.
+SINGLE = 2.0**-24
 
 # Queries searched together, so that compiled loops have enough pairs to work on.
 QUERY_BLOCK = 64
 
-# References examined per query before limits are tightened, if there are many queries,
-# and of all queries, if there are few; doubled each round.
-FIRST_ROUND = 4
+# Groups of references that are compared with a query to begin with, and next.
+FIRST_GROUPS = 2
+NEAR_GROUPS = 6
+
+# References of a query that are compared before limits are tightened, per neighbour,
+# and of all queries, if there are few; multiplied each round.
+FIRST_ROUND = 3
 FIRST_PAIRS = 256
+ROUND_GROWTH = 4
 
 
 def has_bounds(metric):
@@ -86,14 +100,6 @@ def check_prunable(possible, metric):
         )
 
 
-def state_vectors(models):
-    """Return the vectors f of states, (n_models, n_components, 2 * n_features)."""
-    variances = models.covars
-    if models.covariance_type == "full":
-        variances = np.diagonal(variances, axis1=2, axis2=3)
-    return np.concatenate([models.means, np.sqrt(variances)], axis=2)
-
-
 class SearchIndex:
     """Reference models arranged for exact pruned search.
 
@@ -105,33 +111,33 @@ class SearchIndex:
     metric : object
         A distance for which `can_prune` holds.
 
+    n_jobs : int, default=None
+        Number of joblib workers that make the index.
+
     Attributes
     ----------
     counts : Counter
-        How many pairs each stage examined in the last search: "centroid", "relaxed",
-        "marginal" and "distance" (the full ones).
+        How many pairs each stage examined in the last search: "group" (queries and
+        groups), "relaxed", "marginal" and "distance" (the full ones).
     """
 
-    def __init__(self, references, metric):
+    def __init__(self, references, metric, *, n_jobs=None):
         self.metric = metric
-        self.counts: Counter[str] = Counter()
-        self.references = bare_models(references)
-        self.prepared, self.vectors, self.centroids = _arranged(self.references, metric)
-        self._plant()
+        references = references._bare()
+        balls = make_balls(references, metric, n_jobs)
+        self._set(references, references.keys, balls)
+        self.n_grouped = len(self)
 
-    def _plant(self):
-        """Make a tree of all references."""
+    def _set(self, references, keys, balls):
+        """Set what belongs to the references."""
+        self.references, self.keys, self.balls = references, keys, balls
+        self.counts: Counter[str] = Counter()
+        size = balls.vectors.shape[2]
+        # Single precision: of sums, in proportion to them, and of the vectors.
+        self.relative = PRUNING_SLACK + (size / 8 + 16) * SINGLE
         # The bounds of two equal models differ from 0 by rounding.
-        self.rounding = PRUNING_SLACK * np.abs(self.vectors).max()
-        self.centre = self.centroids.mean(axis=0)
-        spread = self.centroids - self.centre
-        _, basis = np.linalg.eigh(spread.T @ spread)
-        self.basis = basis[:, ::-1][:, :TREE_DIMENSIONS]
-        self.tree = KDTree(spread @ self.basis)
-        # The reference that each point of the tree stands for, -1 if it was removed,
-        # and the references that came after the tree was made.
-        self.places = np.arange(len(self))
-        self.later = np.empty(0, np.int64)
+        norm = np.sqrt(size) * balls.scale * balls.largest
+        self.rounding = norm * (PRUNING_SLACK + 4 * SINGLE)
 
     def __len__(self):
         return len(self.references)
@@ -145,68 +151,28 @@ class SearchIndex:
 
     def added(self, models):
         """Return an index with more references, for which `takes` holds."""
-        index, models = copy(self), bare_models(models)
-        prepared, vectors, centroids = _arranged(models, self.metric)
+        index, models = copy(self), models._bare()
         index._set(
             HMMBatch.concatenate([self.references, models]),
-            np.concatenate([self.references.keys, models.keys]),
-            PreparedModels.concatenate([self.prepared, prepared]),
-            np.concatenate([self.vectors, vectors]),
-            np.concatenate([self.centroids, centroids]),
+            np.concatenate([self.keys, models.keys]),
+            grown_balls(self.balls, models, self.metric),
         )
-        slack = PRUNING_SLACK * np.abs(vectors).max()
-        index.rounding = max(self.rounding, slack)
-        index.later = np.append(self.later, np.arange(len(self), len(index)))
-        if len(index.later) > LATER_FRACTION * len(self.places) + QUERY_BLOCK:
-            index._plant()
+        if len(index) > (1 + LATER_FRACTION) * self.n_grouped + QUERY_BLOCK:
+            index._regroup()
         return index
 
     def kept(self, rows):
         """Return an index with some of the references, in their order."""
         index = copy(self)
-        index._set(
-            self.references[rows],
-            self.references.keys[rows],
-            self.prepared.rows(rows),
-            self.vectors[rows],
-            self.centroids[rows],
-        )
-        # The last entry is for points that were removed before.
-        moved = np.full(len(self) + 1, -1)
-        moved[rows] = np.arange(len(rows))
-        index.places, index.later = moved[self.places], moved[self.later]
-        index.later = index.later[index.later >= 0]
-        if 2 * np.count_nonzero(index.places < 0) > len(index.places):
-            index._plant()
+        index._set(self.references[rows], self.keys[rows], kept_balls(self.balls, rows))
+        if 2 * len(index) < self.n_grouped:
+            index._regroup()
         return index
 
-    def _set(self, references, keys, prepared, vectors, centroids):
-        """Set what belongs to each reference."""
-        # Keys take longer than all else, and are known.
-        vars(references)["keys"] = keys
-        self.references, self.prepared = references, prepared
-        self.vectors, self.centroids = vectors, centroids
-        self.counts = Counter()
-
-    def near(self, points, reach):
-        """Return pairs of queries and references that the tree does not rule out."""
-        hits = self.tree.query_radius(points, reach)
-        query = np.repeat(np.arange(len(points)), [hit.size for hit in hits])
-        query, reference = self._pairs(query, np.concatenate(hits))
-        rest = np.repeat(np.arange(len(points)), len(self.later))
-        later = np.tile(self.later, len(points))
-        return np.append(query, rest), np.append(reference, later)
-
-    def guesses(self, points, n_guesses):
-        """Return pairs of queries and references whose centroids look nearest."""
-        n_guesses = min(n_guesses, len(self.places))
-        hits = self.tree.query(points, n_guesses, return_distance=False)
-        return self._pairs(np.repeat(np.arange(len(points)), n_guesses), hits.ravel())
-
-    def _pairs(self, query, hits):
-        """Return points of the tree as the references they still stand for."""
-        reference = self.places[hits.astype(np.int64)]
-        return query[reference >= 0], reference[reference >= 0]
+    def _regroup(self):
+        """Group all references anew."""
+        self.balls = regrouped_balls(self.balls)
+        self.n_grouped = len(self)
 
     def kneighbors(self, queries, n_neighbors, *, n_jobs=None, verbose=0):
         """Find the nearest references of each query."""
@@ -222,14 +188,15 @@ class SearchIndex:
         return [one[0] for one in found], [one[1] for one in found]
 
     def _run(self, queries, n_neighbors, radius, n_jobs, verbose):
-        index, queries = self._aligned(queries)
-        n_queries = len(index if queries is None else queries)
+        if queries is not None:
+            queries = queries._bare()
+        n_queries = len(self if queries is None else queries)
         tasks = [
             (None if queries is None else queries[first:last], first, last)
             for first in range(0, n_queries, QUERY_BLOCK)
             for last in [min(first + QUERY_BLOCK, n_queries)]
         ]
-        shared = Shared((index, n_neighbors, radius), 2 * index.references.nbytes)
+        shared = Shared((self, n_neighbors, radius), 2 * self.references.nbytes)
         parts, total = [], Counter[str]()
         for found, counts in completed(
             _search_block,
@@ -245,79 +212,77 @@ class SearchIndex:
         self.counts = total
         return parts
 
-    def _aligned(self, queries):
-        """Return an index and queries with as many states and the same covariances."""
-        if queries is None:
-            return self, None
-        both = HMMBatch.concatenate([self.references[:1], bare_models(queries)])
-        size = both.transmats.shape[1]
-        same_size = size == self.references.transmats.shape[1]
-        if same_size and both.covariance_type == self.references.covariance_type:
-            return self, both[1:]
-        wide = HMMBatch.concatenate([self.references, bare_models(queries[:1])])[:-1]
-        return SearchIndex(wide, self.metric), both[1:]
-
 
 class _Block:
     """A few queries together with the references they are compared with."""
 
     def __init__(self, index, queries, own):
+        balls = index.balls
         self.index = index
         self.own = own if queries is None else None
-        if queries is None:
-            self.prepared = index.prepared.rows(own)
-            self.vectors, self.keys = index.vectors[own], index.references.keys[own]
-        else:
-            self.prepared = index.metric.prepare(queries)
-            self.vectors, self.keys = state_vectors(queries), queries.keys
-        self.centroids = _centroids(self.prepared.margins, self.vectors)
-        self.points = (self.centroids - index.centre) @ index.basis
-        self.counts: Counter[str] = Counter()
-
-    def others(self, query, reference):
-        """Drop pairs of a reference with itself."""
-        if self.own is None:
-            return query, reference
-        keep = self.own[query] != reference
-        return query[keep], reference[keep]
-
-    def bounded(self, query, reference, limits):
-        """Drop pairs whose cheap bounds exceed the limits; return the other bounds."""
-        index, p = self.index, self.index.metric.p
-        share = index.metric.marginal_weight
-        self.counts["centroid"] += query.size
-        bounds = share * centroid_bounds(
-            self.centroids, index.centroids, query, reference
+        self.queries = index.references[own] if queries is None else queries
+        self.keys = index.keys[own] if queries is None else queries.keys
+        self.vectors = compact_vectors(self.queries, balls.origin, balls.scale)
+        margins = index.metric.prepare(self.queries).margins
+        self.margins = margins.astype(np.float32)
+        # Lower bounds of the marginal component to all models of each group.
+        self.group_bounds, self.centre_gaps = group_bounds(
+            self.vectors, self.margins, balls.centres, balls.radii, index.metric.p
         )
-        keep = bounds <= limits[query]
-        query, reference = query[keep], reference[keep]
-        self.counts["relaxed"] += query.size
-        bounds = share * relaxed_bounds(
+        self.group_bounds *= balls.scale
+        self.counts: Counter[str] = Counter(group=self.group_bounds.size)
+
+    def reach(self, limits):
+        """Return the largest marginal component that a distance within limits has."""
+        index = self.index
+        factor = (1 + index.relative) / index.metric.marginal_weight
+        return limits * factor + index.rounding
+
+    def with_references(self, used):
+        """Return the queries followed by some of the references."""
+        return HMMBatch.concatenate([self.queries, self.index.references[used]])
+
+    def relaxed(self, query, group, limits):
+        """Return pairs in groups whose relaxed bounds are within limits, and these."""
+        index, balls = self.index, self.index.balls
+        first, last = balls.starts[group], balls.starts[group + 1]
+        self.counts["relaxed"] += int((last - first).sum())
+        query, place, bounds = relaxed_survivors(
             self.vectors,
-            self.prepared.margins,
-            index.vectors,
-            index.prepared.margins,
+            self.margins,
+            balls.vectors,
+            balls.margins,
             query,
-            reference,
-            p,
+            first,
+            last,
+            self.reach(limits) / balls.scale,
+            index.metric.p,
         )
-        keep = bounds <= limits[query]
-        return query[keep], reference[keep], bounds[keep]
+        reference = balls.order[place]
+        bounds *= balls.scale
+        if self.own is None:
+            return query, reference, bounds
+        # A reference is not its own neighbour.
+        others = self.own[query] != reference
+        return query[others], reference[others], bounds[others]
 
     def distances(self, query, reference, limits):
         """Return the distances of pairs, infinite where bounds exceed the limits."""
         index, metric = self.index, self.index.metric
         used, place = np.unique(reference, return_inverse=True)
-        parts = [self.prepared, index.prepared.rows(used)]
-        prepared = PreparedModels.concatenate(parts)
-        vectors = np.concatenate([self.vectors, index.vectors[used]])
-        keys = np.concatenate([self.keys, index.references.keys[used]])
+        both = self.with_references(used)
+        prepared = metric.prepare(both)
+        keys = np.concatenate([self.keys, index.keys[used]])
+        if self.queries.covariance_type != index.references.covariance_type:
+            # With the other kind of covariances, models have other keys.
+            keys = both.keys
         a, b = oriented(keys, query, len(self.keys) + place)
         keep = np.arange(query.size)
         distances = np.full(query.size, np.inf)
         if np.isfinite(limits[query]).any():
             self.counts["marginal"] += query.size
-            bounds = _registered_bounds(metric, prepared, vectors, a, b)
+            bounds = _registered_bounds(metric, prepared, state_vectors(both), a, b)
+            limits = limits * (1 + PRUNING_SLACK) + index.rounding
             keep = np.flatnonzero(bounds <= limits[query])
         self.counts["distance"] += keep.size
         if keep.size:
@@ -365,41 +330,62 @@ def _search_block(shared, queries, first, last):
     index, n_neighbors, radius = shared.value
     block = _Block(index, queries, np.arange(first, last))
     n_queries = len(block.keys)
+    limits = np.full(n_queries, np.inf if radius is None else radius)
     found = _NOTHING
-    if n_neighbors is None:
-        limits = np.full(n_queries, radius * (1 + PRUNING_SLACK) + index.rounding)
-    else:
-        found = _first_guess(block, n_queries, n_neighbors)
-        limits = _limits(found, n_queries, n_neighbors) + index.rounding
-    reach = limits / index.metric.marginal_weight
-    query, reference = block.others(*index.near(block.points, reach))
-    fresh = ~np.isin(query * len(index) + reference, found[0] * len(index) + found[1])
-    query, reference, bounds = block.bounded(query[fresh], reference[fresh], limits)
+    for query, group in _best_first(block, n_neighbors):
+        near = block.group_bounds[query, group] <= block.reach(limits)[query]
+        pairs = block.relaxed(query[near], group[near], limits)
+        found, limits = _examined(block, pairs, found, limits, n_neighbors)
+    return _sorted(found, n_queries, n_neighbors, radius), block.counts
+
+
+def _best_first(block, n_neighbors):
+    """Yield queries and groups of references: the nearest groups, others, all others.
+
+    The first ones have enough references to set limits; the next ones tighten them.
+    """
+    shape = block.group_bounds.shape
+    rank = np.zeros(shape, np.intp)
+    n_first = n_near = 0
+    if n_neighbors is not None:
+        order = np.argsort(block.centre_gaps, axis=1)
+        np.put_along_axis(rank, order, np.arange(shape[1])[None], axis=1)
+        held = np.cumsum(np.diff(block.index.balls.starts)[order], axis=1)
+        # A query may be among the references.
+        n_first = np.maximum((held <= n_neighbors).sum(axis=1) + 1, FIRST_GROUPS)[
+            :, None
+        ]
+        n_near = n_first + NEAR_GROUPS
+    for now in (
+        rank < n_first,
+        (rank >= n_first) & (rank < n_near),
+        rank >= n_near,
+    ):
+        yield np.divmod(np.flatnonzero(now), shape[1])
+
+
+def _examined(block, pairs, found, limits, n_neighbors):
+    """Return the references found so far and the limits, after some more pairs."""
+    query, reference, bounds = pairs
     order = np.lexsort((bounds, query))
     query, reference, bounds = query[order], reference[order], bounds[order]
-    size = max(FIRST_ROUND, FIRST_PAIRS // n_queries)
+    size = query.size
+    if n_neighbors is not None:
+        size = max(FIRST_ROUND * n_neighbors, FIRST_PAIRS // limits.size)
     while query.size:
         rank = np.arange(query.size) - np.searchsorted(query, query)
         now = rank < size
         distances = block.distances(query[now], reference[now], limits)
         found = _joined(found, query[now], reference[now], distances)
         if n_neighbors is not None:
-            limits = _limits(found, n_queries, n_neighbors) + index.rounding
-        later = ~now & (bounds <= limits[query])
+            limits = _limits(found, limits.size, n_neighbors)
+        later = ~now & (bounds <= block.reach(limits)[query])
         query, reference, bounds = query[later], reference[later], bounds[later]
-        size *= 2
-    return _sorted(found, n_queries, n_neighbors, radius), block.counts
+        size *= ROUND_GROWTH
+    return found, limits
 
 
 _NOTHING = (np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
-
-
-def _first_guess(block, n_queries, n_neighbors):
-    """Return the distances of the references whose centroids look nearest."""
-    pairs = block.index.guesses(block.points, 2 * n_neighbors + 2)
-    query, reference = block.others(*pairs)
-    distances = block.distances(query, reference, np.full(n_queries, np.inf))
-    return query, reference, distances
 
 
 def _joined(found, query, reference, distances):
@@ -416,7 +402,7 @@ def _limits(found, n_queries, n_neighbors):
     limits = np.full(n_queries, np.inf)
     enough = np.bincount(query, minlength=n_queries) >= n_neighbors
     limits[enough] = distances[order[ends[enough]]]
-    return limits * (1 + PRUNING_SLACK)
+    return limits
 
 
 def _sorted(found, n_queries, n_neighbors, radius):
@@ -431,13 +417,3 @@ def _sorted(found, n_queries, n_neighbors, radius):
             chosen = chosen[distances[chosen] <= radius]
         result.append((distances[chosen], reference[chosen]))
     return result
-
-
-def _arranged(models, metric):
-    """Return what bounds and distances need of models, one row per model."""
-    prepared, vectors = metric.prepare(models), state_vectors(models)
-    return prepared, vectors, _centroids(prepared.margins, vectors)
-
-
-def _centroids(weights, vectors):
-    return np.einsum("nk,nkd->nd", weights, vectors)

@@ -1,54 +1,117 @@
 #include "_interruption.h"
 #include "_vector.h"
 
-/* Distances between pairs of vectors. */
-VECTOR
-static int fill_distances(
-    const double *restrict vectors_a,
-    const double *restrict vectors_b,
-    const ptrdiff_t *restrict index_a,
-    const ptrdiff_t *restrict index_b,
-    ptrdiff_t n_pairs,
-    ptrdiff_t size,
-    double *restrict distances)
+/* Squared Euclidean distance of two vectors of single precision. */
+INTO_VECTOR float single_gap(
+    const float *restrict x, const float *restrict y, ptrdiff_t size)
 {
-    for (ptrdiff_t n = 0; n < n_pairs; n++) {
-        if (n % 256 == 255 && interrupted())
+    float sums[LANES] = {0};
+    ptrdiff_t k = 0;
+    for (; k + LANES <= size; k += LANES)
+        for (int lane = 0; lane < LANES; lane++) {
+            const float gap = x[k + lane] - y[k + lane];
+            sums[lane] += gap * gap;
+        }
+    for (int lane = 0; k + lane < size; lane++) {
+        const float gap = x[k + lane] - y[k + lane];
+        sums[lane] += gap * gap;
+    }
+    return ((sums[0] + sums[4]) + (sums[2] + sums[6]))
+        + ((sums[1] + sums[5]) + (sums[3] + sums[7]));
+}
+
+INTO_VECTOR double mean_power(
+    const float *restrict weights, const float *restrict squares, ptrdiff_t size, double p)
+{
+    double total = 0.0;
+    for (ptrdiff_t i = 0; i < size; i++)
+        if (weights[i] > 0)
+            total += weights[i]
+                * (p == 1 ? sqrt((double)squares[i]) : pow(squares[i], 0.5 * p));
+    return total;
+}
+
+/* Costs of the plans that obey one margin only, between one model a and each of several
+ * models b that follow each other in memory; states without weight do not count. */
+VECTOR
+static int fill_relaxed(
+    const float *restrict vectors_a,
+    const float *restrict weights_a,
+    ptrdiff_t size_a,
+    const float *restrict vectors_b,
+    const float *restrict weights_b,
+    ptrdiff_t size_b,
+    ptrdiff_t n_models,
+    ptrdiff_t size,
+    double p,
+    float *restrict nearest,
+    double *restrict bounds)
+{
+    float *nearest_a = nearest, *nearest_b = nearest + size_a;
+    for (ptrdiff_t n = 0; n < n_models; n++) {
+        if ((n % 256 == 0 || size_a * size_b * size > LITTLE_WORK) && interrupted())
             return -1;
-        distances[n] = sqrt(squared_gap(
-            vectors_a + index_a[n] * size, vectors_b + index_b[n] * size, size));
+        for (ptrdiff_t j = 0; j < size_b; j++)
+            nearest_b[j] = INFINITY;
+        for (ptrdiff_t i = 0; i < size_a; i++) {
+            nearest_a[i] = INFINITY;
+            for (ptrdiff_t j = 0; weights_a[i] > 0 && j < size_b; j++)
+                if (weights_b[j] > 0) {
+                    const float gap =
+                        single_gap(vectors_a + i * size, vectors_b + j * size, size);
+                    nearest_a[i] = gap < nearest_a[i] ? gap : nearest_a[i];
+                    nearest_b[j] = gap < nearest_b[j] ? gap : nearest_b[j];
+                }
+        }
+        const double one = mean_power(weights_a, nearest_a, size_a, p);
+        const double two = mean_power(weights_b, nearest_b, size_b, p);
+        const double most = one > two ? one : two;
+        bounds[n] = p == 1 ? most : pow(most, 1 / p);
+        vectors_b += size_b * size;
+        weights_b += size_b;
     }
     return 0;
 }
 
-/* Squared distances of the states of each model to the nearest state of the other one;
- * states without weight do not count. */
+/* The same between one model and groups of models: the states of a group are within
+ * balls with the given radii. Only the margin of the model counts. The costs to the
+ * centres of the balls are no bounds. */
 VECTOR
-static int fill_nearest(
-    const double *restrict vectors_a,
-    const double *restrict weights_a,
+static int fill_group_bounds(
+    const float *restrict vectors_a,
+    const float *restrict weights_a,
     ptrdiff_t size_a,
-    const double *restrict vectors_b,
-    const double *restrict weights_b,
+    const float *restrict centres,
+    const float *restrict radii,
     ptrdiff_t size_b,
+    ptrdiff_t n_groups,
     ptrdiff_t size,
-    double *restrict nearest_a,
-    double *restrict nearest_b)
+    double p,
+    double *restrict bounds,
+    double *restrict to_centres)
 {
-    for (ptrdiff_t j = 0; j < size_b; j++)
-        nearest_b[j] = INFINITY;
-    for (ptrdiff_t i = 0; i < size_a; i++) {
-        double nearest = INFINITY;
-        if (size_b * size > LITTLE_WORK && interrupted())
+    for (ptrdiff_t n = 0; n < n_groups; n++) {
+        double total = 0.0, gaps = 0.0;
+        if ((n % 256 == 0 || size_a * size_b * size > LITTLE_WORK) && interrupted())
             return -1;
-        for (ptrdiff_t j = 0; weights_a[i] > 0 && j < size_b; j++)
-            if (weights_b[j] > 0) {
-                const double gap =
-                    squared_gap(vectors_a + i * size, vectors_b + j * size, size);
-                nearest = gap < nearest ? gap : nearest;
-                nearest_b[j] = gap < nearest_b[j] ? gap : nearest_b[j];
+        for (ptrdiff_t i = 0; i < size_a; i++)
+            if (weights_a[i] > 0) {
+                float nearest = INFINITY, least = INFINITY;
+                for (ptrdiff_t j = 0; j < size_b; j++)
+                    if (radii[j] >= 0) {
+                        const float gap = sqrtf(single_gap(
+                            vectors_a + i * size, centres + j * size, size));
+                        least = gap < least ? gap : least;
+                        nearest = gap - radii[j] < nearest ? gap - radii[j] : nearest;
+                    }
+                if (nearest > 0)
+                    total += weights_a[i] * (p == 1 ? nearest : pow(nearest, p));
+                gaps += weights_a[i] * least;
             }
-        nearest_a[i] = nearest;
+        bounds[n] = p == 1 ? total : pow(total, 1 / p);
+        to_centres[n] = gaps;
+        centres += size_b * size;
+        radii += size_b;
     }
     return 0;
 }

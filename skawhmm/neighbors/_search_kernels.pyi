@@ -1,17 +1,29 @@
 from numpy import ndarray
 
-def centroid_bounds(
-    centroids_a: ndarray, centroids_b: ndarray, index_a: ndarray, index_b: ndarray
-) -> ndarray: ...
 def relaxed_bounds(
     vectors_a: ndarray,
     weights_a: ndarray,
     vectors_b: ndarray,
     weights_b: ndarray,
-    index_a: ndarray,
-    index_b: ndarray,
     p: float,
 ) -> ndarray: ...
+def relaxed_survivors(
+    vectors_a: ndarray,
+    weights_a: ndarray,
+    vectors_b: ndarray,
+    weights_b: ndarray,
+    model: ndarray,
+    first: ndarray,
+    last: ndarray,
+    limits: ndarray,
+    p: float,
+) -> tuple[ndarray, ndarray, ndarray]: ...
+def group_bounds(
+    vectors: ndarray, weights: ndarray, centres: ndarray, radii: ndarray, p: float
+) -> tuple[ndarray, ndarray]: ...
+def state_balls(
+    vectors: ndarray, weights: ndarray, starts: ndarray, n_steps: int
+) -> tuple[ndarray, ndarray]: ...
 def transition_bounds(
     weights: ndarray,
     transmats: ndarray,

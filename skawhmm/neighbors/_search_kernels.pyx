@@ -2,31 +2,37 @@
 
 import numpy as np
 
-from libc.math cimport pow, sqrt
+from libc.math cimport INFINITY, pow, sqrt
 
 from skawhmm.distances._components cimport carry_chain, conditionals
 from skawhmm.utils._interruption cimport interrupted
 
 cdef extern from "neighbors/_search_kernels.h" nogil:
-    int fill_distances(
-        const double* vectors_a,
-        const double* vectors_b,
-        const Py_ssize_t* index_a,
-        const Py_ssize_t* index_b,
-        Py_ssize_t n_pairs,
-        Py_ssize_t size,
-        double* distances,
-    ) except -1
-    int fill_nearest(
-        const double* vectors_a,
-        const double* weights_a,
+    int fill_relaxed(
+        const float* vectors_a,
+        const float* weights_a,
         Py_ssize_t size_a,
-        const double* vectors_b,
-        const double* weights_b,
+        const float* vectors_b,
+        const float* weights_b,
         Py_ssize_t size_b,
+        Py_ssize_t n_models,
         Py_ssize_t size,
-        double* nearest_a,
-        double* nearest_b,
+        double p,
+        float* nearest,
+        double* bounds,
+    ) except -1
+    int fill_group_bounds(
+        const float* vectors_a,
+        const float* weights_a,
+        Py_ssize_t size_a,
+        const float* centres,
+        const float* radii,
+        Py_ssize_t size_b,
+        Py_ssize_t n_groups,
+        Py_ssize_t size,
+        double p,
+        double* bounds,
+        double* to_centres,
     ) except -1
     double squared_row_gap(
         const double* row,
@@ -38,102 +44,217 @@ cdef extern from "neighbors/_search_kernels.h" nogil:
     )
 
 
-def centroid_bounds(
-    centroids_a,
-    centroids_b,
-    const Py_ssize_t[::1] index_a,
-    const Py_ssize_t[::1] index_b,
-):
-    """Distances between the mean state vectors of model pairs.
-
-    Parameters
-    ----------
-    centroids_a, centroids_b : ndarray of shape (n_models, n_dimensions)
-        Mean state vectors of the models on each side.
-
-    index_a, index_b : ndarray of int of shape (n_pairs,)
-        The models of each pair.
-
-    Returns
-    -------
-    bounds : ndarray of shape (n_pairs,)
-        Lower bounds of the marginal component, p >= 1.
-    """
-    cdef const double[:, ::1] points_a = np.ascontiguousarray(centroids_a)
-    cdef const double[:, ::1] points_b = np.ascontiguousarray(centroids_b)
-    cdef double[::1] bounds = np.empty(index_a.shape[0])
-    if bounds.shape[0] > 0:
-        with nogil:
-            fill_distances(
-                &points_a[0, 0], &points_b[0, 0], &index_a[0], &index_b[0],
-                index_a.shape[0], points_a.shape[1], &bounds[0],
-            )
-    return np.asarray(bounds)
-
-
 def relaxed_bounds(
-    vectors_a,
-    weights_a,
-    vectors_b,
-    weights_b,
-    const Py_ssize_t[::1] index_a,
-    const Py_ssize_t[::1] index_b,
+    const float[:, :, ::1] vectors_a,
+    const float[:, ::1] weights_a,
+    const float[:, :, ::1] vectors_b,
+    const float[:, ::1] weights_b,
     double p,
 ):
-    """Costs of the plans that obey one margin only, for model pairs.
+    """Costs of the plans that obey one margin only, for all models of two batches.
 
     Parameters
     ----------
-    vectors_a, weights_a, vectors_b, weights_b : ndarray
+    vectors_a, weights_a, vectors_b, weights_b : ndarray of float32
         State vectors and state probabilities of the models on each side.
-
-    index_a, index_b : ndarray of int of shape (n_pairs,)
-        The models of each pair.
 
     p : float
         Order of the distance.
 
     Returns
     -------
-    bounds : ndarray of shape (n_pairs,)
+    bounds : ndarray of shape (n_models_a, n_models_b)
         Lower bounds of the marginal component.
     """
-    cdef const double[:, :, ::1] points_a = np.ascontiguousarray(vectors_a)
-    cdef const double[:, :, ::1] points_b = np.ascontiguousarray(vectors_b)
-    cdef const double[:, ::1] laws_a = np.ascontiguousarray(weights_a)
-    cdef const double[:, ::1] laws_b = np.ascontiguousarray(weights_b)
-    cdef Py_ssize_t size_a = laws_a.shape[1], size_b = laws_b.shape[1], n, a, b
-    cdef double[::1] nearest_a = np.empty(size_a)
-    cdef double[::1] nearest_b = np.empty(size_b)
-    cdef double[::1] bounds = np.empty(index_a.shape[0])
-    with nogil:
-        for n in range(index_a.shape[0]):
-            if n % 64 == 0:
-                interrupted()
-            a, b = index_a[n], index_b[n]
-            fill_nearest(
-                &points_a[a, 0, 0], &laws_a[a, 0], size_a, &points_b[b, 0, 0],
-                &laws_b[b, 0], size_b, points_a.shape[2], &nearest_a[0], &nearest_b[0],
-            )
-            bounds[n] = pow(
-                max(
-                    mean_power(&laws_a[a, 0], &nearest_a[0], size_a, p),
-                    mean_power(&laws_b[b, 0], &nearest_b[0], size_b, p),
-                ),
-                1 / p,
-            )
+    cdef Py_ssize_t size_a = vectors_a.shape[1], size_b = vectors_b.shape[1], n
+    cdef float[::1] nearest = np.empty(size_a + size_b, np.float32)
+    cdef double[:, ::1] bounds = np.empty((vectors_a.shape[0], vectors_b.shape[0]))
+    if bounds.shape[0] > 0 and bounds.shape[1] > 0:
+        with nogil:
+            for n in range(bounds.shape[0]):
+                fill_relaxed(
+                    &vectors_a[n, 0, 0], &weights_a[n, 0], size_a, &vectors_b[0, 0, 0],
+                    &weights_b[0, 0], size_b, bounds.shape[1], vectors_a.shape[2], p,
+                    &nearest[0], &bounds[n, 0],
+                )
     return np.asarray(bounds)
 
 
-cdef double mean_power(
-    const double* weights, const double* squares, Py_ssize_t size, double p
+def group_bounds(
+    const float[:, :, ::1] vectors,
+    const float[:, ::1] weights,
+    const float[:, :, ::1] centres,
+    const float[:, ::1] radii,
+    double p,
+):
+    """Lower bounds of `relaxed_bounds` between models and all models of groups.
+
+    Parameters
+    ----------
+    vectors, weights : ndarray of float32
+        State vectors and state probabilities of the models.
+
+    centres, radii : ndarray of float32
+        Balls that contain the state vectors of each group; a negative radius stands for
+        no ball.
+
+    p : float
+        Order of the distance.
+
+    Returns
+    -------
+    bounds : ndarray of shape (n_models, n_groups)
+        The bounds.
+
+    to_centres : ndarray of shape (n_models, n_groups)
+        Costs to the centres, by which groups are ranked.
+    """
+    cdef Py_ssize_t n
+    cdef double[:, ::1] to_centres = np.empty((vectors.shape[0], centres.shape[0]))
+    cdef double[:, ::1] bounds = np.empty((vectors.shape[0], centres.shape[0]))
+    with nogil:
+        for n in range(bounds.shape[0]):
+            fill_group_bounds(
+                &vectors[n, 0, 0], &weights[n, 0], vectors.shape[1], &centres[0, 0, 0],
+                &radii[0, 0], centres.shape[1], bounds.shape[1], vectors.shape[2], p,
+                &bounds[n, 0], &to_centres[n, 0],
+            )
+    return np.asarray(bounds), np.asarray(to_centres)
+
+
+def state_balls(
+    const float[:, :, ::1] vectors,
+    const float[:, ::1] weights,
+    const Py_ssize_t[::1] starts,
+    Py_ssize_t n_steps,
+):
+    """Balls that contain the state vectors of the models of each group.
+
+    The vectors are divided among as many balls as models have states, by k-means that
+    starts from the states of the first model of a group.
+
+    Parameters
+    ----------
+    vectors, weights : ndarray of float32
+        State vectors and state probabilities of the models, group by group. States
+        without weight do not count.
+
+    starts : ndarray of int of shape (n_groups + 1,)
+        Where each group begins.
+
+    n_steps : int
+        Steps of k-means.
+
+    Returns
+    -------
+    centres : ndarray of float32 of shape (n_groups, n_components, n_dimensions)
+        Centres of the balls.
+
+    radii : ndarray of float32 of shape (n_groups, n_components)
+        Their radii, rounded up; -1 for a ball without states.
+    """
+    cdef Py_ssize_t n_groups = starts.shape[0] - 1, n_components = vectors.shape[1]
+    cdef Py_ssize_t size = vectors.shape[2], g, n, i, j, k, step
+    cdef float[:, :, ::1] centres = np.array(np.asarray(vectors)[np.asarray(starts)[:-1]])
+    cdef float[:, ::1] radii = np.empty((n_groups, n_components), np.float32)
+    cdef double[:, ::1] sums = np.empty((n_components, size + 1))
+    cdef double gap
+    with nogil:
+        for g in range(n_groups):
+            for step in range(n_steps + 1):
+                sums[:, :] = 0.0
+                radii[g, :] = -1.0
+                for n in range(starts[g], starts[g + 1]):
+                    if n % 64 == 0:
+                        interrupted()
+                    for i in range(n_components):
+                        if weights[n, i] > 0:
+                            j = nearest_centre(vectors[n, i], centres[g], &gap)
+                            # Rounded up, from single precision.
+                            radii[g, j] = max(radii[g, j], <float>(1.000001 * gap))
+                            sums[j, size] += 1
+                            for k in range(size):
+                                sums[j, k] += vectors[n, i, k]
+                for j in range(n_components):
+                    if step < n_steps and sums[j, size] > 0:
+                        for k in range(size):
+                            centres[g, j, k] = <float>(sums[j, k] / sums[j, size])
+    return np.asarray(centres), np.asarray(radii)
+
+
+cdef Py_ssize_t nearest_centre(
+    const float[::1] x, const float[:, ::1] centres, double* gap
 ) noexcept nogil:
-    cdef double total = 0.0
-    cdef Py_ssize_t i
-    for i in range(size):
-        if weights[i] > 0:
-            total += weights[i] * half_power(squares[i], p)
-    return total
+    """The centre that is nearest to a vector; writes its distance into `gap`."""
+    cdef Py_ssize_t j, k, best = 0
+    cdef double total, least = INFINITY
+    for j in range(centres.shape[0]):
+        total = 0.0
+        for k in range(x.shape[0]):
+            total += (<double>x[k] - centres[j, k]) * (<double>x[k] - centres[j, k])
+        if total < least:
+            least, best = total, j
+    gap[0] = sqrt(least)
+    return best
+
+
+def relaxed_survivors(
+    const float[:, :, ::1] vectors_a,
+    const float[:, ::1] weights_a,
+    const float[:, :, ::1] vectors_b,
+    const float[:, ::1] weights_b,
+    const Py_ssize_t[::1] model,
+    const Py_ssize_t[::1] first,
+    const Py_ssize_t[::1] last,
+    const double[::1] limits,
+    double p,
+):
+    """Pairs of models whose bounds by `relaxed_bounds` are within a limit.
+
+    Parameters
+    ----------
+    vectors_a, weights_a, vectors_b, weights_b, p : ndarray and float
+        As in `relaxed_bounds`.
+
+    model, first, last : ndarray of int of shape (n_ranges,)
+        Each model a that is compared, and the range of models b it is compared with.
+
+    limits : ndarray of shape (n_models_a,)
+        Largest bound of a pair that is kept.
+
+    Returns
+    -------
+    model, other : ndarray of int of shape (n_pairs,)
+        The pairs that are kept, in the order of the ranges.
+
+    bounds : ndarray of shape (n_pairs,)
+        Their bounds.
+    """
+    cdef Py_ssize_t size_a = vectors_a.shape[1], size_b = vectors_b.shape[1]
+    cdef Py_ssize_t r, n, a, b, longest = 1, total = 0, count = 0
+    for r in range(model.shape[0]):
+        longest = max(longest, last[r] - first[r])
+        total += last[r] - first[r]
+    cdef float[::1] nearest = np.empty(size_a + size_b, np.float32)
+    cdef double[::1] some = np.empty(longest)
+    cdef Py_ssize_t[::1] kept_a = np.empty(total, np.intp)
+    cdef Py_ssize_t[::1] kept_b = np.empty(total, np.intp)
+    cdef double[::1] bounds = np.empty(total)
+    with nogil:
+        for r in range(model.shape[0]):
+            a, b = model[r], first[r]
+            if last[r] <= b:
+                continue
+            fill_relaxed(
+                &vectors_a[a, 0, 0], &weights_a[a, 0], size_a, &vectors_b[b, 0, 0],
+                &weights_b[b, 0], size_b, last[r] - b, vectors_a.shape[2], p,
+                &nearest[0], &some[0],
+            )
+            for n in range(last[r] - b):
+                if some[n] <= limits[a]:
+                    kept_a[count], kept_b[count], bounds[count] = a, b + n, some[n]
+                    count += 1
+    return np.array(kept_a[:count]), np.array(kept_b[:count]), np.array(bounds[:count])
 
 
 cdef inline double half_power(double square, double p) noexcept nogil:

@@ -1,12 +1,14 @@
 """What users pass: containers of sequences, checks, steps before the models."""
 
 from skawhmm.sequences._containers import as_sequences
+from skawhmm.sequences._delays import Delays
 from skawhmm.sequences._mfcc import mfcc
 from skawhmm.sequences._preprocessing import Deltas, Framewise, TimeChannel
 from skawhmm.sequences._trials import Trials
 from skawhmm.sequences._windows import WindowList, Windows
 
 __all__ = [
+    "Delays",
     "Deltas",
     "Framewise",
     "TimeChannel",

@@ -7,15 +7,19 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.linear_model import Ridge as PlainRidge
 
-from skawhmm.classification import HMMViewClassifier
+from skawhmm.classification import HMMViewClassifier, _ridge
+from skawhmm.classification._base import PENALTIES as PENALTIES_TRIED
+from skawhmm.classification._base import content_order
 from skawhmm.classification._ridge import (
     dual_ridge,
     explained_variance,
     median_distance,
     primal_ridge,
     score_weights,
+    scoring_rows,
     weighted_accuracy,
 )
+from skawhmm.sequences._checked import CheckedSequences
 
 PENALTIES = (1e-3, 1e-1, 10.0)
 
@@ -139,7 +143,7 @@ def test_weighted_accuracy_matches_a_calculation_by_hand():
     targets = np.array([[1.0, -1.0], [-1.0, 1.0], [-1.0, 1.0]])
     weights = np.array([1.0, 2.0, 1.0])
     # Two of four parts are right; the wrong row has the squared error 4.
-    assert_allclose(weighted_accuracy(predicted, targets, weights), 0.5 - 0.01 * 2.0)
+    assert_allclose(weighted_accuracy(predicted, targets, weights), 0.5 - 2.0)
 
 
 def test_explained_variance_matches_a_calculation_by_hand():
@@ -200,3 +204,48 @@ def test_linear_kernel_is_chosen_if_scores_are_equal(rng):
     assert model.fit(constant, y).gamma_ == 0
     assert_array_equal(model.view_scores_["mean"], model.inner_score_)
     assert model.fit(X, y).score(X, y) == 1
+
+
+@given(sizes=st.lists(st.integers(1, 40), min_size=2, max_size=6))
+def test_views_are_scored_by_equal_fractions_of_folds(sizes):
+    rows = np.random.default_rng(0).permutation(sum(sizes))
+    folds = np.split(rows, np.cumsum(sizes)[:-1])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_ridge, "SCORED_ROWS", 30)
+        chosen = scoring_rows(folds, np.random.RandomState(0))
+    assert len(chosen) == min(30, sum(sizes))
+    assert (np.diff(chosen) > 0).all()
+    fraction = len(chosen) / sum(sizes)
+    for fold in folds:
+        assert abs(np.isin(fold, chosen).sum() - fraction * len(fold)) <= 1
+
+
+def test_scores_by_some_sequences_are_those_of_a_problem_of_their_own(problem, views):
+    X, y = problem
+    order = content_order(CheckedSequences(X), np.unique(y, return_inverse=True)[1])
+    X, y = [X[i] for i in order], y[order]
+    folds = np.array_split(np.arange(60), 3)
+    splits = [(np.setdiff1d(np.arange(60), fold), fold) for fold in folds]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_ridge, "SCORED_ROWS", 30)
+        model = HMMViewClassifier(views, cv=splits, gammas=0, class_weight=None)
+        model.set_params(random_state=0).fit(X, y)
+        rows = scoring_rows(folds, np.random.RandomState(0))
+    codes = np.unique(y, return_inverse=True)[1]
+    targets = np.where(codes[:, None] == np.arange(3), 1.0, -1.0)
+    for name, view in views:
+        points = view.fit(X).transform(X)
+        points = points - points.mean(axis=0)
+        points /= np.sqrt((points**2).sum() / 60)
+        own = [np.flatnonzero(np.isin(rows, fold)) for fold in folds]
+        alone = primal_ridge(
+            points[rows],
+            targets[rows],
+            np.ones(30),
+            own,
+            PENALTIES_TRIED,
+            weighted_accuracy,
+        )
+        assert_allclose(model.view_scores_[name], alone.score, atol=1e-8)
+    # The last ridge has all sequences.
+    assert model._decision.coefs[0].shape == (4, 3)

@@ -13,6 +13,7 @@ from skawhmm.classification._views import (
     coordinates,
     feature_coefs,
     inner_products,
+    principal_view,
     projected,
     sampled,
     squared_distances,
@@ -29,18 +30,18 @@ def rows(rng):
 
 
 def test_standardized_vectors_have_mean_zero_and_unit_length(rows):
-    view = standardized_view("rows", None, rows)
+    view, _ = standardized_view("rows", None, rows)
     points = coordinates(view, rows)
     assert_allclose(points.mean(axis=0), 0, atol=1e-12)
     assert_allclose((points**2).sum(axis=1).mean(), 1)
-    equal = standardized_view("equal", None, np.ones((3, 2)))
+    equal, _ = standardized_view("equal", None, np.ones((3, 2)))
     assert_array_equal(coordinates(equal, np.ones((3, 2))), 0)
 
 
 def test_products_and_distances_are_those_of_standardized_vectors(rows, monkeypatch):
     # Blocks of two columns are summed.
     monkeypatch.setattr(_views, "COLUMN_BLOCK", 2)
-    view = standardized_view("rows", None, rows)
+    view, _ = standardized_view("rows", None, rows)
     points = coordinates(view, rows)
     products = inner_products(view, rows, rows[:3])
     assert_allclose(products, points @ points[:3].T)
@@ -55,13 +56,14 @@ def test_products_and_distances_are_those_of_standardized_vectors(rows, monkeypa
 
 
 def test_principal_coordinates_are_those_of_the_singular_vectors(rows):
-    view = standardized_view("rows", None, rows, max_rank=2)
+    view, products = standardized_view("rows", None, rows)
+    view = principal_view(view, rows, products, 2)
     assert view.rank == 2
     centred = (rows - rows.mean(axis=0)) / view.scale
     left, values, _ = np.linalg.svd(centred, full_matrices=False)
     expected = np.abs(left[:, :2] * values[:2])[:, ::-1]
     assert_allclose(np.abs(coordinates(view, rows)), expected, atol=1e-12)
-    assert standardized_view("rows", None, rows).rank == 5
+    assert standardized_view("rows", None, rows)[0].rank == 5
 
 
 def test_samples_keep_the_order_and_the_type(rng):
@@ -100,8 +102,13 @@ def test_sparse_and_dense_rows_are_equal(seed, n_columns, density, max_rank):
         rng.random((9, n_columns)) < density
     )
     rows, new = sparse.csr_array(dense), sparse.csr_array(dense[:4] * 1.5)
-    one = standardized_view("rows", None, rows, max_rank)
-    two = standardized_view("rows", None, dense, max_rank)
+    (one, products), (two, wanted_products) = (
+        standardized_view("rows", None, x) for x in (rows, dense)
+    )
+    assert_allclose(products, wanted_products, atol=1e-10)
+    if max_rank is not None:
+        one = principal_view(one, rows, products, max_rank)
+        two = principal_view(two, dense, wanted_products, max_rank)
     assert_allclose(one.mean, two.mean, atol=1e-12)
     assert_allclose(one.scale, two.scale, atol=1e-10)
     for others, wanted in ((rows, dense), (new, new.toarray())):
@@ -131,14 +138,14 @@ def test_sparse_and_dense_rows_are_equal(seed, n_columns, density, max_rank):
 
 def test_equal_sparse_rows_have_no_spread():
     rows = sparse.csr_array(np.full((3, 5), 0.1))
-    view = standardized_view("equal", None, rows)
+    view, _ = standardized_view("equal", None, rows)
     assert view.scale == 1.0
     assert_allclose(inner_products(view, rows, rows), 0, atol=1e-15)
 
 
 def test_default_views_have_names_and_share_seed_and_jobs():
     views = dict(make_views(n_jobs=2, random_state=5))
-    assert list(views) == ["frames", "deltas", "lags", "position"]
+    assert list(views) == ["frames", "deltas", "lags"]
     for view in views.values():
         embedding = view[-1] if hasattr(view, "steps") else view
         assert (embedding.n_jobs, embedding.random_state) == (2, 5)

@@ -9,6 +9,7 @@ from skawhmm.distances._components import marginal_components, transition_compon
 from skawhmm.distances._kl import log_ratios
 from skawhmm.distances._registration import power_cost
 from skawhmm.distances._sampled_registration import (
+    metric_parts,
     mixture_posteriors,
 )
 from skawhmm.distances._sampled_registration_kernels import (
@@ -41,7 +42,8 @@ def test_iaw_matches_the_oracle(case, q):
     masks = np.ones((2, points.shape[2]))
     drawn = np.zeros(points.shape[:2], int)
     posteriors = mixture_posteriors(models, points, drawn)
-    plan = sampled_registrations(points, posteriors, masks, a, b, p)
+    _, parts = metric_parts(models.emission, points)
+    plan = sampled_registrations(points, parts, posteriors, masks, a, b, p)
     if case["itie"][q]:
         # Several assignments are optimal: only the margins of W are determined.
         means = posteriors.mean(axis=1)

@@ -1,4 +1,5 @@
 import numpy as np
+import ot
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,16 +11,19 @@ from scipy.stats import multivariate_normal
 from skawhmm import HMMBatch
 from skawhmm.distances._sampled_registration import (
     independent_draws,
+    metric_parts,
     mixture_posteriors,
-    smoothed_registrations,
     stratified_counts,
     stratified_draws,
 )
 from skawhmm.distances._sampled_registration_kernels import (
+    entropic_coupling,
     project_registrations,
     sample_costs,
     sampled_registrations,
+    smoothed_registrations,
 )
+from skawhmm.emissions import Gaussian
 
 ONE, TWO = np.array([0]), np.array([1])
 
@@ -167,13 +171,32 @@ def test_posteriors_far_away_are_finite():
 # Couplings
 
 
+def no_parts(points):
+    """Return what distances of points depend on besides them: nothing."""
+    return metric_parts(Gaussian(), points)[1]
+
+
+@pytest.mark.parametrize("p", [0.5, 1, 2])
+def test_angles_and_symbols_are_added_to_squared_distances(p, rng):
+    points, angles = rng.normal(size=(2, 9, 2)), rng.uniform(-np.pi, np.pi, (2, 9, 1))
+    codes, table = rng.integers(0, 3, (2, 9, 1)), rng.random((3, 3))
+    parts = angles, np.array([0.5]), codes.astype(np.intp), table[None]
+    cost = np.empty((9, 9))
+    sample_costs(points, parts, 0, 1, np.ones(2), p, cost)
+    arcs = np.angle(np.exp(1j * (angles[0] - angles[1].T))) ** 2
+    squares = cdist(*points) ** 2 + 0.5 * arcs + table[codes[0], codes[1].T]
+    assert_allclose(cost, squares ** (p / 2), rtol=1e-12)
+
+
 @pytest.mark.parametrize("p", [0.5, 1, 1.3, 2])
 def test_sample_costs_are_powers_of_distances(p, rng):
-    x, y = rng.normal(size=(2, 30, 4))
+    points = rng.normal(size=(2, 30, 4))
+    x, y = points
     cost = np.empty((30, 30))
-    sample_costs(x, y, np.ones(4), p, cost)
+    sample_costs(points, no_parts(points), 0, 1, np.ones(4), p, cost)
     assert_allclose(cost, cdist(x, y) ** p)
-    sample_costs(x, y, np.array([1.0, 0, 1, 0]), p, cost)
+    mask = np.array([1.0, 0, 1, 0])
+    sample_costs(points, no_parts(points), 0, 1, mask, p, cost)
     assert_allclose(cost, cdist(x[:, ::2], y[:, ::2]) ** p)
 
 
@@ -183,7 +206,9 @@ def test_registration_comes_from_a_cheapest_assignment(n_features, p, rng):
     points = rng.normal(size=(2, 40, n_features))
     posteriors = rng.dirichlet(np.ones(3), (2, 40))
     masks = np.ones((2, n_features))
-    plan = sampled_registrations(points, posteriors, masks, ONE, TWO, p)[0]
+    plan = sampled_registrations(
+        points, no_parts(points), posteriors, masks, ONE, TWO, p
+    )[0]
     if n_features == 1 and p == 1:
         # On a line many assignments cost the same: the sorted one is meant.
         x, y = np.argsort(points[0, :, 0]), np.argsort(points[1, :, 0])
@@ -200,12 +225,16 @@ def test_sorted_coupling_of_a_line_costs_as_little_as_the_assignment(p, rng):
     points = rng.normal(size=(2, 60, 1)) * [[[1.0]], [[2.0]]]
     # Posteriors that name the point give the coupling itself.
     posteriors = np.stack([np.eye(60), np.eye(60)])
-    plan = sampled_registrations(points, posteriors, np.ones((2, 1)), ONE, TWO, p)[0]
+    plan = sampled_registrations(
+        points, no_parts(points), posteriors, np.ones((2, 1)), ONE, TWO, p
+    )[0]
     cost = cdist(*points) ** p
     least = cost[linear_sum_assignment(cost)].mean()
     assert_allclose(np.sum(plan * cost), least, rtol=1e-12)
     wide = np.concatenate([points, np.zeros((2, 60, 1))], axis=2)
-    flat = sampled_registrations(wide, posteriors, np.ones((2, 2)), ONE, TWO, p)[0]
+    flat = sampled_registrations(
+        wide, no_parts(wide), posteriors, np.ones((2, 2)), ONE, TWO, p
+    )[0]
     assert_allclose(np.sum(flat * cost), least, rtol=1e-12)
     if p > 1:
         assert_allclose(flat, plan)
@@ -216,15 +245,19 @@ def test_channels_that_one_model_lacks_do_not_couple(function, rng):
     points = rng.normal(size=(2, 30, 3))
     posteriors = rng.dirichlet(np.ones(2), (2, 30))
     masks = np.array([[1.0, 1, 0], [1, 0, 1]])
-    extra = () if function == "exact" else (0.1,)
+    extra = () if function == "exact" else (0.1, 300)
     solve = sampled_registrations if function == "exact" else smoothed_registrations
-    plan = solve(points, posteriors, masks, ONE, TWO, 2.0, *extra)
+    plan = solve(points, no_parts(points), posteriors, masks, ONE, TWO, 2.0, *extra)
     changed = points.copy()
     changed[:, :, 1:] = rng.normal(size=(2, 30, 2))
-    assert_array_equal(solve(changed, posteriors, masks, ONE, TWO, 2.0, *extra), plan)
+    assert_array_equal(
+        solve(changed, no_parts(changed), posteriors, masks, ONE, TWO, 2.0, *extra),
+        plan,
+    )
     changed[:, :, 0] = rng.normal(size=(2, 30))
     assert not np.allclose(
-        solve(changed, posteriors, masks, ONE, TWO, 2.0, *extra), plan
+        solve(changed, no_parts(changed), posteriors, masks, ONE, TWO, 2.0, *extra),
+        plan,
     )
 
 
@@ -232,20 +265,51 @@ def test_entropic_coupling_nears_the_exact_one(rng):
     points = rng.normal(size=(2, 40, 2)) + np.array([[[0.0, 0]], [[1, 0]]])
     right = 1 / (1 + np.exp(-3 * points[:, :, :1]))
     posteriors = np.concatenate([1 - right, right], axis=2)
-    args = points, posteriors, np.ones((2, 2)), ONE, TWO, 2.0
+    args = points, no_parts(points), posteriors, np.ones((2, 2)), ONE, TWO, 2.0
     exact = sampled_registrations(*args)[0]
     errors = [
-        np.abs(smoothed_registrations(*args, reg)[0] - exact).max()
+        np.abs(smoothed_registrations(*args, reg, 300)[0] - exact).max()
         for reg in (1.0, 0.1, 0.01)
     ]
     assert errors[0] > 3 * errors[1] > 9 * errors[2]
+
+
+@pytest.mark.parametrize("reg", [0.5, 0.05, 0.001])
+@pytest.mark.parametrize("far", [0.0, 1e3, 1e6])
+@pytest.mark.parametrize("n_iterations", [1, 7, 300])
+def test_entropic_coupling_is_that_of_pot(reg, far, n_iterations, rng):
+    # With a few points far away, exponentials of costs are out of range.
+    x, y = rng.normal(size=(2, 45, 2))
+    x[0] += far
+    y[:20] += 0.1 * far
+    cost, even = cdist(x, y), np.full(45, 1 / 45)
+    expected = ot.sinkhorn(
+        even,
+        even,
+        cost,
+        reg * cost.mean(),
+        method="sinkhorn_log",
+        numItermax=n_iterations,
+        warn=False,
+    )
+    actual = entropic_coupling(cost.copy(), reg, n_iterations)
+    assert_allclose(actual, expected, rtol=1e-6, atol=1e-10)
+
+
+def test_smoothed_registration_couples_posteriors(rng):
+    points = rng.normal(size=(2, 30, 3))
+    posteriors = rng.dirichlet(np.ones(3), (2, 30))
+    args = points, posteriors, np.ones((2, 3)), ONE, TWO, 1.5
+    coupling = entropic_coupling(cdist(*points) ** 1.5, 0.1, 300)
+    expected = posteriors[0].T @ coupling @ posteriors[1]
+    assert_allclose(smoothed_registrations(*args, 0.1, 300)[0], expected)
 
 
 def test_entropic_coupling_of_equal_points_is_finite():
     points = np.zeros((2, 10, 2))
     posteriors = np.full((2, 10, 2), 0.5)
     plan = smoothed_registrations(
-        points, posteriors, np.ones((2, 2)), ONE, TWO, 1.0, 0.05
+        points, no_parts(points), posteriors, np.ones((2, 2)), ONE, TWO, 1.0, 0.05, 300
     )
     assert_allclose(plan, np.full((1, 2, 2), 0.25))
 

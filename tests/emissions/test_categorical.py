@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from skawhmm import (
+    IAW,
     KL,
     HMMBatch,
     HMMEmbedding,
@@ -383,13 +384,23 @@ def test_estimators_take_texts(texts):
     assert_array_equal(distances, pairwise_hmm_distances(models[5:], models[:5]))
 
 
-def test_what_needs_points_raises(rng):
-    models = random_models(rng)
+def test_what_needs_numbers_raises():
     for estimator in (HMMEmbedding((1,)), Deltas()):
         with pytest.raises(TypeError, match=r"X\[0\] must be an array of numbers"):
             estimator.fit(["abba", "baba"])
-    with pytest.raises(TypeError, match=r"Gaussian states, got states of kind 'categ"):
-        pairwise_hmm_distances(models, metric="iaw")
+
+
+@pytest.mark.parametrize("costs", [None, [[0, 1, 2], [1, 0, 1], [2, 1, 0]]])
+def test_iaw_matches_symbols_by_their_costs(costs):
+    probabilities = [[[0.9, 0.1, 0.0], [0.0, 0.2, 0.8]], [[0.1, 0.1, 0.8], [1, 0, 0]]]
+    models = HMMBatch.from_emissionprobs(
+        [[[0.9, 0.1], [0.1, 0.9]]] * 2, probabilities, symbol_costs=costs
+    )
+    metric = IAW(n_samples=512)
+    plan = register_states(models[0], models[1], metric)
+    assert plan[0, 1] > 0.4
+    assert plan[1, 0] > 0.4
+    assert_allclose(plan.sum(axis=1), models.weights[0], atol=1e-9)
 
 
 def test_to_hmmlearn_and_back(rng):

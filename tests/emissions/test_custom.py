@@ -104,7 +104,7 @@ def test_estimators_take_it(called):
     ("metric", "words"),
     [
         ("kl", "needs models whose states have a density, got .* 'custom'"),
-        ("iaw", "IAW needs models with Gaussian states, got .* 'custom'"),
+        ("iaw", "states have quantiles, got .* 'custom'"),
     ],
 )
 def test_what_needs_densities_raises(metric, words, called):

@@ -10,6 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import poisson
 
 from skawhmm import (
+    IAW,
     KL,
     HMMBatch,
     HMMKMedoids,
@@ -85,14 +86,10 @@ def test_it_is_a_batch_like_others(models, tmp_path):
     assert repr(models) == (
         "HMMBatch(n_models=3, n_components=1..3, emission='poisson', n_features=2)"
     )
-    for metric in ("maw", "coupling", "kl"):
+    for metric in ("maw", "coupling", "kl", IAW(debias=True)):
         distances = pairwise_hmm_distances(models, metric=metric)
         assert_array_equal(distances, distances.T)
         assert_array_equal(distances.diagonal(), 0)
-    with pytest.raises(
-        TypeError, match="Gaussian states, got states of kind 'poisson'"
-    ):
-        pairwise_hmm_distances(models, metric="iaw")
     categorical = HMMBatch.from_emissionprobs([[[1.0]]], [[[1.0]]])
     with pytest.raises(TypeError, match="one kind of states, got poisson and categor"):
         pairwise_hmm_distances(models, categorical)

@@ -115,6 +115,7 @@ OWN: dict[str, dict[str, list[Any]]] = {
         "scoring": ["balanced_accuracy", "roc_auc"],
     },
     "HMMKMeans": {"init": ["random", "medoids"], "n_init": [1, 10]},
+    "Delays": {"n": [2]},
     "Deltas": {"order": [2], "lags": [3, (1, 2)]},
     "TimeChannel": {"scale": [2.0]},
     "Framewise": {"transformer": [PCA(1)]},
@@ -187,6 +188,7 @@ OWN: dict[str, dict[str, list[Any]]] = {
     "TransitionCoupling": {"gamma": [0.3]},
     "MMD": {"order": [1], "bandwidth": [0.5]},
     "as_sequences": {
+        "unit": ["label"],
         "id": ["id"],
         "time": ["t"],
         "channels": ["x", ["z", "x"]],

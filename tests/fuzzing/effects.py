@@ -371,6 +371,7 @@ SUBJECTS = {
         Subject(
             "NGrams", (Context(texts), Context(texts, {"order": 1})), fitted("NGrams")
         ),
+        Subject("Delays", (Context(frames),), fitted("Delays")),
         Subject("Deltas", (Context(frames),), fitted("Deltas")),
         Subject("TimeChannel", (Context(frames),), fitted("TimeChannel")),
         Subject("Framewise", (Context(frames),), fitted("Framewise")),

@@ -181,6 +181,7 @@ OWN: dict[str, dict[str, tuple[list[Any], list[Any]]]] = {
         "n_init": ([1, 2], NO_COUNT),
     },
     "HMMKMedoids": {},
+    "Delays": {"n": ([1, 2], NO_COUNT)},
     "Deltas": {
         "order": ([1, 2], NO_COUNT),
         "lags": ([1, 2, (1, 2)], [0, -1, 2.5, "few", (), [0], None, {}]),

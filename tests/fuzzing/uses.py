@@ -92,6 +92,7 @@ def _views(X):
 USES = {
     "HMMTransformer": _fit_transform(HMMTransformer(2, random_state=0)),
     "HMMTransformer, full": _fit_transform(HMMTransformer(2, "full", random_state=0)),
+    "Delays": _changed(sk.sequences.Delays(1)),
     "Deltas": _changed(sk.sequences.Deltas(1)),
     "TimeChannel": _changed(sk.sequences.TimeChannel()),
     "Framewise": _changed(sk.Framewise()),
@@ -107,4 +108,4 @@ USES = {
     "HMMBatch.score": _scores,
 }
 # Results of these may have missing values where the input has them.
-KEEP_NAN = {"Deltas", "TimeChannel", "Framewise", "as_sequences"}
+KEEP_NAN = {"Delays", "Deltas", "TimeChannel", "Framewise", "as_sequences"}

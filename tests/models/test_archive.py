@@ -8,7 +8,16 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from skawhmm import HMMBatch, as_models
-from skawhmm.emissions._registry import FAMILIES
+from skawhmm.emissions import (
+    Bernoulli,
+    ByChannel,
+    Categorical,
+    Gamma,
+    NegativeBinomial,
+    StudentT,
+    VonMises,
+)
+from skawhmm.emissions._registry import STORED_FAMILIES
 from skawhmm.models._archive import VERSION
 from skawhmm.models._counts import Counts
 
@@ -48,6 +57,37 @@ EARLIER = {
         feature_names=["x", "y"],
     ),
 }
+STATES = {
+    Gamma(zero_mass=True): {
+        "means": [[[2.0], [5.0]]],
+        "sds": [[[1.0], [2.0]]],
+        "zero_probs": [[[0.25], [0.0]]],
+    },
+    VonMises(): {"locations": [[[0.5], [-3.0]]], "concentrations": [[[2.0], [0.0]]]},
+    Bernoulli(): {"probabilities": [[[0.25], [1.0]]]},
+    NegativeBinomial(): {"means": [[[2.0], [0.0]]], "shapes": [[[1.5], [4.0]]]},
+    StudentT(): {
+        "locations": [[[0.0], [3.0]]],
+        "scales": [[[1.0], [0.5]]],
+        "dofs": [[[4.0], [8.0]]],
+    },
+    ByChannel(
+        [("step", Gamma(), [1]), ("mode", Categorical([3, 4]), [0])],
+        scale={"step": 2.0, "mode": 0.5},
+    ): {
+        "step.means": [[[2.0], [5.0]]],
+        "step.sds": [[[1.0], [2.0]]],
+        "step.zero_probs": [[[0.0], [0.0]]],
+        "mode.emissionprobs": [[[0.25, 0.75], [1.0, 0.0]]],
+    },
+}
+EARLIER |= {
+    family.name: lambda family=family, states=states: HMMBatch.from_arrays(
+        {"transmats": OTHER_CHAIN, **states}, emission=family
+    )
+    for family, states in STATES.items()
+}
+COUNTS = Counts(np.array([[6.0, 4.0]]), np.array([[[5.0, 1.0], [1.0, 2.0]]]))
 # Models with expected counts, which came with version 2.
 COUNTED = {
     name: (lambda make=make, counts=counts: make()._changed(counts=counts))
@@ -60,15 +100,13 @@ COUNTED = {
                 np.array([[[5.0, 0.5], [1.0, 2.5]], [[3.0, 0.0], [0.0, 0.0]]]),
             ),
         ),
-        (
-            "categorical_counts",
-            EARLIER["categorical"],
-            Counts(np.array([[6.0, 4.0]]), np.array([[[5.0, 1.0], [1.0, 2.0]]])),
-        ),
-        (
-            "poisson_counts",
-            EARLIER["poisson"],
-            Counts(np.array([[6.0, 4.0]]), np.array([[[5.0, 1.0], [1.0, 2.0]]])),
+        *(
+            (f"{name}_counts", EARLIER[name], COUNTS)
+            for name in (
+                "categorical",
+                "poisson",
+                *(family.name for family in STATES),
+            )
         ),
     )
 }
@@ -91,7 +129,9 @@ def test_stored_files_cover_all_families_and_versions():
         (content["emission"], content["version"])
         for content in (json.loads((DATA / f"{n}.json").read_text()) for n in STORED)
     }
-    assert found == {(name, version) for name in FAMILIES for version in (1, VERSION)}
+    assert found == {
+        (name, version) for name in STORED_FAMILIES for version in (1, VERSION)
+    }
 
 
 @pytest.mark.parametrize("name", STORED)

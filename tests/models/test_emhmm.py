@@ -134,6 +134,14 @@ def test_damaged_files_are_refused_or_read(saved, rng):
             assert str(error)  # noqa: PT017
 
 
+def test_files_of_matlab_4_are_refused(saved, rng):
+    path = saved(hmms=cell([structure(rng, 2)]))
+    # Older files begin with a number, by which scipy recognises them.
+    path.write_bytes(b"\x00" + path.read_bytes()[1:])
+    with pytest.raises(ValueError, match="files of MATLAB 5 and later"):
+        as_models(path)
+
+
 def test_files_of_matlab_7_3_are_named(tmp_path):
     path = tmp_path / "new.mat"
     header = b"MATLAB 7.3 MAT-file".ljust(124, b" ")

@@ -122,7 +122,7 @@ def with_entry(**changes):
         (changed(version=9), "has version 9 .* reads up to version 2"),
         (changed(version="1"), "an integer from 1, got '1'"),
         (changed(version=None), "an integer from 1, got 'None'"),
-        (changed(emission="gamma"), r"known kind, one of .*, got 'gamma'"),
+        (changed(emission="weibull"), r"known kind, one of .*, got 'weibull'"),
         (changed(emission=["poisson"]), "known kind"),
         (changed(models=None), r"must hold \['models'\]"),
         (changed(models=[]), "list of models that is not empty"),

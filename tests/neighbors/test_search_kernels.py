@@ -9,15 +9,18 @@ from numpy.testing import assert_allclose
 from skawhmm import HMMBatch, pairwise_hmm_components
 from skawhmm.distances._prepared import prepare_models
 from skawhmm.distances._registration import optimal_registrations, power_cost
-from skawhmm.neighbors._search import state_vectors
+from skawhmm.neighbors._balls import state_vectors
 from skawhmm.neighbors._search_kernels import (
-    centroid_bounds,
+    group_bounds,
     relaxed_bounds,
+    relaxed_survivors,
+    state_balls,
     transition_bounds,
 )
 
-# Bounds and components are rounded differently.
+# Bounds and components are rounded differently, the first in single precision.
 SLACK = 1 + 1e-9
+SINGLE_SLACK = 1 + 1e-5
 
 
 def pairs_of(models):
@@ -37,17 +40,85 @@ def batches(draw):
     return HMMBatch(transmats, rng.normal(size=shape), covars)
 
 
+def single(models):
+    """State vectors and probabilities in single precision."""
+    return state_vectors(models).astype(np.float32), models.weights.astype(np.float32)
+
+
 @given(batches(), st.sampled_from([1.0, 1.5, 2.0]))
-def test_bounds_of_the_marginal_component(models, p):
-    a, b = pairs_of(models)
-    marginal = pairwise_hmm_components(models, p=p)[0][a, b]
-    vectors, weights = state_vectors(models), models.weights
-    centroids = np.einsum("nk,nkd->nd", weights, vectors)
-    centroid = centroid_bounds(centroids, centroids, a, b)
-    relaxed = relaxed_bounds(vectors, weights, vectors, weights, a, b, p)
+def test_relaxed_bound_is_below_the_marginal_component(models, p):
+    marginal = pairwise_hmm_components(models, p=p)[0]
+    vectors, weights = single(models)
+    relaxed = relaxed_bounds(vectors, weights, vectors, weights, p)
     # Self-distances are rounding on both sides.
-    assert np.all(centroid <= SLACK * marginal + 1e-12)
-    assert np.all(relaxed <= SLACK * marginal + 1e-12)
+    assert np.all(relaxed <= SINGLE_SLACK * marginal + 1e-5)
+
+
+@given(batches(), batches(), st.sampled_from([1.0, 1.5, 2.0]), st.integers(1, 3))
+def test_group_bound_is_below_all_relaxed_bounds(models, others, p, cut):
+    size = max(models.means.shape[2], others.means.shape[2])
+    (vectors, weights), (points, probs) = (single(x) for x in (models, others))
+    vectors, points = (
+        np.concatenate(
+            [
+                np.pad(half, ((0, 0), (0, 0), (0, size - half.shape[2])))
+                for half in both
+            ],
+            axis=2,
+        )
+        for both in (np.split(x, 2, axis=2) for x in (vectors, points))
+    )
+    starts = np.array([0, cut, 4])
+    centres, radii = state_balls(points, probs, starts, 2)
+    bounds, to_centres = group_bounds(vectors, weights, centres, radii, p)
+    relaxed = relaxed_bounds(vectors, weights, points, probs, p)
+    for group in (0, 1):
+        members = relaxed[:, starts[group] : starts[group + 1]]
+        assert np.all(bounds[:, [group]] <= SINGLE_SLACK * members + 1e-5)
+    if p == 1:
+        assert np.all(bounds <= to_centres + 1e-5)
+
+
+def test_survivors_are_the_pairs_within_limits(rng):
+    vectors = rng.normal(size=(30, 2, 4)).astype(np.float32)
+    weights = rng.dirichlet(np.ones(2), 30).astype(np.float32)
+    queries, limits = slice(0, 3), np.array([1.5, np.inf, 0.0])
+    every = relaxed_bounds(vectors[queries], weights[queries], vectors, weights, 1.0)
+    model = np.array([0, 1, 2, 0, 1])
+    first, last = np.array([0, 4, 0, 20, 9]), np.array([20, 9, 30, 30, 9])
+    found = relaxed_survivors(
+        vectors[queries],
+        weights[queries],
+        vectors,
+        weights,
+        model,
+        first,
+        last,
+        limits,
+        1.0,
+    )
+    expected = [
+        (a, b)
+        for a, start, stop in zip(model, first, last, strict=True)
+        for b in range(start, stop)
+        if every[a, b] <= limits[a]
+    ]
+    assert 5 < len(expected) < 50
+    assert list(zip(found[0], found[1], strict=True)) == expected
+    assert_allclose(found[2], every[found[0], found[1]])
+
+
+def test_balls_of_states_by_hand():
+    # Two models with states near 0 and near 10; the last state has no weight.
+    vectors = np.array([[[0], [10], [50]], [[12], [2], [50]]], np.float32)
+    weights = np.array([[0.5, 0.5, 0], [0.5, 0.5, 0]], np.float32)
+    centres, radii = state_balls(vectors, weights, np.array([0, 2]), 3)
+    assert_allclose(centres[0, :2, 0], [1, 11])
+    assert_allclose(radii, [[1, 1, -1]], rtol=1e-5)
+    query = np.array([[[5.0]]], np.float32), np.ones((1, 1), np.float32)
+    bounds, to_centres = group_bounds(*query, centres, radii, 1.0)
+    assert_allclose(bounds, [[3]], rtol=1e-5)
+    assert_allclose(to_centres, [[4]])
 
 
 @given(batches(), st.sampled_from([1.0, 1.5, 2.0]), st.booleans())
@@ -77,11 +148,9 @@ def test_bounds_are_tight_for_one_state(make_batch):
     models = make_batch(n_models=5, n_components=1, n_features=3)
     a, b = pairs_of(models)
     marginal = pairwise_hmm_components(models)[0][a, b]
-    vectors, weights = state_vectors(models), models.weights
-    assert_allclose(centroid_bounds(vectors[:, 0], vectors[:, 0], a, b), marginal)
-    assert_allclose(
-        relaxed_bounds(vectors, weights, vectors, weights, a, b, 1.0), marginal
-    )
+    vectors, weights = single(models)
+    bounds = relaxed_bounds(vectors, weights, vectors, weights, 1.0)[a, b]
+    assert_allclose(bounds, marginal, rtol=1e-5, atol=1e-6)
 
 
 def test_relaxed_bound_by_hand():
@@ -92,12 +161,9 @@ def test_relaxed_bound_by_hand():
         [[[0.0], [4.0]], [[1.0]]],
         [[[1.0], [1.0]], [[1.0]]],
     )
-    vectors, weights = state_vectors(models), models.weights
-    index = np.array([0]), np.array([1])
-    bound = relaxed_bounds(vectors, weights, vectors, weights, *index, 1.0)
-    assert_allclose(bound, [0.5 * 1 + 0.5 * 3])
-    centroids = np.einsum("nk,nkd->nd", weights, vectors)
-    assert_allclose(centroid_bounds(centroids, centroids, *index), [1.0])
+    vectors, weights = single(models)
+    bounds = relaxed_bounds(vectors[:1], weights[:1], vectors, weights, 1.0)
+    assert_allclose(bounds, [[0, 0.5 * 1 + 0.5 * 3]])
 
 
 @pytest.mark.parametrize("covariance_type", ["diag", "full"])

@@ -16,7 +16,14 @@ def trial(rng):
         [
             *("HMMTransformer", "PairwiseHMMDistance", "HMMRetriever", "HMMKMedoids"),
             *("KNeighborsHMMClassifier", "HMMEmbedding", "HMMNoveltyDetector"),
-            *("HMMKMeans", "HMMClassDistance", "Deltas", "TimeChannel", "HMMAligner"),
+            *(
+                "HMMKMeans",
+                "HMMClassDistance",
+                "Delays",
+                "Deltas",
+                "TimeChannel",
+                "HMMAligner",
+            ),
         ],
     )
     kind = PUBLIC[name]

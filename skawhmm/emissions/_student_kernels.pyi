@@ -1,0 +1,6 @@
+from numpy import ndarray
+
+def fill_student_densities(
+    frames: ndarray, states: ndarray, norms: ndarray, logs: ndarray
+) -> None: ...
+def student_sums(frames: ndarray, post: ndarray, states: ndarray) -> ndarray: ...

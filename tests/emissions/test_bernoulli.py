@@ -1,0 +1,11 @@
+"""States that emit flags."""
+
+import numpy as np
+from numpy.testing import assert_allclose
+
+from skawhmm.emissions import Bernoulli
+
+
+def test_bernoulli_costs_are_differences_of_probabilities():
+    family = Bernoulli().like(np.array([0.2, 0.7])[:, None, None])
+    assert_allclose(family.cross(np.array([0]), np.array([1])), 0.25)

@@ -1,0 +1,60 @@
+"""States that emit positive numbers."""
+
+import numpy as np
+import pytest
+from emissions.numerical_w2 import numerical_w2, positive
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+from scipy import stats
+
+from skawhmm import HMMBatch, HMMTransformer
+from skawhmm.emissions import Gamma
+
+
+@given(st.tuples(positive, positive), st.tuples(positive, positive))
+@settings(max_examples=15, deadline=None)
+def test_gamma_costs_are_wasserstein_distances(a, b):
+    laws = [stats.gamma(shape, scale=scale) for shape, scale in (a, b)]
+    arrays = [np.array([[[law.mean()]], [[law.std()]]]) for law in laws]
+    means, sds = np.stack(arrays, axis=1)[..., 0]
+    family = Gamma().like(means[..., None], sds[..., None], np.zeros((2, 1, 1)))
+    cost = np.sqrt(family.cross(np.array([0]), np.array([1]))[0, 0, 0])
+    assert_allclose(cost, numerical_w2(*laws), rtol=1e-3, atol=1e-9)
+
+
+def test_zero_mass_moves_states_by_their_mean():
+    zeros = np.array([0.1, 0.3])[:, None, None]
+    ones = np.ones_like(zeros)
+    family = Gamma(zero_mass=True).like(5 * ones, 2 * ones, zeros)
+    cost = family.cross(np.array([0]), np.array([1]))[0, 0, 0]
+    assert_allclose(np.sqrt(cost), 0.2 * 5, rtol=1e-12)
+
+
+def test_zeros_have_a_probability_of_their_own(rng):
+    states = np.cumsum(rng.random(2000) < 0.05) % 2
+    x = rng.gamma(4, np.array([1.0, 10.0])[states])
+    x[(states == 0) & (rng.random(2000) < 0.3)] = 0
+    hmm = HMMTransformer(2, emission=Gamma(zero_mass=True), random_state=0)
+    models = hmm.fit_transform([x[:, None]])
+    order = np.argsort(models.emission.means[0, :, 0])
+    assert_allclose(models.emission.zero_probs[0, order, 0], [0.3, 0.0], atol=0.03)
+    assert_allclose(models.emission.means[0, order, 0], [4, 40], rtol=0.1)
+    (sample,), (path,) = models.sample(2000, random_state=0)
+    assert_allclose((sample[path == order[0]] == 0).mean(), 0.3, atol=0.06)
+
+
+def test_density_of_zeros_is_a_probability():
+    arrays = {"means": [[[2.0]]], "sds": [[[1.0]]], "zero_probs": [[[0.25]]]}
+    models = HMMBatch.from_arrays(
+        {"transmats": [[[1.0]]], **arrays}, emission=Gamma(zero_mass=True)
+    )
+    assert_allclose(models.score([[[0.0]]]), np.log(0.25))
+    assert_allclose(
+        models.score([[[3.0]]]), np.log(0.75) + stats.gamma(4, scale=0.5).logpdf(3.0)
+    )
+
+
+def test_options_are_checked():
+    with pytest.raises(TypeError, match="zero_mass"):
+        HMMTransformer(2, emission=Gamma(zero_mass="yes")).fit([[[1.0], [2.0]]])
