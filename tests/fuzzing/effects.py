@@ -416,6 +416,8 @@ SUBJECTS = {
             ),
             Context(LABELLED, FEW),
             Context(_labelled(components), {"alpha": 0.3, **FEW}),
+            Context(_labelled(frames), {"refit": True, **FEW}),
+            Context(_labelled(frames), {"match": "frames", **FEW}),
         ),
         _function(
             "state_effects", ("models", "groups"), Context(_labelled(models), FEW)

@@ -485,7 +485,7 @@ def test_states_that_hardly_any_unit_has_seen_are_left_out(rng):
 def test_unequal_amounts_of_data_are_warned_of_and_shown(unequal_texts):
     texts, group = unequal_texts
     models = visible_chains(texts, None)
-    with pytest.warns(UserWarning, match="differ in how much data.*cut them to a common"):
+    with pytest.warns(UserWarning, match="differ in how much data.*cut them"):
         effects = state_effects(models, group, reference=None, n_permutations=99)
     amounts = effects.amounts["n_timesteps"]
     assert amounts.medians == {"long": 60, "short": 15}

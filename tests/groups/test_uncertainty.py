@@ -55,7 +55,7 @@ def test_parts_of_the_interval():
     assert wide.low < found.low < found.high < wide.high
 
 
-def test_longer_sequences_are_surer():
+def test_intervals_are_shorter_for_longer_sequences():
     one, two = model([0, 4]), model([1, 5])
     short, long = (
         distance_interval(one, two, n_timesteps=length, random_state=0)
@@ -65,7 +65,7 @@ def test_longer_sequences_are_surer():
     assert long.high - long.low < short.high - short.low
 
 
-def test_which_of_two_is_nearer():
+def test_nearer_is_the_fraction_of_replicates_closer_to_b():
     a, b, c = model([0, 4]), model([0.5, 4.5]), model([3, 9])
     options = {"n_timesteps": 300, "n_resamples": 50, "random_state": 0}
     assert distance_interval(a, b, c, **options).nearer > 0.99
@@ -74,7 +74,7 @@ def test_which_of_two_is_nearer():
     assert 0.2 < twin < 0.8
 
 
-def test_seeds_and_the_length_of_the_fit():
+def test_replicates_depend_on_the_seed_and_on_the_block_length():
     X = model([0, 4]).sample(150, random_state=0)[0]
     X += model([2, 4]).sample(90, random_state=1)[0]
     fits = HMMTransformer(2, random_state=0, keep_sequences=True).fit_transform(X)
@@ -149,7 +149,7 @@ def test_lengths_are_checked_with_every_method(name, method, make_batch):
         distance_interval(a, b, method=method, **{name: 0})
 
 
-def test_the_first_model_is_named(make_batch):
+def test_first_argument_must_be_a_batch(make_batch):
     with pytest.raises(TypeError, match=r"^a must be an HMMBatch, got NoneType"):
         distance_interval(None, make_batch(1))
 
