@@ -124,7 +124,7 @@ class StabilityCurve:
         if self.agreed:
             return (
                 f"{number}: restarts, held-out likelihood and BIC agree, which is "
-                "wrong in about 1 of 30 simulated data sets."
+                "wrong in about 1 of 20 simulated data sets."
             )
         others = ", ".join(
             f"{name} {n}" for name, n in self.choices.items() if name != "aic"
@@ -233,11 +233,11 @@ def stability_curve(
 
     No criterion is right on all data. In simulations of 1 to 4 states
     (``benchmarks/bench_uncertainty.py``), the number at which restarts agree was wrong
-    in 15 to 19 % of the data sets. BIC and held-out likelihood find too few states in
+    in 17 to 21 % of the data sets. BIC and held-out likelihood find too few states in
     short sequences and too many if frames are not Gaussian or follow each other within
     a state; AIC is the best if frames are Gaussian, and nearly always wrong otherwise.
     If restarts, BIC and held-out likelihood agree, which they did in two thirds of the
-    data sets, the number was wrong in 3 %; otherwise in 45 %. The recommendation says
+    data sets, the number was wrong in 5 %; otherwise in 47 %. The recommendation says
     which is the case.
 
     Examples
@@ -255,7 +255,7 @@ def stability_curve(
                4  0.3181    0.8449    -3.579  7.314  6.931
                5  0.2561    0.6769    -3.649  7.496  6.953
     3 states: restarts, held-out likelihood and BIC agree, which is wrong in
-    about 1 of 30 simulated data sets.
+    about 1 of 20 simulated data sets.
     """
     sizes = check_counts("n_components", _listed(n_components))
     check_hmm("hmm", hmm)
