@@ -493,8 +493,8 @@ class HMMTransformer(ModelTransformer):
 BLOCKS_PER_JOB = 2
 # Work of a fit is counted in values; a frame costs as much as so many more of them.
 FRAME_VALUES = 20
-# A block of Gaussian fits has at least so much work, some 10 ms: smaller ones spend their
-# time between the steps of EM, where threads wait for each other.
+# A block of Gaussian fits has at least so much work, some 10 ms: smaller ones spend
+# their time between the steps of EM, where threads wait for each other.
 LEAST_WORK = 2**19
 # A block of at most so much work stays in the shared cache.
 MOST_WORK = 2**20
