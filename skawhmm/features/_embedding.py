@@ -67,7 +67,7 @@ class GaussianKind:
     blocks = GAUSSIAN_BLOCKS
     default_blocks = ("means", "scales", "thirds")
     # Start values are clusters of frames, which EM has to improve a little only.
-    max_iter = 2
+    max_iter = 4
 
     def checked(self, estimator, X, y=None, *, reset):
         """Return sequences as the other members take them."""
@@ -280,7 +280,7 @@ class HMMEmbedding(EstimatorMixin, TransformerMixin, BaseEstimator):
         the "means" and "scales" blocks keep the units of the distance between models.
 
     max_iter : int, default=None
-        Largest number of EM steps per reference. By default 2 for Gaussian states,
+        Largest number of EM steps per reference. By default 4 for Gaussian states,
         which start from clusters, and 25 for others, which start at random.
 
     dtype : {numpy.float64, numpy.float32}, default=numpy.float64

@@ -42,7 +42,7 @@ from skawhmm.utils._seeds import item_rng
 MAX_FRAMES = 20_000
 PIECE = 100
 # Start values are clusters of at most this many of them.
-START_FRAMES = 2_000
+START_FRAMES = 4_000
 # EM stops if a step gains at most this much log likelihood per frame: references only
 # have to divide the frames sensibly.
 TOLERANCE = 1e-5
