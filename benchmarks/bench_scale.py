@@ -85,8 +85,8 @@ def query_rows(sizes, metric, make_models=grouped_models):
     """Print a row per number of models; return sizes, times, numbers of distances."""
     print(f"\n{type(metric).__name__}, {make_models.__name__.replace('_', ' ')}")
     print(
-        "      N  index s  ms/query  CPU ms  brute ms    groups  members  relaxed  marginal"
-        "  distances  same  index/models  MB peak"
+        "      N  index s  ms/query  CPU ms  brute ms    groups  members  relaxed"
+        "  marginal  distances  same  index/models  MB peak"
     )
     rows = []
     queries = make_models(N_QUERIES, seed=1)
