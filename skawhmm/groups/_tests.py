@@ -119,8 +119,8 @@ def hmm_group_test(
         :func:`pairwise_hmm_components` gives them, stacked along a third axis.
         Components need `alpha`; `metric` has no effect beside distances and
         components, and must not be set. With `refit` or `match`, sequences: with
-        `refit` one recording per trial (also units as a list of `Trials`), with `match`
-        one recording or `Trials` per model.
+        `refit` one recording per trial (also units as a list of `Trials`), to match
+        frames or trials one recording or `Trials` per model.
 
     groups : str or array-like of shape (n_models,)
         The group of each model, or the name of a column of ``X.info``; the condition of
@@ -157,8 +157,8 @@ def hmm_group_test(
         exchange residuals.
 
     hmm : transformer, default=None
-        Fits models to sequences, with `refit` or `match`; it is cloned. By default an
-        :class:`HMMTransformer`.
+        Fits models to sequences, with `refit` or to match frames or trials; it is
+        cloned. By default an :class:`HMMTransformer`.
 
     refit : bool or "within", default=False
         Whether labels are permuted among trials, and all models fitted again under each
@@ -167,10 +167,13 @@ def hmm_group_test(
         case. The p-values include the error of fitting, and are exact for any numbers
         of trials. `strata` and `covariates` must be None.
 
-    match : {"frames", "trials"}, default=None
+    match : {"frames", "trials", "models"}, default=None
         Whether every model is fitted to as many frames, or trials, as the sequence with
-        the fewest of them has. They are chosen at random ten times, and distances are
-        averaged over the choices.
+        the fewest of them has; or whether every unit has as many models as the unit
+        with the fewest. They are chosen at random: ten times, with distances averaged
+        over the choices, if groups are of equal size (in each stratum, without
+        covariates); otherwise once, because units with more to choose from would be
+        averaged more, and no longer be exchangeable.
 
     random_state : int, RandomState instance, Generator or None, default=None
         Seed of the permutations. With the same seed the result does not depend on the
@@ -211,6 +214,7 @@ def hmm_group_test(
     amounts in ``X.info["n_timesteps"]`` (and ``"n_trials"``, if there is such a
     column) are compared between groups, and a warning is given if they differ. Then use
     `refit`, if conditions vary within units, or `match`, if units belong to groups.
+    Units with unequal numbers of models in the groups raise, unless these are matched.
 
     References
     ----------
