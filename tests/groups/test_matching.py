@@ -156,6 +156,7 @@ def test_strata_and_covariates_are_for_units(rng):
     assert result.dispersion is not None
 
 
+@pytest.mark.filterwarnings("ignore:There are only")
 def test_bad_input_is_named(rng):
     X = recordings(rng, [30] * 6)
     group = [0, 1] * 3
