@@ -1,12 +1,15 @@
 """Tests of groups: seconds compared with scikit-bio, level and power.
 
-    python benchmarks/bench_groups.py [--models 500] [--draws 200]
+    python benchmarks/bench_groups.py [--models 500] [--draws 200] [--nulls 500]
+    python benchmarks/bench_groups.py --part levels fitted
 
 The first table has the seconds of permutation tests on the same distances. scikit-bio
-tests the distance alone; ours also tests the spread of the groups. The second has the
-fraction of draws in which groups are found to differ at p <= 0.05, where they do not
-(level) and where they do (power), with and without passing the design to the test. The
-last tables have groups of one process that differ in the lengths of their sequences.
+tests the distance alone; ours also tests the spread of the groups. The next two tables
+have the fraction of draws without a difference in which one is found (level): of points
+in many designs, and of models that `match` and `refit` fit to unequal amounts of data.
+Then follow the levels of tests that are not told the design, or amounts of data that
+are not matched; power; and what is found in fitted models. `--part` prints some of
+these parts only: seconds, levels, fitted, untold, powers, components, amounts, priors.
 """
 
 import argparse
@@ -17,7 +20,13 @@ from common import make_models, timed
 from scipy import stats
 from scipy.spatial.distance import cdist
 
-from skawhmm import HMMBatch, HMMTransformer, hmm_group_test, pairwise_hmm_distances
+from skawhmm import (
+    HMMBatch,
+    HMMTransformer,
+    Trials,
+    hmm_group_test,
+    pairwise_hmm_distances,
+)
 from skawhmm.datasets import make_hmm_sequences
 from skawhmm.fitting import MarkovChainTransformer
 from skawhmm.groups import state_effects
@@ -74,7 +83,9 @@ class Design:
 
     `group`, `unit`, `site` and the distribution of the noise make the design. `apart`
     is the distance between sites, `wider` the factor by which the second site has more
-    noise, `age` the effect of an age that is higher in the second group.
+    noise, `age` the effect of an age that is higher in the second group, `session` the
+    noise of the models of a unit. If units have unequal numbers of models, the test is
+    told to match them.
     """
 
     def __init__(self, group, noise=normal, *, unit=None, site=None, **more):
@@ -84,8 +95,11 @@ class Design:
         self.apart = more.get("apart", 0.0)
         self.wider = more.get("wider", 1.0)
         self.age = more.get("age", 0.0)
+        self.session = more.get("session", 0.5)
         self.told = {} if unit is None else {"units": self.unit}
         self.told |= {} if site is None else {"strata": self.site}
+        if unit is not None and np.ptp(np.bincount(self.unit)):
+            self.told["match"] = "models"
 
     def draw(self, rng, shift=0.0, spread=1.0):
         """Return components, and what the test is told, for effects on groups."""
@@ -102,13 +116,19 @@ class Design:
         for _ in range(2):
             values = self.noise(rng, self.unit.max() + 1, 3)[self.unit]
             if "units" in told:
-                values = values + 0.5 * normal(rng, n, 3)
+                values = values + self.session * normal(rng, n, 3)
             parts.append(points(base + scale * values))
         return np.stack(parts, axis=2), told
 
 
 def sized(*sizes):
     return np.repeat(np.arange(len(sizes)), sizes)
+
+
+def sessions(group, counts, **more):
+    """Return a design of subjects whose numbers of sessions depend on their group."""
+    unit = np.repeat(np.arange(len(group)), np.array(counts)[group])
+    return Design(group[unit], unit=unit, **more)
 
 
 SITES = {"group": np.r_[sized(9, 3), sized(3, 9)], "site": sized(12, 12)}
@@ -122,10 +142,9 @@ DESIGNS = {
     "five sessions per subject": Design(
         np.repeat(np.arange(8) % 2, 5), unit=np.repeat(np.arange(8), 5)
     ),
-    "2 and 8 sessions per subject": Design(
-        np.repeat(np.arange(12) % 2, [2, 8] * 6),
-        unit=np.repeat(np.arange(12), [2, 8] * 6),
-    ),
+    "2 and 8 sessions per subject": sessions(sized(6, 6), (2, 8)),
+    "the same, unlike sessions": sessions(sized(6, 6), (2, 8), session=4),
+    "the same, 4 and 16 subjects": sessions(sized(4, 16), (2, 8), session=4),
     "pairs": Design(**PAIRS, apart=2),
     "pairs far apart, heavy tails": Design(noise=heavy, **PAIRS, apart=10),
     "three groups in blocks": Design(
@@ -143,44 +162,176 @@ DESIGNS = {
 }
 
 
-def chosen_pvalues(design, n_draws, statistic, **effects):
+COMPONENTS = ("distance", "marginal", "transition")
+STATISTICS = ("pseudo_f", "energy")
+
+
+def group_pvalues(X, groups, **options):
+    """Return the p-values of all tests by name."""
+    result = hmm_group_test(X, groups, **{"n_permutations": 199, **options})
+    found = {name: test.pvalue for name, test in result.all_tests.items()}
+    if result.effects is not None:
+        found["effects"] = result.effects.columns["pvalue"].min()
+    return found
+
+
+def chosen_pvalues(design, n_draws, statistic, told=True, **effects):
     """Return the p-values of all tests, one row per draw."""
     rows = []
     for seed in range(n_draws):
-        parts, told = design.draw(np.random.default_rng(seed), **effects)
-        result = hmm_group_test(
-            parts,
-            design.group,
-            alpha=0.5,
-            statistic=statistic,
-            n_permutations=199,
-            random_state=seed,
-            **told,
+        parts, known = design.draw(np.random.default_rng(seed), **effects)
+        options = {"alpha": 0.5, "statistic": statistic, "random_state": seed}
+        rows.append(
+            group_pvalues(parts, design.group, **options, **(known if told else {}))
         )
-        rows.append({name: test.pvalue for name, test in result.all_tests.items()})
     return {name: np.array([row[name] for row in rows]) for name in rows[0]}
+
+
+def print_heads(n_draws, last):
+    """Print what a table of levels is about; return the interval of its cells."""
+    low, high = stats.binom(n_draws, 0.05).ppf([0.0005, 0.9995]) / n_draws
+    print(f"fraction of {n_draws} draws without a difference with p <= 0.05")
+    print(f"99.9 % of tests at their level lie in {low:.3f} to {high:.3f}")
+    print(f"  {'':32}{'pseudo-F':^33}{'energy':^33}")
+    names = "".join(f"{name:>11}" for name in COMPONENTS * 2)
+    print(f"  {'design':32}{names}{last:>12}")
+    return low, high
+
+
+def print_levels(title, cells, interval):
+    """Print the cells of one design; return how many are outside their interval."""
+    print(f"  {title:32}" + "".join(f"{x:11.3f}" for x in cells[:-1]), end="")
+    print(f"{cells[-1]:12.3f}", flush=True)
+    return sum(not interval[0] <= cell <= interval[1] for cell in cells)
 
 
 def levels(n_draws):
     """Fractions of draws without a difference in which one is found."""
-    low, high = stats.binom(n_draws, 0.05).ppf([0.0005, 0.9995]) / n_draws
-    names = ("distance", "marginal", "transition")
-    print(f"\nlevel: fraction of {n_draws} draws without a difference with p <= 0.05")
-    print(f"99.9 % of tests at their level lie in {low:.3f} to {high:.3f}")
-    print(f"  {'':30}{'pseudo-F':^30}{'energy':^30}")
-    print(f"  {'design':30}" + "".join(f"{name:>10}" for name in names * 2), end="")
-    print(f"{'dispersion':>12}")
-    outside = 0
+    print("\nlevel: points")
+    interval, outside = print_heads(n_draws, "dispersion"), 0
     for title, design in DESIGNS.items():
         cells = []
-        for statistic in ("pseudo_f", "energy"):
+        for statistic in STATISTICS:
             found = chosen_pvalues(design, n_draws, statistic)
-            cells += [np.mean(found[name] <= 0.05) for name in names]
+            cells += [np.mean(found[name] <= 0.05) for name in COMPONENTS]
         cells.append(np.mean(found["dispersion"] <= 0.05))
-        outside += sum(not low <= cell <= high for cell in cells)
-        print(f"  {title:30}" + "".join(f"{x:10.3f}" for x in cells[:-1]), end="")
-        print(f"{cells[-1]:12.3f}", flush=True)
+        outside += print_levels(title, cells, interval)
     print(f"  {outside} of {7 * len(DESIGNS)} cells outside")
+
+
+def truth():
+    """Return one process of three states."""
+    return HMMBatch(
+        [[[0.8, 0.1, 0.1], [0.1, 0.8, 0.1], [0.1, 0.1, 0.8]]],
+        [[[0.0, 0.0], [2.0, 0.0], [0.0, 2.0]]],
+        np.ones((1, 3, 2)),
+    )
+
+
+def drawn_trials(rng, n_trials, length=6):
+    seeds = rng.integers(2**31, size=n_trials)
+    return [truth().sample(length, random_state=int(k))[0][0] for k in seeds]
+
+
+def drawn_frames(sizes, lengths):
+    """Return a function that draws groups of recordings of unequal lengths."""
+
+    def draw(rng):
+        group = sized(*sizes)
+        X = [drawn_trials(rng, 1, lengths[g])[0] for g in group]
+        return X, group, {"match": "frames"}
+
+    return draw
+
+
+def drawn_units(sizes, counts):
+    """Return a function that draws groups of units of unequal numbers of trials."""
+
+    def draw(rng):
+        group = sized(*sizes)
+        X = [Trials(drawn_trials(rng, counts[g], 12)) for g in group]
+        return X, group, {"match": "trials"}
+
+    return draw
+
+
+def drawn_conditions(n_units, counts):
+    """Return a function that draws trials of unequal conditions in units."""
+
+    def draw(rng):
+        group = np.tile(sized(*counts), n_units)
+        unit = np.repeat(np.arange(n_units), sum(counts))
+        more = {"units": unit, "refit": True, "n_permutations": 19}
+        return drawn_trials(rng, len(group)), group, more
+
+    return draw
+
+
+FITTED = {
+    "match: 12 of 60, 12 of 400": ("dispersion", drawn_frames((12, 12), (60, 400))),
+    "match: 5 of 60, 20 of 400": ("dispersion", drawn_frames((5, 20), (60, 400))),
+    "match: 20 of 60, 5 of 400": ("dispersion", drawn_frames((20, 5), (60, 400))),
+    "match: 8 of 60, 100 and 400": (
+        "dispersion",
+        drawn_frames((8, 8, 8), (60, 100, 400)),
+    ),
+    "match: 10 of 6, 10 of 24 trials": ("dispersion", drawn_units((10, 10), (6, 24))),
+    "match: 5 of 6, 15 of 24 trials": ("dispersion", drawn_units((5, 15), (6, 24))),
+    "refit: 6 units, 24 and 6 trials": ("effects", drawn_conditions(6, (24, 6))),
+    "refit: 4 units, 16, 8 and 4": ("effects", drawn_conditions(4, (16, 8, 4))),
+}
+
+
+def fitted(n_draws):
+    """Levels of models that are fitted to unequal amounts of data of one process."""
+    print("\nlevel: fitted models (frames or trials per unit; trials per condition)")
+    interval, outside = print_heads(n_draws, "last"), 0
+    hmm = HMMTransformer(3, random_state=0)
+    for title, (last, draw) in FITTED.items():
+        rows = []
+        for seed in range(n_draws):
+            X, group, more = draw(np.random.default_rng(seed))
+            row = []
+            for statistic in STATISTICS:
+                options = {"statistic": statistic, "random_state": seed, "hmm": hmm}
+                found = group_pvalues(X, group, **options, **more)
+                row += [found[name] for name in COMPONENTS]
+            rows.append([*row, found[last]])
+        cells = np.mean(np.array(rows) <= 0.05, axis=0)
+        outside += print_levels(title, cells, interval)
+    print("  last: dispersion for match, the least p-value of effects for refit")
+    print(f"  {outside} of {7 * len(FITTED)} cells outside")
+
+
+def untold(n_draws):
+    """What the distance finds if the test is not told the design."""
+    print(f"\nno difference: fraction of {n_draws} draws with p <= 0.05, distance")
+    print(f"  {'design':32}{'not told':>10}{'told':>8}")
+    for title, name in (
+        ("five sessions per subject", "units"),
+        ("sites far apart, heavy tails", "strata"),
+        ("age", "covariates"),
+    ):
+        cells = [
+            chosen_pvalues(DESIGNS[title], n_draws, "pseudo_f", told=told)["distance"]
+            for told in (False, True)
+        ]
+        fractions = [np.mean(values <= 0.05) for values in cells]
+        print(f"  {title:32}{fractions[0]:10.2f}{fractions[1]:8.2f}   {name}")
+    rows = []
+    for seed in range(n_draws):
+        X, group, more = drawn_conditions(6, (24, 6))(np.random.default_rng(seed))
+        parts = [
+            Trials([X[i] for i in np.flatnonzero((more["units"] == u) & (group == g))])
+            for u in range(6)
+            for g in range(2)
+        ]
+        models = HMMTransformer(3, random_state=0).fit_transform(parts)
+        options = {"strata": np.repeat(np.arange(6), 2), "random_state": seed}
+        found = group_pvalues(models, np.tile([0, 1], 6), **options)
+        rows.append([found[name] <= 0.05 for name in COMPONENTS])
+    cells = "".join(f"{x:8.2f}" for x in np.mean(rows, axis=0))
+    print(f"  models of 24 and 6 trials, permuted: {cells} ({', '.join(COMPONENTS)})")
 
 
 def powers(n_draws):
@@ -249,11 +400,6 @@ def components(n_draws):
 
 def amounts(n_draws):
     """Groups of one process whose recordings are of unequal length."""
-    truth = HMMBatch(
-        [[[0.8, 0.1, 0.1], [0.1, 0.8, 0.1], [0.1, 0.1, 0.8]]],
-        [[[0.0, 0.0], [2.0, 0.0], [0.0, 2.0]]],
-        np.ones((1, 3, 2)),
-    )
     group = np.repeat([0, 1], 15)
     print(f"\none process, 15 + 15 recordings: fraction of {n_draws} draws, p <= 0.05")
     print(f"  {'frames':18}{'distance':>9}{'marginal':>9}{'transition':>11}", end="")
@@ -265,7 +411,7 @@ def amounts(n_draws):
         rows = []
         for seed in range(n_draws):
             X = [
-                truth.sample(400, random_state=100 * seed + n)[0][0][: lengths[g]]
+                truth().sample(400, random_state=100 * seed + n)[0][0][: lengths[g]]
                 for n, g in enumerate(group)
             ]
             models = HMMTransformer(3, random_state=0).fit_transform(X)
@@ -308,19 +454,27 @@ def priors(n_draws):
 
 
 def main():
+    parts = {
+        "seconds": (seconds, "models"),
+        "levels": (levels, "nulls"),
+        "fitted": (fitted, "nulls"),
+        "untold": (untold, "draws"),
+        "powers": (powers, "draws"),
+        "components": (lambda draws: components(max(draws // 5, 1)), "draws"),
+        "amounts": (amounts, "draws"),
+        "priors": (priors, "draws"),
+    }
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--models", type=int, default=500)
     parser.add_argument("--draws", type=int, default=200)
     parser.add_argument("--nulls", type=int, default=500)
+    parser.add_argument("--part", nargs="+", choices=list(parts), default=list(parts))
     arguments = parser.parse_args()
-    for message in ("The groups also differ in spread", "The groups differ in how"):
+    for message in ("The groups", "n_permutations=19 cannot"):
         warnings.filterwarnings("ignore", message=message)
-    seconds(arguments.models)
-    levels(arguments.nulls)
-    powers(arguments.draws)
-    components(max(arguments.draws // 5, 1))
-    amounts(arguments.draws)
-    priors(arguments.draws)
+    for name in arguments.part:
+        function, size = parts[name]
+        function(getattr(arguments, size))
 
 
 if __name__ == "__main__":

@@ -265,6 +265,14 @@ def permutations():
     )
 
 
+def refits():
+    trials = [frames(3, 2) for _ in range(1280)]
+    units, groups = np.repeat(np.arange(32), 40), np.tile(np.arange(4) // 3, 320)
+    return lambda: hmm_group_test(
+        trials, groups, units=units, refit=True, n_permutations=20_000, random_state=0
+    )
+
+
 def map_of_distances():
     distances = np.linalg.norm(RNG.normal(size=(3000, 1, 2)), axis=2)
     distances = np.abs(distances - distances.T)
@@ -328,6 +336,7 @@ KINDS = [
     medoids,
     exact_search,
     permutations,
+    refits,
     map_of_distances,
     threads,
     processes,

@@ -498,6 +498,40 @@ MISTAKES = {
         lambda d: hmm_group_test(d.models, ["treated"] * 8),
         *(ValueError, "at least 2 groups", "got only 'treated'", "groups must name"),
     ),
+    "a unit without a condition": Mistake(
+        lambda d: hmm_group_test(
+            d.X, list("aabbaaaa"), units=[0] * 4 + [1] * 4, refit=True
+        ),
+        *(ValueError, "every group", "got unit '1' without 'b'", "Every unit must"),
+    ),
+    "one trial per condition": Mistake(
+        lambda d: hmm_group_test(
+            d.X, ["a", "b"] * 4, units=np.repeat(np.arange(4), 2), refit=True
+        ),
+        *(ValueError, "2 or more trials", "got 1 trial per unit", "pass them with"),
+    ),
+    "conditions that do not vary within units": Mistake(
+        lambda d: hmm_group_test(
+            d.X,
+            list("aaaabbbb"),
+            units=np.repeat(np.arange(4), 2),
+            refit="within",
+        ),
+        *(
+            ValueError,
+            "groups must vary within units",
+            "4 units",
+            "refit=True permutes",
+        ),
+    ),
+    "models for a test that fits them": Mistake(
+        lambda d: hmm_group_test(d.models, d.y, refit=True),
+        *(TypeError, "refit=True needs sequences", "got an HMMBatch", "fitted again"),
+    ),
+    "an unfitted transformer for the test of groups": Mistake(
+        lambda d: hmm_group_test(HMMTransformer(), d.y),
+        *(TypeError, "X must be an HMMBatch", "got HMMTransformer", "makes models"),
+    ),
     "too few groups": Mistake(
         lambda d: hmm_group_test(d.models, d.y[:-1]),
         *(ValueError, "one label per model", "got shape (7,)", "8 models"),

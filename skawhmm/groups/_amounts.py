@@ -148,6 +148,18 @@ def _explained(arrays, rows):
     return np.sum((ranks[rows] @ groups) ** 2, axis=1)
 
 
+def check_models_per_unit(amounts):
+    """Raise if the units of the groups are averages of unequal numbers of models."""
+    counts = amounts.get("models_per_unit")
+    if counts is not None and counts.differs:
+        raise ValueError(
+            "units must have as many models in one group as in another, got "
+            f"{counts.line()}. An average of few models is noisier, which a test takes "
+            "for a difference between groups. match='models' takes as many models of "
+            "each unit as the unit with the fewest has."
+        )
+
+
 def warn_of_amounts(amounts, stacklevel=3):
     """Warn if the amounts of data differ between groups."""
     for amount in amounts.values():

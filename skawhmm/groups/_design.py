@@ -29,6 +29,16 @@ class Design(NamedTuple):
         return np.bincount(self.codes, minlength=len(self.names))
 
     @property
+    def cells(self):
+        """Number of units per stratum and group."""
+        return np.stack(
+            [
+                np.bincount(self.codes[self.strata == s], minlength=len(self.names))
+                for s in np.unique(self.strata)
+            ]
+        )
+
+    @property
     def pairs(self):
         """All pairs of groups, as numbers."""
         return list(zip(*np.triu_indices(len(self.names), 1), strict=True))
@@ -36,9 +46,15 @@ class Design(NamedTuple):
     @property
     def has_complete_blocks(self):
         """Whether there are strata, each with one unit of every group."""
-        cells = np.unique(np.stack([self.strata, self.codes]), axis=1).shape[1]
-        n_strata = len(np.unique(self.strata))
-        return n_strata > 1 and cells == len(self.codes) == n_strata * len(self.names)
+        cells = self.cells
+        return len(cells) > 1 and bool((cells == 1).all())
+
+    @property
+    def is_balanced(self):
+        """Whether all groups have as many units in every stratum, and no covariates."""
+        return self.covariates.shape[1] == 0 and bool(
+            np.ptp(self.cells, axis=1).max() == 0
+        )
 
     def averaged(self, values):
         """Return values of models averaged over the units, ignoring NaN.
@@ -321,8 +337,7 @@ def _check_constant(name, what, unit_of, labels):
 
 def _check_exchangeable(design):
     """Raise if no unit can change its group within its stratum."""
-    pairs = np.unique(np.stack([design.strata, design.codes]), axis=1)
-    if len(np.unique(pairs[0])) == pairs.shape[1]:
+    if ((design.cells > 0).sum(axis=1) < 2).all():
         raise ValueError(
             "strata must hold units of at least 2 groups, got 1 group in each stratum: "
             "there is nothing to permute."

@@ -30,7 +30,13 @@ from skawhmm.groups._alignment import HMMAligner
 from skawhmm.groups._amounts import Amounts, compared_amounts, warn_of_amounts
 from skawhmm.groups._design import check_design
 from skawhmm.groups._measures import measured
-from skawhmm.groups._permutations import LEVEL, permuted, pvalues
+from skawhmm.groups._permutations import (
+    LEVEL,
+    permuted,
+    pvalues,
+    warn_of_few_arrangements,
+    warn_of_few_permutations,
+)
 from skawhmm.groups._support import EQUAL, NO_SPREAD, left_out_reasons
 from skawhmm.groups._tables import aligned_to
 from skawhmm.models._batch import HMMBatch
@@ -334,6 +340,8 @@ def state_effects(
     check_verbose("verbose", verbose)
     seed = check_seed(random_state)
     design = check_design(models, groups, units, strata)
+    warn_of_few_permutations(n_permutations)
+    warn_of_few_arrangements(design.cells)
     amounts = compared_amounts(models, design, n_permutations, (seed, AMOUNTS))
     warn_of_amounts(amounts)
     if isinstance(reference, str):

@@ -1,5 +1,8 @@
 """Permutations within strata, and what many of them give, as matrix products."""
 
+import warnings
+from math import comb, factorial, prod
+
 import numpy as np
 
 from skawhmm.utils._parallel import Shared, completed
@@ -14,6 +17,53 @@ EQUAL = 1e-10
 
 # The level of warnings.
 LEVEL = 0.05
+
+
+def n_arrangements(counts):
+    """Return in how many ways labels can be arranged within strata.
+
+    Parameters
+    ----------
+    counts : ndarray of int of shape (n_strata, n_groups)
+        How many labels of each group a stratum has.
+
+    Returns
+    -------
+    n_arrangements : int
+        The number of different arrangements.
+    """
+    return prod(
+        comb(sum(row[k:]), row[k]) for row in counts.tolist() for k in range(len(row))
+    )
+
+
+def n_partitions(counts):
+    """Return the same, where groups that change places are one arrangement."""
+    columns = np.unique(counts, axis=1, return_counts=True)[1]
+    return n_arrangements(counts) // prod(map(factorial, columns.tolist()))
+
+
+def warn_of_few_permutations(n_permutations, n_tests=1):
+    """Warn if so few permutations allow no p-value at the level of several tests."""
+    needed = int(np.ceil(n_tests / LEVEL)) - 1
+    if n_permutations < needed:
+        warnings.warn(
+            f"n_permutations={n_permutations} cannot give a p-value of {LEVEL} or less"
+            f"{' after correction' if n_tests > 1 else ''}: at least {needed} "
+            "permutations are needed.",
+            stacklevel=3,
+        )
+
+
+def warn_of_few_arrangements(counts):
+    """Warn if labels with such counts per stratum allow no p-value at the level."""
+    n_different = n_partitions(counts)
+    if n_different * LEVEL < 1:
+        warnings.warn(
+            f"There are only {n_different} different arrangements of the labels, so "
+            f"that no p-value can be below {1 / n_different:.3g}.",
+            stacklevel=3,
+        )
 
 
 def permuted_rows(strata, n_permutations, rng):

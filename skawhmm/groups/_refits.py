@@ -11,7 +11,6 @@ fits are.
 """
 
 import sys
-import warnings
 from dataclasses import replace
 from time import process_time
 from types import MappingProxyType
@@ -31,7 +30,7 @@ from skawhmm.groups._effects import (
     tabulated_effects,
 )
 from skawhmm.groups._measures import measured
-from skawhmm.groups._permutations import LEVEL, f_ratios, pvalues
+from skawhmm.groups._permutations import f_ratios, n_arrangements, pvalues
 from skawhmm.groups._results import PermutationTest, corrected_pvalues
 from skawhmm.groups._support import left_out_reasons
 from skawhmm.groups._trial_design import TrialDesign, check_trial_design
@@ -356,15 +355,8 @@ def _effects(refitting, models, null):
 
 def _labels(design, n_permutations, seed):
     """Return permuted labels: all that there are, or so many random ones."""
-    if design.n_arrangements() <= n_permutations + 1:
-        found = design.arrangements()[1:]
-        if (len(found) + 1) * LEVEL < 1:
-            warnings.warn(
-                f"There are only {len(found) + 1} arrangements of the labels within "
-                f"units, so that no p-value can be below {1 / (len(found) + 1):.3g}.",
-                stacklevel=4,
-            )
-        return found
+    if n_arrangements(design.cells) <= n_permutations + 1:
+        return design.arrangements()[1:]
     return np.array([design.drawn(item_rng(*seed, k)) for k in range(n_permutations)])
 
 

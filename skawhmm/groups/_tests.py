@@ -29,21 +29,32 @@ from skawhmm._estimator import (
 )
 from skawhmm.distances._base import Distance
 from skawhmm.distances._resolve import METRIC_CHECKS, resolve_metric
-from skawhmm.groups._amounts import compared_amounts, warn_of_amounts
+from skawhmm.groups._amounts import (
+    check_models_per_unit,
+    compared_amounts,
+    warn_of_amounts,
+)
 from skawhmm.groups._design import check_design
 from skawhmm.groups._dispersion import dispersion_test
-from skawhmm.groups._matching import MATCHES, matched_models
+from skawhmm.groups._matching import (
+    FITTED_MATCHES,
+    MATCHES,
+    matched_models,
+    matched_rows,
+    n_choices,
+)
 from skawhmm.groups._permutations import (
     LEVEL,
     f_ratios,
     permuted,
     pvalues,
     quadratic_forms,
+    warn_of_few_arrangements,
+    warn_of_few_permutations,
 )
 from skawhmm.groups._refits import (
     check_trials,
     checked_units,
-    fitted_transformer,
     refitted_tests,
 )
 from skawhmm.groups._results import (
@@ -108,8 +119,8 @@ def hmm_group_test(
         :func:`pairwise_hmm_components` gives them, stacked along a third axis.
         Components need `alpha`; `metric` has no effect beside distances and
         components, and must not be set. With `refit` or `match`, sequences: with
-        `refit` one recording per trial (also units as a list of `Trials`), with `match`
-        one recording or `Trials` per model.
+        `refit` one recording per trial (also units as a list of `Trials`), to match
+        frames or trials one recording or `Trials` per model.
 
     groups : str or array-like of shape (n_models,)
         The group of each model, or the name of a column of ``X.info``; the condition of
@@ -146,8 +157,8 @@ def hmm_group_test(
         exchange residuals.
 
     hmm : transformer, default=None
-        Fits models to sequences, with `refit` or `match`; it is cloned. By default an
-        :class:`HMMTransformer`.
+        Fits models to sequences, with `refit` or to match frames or trials; it is
+        cloned. By default an :class:`HMMTransformer`.
 
     refit : bool or "within", default=False
         Whether labels are permuted among trials, and all models fitted again under each
@@ -156,10 +167,13 @@ def hmm_group_test(
         case. The p-values include the error of fitting, and are exact for any numbers
         of trials. `strata` and `covariates` must be None.
 
-    match : {"frames", "trials"}, default=None
+    match : {"frames", "trials", "models"}, default=None
         Whether every model is fitted to as many frames, or trials, as the sequence with
-        the fewest of them has. They are chosen at random ten times, and distances are
-        averaged over the choices.
+        the fewest of them has; or whether every unit has as many models as the unit
+        with the fewest. They are chosen at random: ten times, with distances averaged
+        over the choices, if groups are of equal size (in each stratum, without
+        covariates); otherwise once, because units with more to choose from would be
+        averaged more, and no longer be exchangeable.
 
     random_state : int, RandomState instance, Generator or None, default=None
         Seed of the permutations. With the same seed the result does not depend on the
@@ -200,6 +214,7 @@ def hmm_group_test(
     amounts in ``X.info["n_timesteps"]`` (and ``"n_trials"``, if there is such a
     column) are compared between groups, and a warning is given if they differ. Then use
     `refit`, if conditions vary within units, or `match`, if units belong to groups.
+    Units with unequal numbers of models in the groups raise, unless these are matched.
 
     References
     ----------
@@ -262,7 +277,7 @@ def hmm_group_test(
     check_verbose("verbose", verbose)
     seed = check_seed(random_state)
     workers = {"n_jobs": n_jobs, "verbose": verbose}
-    _check_fitting(X, hmm, refit, match)
+    _check_fitting(X, hmm, refit, match, units)
     if refit:
         for name, value in (
             ("strata", strata),
@@ -273,6 +288,8 @@ def hmm_group_test(
         chosen = _symmetric_metric(metric, alpha)
         trials = check_trials(X, groups, units, within=refit == "within")
         if trials.design is not None:
+            warn_of_few_permutations(n_permutations, len(trials.design.models.pairs))
+            warn_of_few_arrangements(trials.design.cells)
             power = POWERS[statistic]
             found = refitted_tests(
                 trials, hmm, chosen, power, n_permutations, seed, workers
@@ -280,19 +297,23 @@ def hmm_group_test(
             return GroupTestResult(**found, kind=statistic)
         # Each unit has one condition, and its model does not depend on labels.
         X, groups, units = trials.unit_models(hmm, seed), trials.unit_groups, None
+    X, chosen = _checked(X, metric, alpha, match)
+    design = check_design(X, groups, units, strata, covariates)
+    warn_of_few_permutations(n_permutations, len(design.pairs))
+    # With covariates, no two permutations are the same.
+    if covariates is None:
+        warn_of_few_arrangements(design.cells)
     batches = [X]
-    if match is not None:
-        sequences = checked_units(X)
-        fitted = fitted_transformer(hmm, sequences, seed)
-        batches = matched_models(fitted, sequences, match, seed)
-    checked = [_checked(batch, metric, alpha) for batch in batches]
-    design = check_design(checked[0][0], groups, units, strata, covariates)
-    _warn_of_few_permutations(design, n_permutations)
-    amounts = compared_amounts(checked[0][0], design, n_permutations, (seed, AMOUNTS))
+    if match in FITTED_MATCHES:
+        batches = matched_models(hmm, X, match, n_choices(design), seed)
+    amounts = compared_amounts(batches[0], design, n_permutations, (seed, AMOUNTS))
+    if match == "models":
+        amounts.pop("models_per_unit", None)
+    check_models_per_unit(amounts)
     warn_of_amounts(amounts)
-    compared = [
-        _compared(batch, chosen, metric, alpha, workers) for batch, chosen in checked
-    ]
+    compared = [_compared(batch, chosen, alpha, workers) for batch in batches]
+    if match == "models":
+        compared, design = _matched(compared[0], design, seed)
     names = list(compared[0])
     powers = [_mean_power(compared, name, POWERS[statistic]) for name in names]
     # An average over choices has less spread where there is more to choose from.
@@ -314,21 +335,23 @@ def hmm_group_test(
         MappingProxyType(dict(counts)),
         statistic,
         MappingProxyType(amounts),
-        MappingProxyType(_missing(tests, spread, checked[0][1] is None)),
+        MappingProxyType(_missing(tests, spread, chosen is None)),
     )
 
 
-def _check_fitting(X, hmm, refit, match):
+def _check_fitting(X, hmm, refit, match, units):
     """Raise if the parameters that fit models are wrong, or fit nothing."""
     check_hmm("hmm", hmm)
     if not isinstance(refit, bool | np.bool_):
         check_choice("refit", refit, ("within",))
     if match is not None:
         check_choice("match", match, MATCHES)
-    if not refit and match is None:
+    if match == "models" and units is None:
+        raise ValueError("match='models' needs units with several models, got None.")
+    if not refit and match not in FITTED_MATCHES:
         check_unused("hmm", hmm, None, "unless refit or match fits models")
     elif is_models(X):
-        name = "refit" if refit else "match"
+        name = f"refit={refit!r}" if refit else f"match={match!r}"
         raise TypeError(
             f"{name} needs sequences, to which models are fitted again, got an "
             "HMMBatch."
@@ -341,6 +364,16 @@ def _symmetric_metric(metric, alpha):
     if not chosen.symmetric:
         raise ValueError(f"metric must be symmetric, got {metric!r}, which is not.")
     return chosen
+
+
+def _matched(compared, design, seed):
+    """Return distances between as many models of each unit, for several choices."""
+    choices = matched_rows(compared["distance"], design, n_choices(design), seed)
+    parts = [
+        {name: values[np.ix_(rows, rows)] for name, values in compared.items()}
+        for rows in choices
+    ]
+    return parts, design._replace(unit_of=design.unit_of[choices[0]])
 
 
 def _mean_power(compared, name, power):
@@ -357,11 +390,12 @@ def _missing(tests, spread, given):
     return dict(sorted(missing.items()))
 
 
-def _checked(X, metric, alpha):
-    """Return models and their distance, or given matrices and None."""
+def _checked(X, metric, alpha, match):
+    """Return models or sequences and a distance, or given matrices and None."""
+    if match in FITTED_MATCHES:
+        return checked_units(X), _symmetric_metric(metric, alpha)
     if is_models(X):
-        chosen = resolve_metric(metric, alpha=alpha)
-        return check_models("X", X), chosen
+        return check_models("X", X), _symmetric_metric(metric, alpha)
     METRIC_CHECKS["alpha"]("alpha", alpha)
     X = checked_matrices(X)
     default = defaults_of(hmm_group_test)["metric"]
@@ -420,7 +454,7 @@ def _check_cells(wrong, X, wanted):
         )
 
 
-def _compared(X, metric, given, alpha, workers):
+def _compared(X, metric, alpha, workers):
     """Return the distances between models and, if they have any, their components."""
     if metric is None and X.ndim == 2:
         return {"distance": mixed_precomputed(X, alpha)}
@@ -429,8 +463,6 @@ def _compared(X, metric, given, alpha, workers):
         alpha = getattr(metric, "alpha", None)
     if metric is not None and not is_mixture(metric):
         distances = reference_distances(X, X, metric, **workers)
-        if not metric.symmetric:
-            raise ValueError(f"metric must be symmetric, got {given!r}, which is not.")
         return {"distance": _off_diagonal(distances)}
     both = X if metric is None else reference_components(X, X, metric, **workers)
     both = _off_diagonal(both)
@@ -545,18 +577,6 @@ def _pairwise_tests(design, names, matrices, n_permutations, workers, seed):
         )
         found[tuple(map(str, part.names))] = MappingProxyType(tests)
     return found
-
-
-def _warn_of_few_permutations(design, n_permutations):
-    n_pairs = len(design.pairs) if len(design.names) > 2 else 1
-    needed = int(np.ceil(n_pairs / LEVEL)) - 1
-    if n_permutations < needed:
-        warnings.warn(
-            f"n_permutations={n_permutations} cannot give a p-value of {LEVEL} or less"
-            f"{' after correction' if n_pairs > 1 else ''}: at least {needed} "
-            "permutations are needed.",
-            stacklevel=3,
-        )
 
 
 def _warn_of_spread(test, spread):

@@ -1,7 +1,7 @@
 """Which trials of which unit have which condition, and how labels may be permuted."""
 
 from itertools import product
-from math import comb, prod
+from math import prod
 from typing import NamedTuple
 
 import numpy as np
@@ -53,13 +53,13 @@ class TrialDesign(NamedTuple):
         )
         return part, trials
 
-    def n_arrangements(self):
-        """Return the number of arrangements of the labels, usable or not."""
-        total = 1
-        for own in self.members:
-            counts = np.bincount(self.codes[own], minlength=len(self.names)).tolist()
-            total *= prod(comb(sum(counts[k:]), counts[k]) for k in range(len(counts)))
-        return total
+    @property
+    def cells(self):
+        """Number of trials per unit and condition."""
+        n_names = len(self.names)
+        return np.stack(
+            [np.bincount(self.codes[own], minlength=n_names) for own in self.members]
+        )
 
     def arrangements(self):
         """Return all usable arrangements of the labels, the observed one first."""

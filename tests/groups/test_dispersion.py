@@ -10,7 +10,9 @@ from scipy.spatial.distance import cdist
 from skawhmm import hmm_group_test
 from skawhmm.groups._dispersion import permuted_radii, spatial_median
 
-pytestmark = pytest.mark.filterwarnings("ignore:The groups also differ in spread")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:The groups also differ in spread", "ignore:There are only"
+)
 
 
 def gaps(points):

@@ -309,6 +309,7 @@ def test_bad_input_is_named(change, message, two_groups):
         state_effects(**arguments)
 
 
+@pytest.mark.filterwarnings("ignore:There are only")
 def test_models_that_do_not_differ_are_rejected(make_batch):
     models = make_batch(1)[np.zeros(6, int)]
     with pytest.raises(ValueError, match="models must differ in what is compared"):

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 from scipy import stats
+from scipy.spatial.distance import cdist
 
 from skawhmm import HMMBatch, HMMTransformer, Trials, hmm_group_test
 from skawhmm.groups._matching import check_match, matched_models
@@ -23,7 +24,7 @@ def recordings(rng, lengths, shift=0.0):
 
 def test_all_models_have_equal_amounts(rng):
     X = CheckedSequences(recordings(rng, [30, 50, 80]))
-    batches = matched_models(HMM.fit(X), X, "frames", 0)
+    batches = matched_models(HMM, X, "frames", 10, 0)
     for models in batches:
         assert_array_equal(models.info["n_timesteps"], [30] * 3)
     # The shortest recording is always the whole of it; the others vary.
@@ -38,10 +39,9 @@ def test_trials_are_matched_by_frames_or_by_number(rng):
     )
     assert check_match("frames", X) == 24
     assert check_match("trials", X) == 4
-    hmm = HMM.fit(X)
-    for models in matched_models(hmm, X, "frames", 0):
+    for models in matched_models(HMM, X, "frames", 2, 0):
         assert_array_equal(models.info["n_timesteps"], [24] * 3)
-    for models in matched_models(hmm, X, "trials", 0):
+    for models in matched_models(HMM, X, "trials", 2, 0):
         assert_array_equal(models.info["n_trials"], [4] * 3)
 
 
@@ -64,6 +64,68 @@ def test_matched_amounts_hold_the_level(rng):
     matched = np.mean(pvalues(rng, [25, 300], match="frames", hmm=HMM) <= 0.05)
     assert plain > 0.12
     assert matched <= stats.binom(50, 0.05).ppf(0.9995) / 50
+
+
+@pytest.mark.filterwarnings("ignore:The groups")
+def test_matched_amounts_hold_the_level_in_groups_of_unequal_size(rng):
+    # An average over choices has less noise in the long recordings.
+    group = np.repeat([0, 1], [4, 16])
+    found = []
+    for seed in range(60):
+        X = recordings(rng, np.array([25, 300])[group])
+        options = {"n_permutations": 39, "random_state": seed}
+        result = hmm_group_test(X, group, match="frames", hmm=HMM, **options)
+        found.append(result.pvalue)
+    assert np.mean(np.array(found) <= 0.05) <= stats.binom(60, 0.05).ppf(0.9995) / 60
+
+
+def sessions(rng, group, counts, noise):
+    """Return distances between sessions of units, their groups and their units."""
+    unit = np.repeat(np.arange(len(group)), np.array(counts)[group])
+    points = rng.normal(size=(len(group), 2))[unit]
+    points += noise * rng.normal(size=points.shape)
+    return cdist(points, points), group[unit], unit
+
+
+def test_unequal_numbers_of_models_raise(rng):
+    distances, groups, units = sessions(rng, np.arange(12) % 2, (2, 8), 1.0)
+    message = r"units must have as many models .*0: 2, 1: 8.* match='models'"
+    with pytest.raises(ValueError, match=message):
+        hmm_group_test(distances, groups, units=units, random_state=0)
+
+
+@pytest.mark.filterwarnings("ignore:The groups")
+@pytest.mark.parametrize("sizes", [(6, 6), (3, 9)])
+def test_equal_numbers_of_models_hold_the_level(rng, sizes):
+    found = []
+    for seed in range(100):
+        given = sessions(rng, np.repeat([0, 1], sizes), (2, 8), 4.0)
+        result = hmm_group_test(
+            *given[:2],
+            units=given[2],
+            match="models",
+            n_permutations=39,
+            random_state=seed,
+        )
+        found.append([test.pvalue <= 0.05 for test in result.all_tests.values()])
+    limit = stats.binom(100, 0.05).ppf(0.9995) / 100
+    assert (np.mean(found, axis=0) <= limit).all()
+
+
+def test_chosen_models_do_not_depend_on_their_order(rng):
+    distances, groups, units = sessions(rng, np.repeat([0, 1], [4, 6]), (2, 5), 1.0)
+    order = rng.permutation(len(groups))
+    options = {"match": "models", "n_permutations": 99, "random_state": 0}
+    one = hmm_group_test(distances, groups, units=units, **options)
+    two = hmm_group_test(
+        distances[np.ix_(order, order)], groups[order], units=units[order], **options
+    )
+    assert_array_equal(one.null_distribution, two.null_distribution)
+    assert one.groups == {"0": 4, "1": 6}
+    with pytest.raises(ValueError, match="match='models' needs units"):
+        hmm_group_test(distances, groups, match="models")
+    with pytest.raises(ValueError, match="hmm must be None unless refit or match fits"):
+        hmm_group_test(distances, groups, units=units, match="models", hmm=HMM)
 
 
 def test_differences_are_found(rng):
@@ -94,13 +156,18 @@ def test_strata_and_covariates_are_for_units(rng):
     assert result.dispersion is not None
 
 
+@pytest.mark.filterwarnings("ignore:There are only")
 def test_bad_input_is_named(rng):
     X = recordings(rng, [30] * 6)
     group = [0, 1] * 3
     for data, match, message in [
-        (X, "seconds", "match must be one of 'frames', 'trials', got 'seconds'"),
+        (
+            X,
+            "seconds",
+            "match must be one of 'frames', 'trials', 'models', got 'seconds'",
+        ),
         (X, "trials", "match='trials' needs Trials, got single recordings"),
-        (HMM.fit_transform(X), "frames", "match needs sequences"),
+        (HMM.fit_transform(X), "frames", "match='frames' needs sequences"),
     ]:
         with pytest.raises((TypeError, ValueError), match=message):
             hmm_group_test(data, group, match=match)

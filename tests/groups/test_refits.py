@@ -9,7 +9,7 @@ from skawhmm import HMMBatch, HMMTransformer, Trials, hmm_group_test
 from skawhmm import pairwise_hmm_components as components
 from skawhmm.groups import state_effects
 
-pytestmark = pytest.mark.filterwarnings("ignore:The groups")
+pytestmark = pytest.mark.filterwarnings("ignore:The groups", "ignore:There are only")
 
 HMM = HMMTransformer(2, random_state=0, max_iter=20)
 PLACES = np.array([[0.0, 0.0], [4.0, 0.0]])
@@ -31,14 +31,10 @@ def trials_of(rng, counts, n_units=4, length=5, shift=0.0, stay=(0.6, 0.6)):
     return X, groups, units
 
 
-def test_permuted_trials(X, groups, units, **more):
+def refitted(X, groups, units, **more):
     return hmm_group_test(
         X, groups, units=units, **{"hmm": HMM, "refit": True, "random_state": 0, **more}
     )
-
-
-refitted = test_permuted_trials
-refitted.__test__ = False
 
 
 def by_hand(X, labels, units):
@@ -69,7 +65,9 @@ def by_hand(X, labels, units):
 def test_all_arrangements_of_a_tiny_design(rng):
     # Two units with two trials of one condition and one of the other: 3 * 3 orders.
     X, groups, units = trials_of(rng, (2, 1), n_units=2)
-    with pytest.warns(UserWarning, match=r"only 9 arrangements .* below 0\.111"):
+    with pytest.warns(
+        UserWarning, match=r"only 9 different arrangements .* below 0\.111"
+    ):
         result = refitted(X, groups, units, n_permutations=99)
     found = []
     for places in product(range(3), repeat=2):
@@ -254,7 +252,7 @@ def test_bad_input_is_named(rng):
         ((X, groups, units[1:]), r"units must hold one label per trial"),
         ((short, groups, units), "of at least 2 frames in every group, got unit '0'"),
         ((broken, groups, units), r"inf.*X\[4\]|X\[4\].*inf"),
-        ((models, groups, units), "refit needs sequences, .* got an HMMBatch"),
+        ((models, groups, units), "refit=True needs sequences, .* got an HMMBatch"),
     ]:
         with pytest.raises((TypeError, ValueError), match=message):
             refitted(*given, n_permutations=19)

@@ -60,6 +60,7 @@ def test_a_table_asks_for_pandas(result, monkeypatch):
         result.to_frame()
 
 
+@pytest.mark.filterwarnings("ignore:There are only")
 def test_names_are_escaped():
     distances = np.array([[0, 1, 2, 3], [1, 0, 1, 2], [2, 1, 0, 1], [3, 2, 1, 0.0]])
     result = hmm_group_test(distances, ["<b>", "<b>", "c", "c"], random_state=0)

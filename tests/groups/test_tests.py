@@ -1,3 +1,4 @@
+import warnings
 from itertools import combinations
 
 import numpy as np
@@ -17,7 +18,9 @@ from skawhmm import (
 from skawhmm.datasets import make_hmm_sequences
 
 # Groups of few points often differ in spread by chance.
-pytestmark = pytest.mark.filterwarnings("ignore:The groups also differ in spread")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:The groups also differ in spread", "ignore:There are only"
+)
 
 
 def gaps(points):
@@ -419,6 +422,21 @@ def test_too_few_permutations_give_a_warning():
     with pytest.warns(UserWarning, match="after correction: at least 59"):
         hmm_group_test(distances, [0, 1, 2] * 2, n_permutations=58)
     hmm_group_test(distances, GROUPS, n_permutations=19)
+
+
+def test_too_few_arrangements_give_a_warning():
+    # Three of six units: 20 arrangements, of which two each are the same partition.
+    distances = gaps([0, 1, 2, 3, 5, 8, 9])
+    with pytest.warns(UserWarning, match=r"only 10 different .* below 0\.1\."):
+        hmm_group_test(distances[:6, :6], GROUPS, random_state=0)
+    # Groups of unequal size cannot change places: 35 partitions are enough.
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        hmm_group_test(distances, [*GROUPS, 1], random_state=0)
+    with pytest.warns(UserWarning, match=r"only 4 different .* below 0\.25\."):
+        hmm_group_test(
+            distances[:6, :6], [0, 1] * 3, strata=[0, 0, 1, 1, 2, 2], random_state=0
+        )
 
 
 def test_a_negative_rest_is_no_lack_of_difference(rng):
