@@ -32,6 +32,7 @@ from skawhmm.emissions._gaussian_scores_kernels import (
 from skawhmm.emissions._hmmlearn import gaussian_model
 from skawhmm.emissions._mmd import gaussian_mmd_comparer, median_squared_gap
 from skawhmm.emissions._model import Expected
+from skawhmm.numerics._filtering import filter_frames
 from skawhmm.sequences._checks import check_complete, check_no_missing
 from skawhmm.utils._checks import LARGEST_VALUE, check_choice, check_real
 
@@ -218,8 +219,20 @@ class Gaussian(GaussianFrames, Emission):
 
     def densities(self, i, x, start, transmat):
         """Return log densities of a checked sequence, given the chain of model i."""
+        if self._has_correlated_gaps(x):
+            logs, ranks = self.frame_densities(i, x, len(start))
+            if np.ptp(ranks, axis=0).any():
+                raise ValueError(
+                    "X must not have missing values (NaN) if some covariance matrices "
+                    f"are singular, as those of model {i} are."
+                )
+            return logs
         frames, seen = channels_and_mask(x)
         return chain_densities(frames, seen, self._factored, i, start, transmat)
+
+    def _has_correlated_gaps(self, x):
+        """Whether values are missing whose channels depend on those observed."""
+        return self.covariance_type == "full" and bool(np.isnan(x).any())
 
     def frame_densities(self, i, x, size):
         """Return log densities that depend on one frame each, to the last bit."""
@@ -258,14 +271,30 @@ class Gaussian(GaussianFrames, Emission):
         densities = self._factored
 
         def scores(x, models):
-            frames, seen = channels_and_mask(x)
             out = np.empty(len(models))
+            if self._has_correlated_gaps(x):
+                for n, i in enumerate(models):
+                    chain = startprobs[i, : sizes[i]], transmats[i]
+                    out[n] = self._gappy_score(i, x, *chain)
+                return out
+            frames, seen = channels_and_mask(x)
             score_models(
                 frames, seen, densities, startprobs, transmats, sizes, models, out
             )
             return out
 
         return scores
+
+    def _gappy_score(self, i, x, start, transmat):
+        """Return the log likelihood of the observed channels under one model."""
+        size = len(start)
+        logs, ranks = self.frame_densities(i, x, size)
+        with np.errstate(divide="ignore"):
+            ahead = np.log(start)
+        proba, surprise = np.empty((len(x), size)), np.empty(len(x))
+        chain = transmat[:size, :size].copy()
+        filter_frames(logs, ranks, chain, ahead, proba, surprise)
+        return -surprise.sum()
 
     def pair_scorer(self, startprobs, transmats, sizes):
         """Return a function that scores sequences under chosen models."""

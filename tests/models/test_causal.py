@@ -148,6 +148,15 @@ def test_missing_channels_are_integrated_out(kind):
     wanted = by_paths(logs, model.startprobs[0], model.transmats[0])
     assert_allclose(model.filter_proba([x])[0], wanted[0], atol=1e-12)
     assert_allclose(model.surprise([x])[0], wanted[1], rtol=1e-12)
+    # What sees all frames agrees: likelihood, smoothed probabilities, the best path.
+    assert_allclose(model.score([x])[0, 0], -wanted[1].sum(), rtol=1e-12)
+    paths, scores = all_paths(logs, model.startprobs[0], model.transmats[0])
+    best, log_probs = model.decode([x])
+    assert_array_equal(best[0], paths[np.argmax(scores)])
+    assert_allclose(log_probs, scores.max(), rtol=1e-12)
+    weights = np.exp(scores - logsumexp(scores))
+    smoothed = [[weights @ (p == k) for k in range(3)] for p in paths.T]
+    assert_allclose(model.predict_proba([x])[0], smoothed, atol=1e-12)
 
 
 @pytest.mark.parametrize("kind", KINDS)
