@@ -145,11 +145,8 @@ def with_scales(hmm, model):
 
     Otherwise each fit would learn scales of its own, and could not be compared.
     """
-    emission = getattr(hmm, "emission", None)
-    learns = getattr(emission, "name", None) == "by_channel" and isinstance(
-        emission.scale, str
-    )
-    if learns and model.emission.name == "by_channel":
+    scale = getattr(getattr(hmm, "emission", None), "scale", None)
+    if isinstance(scale, str) and model.emission.name == "by_channel":
         hmm.set_params(emission=clone(model.emission))
     return hmm
 
