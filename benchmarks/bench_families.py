@@ -1,12 +1,12 @@
 """States of several kinds: elk tracks, mixed tables, and the speed of families.
 
 Run with ``python benchmarks/bench_families.py [--elk FILE]``. ``FILE`` is a ``.npz``
-with the daily steps and turning angles of four elk (`X`, `lengths`, `y`), as the R package
-moveHMM prepares them. The vignette of moveHMM publishes models whose transitions depend
-on the distance to water. Here transitions are constant, so its log likelihoods are not
-those of the same model; they are printed beside ours. Its stored models were fitted in
-2015 by a likelihood that counts the first step of all animals but the first twice
-(corrected in moveHMM in 2017).
+with the daily steps and turning angles of four elk (`X`, `lengths`, `y`), as the R
+package moveHMM prepares them. The vignette of moveHMM publishes models whose
+transitions depend on the distance to water. Here transitions are constant, so its log
+likelihoods are not those of the same model; they are printed beside ours. Its stored
+models were fitted in 2015 by a likelihood that counts the first step of all animals but
+the first twice (corrected in moveHMM in 2017).
 """
 
 import argparse
