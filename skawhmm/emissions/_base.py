@@ -386,7 +386,8 @@ class Emission(BaseEstimator, ABC):
         seen = ~np.isnan(frames)
         counts = np.maximum(seen.sum(axis=0), 1)
         means = np.where(seen, frames, 0.0).sum(axis=0) / counts
-        squares = np.where(seen, (frames - means) ** 2, 0.0).sum(axis=0)
+        gaps = np.where(seen, frames, means) - means
+        squares = (gaps**2).sum(axis=0)
         return float(np.sqrt(np.sum(squares / counts)))
 
     def learned(self, X: Any, *, caller: str) -> tuple[Any, list[Array]]:
@@ -768,7 +769,7 @@ class Emission(BaseEstimator, ABC):
 
     def divergences(self, index_a: Array, index_b: Array) -> Array:
         """Return divergences (n_pairs, n_components, n_components) from a to b."""
-        self._lacking("a density")
+        self._lacking("a divergence in closed form, as KL(method='variational') does")
 
     def mmd_comparer(
         self, masses: Array, sizes: Array, bandwidth: float

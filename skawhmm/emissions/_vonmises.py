@@ -28,7 +28,7 @@ class VonMises(ExponentialFamily):
     distribution; a large one is close to a Gaussian of variance 1 / concentration.
 
     Angles are in radians. Those outside of [-pi, pi) are wrapped into it, and `fit` of
-    a transformer warns.
+    a transformer warns, except of pi itself, which is the same angle as -pi.
 
     See Also
     --------
@@ -202,7 +202,9 @@ class VonMises(ExponentialFamily):
 
 def wrapped(angles):
     """Return angles in [-pi, pi)."""
-    turned = (angles + np.pi) % (2 * np.pi) - np.pi
+    # Missing values of R are signalling NaN, of which NumPy would warn.
+    with np.errstate(invalid="ignore"):
+        turned = (angles + np.pi) % (2 * np.pi) - np.pi
     # Rounding can make pi of an angle just below -pi.
     return np.where(turned >= np.pi, -np.pi, turned)
 
@@ -215,8 +217,8 @@ def _is_wrapped(x):
 def warn_of_wrapping(sequences):
     """Warn if angles lie outside of [-pi, pi)."""
     for i, x in enumerate(sequences):
-        if not _is_wrapped(x):
-            outside = x[(x < -np.pi) | (x >= np.pi)]
+        outside = x[(x < -np.pi) | (x > np.pi)]
+        if outside.size:
             warn_caller(
                 f"X[{i}] holds angles outside of [-pi, pi), such as {outside[0]:g}: "
                 "they are wrapped into it. Angles must be in radians."

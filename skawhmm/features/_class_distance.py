@@ -169,11 +169,8 @@ class HMMClassDistance(ModelsMixin, TransformerMixin, BaseEstimator):
         for channels in self.groups_.values():
             part = sequences.channels(channels)
             fitted = clone(hmm).fit(part)
-            if hasattr(fitted, "symbols_"):
-                # A class may lack some of the symbols.
-                hmm = _with_alphabet(hmm, fitted)
             self.hmms_.append(fitted)
-            self.models_.append(_class_models(hmm, part, codes))
+            self.models_.append(_class_models(_taught(hmm, fitted), part, codes))
         return self
 
     def transform(self, X: Any) -> NDArray[np.float64]:
@@ -229,8 +226,16 @@ class HMMClassDistance(ModelsMixin, TransformerMixin, BaseEstimator):
         return tags
 
 
-def _with_alphabet(hmm, fitted):
-    """Return a transformer that knows all symbols that a fitted one has seen."""
+def _taught(hmm, fitted):
+    """Return a transformer that knows what a fitted one learned from all classes.
+
+    A class may lack some of the symbols, and has other scales of blocks.
+    """
+    template = fitted._template
+    if template.name == "by_channel":
+        return clone(hmm).set_params(emission=template)
+    if not hasattr(fitted, "symbols_"):
+        return hmm
     symbols, costs = fitted.symbols_, getattr(fitted, "symbol_costs_", None)
     if "symbols" in hmm.get_params(deep=False):
         return clone(hmm).set_params(symbols=symbols)

@@ -43,7 +43,8 @@ class Resampling(NamedTuple):
             drawn = _resampled(model, name, self.block_length, seeds)
         hmm = self.hmm
         hmm = transformer_like(model, self.seed, self.verbose) if hmm is None else hmm
-        return clone(hmm).fit_transform(mapped(model.emission.shown, drawn))
+        hmm = with_scales(clone(hmm), model)
+        return hmm.fit_transform(mapped(model.emission.shown, drawn))
 
     def _length(self, model, name):
         if self.n_timesteps is not None:
@@ -137,6 +138,17 @@ def transformer_like(model, seed, verbose=0):
         random_state=seed % (2**32),
         verbose=verbose,
     )
+
+
+def with_scales(hmm, model):
+    """Return a transformer that keeps the scales of a model with blocks of channels.
+
+    Otherwise each fit would learn scales of its own, and could not be compared.
+    """
+    scale = getattr(getattr(hmm, "emission", None), "scale", None)
+    if isinstance(scale, str) and model.emission.name == "by_channel":
+        hmm.set_params(emission=clone(model.emission))
+    return hmm
 
 
 def drawn_refits(models, n_resamples, seed, verbose=0):

@@ -32,8 +32,9 @@ from skawhmm.emissions import (
     VonMises,
 )
 from skawhmm.emissions._model import Model
+from skawhmm.features import HMMClassDistance
 from skawhmm.fitting._em import Rule, Steps
-from skawhmm.groups import state_table
+from skawhmm.groups import distance_interval, state_table
 
 BLOCKS = [
     ("step", Gamma(), [0]),
@@ -318,3 +319,20 @@ def test_errors_name_the_block(tables):
 def test_unknown_blocks_are_named(models):
     with pytest.raises(ValueError, match="'speed'"):
         models.emission.block("speed")
+
+
+def test_models_of_classes_have_the_scales_of_all_sequences(tables):
+    X, y = tables
+    hmm = HMMTransformer(2, emission=ByChannel(BLOCKS), random_state=0)
+    features = HMMClassDistance(hmm=hmm).fit(X, y)
+    scales = features.hmms_[0].transform(X).emission.scale
+    assert features.models_[0].emission.scale == scales
+    assert_array_equal(features.transform(X).argmin(axis=1), y)
+
+
+def test_refits_keep_the_scales_of_their_models(tables, models):
+    hmm = HMMTransformer(2, emission=ByChannel(BLOCKS), random_state=0)
+    found = distance_interval(
+        models[0], models[1], hmm=hmm, n_resamples=3, random_state=0
+    )
+    assert 0 < found.low <= found.high
