@@ -159,8 +159,15 @@ class StateEffects:
         return (
             f"{n_sure} of {len(self.statistic)} differences at p <= {LEVEL}, "
             f"{len(self.null_distribution)} permutations\n"
-            f"{groups}; differences are other minus first"
+            f"{groups}; {self._direction()}"
         )
+
+    def _direction(self):
+        """Return which group is subtracted from which."""
+        if len(self.groups) != 2:
+            return 'differences are "other" - "group"'
+        first, other = (self.columns[name][0] for name in ("group", "other"))
+        return f"differences are {other} - {first}"
 
     def _shown(self):
         rows = self._order()[:SHOWN_ROWS]
@@ -310,7 +317,7 @@ def state_effects(
     >>> measures = ("occupancy", "transitions")
     >>> state_effects(models, group, measures=measures, random_state=0)
     4 of 4 differences at p <= 0.05, 9999 permutations
-    control: 10, patient: 10; differences are other minus first
+    control: 10, patient: 10; differences are patient - control
     measure     state  next_state  difference      low     high  pvalue
     transition      1  0              -0.1839  -0.2079  -0.1599  0.0001
     transition      1  1               0.1839   0.1599   0.2079  0.0001

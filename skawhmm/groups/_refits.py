@@ -11,7 +11,6 @@ fits are.
 """
 
 import sys
-import warnings
 from dataclasses import replace
 from time import process_time
 from types import MappingProxyType
@@ -38,6 +37,7 @@ from skawhmm.groups._trial_design import TrialDesign, check_trial_design
 from skawhmm.models._batch import HMMBatch
 from skawhmm.sequences._checked import CheckedSequences
 from skawhmm.sequences._checks import check_sequences
+from skawhmm.sequences._forms import warn_caller
 from skawhmm.sequences._symbols import holds_symbols, symbol_sequences
 from skawhmm.sequences._trials import (
     Trials,
@@ -359,10 +359,9 @@ def _labels(design, n_permutations, seed):
     if design.n_arrangements() <= n_permutations + 1:
         found = design.arrangements()[1:]
         if (len(found) + 1) * LEVEL < 1:
-            warnings.warn(
+            warn_caller(
                 f"There are only {len(found) + 1} arrangements of the labels within "
                 f"units, so that no p-value can be below {1 / (len(found) + 1):.3g}.",
-                stacklevel=4,
             )
         return found
     return np.array([design.drawn(item_rng(*seed, k)) for k in range(n_permutations)])

@@ -13,7 +13,6 @@ Permutations exchange what is left after :math:`H_0` (Freedman and Lane), within
 They permute the rows of the bases, so that a thousand of them are one matrix product.
 """
 
-import warnings
 from types import MappingProxyType
 from typing import Any
 
@@ -52,7 +51,7 @@ from skawhmm.groups._results import (
     corrected_pvalues,
 )
 from skawhmm.models._checks import check_models, check_same_features
-from skawhmm.sequences._forms import is_models
+from skawhmm.sequences._forms import is_models, warn_caller
 from skawhmm.utils._checks import (
     LARGEST_DISTANCE,
     check_choice,
@@ -551,19 +550,17 @@ def _warn_of_few_permutations(design, n_permutations):
     n_pairs = len(design.pairs) if len(design.names) > 2 else 1
     needed = int(np.ceil(n_pairs / LEVEL)) - 1
     if n_permutations < needed:
-        warnings.warn(
+        warn_caller(
             f"n_permutations={n_permutations} cannot give a p-value of {LEVEL} or less"
             f"{' after correction' if n_pairs > 1 else ''}: at least {needed} "
             "permutations are needed.",
-            stacklevel=3,
         )
 
 
 def _warn_of_spread(test, spread):
     if spread is not None and max(test.pvalue, spread.pvalue) <= LEVEL:
-        warnings.warn(
+        warn_caller(
             "The groups also differ in spread (test of dispersion: "
             f"p = {spread.pvalue:.4g}), which may be what the test of the distance "
             "found. See the field dispersion of the result.",
-            stacklevel=3,
         )
