@@ -66,6 +66,7 @@ from sklearn.svm import SVC, LinearSVC  # noqa: E402
 
 from skawhmm import (  # noqa: E402
     IAW,
+    JAW,
     KL,
     Framewise,
     HMMEmbedding,
@@ -74,7 +75,7 @@ from skawhmm import (  # noqa: E402
     make_classifier,
     pairwise_hmm_distances,
 )
-from skawhmm.classification import HMMViewClassifier  # noqa: E402
+from skawhmm.classification import HMMViewClassifier, make_views  # noqa: E402
 from skawhmm.datasets import (  # noqa: E402
     data_home,
     load_cmu_mocap,
@@ -308,6 +309,8 @@ def neighbor_rows(label, metric, fold, budget, counts=(1, 5), **params):
         return {}
     spent = time.process_time() - before
     distances = pairwise_hmm_distances(test, train, metric)
+    # KL is infinite if a model gives a sequence no density; scikit-learn takes numbers.
+    distances = np.nan_to_num(distances, posinf=np.finfo(float).max)
     scores = {}
     for count in counts:
         knn = KNeighborsClassifier(count, metric="precomputed")
@@ -369,6 +372,52 @@ def recommended_rows(fold, budget):  # noqa: ARG001
         scores[f"make_classifier, seed {seed}"] = own
     mean = Score(*np.mean(list(scores.values()), axis=0))
     return {"make_classifier": mean, **scores}
+
+
+def distance_view_rows(fold, budget):
+    """The recommended classifier with two views of distances; prints their weights."""
+    scores, weights = [], []
+    for seed in SEEDS:
+        views = make_views(random_state=seed)
+        for n_states in (3, 6):
+            hmm = HMMTransformer(n_states, random_state=seed)
+            distances = PairwiseHMMDistance(JAW(rows="hellinger"))
+            pipe = make_pipeline(Framewise(), hmm, distances)
+            views.append((f"distances_{n_states}", pipe))
+        classifier = HMMViewClassifier(views, random_state=seed)
+        # One pair takes a few microseconds, and views compare all training sequences.
+        if 1e-5 * len(fold.X) ** 2 > budget / 20:
+            return {}
+        scores.append(scored_fit(classifier, fold, groups=fold.groups))
+        weights.append(list(classifier.view_weights_.values())[-2:])
+    own = np.mean(weights, axis=0)
+    print(f"weights of the views of distances: {own[0]:.2f}, {own[1]:.2f}")
+    return {"make_classifier, distances": Score(*np.mean(scores, axis=0))}
+
+
+class OwnScale:
+    """The recommended classifier of sequences less their mean, by their deviation."""
+
+    def __init__(self, seed):
+        self.classifier = make_classifier(random_state=seed)
+
+    def fit(self, X, y, groups):
+        """Fit the classifier."""
+        self.classifier.fit(self.scaled(X), y, groups=groups)
+
+    def predict(self, X):
+        """Predict classes."""
+        return self.classifier.predict(self.scaled(X))
+
+    def scaled(self, X):
+        """Sequences without offset and scale of their own."""
+        return [(x - x.mean(axis=0)) / np.maximum(x.std(axis=0), 1e-3) for x in X]
+
+
+def own_scale_rows(fold, budget):  # noqa: ARG001
+    """The recommended classifier without offset and scale of sequences."""
+    scores = [scored_fit(OwnScale(s), fold, groups=fold.groups) for s in SEEDS]
+    return {"make_classifier, own scale": Score(*np.mean(scores, axis=0))}
 
 
 def grid_rows(fold, budget):  # noqa: ARG001
@@ -596,6 +645,8 @@ ROWS = {
     "embedding": embedding_rows,
     "grid": grid_rows,
     "recommended": recommended_rows,
+    "distances": distance_view_rows,
+    "own_scale": own_scale_rows,
     "dtw": dtw_rows,
     "minirocket": rocket_rows,
     "hydra": hydra_rows,

@@ -232,6 +232,28 @@ def generated():
         line(name, [f"{1e4 * n_alarms / n_null:.0f}", *cells, f"{cost:.2f}"])
 
 
+def null(n_streams=500, length=20, level=0.01):
+    """False alarms of streams without a change, each with references of its own."""
+    chain = np.full((3, 3), 0.1) + 0.7 * np.eye(3)
+    model = HMMBatch([chain], [[[0.0], [2.0], [5.0]]], np.ones((1, 3, 1)))
+    hmm = HMMTransformer(2, init="pooled", random_state=0)
+    counts = []
+    for seed in range(n_streams):
+        x = model.sample(2000, random_state=1000 + seed)[0][0]
+        monitor = HMMMonitor(
+            length, false_alarm_rate=level, hmm=hmm, random_state=seed
+        ).fit([x[:1000]])
+        rows = monitor.partial_fit(x[1000:]).rows_
+        counts.append(sum(row["alarm"] for row in rows))
+    n_rows = n_streams * len(rows)
+    error = np.std(counts) * n_streams**0.5 / n_rows
+    print(
+        f"\nNull streams: {n_streams} of {len(rows)} windows, level {level:g}: "
+        f"{sum(counts)} false alarms in {n_rows} windows, {sum(counts) / n_rows:.4f} "
+        f"per window (standard error {error:.4f})."
+    )
+
+
 def real(length=25, level=0.02):
     """Motions of a watch: recordings of one activity, then of another."""
     X, y = load_basic_motions(return_X_y=True)
@@ -287,5 +309,6 @@ def cost():
 
 if __name__ == "__main__":
     generated()
+    null()
     real()
     cost()

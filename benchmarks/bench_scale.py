@@ -85,8 +85,8 @@ def query_rows(sizes, metric, make_models=grouped_models):
     """Print a row per number of models; return sizes, times, numbers of distances."""
     print(f"\n{type(metric).__name__}, {make_models.__name__.replace('_', ' ')}")
     print(
-        "      N  index s  ms/query  CPU ms  brute ms    groups  relaxed  marginal"
-        "  distances  same  index/models  MB peak"
+        "      N  index s  ms/query  CPU ms  brute ms    groups  members  relaxed"
+        "  marginal  distances  same  index/models  MB peak"
     )
     rows = []
     queries = make_models(N_QUERIES, seed=1)
@@ -100,7 +100,7 @@ def query_rows(sizes, metric, make_models=grouped_models):
         slow, every = timed(pairwise_hmm_distances, queries[:10], models, metric)
         expected = np.argsort(every, axis=1, kind="stable")[:, :5]
         same = np.array_equal(expected, found[1][:10])
-        stages = ("group", "relaxed", "marginal", "distance")
+        stages = ("group", "member", "relaxed", "marginal", "distance")
         counts = [index.counts[stage] / N_QUERIES for stage in stages]
         memory = sum(np.asarray(x).nbytes for x in index.balls) + index.keys.nbytes
         times = [1e3 * fast / N_QUERIES, 1e3 * cpu / N_QUERIES, 1e2 * slow]
@@ -108,7 +108,8 @@ def query_rows(sizes, metric, make_models=grouped_models):
         print(
             f"{size:7d}  {build:7.2f}  {times[0]:8.2f}  {times[1]:6.2f}"
             f"  {times[2]:8.2f}  {counts[0]:8.0f} {counts[1]:8.0f}"
-            f"  {counts[2]:8.0f}  {counts[3]:9.1f}"
+            f"  {counts[2]:7.0f}"
+            f"  {counts[3]:8.0f}  {counts[4]:9.1f}"
             f"  {same!s:>4}  {memory / models.nbytes:12.2f}  {peak_megabytes():7.0f}"
         )
     rows = np.array(rows)

@@ -365,5 +365,5 @@ def mixed_precomputed(X, alpha):
         return X
     with np.errstate(invalid="ignore"):
         distances = mixed_components(X, alpha)
-    # An infinite component makes an infinite distance, even if its share is 0.
+    # An infinite component makes an infinite distance, even if its weight is 0.
     return np.where(np.isnan(distances), np.inf, distances)

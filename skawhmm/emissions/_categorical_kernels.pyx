@@ -30,8 +30,8 @@ def squared_variations(
     cost : ndarray of shape (n_pairs, n_components, n_components)
         Squares; 0 where a state is padding.
     """
-    cdef const double[:, :, ::1] shares = np.ascontiguousarray(states)
-    cdef Py_ssize_t size = shares.shape[1], n_symbols = shares.shape[2]
+    cdef const double[:, :, ::1] probs = np.ascontiguousarray(states)
+    cdef Py_ssize_t size = probs.shape[1], n_symbols = probs.shape[2]
     cdef Py_ssize_t n, i, j, s
     cdef const double* row
     cdef const double* other
@@ -42,11 +42,11 @@ def squared_variations(
             for i in range(size):
                 if i % 8 == 0:
                     interrupted()
-                row = &shares[index_a[n], i, 0]
+                row = &probs[index_a[n], i, 0]
                 if is_padding(row, n_symbols):
                     continue
                 for j in range(size):
-                    other = &shares[index_b[n], j, 0]
+                    other = &probs[index_b[n], j, 0]
                     if is_padding(other, n_symbols):
                         continue
                     total = 0.0
@@ -103,10 +103,10 @@ def squared_transports(
     cost : ndarray of shape (n_pairs, n_components, n_components)
         Squares; 0 where a state is padding.
     """
-    cdef const double[:, :, ::1] shares = np.ascontiguousarray(states)
+    cdef const double[:, :, ::1] probs = np.ascontiguousarray(states)
     cdef const double[:, ::1] table = np.ascontiguousarray(symbol_costs)
-    cdef Py_ssize_t size = shares.shape[1], n, i, j
-    cdef int n_symbols = <int>shares.shape[2]
+    cdef Py_ssize_t size = probs.shape[1], n, i, j
+    cdef int n_symbols = <int>probs.shape[2]
     cdef const double* row
     cdef const double* other
     cdef double total
@@ -125,11 +125,11 @@ def squared_transports(
             for i in range(size):
                 if i % 8 == 0:
                     interrupted()
-                row = &shares[index_a[n], i, 0]
+                row = &probs[index_a[n], i, 0]
                 if is_padding(row, n_symbols):
                     continue
                 for j in range(size):
-                    other = &shares[index_b[n], j, 0]
+                    other = &probs[index_b[n], j, 0]
                     if is_padding(other, n_symbols):
                         continue
                     total = moving_cost(
@@ -185,8 +185,8 @@ def state_divergences(
     divergences : ndarray of shape (n_pairs, n_components, n_components)
         Infinite where a state of a emits a symbol that one of b never does.
     """
-    cdef const double[:, :, ::1] shares = np.ascontiguousarray(states)
-    cdef Py_ssize_t size = shares.shape[1], n, i, j, s
+    cdef const double[:, :, ::1] probs = np.ascontiguousarray(states)
+    cdef Py_ssize_t size = probs.shape[1], n, i, j, s
     cdef const double* row
     cdef const double* other
     cdef double total
@@ -196,11 +196,11 @@ def state_divergences(
             for i in range(size):
                 if i % 8 == 0:
                     interrupted()
-                row = &shares[index_a[n], i, 0]
+                row = &probs[index_a[n], i, 0]
                 for j in range(size):
-                    other = &shares[index_b[n], j, 0]
+                    other = &probs[index_b[n], j, 0]
                     total = 0.0
-                    for s in range(shares.shape[2]):
+                    for s in range(probs.shape[2]):
                         if row[s] > 0:
                             total += row[s] * log(row[s] / other[s])
                     # Rounding can push the divergence of equal states below zero.

@@ -4,13 +4,13 @@ import numpy as np
 
 from skawhmm.numerics._lapack import in_batches
 
-# A smaller variance counts as 0: shares and quotients of it would leave the range.
+# A smaller variance counts as 0: fractions and quotients of it would leave the range.
 LEAST_VARIANCE = 1e-290
 # Probabilities given in single precision sum to one up to this.
 SUM_TOLERANCE = 1e-6
 # Sums closer to one than this are left as they are; others are divided out.
 SUM_ROUNDING = 1e-12
-# A covariance may be asymmetric or have negative eigenvalues by this share of its
+# A covariance may be asymmetric or have negative eigenvalues by this fraction of its
 # largest entry.
 COVARIANCE_TOLERANCE = 1e-8
 

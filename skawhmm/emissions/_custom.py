@@ -7,7 +7,7 @@ from skawhmm.utils._checks import LARGEST_VALUE
 from skawhmm.utils._digest import content_digest
 from skawhmm.utils._numbers import real_array
 
-# A table of distances may be asymmetric by this share of its largest entry.
+# A table of distances may be asymmetric by this fraction of its largest entry.
 SYMMETRY_TOLERANCE = 1e-8
 
 

@@ -20,11 +20,11 @@ import numpy as np
 from skawhmm.emissions._gaussian_costs_kernels import add_squared_gaps, vector_spreads
 from skawhmm.numerics._lapack import batch_size, in_batches
 
-# Where the difference of traces is below this share of them, half its digits or more
+# Where the difference of traces is below this fraction of them, half its digits or more
 # are lost, and the distance is taken from the residual of the best rotation instead.
 REFINED_SHARE = 1e-6
 
-# A residual below this share of the factors' norms is rounding of the rotation.
+# A residual below this fraction of the factors' norms is rounding of the rotation.
 ROTATION_ROUNDING = 1e-13
 
 # Up to this size singular values are found for many matrices side by side, which is

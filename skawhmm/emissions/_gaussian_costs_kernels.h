@@ -57,7 +57,7 @@ static int add_gaps(
  * Matrices are scaled so that their values sum to a half at most: errors are absolute. */
 #define MATRICES 16
 
-/* An entry e counts as zero below this share of the value next to it, or below the
+/* An entry e counts as zero below this fraction of the value next to it, or below the
  * square of what is lost in rounding. */
 #define NEGLIGIBLE 1e-20
 #define LOST 1e-36

@@ -101,7 +101,7 @@ def vector_spreads(
     cdef Py_ssize_t n_tasks = left.shape[0] * n_cells
     cdef Py_ssize_t block, first, n, i, j, k
     cdef int lane, n_lanes
-    cdef double share
+    cdef double excess
     cdef double[:, :, ::1] stack = np.zeros((size, size, MATRICES))
     cdef double[:, ::1] product = np.empty((size, size))
     cdef double[:, :, ::1] scratch = np.empty((4, size, MATRICES))
@@ -126,5 +126,5 @@ def vector_spreads(
                 n, k = (first + lane) // n_cells, (first + lane) % n_cells
                 i, j = k // n_components, k % n_components
                 # Rounding can push the term of two equal states below zero; NaN stays.
-                share = 1 - 2 * nuclear[lane]
-                spread[n, i, j] = 0.0 if share < 0 else traces[n, i, j] * share
+                excess = 1 - 2 * nuclear[lane]
+                spread[n, i, j] = 0.0 if excess < 0 else traces[n, i, j] * excess

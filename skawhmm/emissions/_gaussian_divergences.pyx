@@ -8,7 +8,7 @@ from skawhmm.utils._interruption cimport interrupted
 
 cdef extern from "emissions/_gaussian_divergences.h" nogil:
     """
-    /* A direction with less than this share of the largest variance is flat. */
+    /* A direction with less than this fraction of the largest variance is flat. */
     #define RANK_TOLERANCE 1e-10
     """
     const double RANK_TOLERANCE

@@ -355,14 +355,14 @@ cdef void keep_open(
 ) noexcept nogil:
     """Keep what the topology allows: half a step more per row leaves it possible."""
     cdef Py_ssize_t size = starts.shape[0], i, j
-    cdef double share
+    cdef double n_open
     for i in range(size):
         starts[i] = starts[i] + 1.0 / size if open_starts[i] > 0 else 0.0
-        share = 0.0
+        n_open = 0.0
         for j in range(size):
-            share += open_moves[i, j]
+            n_open += open_moves[i, j]
         for j in range(size):
-            moves[i, j] = (moves[i, j] + 0.5 / share) * open_moves[i, j]
+            moves[i, j] = (moves[i, j] + 0.5 / n_open) * open_moves[i, j]
 
 
 def fill_updates(

@@ -90,6 +90,7 @@ class PackedSequences(NamedTuple):
     seen: np.ndarray
     starts: np.ndarray
     lengths: np.ndarray
+    gappy: np.ndarray
 
 
 def packed_sequences(sequences):
@@ -97,9 +98,11 @@ def packed_sequences(sequences):
     lengths = np.array([len(sequence) for sequence in sequences])
     frames = np.concatenate([sequence.T.ravel() for sequence in sequences])
     starts = np.cumsum([0, *(sequence.size for sequence in sequences)])[:-1]
-    seen = np.empty(0)
+    seen, gappy = np.empty(0), np.zeros(len(sequences), np.uint8)
     missing = np.isnan(frames)
     if missing.any():
         seen = (~missing).astype(float)
         frames[missing] = 0.0
-    return PackedSequences(frames, seen, starts, lengths)
+        # Those without gaps are scored as if they were alone.
+        gappy[:] = np.logical_or.reduceat(missing, starts)
+    return PackedSequences(frames, seen, starts, lengths, gappy)

@@ -456,6 +456,7 @@ def paired_log_likelihoods(
     cdef const double[::1] seen = packed.seen
     cdef const Py_ssize_t[::1] starts = packed.starts
     cdef const Py_ssize_t[::1] lengths = packed.lengths
+    cdef const unsigned char[::1] gappy = packed.gappy
     cdef Py_ssize_t longest = packed.lengths.max(), n, k, m
     cdef Frames own
     cdef Stack stack = stack_of(densities)
@@ -469,7 +470,7 @@ def paired_log_likelihoods(
             interrupted()
             k, m = sequence[n], model[n]
             own.values, own.seen = &frames[starts[k]], NULL
-            if seen.shape[0] > 0:
+            if gappy[k]:
                 own.seen = &seen[starts[k]]
             own.stride = own.n_frames = lengths[k]
             scores[n] = score(

@@ -8,7 +8,7 @@ from skawhmm.utils._interruption cimport interrupted
 
 cdef extern from "emissions/_mmd_kernels.h" nogil:
     """
-    /* The square of a distance below this share of its parts is their rounding. */
+    /* The square of a distance below this fraction of its parts is their rounding. */
     #define SQUARE_ROUNDING 1e-14
     """
     const double SQUARE_ROUNDING
@@ -88,7 +88,7 @@ def kernel_products(
     """
     cdef const double[:, :, ::1] places = np.ascontiguousarray(means)
     cdef const double[:, ::1] widths = _flat(spreads)
-    cdef const double[:, ::1] shares = _flat(masses)
+    cdef const double[:, ::1] probs = _flat(masses)
     cdef Shape shape = shape_of(places, masses.ndim, spreads.ndim)
     cdef double[::1] scratch = make_scratch(shape)
     cdef double[::1] products = np.empty(index_a.shape[0])
@@ -98,8 +98,8 @@ def kernel_products(
         for n in range(index_a.shape[0]):
             interrupted()
             a, b = index_a[n], index_b[n]
-            one = PairDistribution(&places[a, 0, 0], &widths[a, 0], &shares[a, 0], sizes[a])
-            two = PairDistribution(&places[b, 0, 0], &widths[b, 0], &shares[b, 0], sizes[b])
+            one = PairDistribution(&places[a, 0, 0], &widths[a, 0], &probs[a, 0], sizes[a])
+            two = PairDistribution(&places[b, 0, 0], &widths[b, 0], &probs[b, 0], sizes[b])
             products[n] = kernel_product(&one, &two, &shape, &scratch[0])
     return np.asarray(products)
 
@@ -131,7 +131,7 @@ def masked_mmd_gaps(
     """
     cdef const double[:, :, ::1] places = np.ascontiguousarray(means)
     cdef const double[:, ::1] widths = _flat(spreads)
-    cdef const double[:, ::1] shares = _flat(masses)
+    cdef const double[:, ::1] probs = _flat(masses)
     cdef Shape shape = shape_of(places, masses.ndim, spreads.ndim)
     cdef Shape lean
     cdef double[::1] scratch = make_scratch(shape)
@@ -153,8 +153,8 @@ def masked_mmd_gaps(
                     common[lean.size] = k
                     lean.size += 1
             factor = shape.size / <double>lean.size
-            one = PairDistribution(&points[0, 0], &squares[0, 0], &shares[a, 0], sizes[a])
-            two = PairDistribution(&points[1, 0], &squares[1, 0], &shares[b, 0], sizes[b])
+            one = PairDistribution(&points[0, 0], &squares[0, 0], &probs[a, 0], sizes[a])
+            two = PairDistribution(&points[1, 0], &squares[1, 0], &probs[b, 0], sizes[b])
             pack(&places[a, 0, 0], &widths[a, 0], sizes[a], &shape, &common[0],
                  lean.size, factor, &points[0, 0], &squares[0, 0])
             pack(&places[b, 0, 0], &widths[b, 0], sizes[b], &shape, &common[0],
@@ -210,9 +210,9 @@ def symbol_mmd_gaps(
     gaps : ndarray of shape (n_pairs,)
         One minus the overlap, for one symbol or for two successive ones.
     """
-    cdef const double[:, :, ::1] shares = np.ascontiguousarray(states)
+    cdef const double[:, :, ::1] probs = np.ascontiguousarray(states)
     cdef const double[:, ::1] weights = _flat(masses)
-    cdef Py_ssize_t size = shares.shape[1], n_symbols = shares.shape[2], n
+    cdef Py_ssize_t size = probs.shape[1], n_symbols = probs.shape[2], n
     cdef Py_ssize_t n_values = n_symbols if masses.ndim == 2 else n_symbols * n_symbols
     cdef double[:, ::1] roots = np.zeros((models.shape[0], n_values))
     cdef double[::1] row = np.empty(n_symbols)
@@ -223,12 +223,12 @@ def symbol_mmd_gaps(
             interrupted()
             if single:
                 add_rows(
-                    &weights[models[n], 0], &shares[models[n], 0, 0], size, n_symbols,
+                    &weights[models[n], 0], &probs[models[n], 0, 0], size, n_symbols,
                     &roots[n, 0],
                 )
             else:
                 add_pairs(
-                    &weights[models[n], 0], &shares[models[n], 0, 0], size, n_symbols,
+                    &weights[models[n], 0], &probs[models[n], 0, 0], size, n_symbols,
                     &row[0], &roots[n, 0],
                 )
             take_roots(&roots[n, 0], n_values)

@@ -148,7 +148,7 @@ def make_batch(
     if mask_missing and fits[0].observed is not None:
         observed = np.stack([fit.observed for fit in fits])
     # One array is checked faster than many.
-    stack = np.stack if len({len(fit.weights) for fit in fits}) == 1 else list
+    stack = stacked_rows if len({len(fit.weights) for fit in fits}) == 1 else list
     states = {
         name: stack([fit.model.states[k] for fit in fits])
         for k, name in enumerate(template.parameter_names)
@@ -172,6 +172,11 @@ def make_batch(
     )
 
 
+def stacked_rows(arrays):
+    """Return arrays of one shape as one, which `np.stack` does more slowly."""
+    return np.concatenate(arrays).reshape(len(arrays), *arrays[0].shape)
+
+
 def with_columns(models, X):
     """Return models with the info columns of `X`, if it is a list of windows."""
     if not isinstance(X, WindowList):
@@ -179,7 +184,7 @@ def with_columns(models, X):
     return models._changed(_info={**models._info, **X.info})
 
 
-def scored(models, sequences):
+def scored(models, sequences, n_jobs=None):
     """Return fitted models whose log likelihoods are those that `score` gives.
 
     Gaussian states are fitted in coordinates that resolve more than covariances in raw
@@ -188,7 +193,7 @@ def scored(models, sequences):
     if models.covariance_type == "full":
         # Channels without values have mean and variance 0.
         sequences = mapped(partial(np.nan_to_num, nan=0.0), sequences)
-    values = np.array(own_log_likelihoods(models, sequences))
+    values = own_log_likelihoods(models, sequences, n_jobs)
     values = np.where(np.isfinite(values), values, models.info["log_likelihood"])
     return models._changed(_info={**models._info, "log_likelihood": values})
 

@@ -272,6 +272,15 @@ def stacked(models):
     return Model(np.stack(startprobs), np.stack(transmats), tuple(parts))
 
 
+def repeated(model, n_models):
+    """Return a stack of one model as a stack of so many equal ones."""
+    startprob, transmat, *states = (
+        np.repeat(part, n_models, axis=0)
+        for part in (model.startprob, model.transmat, *model.states)
+    )
+    return Model(startprob, transmat, tuple(states))
+
+
 def model_at(model, i):
     """Return model i of a stack."""
     return Model(
@@ -281,8 +290,7 @@ def model_at(model, i):
     )
 
 
-@dataclass(frozen=True)
-class Fit:
+class Fit(NamedTuple):
     """A fitted model in raw units, how the fit went, and its counts (one row)."""
 
     model: Model

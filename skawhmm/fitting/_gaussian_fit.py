@@ -30,6 +30,7 @@ from skawhmm.fitting._em import (
     chain_size,
     criterion_value,
     model_at,
+    repeated,
     run_em,
     stacked,
 )
@@ -253,7 +254,7 @@ def given_start(data, labels, n_features, n_states, options):
         Moments(*moments),
     )
     every, steps = np.arange(n_models), starting_steps(data, options)
-    model = stacked([model_at(origin, 0)] * n_models)
+    model = repeated(origin, n_models)
     expected = Expected(start, moves, start, Moments(*moments))
     steps.maximization(expected, every, model, every)
     return model
@@ -340,8 +341,10 @@ def independent_fits(sequences, options):
             first = group.members[0]
             found = group_fits(group, n_states[first], n_candidates[first], options)
             for i, fit in zip(group.members, found, strict=True):
-                n_free = n_parameters(fit.n_states, int(active[i].sum()), options)
-                value = criterion_value(fit, n_free, options)
+                value = 0.0
+                if options.criterion is not None:
+                    n_free = n_parameters(fit.n_states, int(active[i].sum()), options)
+                    value = criterion_value(fit, n_free, options)
                 if value < best[i]:
                     fits[i], best[i] = fit, value
     return fits

@@ -404,7 +404,7 @@ def completed_fit(fit, x, coordinates, options):
         if covars.ndim == 3:
             others = np.arange(len(coordinates.active)) != c
             covars[:, c, others] = covars[:, others, c] = 0
-    return replace(fit, observed=~missing)
+    return fit._replace(observed=~missing)
 
 
 def still_moments(values, coordinates, c, relevance):

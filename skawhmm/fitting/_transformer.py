@@ -409,7 +409,7 @@ class HMMTransformer(ModelTransformer):
         self._warn_of_other_scales(sequences)
         models = self._batch(fits, sequences, mask_missing=self.missing == "common")
         is_gaussian = isinstance(self._template, Gaussian)
-        return scored(models, sequences) if is_gaussian else models
+        return scored(models, sequences, self.n_jobs) if is_gaussian else models
 
     @property
     def _is_pooled(self):
@@ -491,9 +491,13 @@ class HMMTransformer(ModelTransformer):
 # Blocks of sequences per worker, so that workers finish at about the same time. There
 # are more blocks if they would be larger than the next number.
 BLOCKS_PER_JOB = 2
-# A block of about this many values stays in the shared cache; smaller ones spend their
-# time between the steps of EM, where threads wait for each other.
-BLOCK_VALUES = 2**19
+# Work of a fit is counted in values; a frame costs as much as so many more of them.
+FRAME_VALUES = 20
+# A block of Gaussian fits has at least so much work, some 10 ms: smaller ones spend
+# their time between the steps of EM, where threads wait for each other.
+LEAST_WORK = 2**19
+# A block of at most so much work stays in the shared cache.
+MOST_WORK = 2**20
 
 
 def gaussian_fits(sequences, options, pooled=None):
@@ -537,8 +541,12 @@ def fit_models(sequences, options, *, pooled=None, n_jobs=None, verbose=False):
         One per unit, in their order.
     """
     recordings, firsts = recordings_of(sequences)
-    sizes = np.add.reduceat([x.size for x in recordings], firsts[:-1])
-    tasks = even_ranges(sizes, n_jobs, per_job=BLOCKS_PER_JOB, most=BLOCK_VALUES)
+    work = [x.size + FRAME_VALUES * len(x) for x in recordings]
+    sizes = np.add.reduceat(work, firsts[:-1])
+    # Other families take long for a single unit.
+    least = LEAST_WORK if isinstance(options.template, Gaussian) else 1
+    limits = {"per_job": BLOCKS_PER_JOB, "least": least, "most": MOST_WORK}
+    tasks = even_ranges(sizes, n_jobs, **limits)
     parts = completed(
         fit_block,
         Shared((sequences, options, pooled), sum(x.nbytes for x in recordings)),

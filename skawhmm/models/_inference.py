@@ -13,6 +13,9 @@ from skawhmm.utils._seeds import item_rng
 # Blocks of sequences per worker, so that workers finish at about the same time.
 BLOCKS_PER_JOB = 4
 
+# Values of a block whose scores take about as long as a thread takes to begin.
+LEAST_VALUES = 2**17
+
 
 def chains(batch, startprobs):
     """Return copies of the starts, transitions and state counts of a batch."""
@@ -69,13 +72,24 @@ def _scored_range(shared, first, last):
     return np.array([score(x, models) for x in sequences[first:last]])
 
 
-def own_log_likelihoods(batch, sequences):
+def own_log_likelihoods(batch, sequences, n_jobs=None):
     """Return the log likelihood of each sequence under its own model."""
-    score = batch.emission.scorer(*chains(batch, None))
     recordings, firsts = recordings_of(sequences)
-    models = np.repeat(np.arange(len(sequences)), np.diff(firsts))[:, None]
-    values = [score(x, own)[0] for x, own in zip(recordings, models, strict=True)]
-    return np.add.reduceat(values, firsts[:-1])
+    models = np.repeat(np.arange(len(sequences)), np.diff(firsts))
+    sizes = [x.size for x in recordings]
+    limits = {"per_job": BLOCKS_PER_JOB, "least": LEAST_VALUES}
+    tasks = even_ranges(sizes, n_jobs, **limits)
+    score = batch.emission.pair_scorer(*chains(batch, None))
+    shared = Shared((score, recordings, models), sum(x.nbytes for x in recordings))
+    parts = completed(_own_range, shared, tasks, n_jobs=n_jobs)
+    return np.add.reduceat(np.concatenate([*parts]), firsts[:-1])
+
+
+def _own_range(shared, first, last):
+    score, sequences, models = shared.value
+    pair = np.arange(last - first), models[first:last]
+    ((values, _),) = score(sequences[first:last], [pair])
+    return values
 
 
 def paired_densities(batch, sequences, startprobs):

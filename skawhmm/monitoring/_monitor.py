@@ -24,6 +24,7 @@ from skawhmm.monitoring._names import (
     state_letters,
     usual_gap,
 )
+from skawhmm.monitoring._references import References
 from skawhmm.monitoring._stream import FrameBuffer, check_frames, check_times
 from skawhmm.neighbors._retriever import HMMRetriever
 from skawhmm.sequences._forms import warn_caller
@@ -388,6 +389,7 @@ class HMMMonitor(EstimatorMixin, BaseEstimator):
             self.n_neighbors, metric=self.metric, alpha=self.alpha, n_jobs=self.n_jobs
         ).fit(models._bare()._changed(_info=columns))
         self._metric = self._retriever._check_ready()
+        self._references = References(self._retriever.models_, self._metric)
         self._n_references = len(models)
 
     @property
@@ -475,9 +477,13 @@ class HMMMonitor(EstimatorMixin, BaseEstimator):
 
     def _judged(self, models):
         """Return distances of models to the references, and the nearest ones."""
-        distances, indices = self._retriever._nearest(
-            models, self.n_neighbors, self._metric
-        )
+        if self._references.models is not self._retriever.models_:
+            self._references = References(self._retriever.models_, self._metric)
+        if self._references.takes(models):
+            found = self._references.nearest(models, self.n_neighbors)
+        else:
+            found = self._retriever._nearest(models, self.n_neighbors, self._metric)
+        distances, indices = found
         return distances.mean(axis=1), indices[:, 0]
 
     def _too_gappy(self, x):

@@ -62,8 +62,14 @@ class Balls(NamedTuple):
     vectors : ndarray of float32 of shape (n_models, n_components, 2 * n_features)
         State vectors minus `origin`, in units of `scale`, in the order of `order`.
 
-    margins : ndarray of float32 of shape (n_models, n_components)
+    margins : ndarray of shape (n_models, n_components)
         State probabilities, in the same order.
+
+    balls : ndarray of uint16 of shape (n_models, n_components)
+        Which ball of its group each state is in, in the same order.
+
+    reaches : ndarray of float32 of shape (n_models, n_components)
+        Its distance to the centre of this ball.
 
     origin : ndarray of shape (2 * n_features,)
         Origin of the vectors.
@@ -80,7 +86,9 @@ class Balls(NamedTuple):
     centres: NDArray[np.float32]
     radii: NDArray[np.float32]
     vectors: NDArray[np.float32]
-    margins: NDArray[np.float32]
+    margins: NDArray[np.float64]
+    balls: NDArray[np.uint16]
+    reaches: NDArray[np.float32]
     origin: NDArray[np.float64]
     scale: float
     largest: float = 1.0
@@ -143,9 +151,19 @@ def _grouped(vectors, margins, origin, scale, largest, rng, n_jobs=None):
         groups = _narrow_groups(groups, vectors, margins, divide)
     order, starts = _joined(groups)
     vectors, margins = vectors[order], margins[order]
-    centres, radii = state_balls(vectors, margins, starts, MEANS_STEPS)
+    centres, radii, balls, reaches = state_balls(vectors, margins, starts, MEANS_STEPS)
     return Balls(
-        order, starts, centres, radii, vectors, margins, origin, scale, largest
+        order,
+        starts,
+        centres,
+        radii,
+        vectors,
+        margins,
+        balls,
+        reaches,
+        origin,
+        scale,
+        largest,
     )
 
 
@@ -160,7 +178,7 @@ def regrouped_balls(balls):
 def grown_balls(balls, models, metric):
     """Return the groups and further ones, of models with the next indices."""
     vectors = compact_vectors(models, balls.origin, balls.scale)
-    margins = metric.prepare(models).margins.astype(np.float32)
+    margins = metric.prepare(models).margins
     # They may be larger than the models that set the scale.
     largest = max(balls.largest, float(np.abs(vectors).max()))
     units = balls.origin, balls.scale, largest
@@ -172,6 +190,8 @@ def grown_balls(balls, models, metric):
         radii=np.concatenate([balls.radii, new.radii]),
         vectors=np.concatenate([balls.vectors, new.vectors]),
         margins=np.concatenate([balls.margins, new.margins]),
+        balls=np.concatenate([balls.balls, new.balls]),
+        reaches=np.concatenate([balls.reaches, new.reaches]),
         largest=largest,
     )
 
@@ -187,6 +207,8 @@ def kept_balls(balls, rows):
         starts=np.concatenate([[0], np.cumsum(keep)])[balls.starts],
         vectors=balls.vectors[keep],
         margins=balls.margins[keep],
+        balls=balls.balls[keep],
+        reaches=balls.reaches[keep],
     )
 
 
@@ -224,7 +246,7 @@ def _small_groups(n_models, divide):
 def _narrow_groups(groups, vectors, margins, divide):
     """Return groups, the wide ones of which are divided once more."""
     order, starts = _joined(groups)
-    _, radii = state_balls(vectors[order], margins[order], starts, MEANS_STEPS)
+    _, radii, *_ = state_balls(vectors[order], margins[order], starts, MEANS_STEPS)
     widest = radii.max(axis=1)
     wide = widest > WIDE * np.median(widest)
     return [
@@ -250,7 +272,7 @@ def _compact_block(shared, first, last):
     """Return vectors and margins of some models."""
     models, metric, origin, scale = shared.value
     some = models[first:last]
-    margins = metric.prepare(some).margins.astype(np.float32)
+    margins = metric.prepare(some).margins
     return compact_vectors(some, origin, scale), margins
 
 

@@ -155,7 +155,7 @@ def precision_at_k(
     *,
     n_retrieved: int = 1,
 ) -> NDArray[np.float64]:
-    """Share of relevant items among the nearest, one number per query.
+    """Fraction of relevant items among the nearest, one number per query.
 
     Parameters
     ----------

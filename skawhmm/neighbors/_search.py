@@ -2,8 +2,9 @@ r"""Exact nearest neighbours without computing every distance.
 
 A reference can be skipped as soon as a lower bound of its distance exceeds the distance
 of the k-th neighbour found so far. Bounds are applied cheapest first: the distance to
-the balls that contain the states of a group of models (see `_balls`), the relaxed
-transport to the models of the groups that are left, the marginal component and the
+the balls that contain the states of a group of models (see `_balls`); for the models of
+the groups that are left, the distance to the balls that their own states are in, the
+relaxed and then the optimal transport of state vectors; the marginal component and the
 bound of the transition component. The distances that are left are computed like any
 others, so the answers are the same as those of a search through all references, to the
 last bit and with ties in the same order.
@@ -15,6 +16,10 @@ costs at least what the coupling of its own margins does. Hence, for p >= 1:
 - relaxed: :math:`R^p \ge \sum_i \pi_a[i] \min_j \lVert f_i - f_j \rVert^p` and the same
   with a and b exchanged, since a plan with one margin less to obey costs no more;
 - group: the same with the distance to the nearest ball in place of the nearest state;
+- member: the same with the distance to the centre of the ball that a state is in, less
+  the distance of this state to the centre;
+- transport: :math:`R^p \ge OT_{c}(\pi_a, \pi_b)` with
+  :math:`c_{ij} = \lVert f_i - f_j \rVert^p`;
 - transition: :math:`OT_{C^p}(s, t) \ge \lVert (s - t) F \rVert^p` for rows s, t and the
   matrix F of the states' vectors, by convexity.
 
@@ -42,7 +47,7 @@ from skawhmm.neighbors._balls import (
 )
 from skawhmm.neighbors._search_kernels import (
     group_bounds,
-    relaxed_survivors,
+    group_survivors,
     transition_bounds,
 )
 from skawhmm.utils._parallel import Shared, completed
@@ -118,7 +123,8 @@ class SearchIndex:
     ----------
     counts : Counter
         How many pairs each stage examined in the last search: "group" (queries and
-        groups), "relaxed", "marginal" and "distance" (the full ones).
+        groups), "member" (queries and the models of the groups that are left),
+        "relaxed", "marginal" and "distance" (the full ones).
     """
 
     def __init__(self, references, metric, *, n_jobs=None):
@@ -223,8 +229,7 @@ class _Block:
         self.queries = index.references[own] if queries is None else queries
         self.keys = index.keys[own] if queries is None else queries.keys
         self.vectors = compact_vectors(self.queries, balls.origin, balls.scale)
-        margins = index.metric.prepare(self.queries).margins
-        self.margins = margins.astype(np.float32)
+        self.margins = index.metric.prepare(self.queries).margins
         # Lower bounds of the marginal component to all models of each group.
         self.group_bounds, self.centre_gaps = group_bounds(
             self.vectors, self.margins, balls.centres, balls.radii, index.metric.p
@@ -242,22 +247,21 @@ class _Block:
         """Return the queries followed by some of the references."""
         return HMMBatch.concatenate([self.queries, self.index.references[used]])
 
-    def relaxed(self, query, group, limits):
-        """Return pairs in groups whose relaxed bounds are within limits, and these."""
+    def survivors(self, query, group, limits):
+        """Return pairs in groups whose bounds of R are within limits, and these."""
         index, balls = self.index, self.index.balls
-        first, last = balls.starts[group], balls.starts[group + 1]
-        self.counts["relaxed"] += int((last - first).sum())
-        query, place, bounds = relaxed_survivors(
+        query, place, bounds, n_relaxed = group_survivors(
             self.vectors,
             self.margins,
-            balls.vectors,
-            balls.margins,
+            balls,
             query,
-            first,
-            last,
+            group,
             self.reach(limits) / balls.scale,
             index.metric.p,
         )
+        sizes = np.diff(balls.starts)
+        self.counts["member"] += int(sizes[group].sum())
+        self.counts["relaxed"] += n_relaxed
         reference = balls.order[place]
         bounds *= balls.scale
         if self.own is None:
@@ -334,7 +338,7 @@ def _search_block(shared, queries, first, last):
     found = _NOTHING
     for query, group in _best_first(block, n_neighbors):
         near = block.group_bounds[query, group] <= block.reach(limits)[query]
-        pairs = block.relaxed(query[near], group[near], limits)
+        pairs = block.survivors(query[near], group[near], limits)
         found, limits = _examined(block, pairs, found, limits, n_neighbors)
     return _sorted(found, n_queries, n_neighbors, radius), block.counts
 

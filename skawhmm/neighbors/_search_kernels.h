@@ -21,7 +21,7 @@ INTO_VECTOR float single_gap(
 }
 
 INTO_VECTOR double mean_power(
-    const float *restrict weights, const float *restrict squares, ptrdiff_t size, double p)
+    const double *restrict weights, const float *restrict squares, ptrdiff_t size, double p)
 {
     double total = 0.0;
     for (ptrdiff_t i = 0; i < size; i++)
@@ -36,10 +36,10 @@ INTO_VECTOR double mean_power(
 VECTOR
 static int fill_relaxed(
     const float *restrict vectors_a,
-    const float *restrict weights_a,
+    const double *restrict weights_a,
     ptrdiff_t size_a,
     const float *restrict vectors_b,
-    const float *restrict weights_b,
+    const double *restrict weights_b,
     ptrdiff_t size_b,
     ptrdiff_t n_models,
     ptrdiff_t size,
@@ -79,7 +79,7 @@ static int fill_relaxed(
 VECTOR
 static int fill_group_bounds(
     const float *restrict vectors_a,
-    const float *restrict weights_a,
+    const double *restrict weights_a,
     ptrdiff_t size_a,
     const float *restrict centres,
     const float *restrict radii,
@@ -114,6 +114,50 @@ static int fill_group_bounds(
         radii += size_b;
     }
     return 0;
+}
+
+/* Squared distances between the states of two models. */
+VECTOR
+static void fill_gaps(
+    const float *restrict vectors_a,
+    ptrdiff_t size_a,
+    const float *restrict vectors_b,
+    ptrdiff_t size_b,
+    ptrdiff_t size,
+    float *restrict gaps)
+{
+    for (ptrdiff_t i = 0; i < size_a; i++)
+        for (ptrdiff_t j = 0; j < size_b; j++)
+            gaps[i * size_b + j] =
+                single_gap(vectors_a + i * size, vectors_b + j * size, size);
+}
+
+/* The bound of a group for one of its models: each state counts with its own distance
+ * to the centre of its ball, in place of the radius. `gaps` are squared distances of the
+ * states of a to the centres. */
+static double member_bound(
+    const double *restrict weights_a,
+    ptrdiff_t size_a,
+    const float *restrict gaps,
+    const double *restrict weights_b,
+    const unsigned short *restrict balls,
+    const float *restrict reaches,
+    ptrdiff_t size_b,
+    double p)
+{
+    double total = 0.0;
+    for (ptrdiff_t i = 0; i < size_a; i++)
+        if (weights_a[i] > 0) {
+            float nearest = INFINITY;
+            for (ptrdiff_t j = 0; j < size_b; j++)
+                if (weights_b[j] > 0) {
+                    const float gap = gaps[i * size_b + balls[j]] - reaches[j];
+                    nearest = gap < nearest ? gap : nearest;
+                }
+            if (nearest > 0)
+                total += weights_a[i] * (p == 1 ? nearest : pow(nearest, p));
+        }
+    return p == 1 ? total : pow(total, 1 / p);
 }
 
 /* Squared distance of the means of the state vectors under two rows of chains. */

@@ -1,3 +1,5 @@
+from typing import Any
+
 from numpy import ndarray
 
 def relaxed_bounds(
@@ -7,23 +9,21 @@ def relaxed_bounds(
     weights_b: ndarray,
     p: float,
 ) -> ndarray: ...
-def relaxed_survivors(
-    vectors_a: ndarray,
-    weights_a: ndarray,
-    vectors_b: ndarray,
-    weights_b: ndarray,
+def group_survivors(
+    vectors: ndarray,
+    weights: ndarray,
+    groups: Any,
     model: ndarray,
-    first: ndarray,
-    last: ndarray,
+    group: ndarray,
     limits: ndarray,
     p: float,
-) -> tuple[ndarray, ndarray, ndarray]: ...
+) -> tuple[ndarray, ndarray, ndarray, int]: ...
 def group_bounds(
     vectors: ndarray, weights: ndarray, centres: ndarray, radii: ndarray, p: float
 ) -> tuple[ndarray, ndarray]: ...
 def state_balls(
     vectors: ndarray, weights: ndarray, starts: ndarray, n_steps: int
-) -> tuple[ndarray, ndarray]: ...
+) -> tuple[ndarray, ndarray, ndarray, ndarray]: ...
 def transition_bounds(
     weights: ndarray,
     transmats: ndarray,

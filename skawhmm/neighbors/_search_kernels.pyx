@@ -5,15 +5,18 @@ import numpy as np
 from libc.math cimport INFINITY, pow, sqrt
 
 from skawhmm.distances._components cimport carry_chain, conditionals
+from skawhmm.numerics._transport cimport Tree, least_cost, tree_of
 from skawhmm.utils._interruption cimport interrupted
+
+from skawhmm.numerics._transport import make_workspace
 
 cdef extern from "neighbors/_search_kernels.h" nogil:
     int fill_relaxed(
         const float* vectors_a,
-        const float* weights_a,
+        const double* weights_a,
         Py_ssize_t size_a,
         const float* vectors_b,
-        const float* weights_b,
+        const double* weights_b,
         Py_ssize_t size_b,
         Py_ssize_t n_models,
         Py_ssize_t size,
@@ -23,7 +26,7 @@ cdef extern from "neighbors/_search_kernels.h" nogil:
     ) except -1
     int fill_group_bounds(
         const float* vectors_a,
-        const float* weights_a,
+        const double* weights_a,
         Py_ssize_t size_a,
         const float* centres,
         const float* radii,
@@ -34,6 +37,24 @@ cdef extern from "neighbors/_search_kernels.h" nogil:
         double* bounds,
         double* to_centres,
     ) except -1
+    void fill_gaps(
+        const float* vectors_a,
+        Py_ssize_t size_a,
+        const float* vectors_b,
+        Py_ssize_t size_b,
+        Py_ssize_t size,
+        float* gaps,
+    )
+    double member_bound(
+        const double* weights_a,
+        Py_ssize_t size_a,
+        const float* gaps,
+        const double* weights_b,
+        const unsigned short* balls,
+        const float* reaches,
+        Py_ssize_t size_b,
+        double p,
+    )
     double squared_row_gap(
         const double* row,
         const double* other,
@@ -46,17 +67,17 @@ cdef extern from "neighbors/_search_kernels.h" nogil:
 
 def relaxed_bounds(
     const float[:, :, ::1] vectors_a,
-    const float[:, ::1] weights_a,
+    const double[:, ::1] weights_a,
     const float[:, :, ::1] vectors_b,
-    const float[:, ::1] weights_b,
+    const double[:, ::1] weights_b,
     double p,
 ):
     """Costs of the plans that obey one margin only, for all models of two batches.
 
     Parameters
     ----------
-    vectors_a, weights_a, vectors_b, weights_b : ndarray of float32
-        State vectors and state probabilities of the models on each side.
+    vectors_a, weights_a, vectors_b, weights_b : ndarray
+        State vectors (float32) and state probabilities of the models on each side.
 
     p : float
         Order of the distance.
@@ -82,7 +103,7 @@ def relaxed_bounds(
 
 def group_bounds(
     const float[:, :, ::1] vectors,
-    const float[:, ::1] weights,
+    const double[:, ::1] weights,
     const float[:, :, ::1] centres,
     const float[:, ::1] radii,
     double p,
@@ -91,8 +112,8 @@ def group_bounds(
 
     Parameters
     ----------
-    vectors, weights : ndarray of float32
-        State vectors and state probabilities of the models.
+    vectors, weights : ndarray
+        State vectors (float32) and state probabilities of the models.
 
     centres, radii : ndarray of float32
         Balls that contain the state vectors of each group; a negative radius stands for
@@ -124,7 +145,7 @@ def group_bounds(
 
 def state_balls(
     const float[:, :, ::1] vectors,
-    const float[:, ::1] weights,
+    const double[:, ::1] weights,
     const Py_ssize_t[::1] starts,
     Py_ssize_t n_steps,
 ):
@@ -135,8 +156,8 @@ def state_balls(
 
     Parameters
     ----------
-    vectors, weights : ndarray of float32
-        State vectors and state probabilities of the models, group by group. States
+    vectors, weights : ndarray
+        State vectors (float32) and state probabilities of the models, group by group. States
         without weight do not count.
 
     starts : ndarray of int of shape (n_groups + 1,)
@@ -152,12 +173,20 @@ def state_balls(
 
     radii : ndarray of float32 of shape (n_groups, n_components)
         Their radii, rounded up; -1 for a ball without states.
+
+    balls : ndarray of uint16 of shape (n_models, n_components)
+        Which ball each state is in.
+
+    reaches : ndarray of float32 of shape (n_models, n_components)
+        The distance of each state to the centre of its ball, rounded up.
     """
     cdef Py_ssize_t n_groups = starts.shape[0] - 1, n_components = vectors.shape[1]
     cdef Py_ssize_t size = vectors.shape[2], g, n, i, j, k, step
     cdef float[:, :, ::1] centres = np.array(np.asarray(vectors)[np.asarray(starts)[:-1]])
     cdef float[:, ::1] radii = np.empty((n_groups, n_components), np.float32)
     cdef double[:, ::1] sums = np.empty((n_components, size + 1))
+    cdef unsigned short[:, ::1] balls = np.zeros((vectors.shape[0], n_components), np.uint16)
+    cdef float[:, ::1] reaches = np.zeros((vectors.shape[0], n_components), np.float32)
     cdef double gap
     with nogil:
         for g in range(n_groups):
@@ -171,7 +200,9 @@ def state_balls(
                         if weights[n, i] > 0:
                             j = nearest_centre(vectors[n, i], centres[g], &gap)
                             # Rounded up, from single precision.
-                            radii[g, j] = max(radii[g, j], <float>(1.000001 * gap))
+                            reaches[n, i] = <float>(1.000001 * gap)
+                            balls[n, i] = <unsigned short>j
+                            radii[g, j] = max(radii[g, j], reaches[n, i])
                             sums[j, size] += 1
                             for k in range(size):
                                 sums[j, k] += vectors[n, i, k]
@@ -179,7 +210,9 @@ def state_balls(
                     if step < n_steps and sums[j, size] > 0:
                         for k in range(size):
                             centres[g, j, k] = <float>(sums[j, k] / sums[j, size])
-    return np.asarray(centres), np.asarray(radii)
+    return (
+        np.asarray(centres), np.asarray(radii), np.asarray(balls), np.asarray(reaches)
+    )
 
 
 cdef Py_ssize_t nearest_centre(
@@ -198,63 +231,109 @@ cdef Py_ssize_t nearest_centre(
     return best
 
 
-def relaxed_survivors(
-    const float[:, :, ::1] vectors_a,
-    const float[:, ::1] weights_a,
-    const float[:, :, ::1] vectors_b,
-    const float[:, ::1] weights_b,
+def group_survivors(
+    const float[:, :, ::1] vectors,
+    const double[:, ::1] weights,
+    groups,
     const Py_ssize_t[::1] model,
-    const Py_ssize_t[::1] first,
-    const Py_ssize_t[::1] last,
+    const Py_ssize_t[::1] group,
     const double[::1] limits,
     double p,
 ):
-    """Pairs of models whose bounds by `relaxed_bounds` are within a limit.
+    """Pairs of a model and a member of a group whose bounds are within a limit.
+
+    Three bounds are tried: the distance to the balls that the states of the member are
+    in, the bound by `relaxed_bounds`, and the optimal transport of the state vectors.
 
     Parameters
     ----------
-    vectors_a, weights_a, vectors_b, weights_b, p : ndarray and float
-        As in `relaxed_bounds`.
+    vectors, weights : ndarray
+        State vectors (float32) and state probabilities of the models.
 
-    model, first, last : ndarray of int of shape (n_ranges,)
-        Each model a that is compared, and the range of models b it is compared with.
+    groups : Balls
+        The groups.
 
-    limits : ndarray of shape (n_models_a,)
+    model, group : ndarray of int of shape (n_comparisons,)
+        Each model that is compared, and the group it is compared with.
+
+    limits : ndarray of shape (n_models,)
         Largest bound of a pair that is kept.
+
+    p : float
+        Order of the distance.
 
     Returns
     -------
     model, other : ndarray of int of shape (n_pairs,)
-        The pairs that are kept, in the order of the ranges.
+        The pairs that are kept, in the order of the comparisons; members by their place.
 
     bounds : ndarray of shape (n_pairs,)
-        Their bounds.
+        Costs of their optimal plans.
+
+    n_relaxed : int
+        How many pairs the second bound was computed for.
     """
-    cdef Py_ssize_t size_a = vectors_a.shape[1], size_b = vectors_b.shape[1]
-    cdef Py_ssize_t r, n, a, b, longest = 1, total = 0, count = 0
+    cdef const float[:, :, ::1] points = groups.vectors
+    cdef const double[:, ::1] probs = groups.margins
+    cdef const float[:, :, ::1] centres = groups.centres
+    cdef const unsigned short[:, ::1] balls = groups.balls
+    cdef const float[:, ::1] reaches = groups.reaches
+    cdef const Py_ssize_t[::1] starts = groups.starts
+    cdef Py_ssize_t size_a = vectors.shape[1], size_b = points.shape[1]
+    cdef Py_ssize_t size = vectors.shape[2], n_cells = size_a * size_b
+    cdef Py_ssize_t r, a, b, g, k, total = 0, count = 0, n_relaxed = 0
     for r in range(model.shape[0]):
-        longest = max(longest, last[r] - first[r])
-        total += last[r] - first[r]
+        total += starts[group[r] + 1] - starts[group[r]]
+    numbers, nodes = make_workspace(size_a, size_b)
+    cdef Tree tree = tree_of(numbers, nodes)
     cdef float[::1] nearest = np.empty(size_a + size_b, np.float32)
-    cdef double[::1] some = np.empty(longest)
+    cdef float[::1] gaps = np.empty(2 * n_cells, np.float32)
+    cdef double[::1] cells = np.empty(2 * n_cells)
+    cdef double bound = 0.0
     cdef Py_ssize_t[::1] kept_a = np.empty(total, np.intp)
     cdef Py_ssize_t[::1] kept_b = np.empty(total, np.intp)
     cdef double[::1] bounds = np.empty(total)
     with nogil:
         for r in range(model.shape[0]):
-            a, b = model[r], first[r]
-            if last[r] <= b:
-                continue
-            fill_relaxed(
-                &vectors_a[a, 0, 0], &weights_a[a, 0], size_a, &vectors_b[b, 0, 0],
-                &weights_b[b, 0], size_b, last[r] - b, vectors_a.shape[2], p,
-                &nearest[0], &some[0],
+            a, g = model[r], group[r]
+            fill_gaps(
+                &vectors[a, 0, 0], size_a, &centres[g, 0, 0], size_b, size, &gaps[0]
             )
-            for n in range(last[r] - b):
-                if some[n] <= limits[a]:
-                    kept_a[count], kept_b[count], bounds[count] = a, b + n, some[n]
+            for k in range(n_cells):
+                gaps[k] = <float>sqrt(gaps[k])
+            for b in range(starts[g], starts[g + 1]):
+                if b % 256 == 0:
+                    interrupted()
+                if member_bound(
+                    &weights[a, 0], size_a, &gaps[0], &probs[b, 0], &balls[b, 0],
+                    &reaches[b, 0], size_b, p,
+                ) > limits[a]:
+                    continue
+                n_relaxed += 1
+                fill_relaxed(
+                    &vectors[a, 0, 0], &weights[a, 0], size_a, &points[b, 0, 0],
+                    &probs[b, 0], size_b, 1, size, p, &nearest[0], &bound,
+                )
+                if bound > limits[a]:
+                    continue
+                fill_gaps(
+                    &vectors[a, 0, 0], size_a, &points[b, 0, 0], size_b, size,
+                    &gaps[n_cells],
+                )
+                for k in range(n_cells):
+                    cells[k] = half_power(gaps[n_cells + k], p)
+                bound = least_cost(
+                    &weights[a, 0], &probs[b, 0], &cells[0], <int>size_a, <int>size_b,
+                    &cells[n_cells], &tree,
+                )
+                bound = bound if p == 1 else pow(bound, 1 / p)
+                if bound <= limits[a]:
+                    kept_a[count], kept_b[count], bounds[count] = a, b, bound
                     count += 1
-    return np.array(kept_a[:count]), np.array(kept_b[:count]), np.array(bounds[:count])
+    return (
+        np.array(kept_a[:count]), np.array(kept_b[:count]), np.array(bounds[:count]),
+        n_relaxed,
+    )
 
 
 cdef inline double half_power(double square, double p) noexcept nogil:

@@ -3,14 +3,14 @@
 import pickle
 import sys
 from collections import deque
-from concurrent.futures import CancelledError
+from concurrent.futures import CancelledError, ThreadPoolExecutor, wait
 from functools import cached_property
 from itertools import islice
 
 import cloudpickle
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
-from joblib.parallel import get_active_backend
+from joblib import Parallel, delayed, effective_n_jobs, parallel_config
+from joblib.parallel import ThreadingBackend, get_active_backend
 from tqdm.auto import tqdm
 
 from skawhmm.utils._checks import check_n_jobs
@@ -145,28 +145,59 @@ def _results(function, shared, tasks, n_jobs):
         return _dask_results(backend, function, shared, tasks, n_jobs)
     if effective_n_jobs(n_jobs) == 1:
         return (function(shared, *task) for task in tasks)
+    if isinstance(backend, ThreadingBackend):
+        return _thread_results(backend, function, shared, tasks, n_jobs)
     return _joblib_results(backend, function, shared, tasks, n_jobs)
 
 
-def _joblib_results(backend, function, shared, tasks, n_jobs):
-    """Yield the results of joblib's workers.
+def _thread_results(backend, function, shared, tasks, n_jobs):
+    """Yield the results of threads.
 
-    Threads that still work when nobody waits any more are told to stop.
+    joblib's own loop looks for results once in 10 ms, which is longer than a small
+    batch takes. Threads that still work when nobody waits any more are told to stop.
     """
+    n_workers = effective_n_jobs(n_jobs)
+    # Work inside of a task is divided as joblib would divide it there.
+    inner, inner_jobs = backend.get_nested_backend()
+    pool = ThreadPoolExecutor(n_workers)
+    try:
+        with Call() as call:
+
+            def run(*task):
+                with parallel_config(backend=inner, n_jobs=inner_jobs):
+                    return call.run(function, shared, *task)
+
+            futures = (pool.submit(run, *task) for task in tasks)
+            for future in _in_order(futures, TASKS_AHEAD * n_workers):
+                # Without a limit, waiting cannot be interrupted on every system.
+                while not wait([future], timeout=0.2).done:
+                    pass
+                yield future.result()
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _in_order(futures, n_ahead):
+    """Yield futures one by one; at most `n_ahead` more are begun before."""
+    ahead = deque(islice(futures, n_ahead))
+    while ahead:
+        yield ahead.popleft()
+        ahead.extend(islice(futures, 1))
+
+
+def _joblib_results(backend, function, shared, tasks, n_jobs):
+    """Yield the results of joblib's other workers."""
     streams = backend.supports_return_generator
     kind = "generator" if streams else "list"
     n_ahead = TASKS_AHEAD * effective_n_jobs(n_jobs)
     run = Parallel(n_jobs=n_jobs, prefer="threads", return_as=kind)
-    with Call() as call:
-        calls = (delayed(call.run)(function, shared, *task) for task in tasks)
-        if streams:
-            # Not by `yield from`: if nobody waits, threads are told before joblib is.
-            for result in run(calls):  # noqa: UP028
-                yield result
-            return
-        with run:
-            while some := list(islice(calls, n_ahead)):
-                yield from run(some)
+    calls = (delayed(function)(shared, *task) for task in tasks)
+    if streams:
+        yield from run(calls)
+        return
+    with run:
+        while some := list(islice(calls, n_ahead)):
+            yield from run(some)
 
 
 def _runs_on_dask(backend):
@@ -185,13 +216,10 @@ def _dask_results(backend, function, shared, tasks, n_jobs):
     n_ahead = TASKS_AHEAD * effective_n_jobs(n_jobs)
     place = _sent(client, shared)
     futures = (client.submit(function, place, *task, **options) for task in tasks)
-    ahead = deque(islice(futures, n_ahead))
     # A task that waits for others must not take the place of one of them.
     with backend.retrieval_context():
-        while ahead:
-            result = ahead.popleft().result()
-            ahead.extend(islice(futures, 1))
-            yield result
+        for future in _in_order(futures, n_ahead):
+            yield future.result()
 
 
 def _sent(client, shared):
@@ -206,11 +234,16 @@ def _sent(client, shared):
         raise CancelledError from error
 
 
-def even_ranges(sizes, n_jobs, *, per_job, most=np.inf):
-    """Return ranges of items with about equal total size, a few per worker."""
+def even_ranges(sizes, n_jobs, *, per_job, least=1, most=np.inf):
+    """Return ranges of items with about equal total size, a few per worker.
+
+    There are fewer if they would be smaller than `least`, so that a worker would take
+    longer to begin than to finish, and more if they would be larger than `most`.
+    """
     ends = np.cumsum(sizes)
     n_workers = effective_n_jobs(check_n_jobs("n_jobs", n_jobs))
-    n_ranges = max(per_job * n_workers, int(ends[-1] // most))
+    n_ranges = min(per_job * n_workers, int(ends[-1] // least))
+    n_ranges = max(n_ranges, int(ends[-1] // most), 1)
     n_ranges = min(n_ranges, len(ends))
     parts = np.minimum((ends - 1) * n_ranges // ends[-1], n_ranges - 1)
     cuts = (np.flatnonzero(np.diff(parts)) + 1).tolist()

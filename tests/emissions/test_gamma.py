@@ -15,12 +15,15 @@ from skawhmm.emissions import Gamma
 @given(st.tuples(positive, positive), st.tuples(positive, positive))
 @settings(max_examples=15, deadline=None)
 def test_gamma_costs_are_wasserstein_distances(a, b):
-    laws = [stats.gamma(shape, scale=scale) for shape, scale in (a, b)]
-    arrays = [np.array([[[law.mean()]], [[law.std()]]]) for law in laws]
+    distributions = [stats.gamma(shape, scale=scale) for shape, scale in (a, b)]
+    arrays = [
+        np.array([[[distribution.mean()]], [[distribution.std()]]])
+        for distribution in distributions
+    ]
     means, sds = np.stack(arrays, axis=1)[..., 0]
     family = Gamma().like(means[..., None], sds[..., None], np.zeros((2, 1, 1)))
     cost = np.sqrt(family.cross(np.array([0]), np.array([1]))[0, 0, 0])
-    assert_allclose(cost, numerical_w2(*laws), rtol=1e-3, atol=1e-9)
+    assert_allclose(cost, numerical_w2(*distributions), rtol=1e-3, atol=1e-9)
 
 
 def test_zero_mass_moves_states_by_their_mean():

@@ -40,8 +40,12 @@ def models(rng):
 @given(rates, rates)
 def test_ground_cost_is_exact_transport_between_counts(one, two):
     counts = np.arange(60.0)
-    laws = [poisson.pmf(counts, rate) for rate in (one, two)]
-    expected = ot.wasserstein_1d(counts, counts, *(law / law.sum() for law in laws))
+    distributions = [poisson.pmf(counts, rate) for rate in (one, two)]
+    expected = ot.wasserstein_1d(
+        counts,
+        counts,
+        *(distribution / distribution.sum() for distribution in distributions),
+    )
     actual = hmm_distance(single([one]), single([two]), alpha=0)
     assert_allclose(actual, expected, atol=1e-10)
 
@@ -50,9 +54,13 @@ def test_channels_add_up():
     # Both channels at once: every pair of counts of one against every pair of other.
     counts = np.arange(9)
     grid = np.stack(np.meshgrid(counts, counts), axis=-1).reshape(-1, 2)
-    laws = [poisson.pmf(grid, rate).prod(axis=1) for rate in ([0.3, 0.8], [0.9, 0.5])]
+    distributions = [
+        poisson.pmf(grid, rate).prod(axis=1) for rate in ([0.3, 0.8], [0.9, 0.5])
+    ]
     cost = np.abs(grid[:, None] - grid).sum(axis=2).astype(float)
-    expected = ot.emd2(*(law / law.sum() for law in laws), cost)
+    expected = ot.emd2(
+        *(distribution / distribution.sum() for distribution in distributions), cost
+    )
     both = single([0.3, 0.8], [0.9, 0.5])
     assert_allclose(pairwise_hmm_distances(both, alpha=0)[0, 1], 0.9, atol=1e-12)
     assert_allclose(expected, 0.9, atol=1e-5)

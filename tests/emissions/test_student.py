@@ -16,11 +16,11 @@ from skawhmm.emissions import StudentT
 )
 @settings(max_examples=15, deadline=None)
 def test_student_costs_are_wasserstein_distances(a, b):
-    laws = [stats.t(dof, location, scale) for location, scale, dof in (a, b)]
+    distributions = [stats.t(dof, location, scale) for location, scale, dof in (a, b)]
     arrays = np.array([a, b]).T[:, :, None, None]
     cost = np.sqrt(StudentT().like(*arrays).cross(np.array([0]), np.array([1])))
     # The integral leaves out the farthest tails, the family does not.
-    assert_allclose(cost[0, 0, 0], numerical_w2(*laws), rtol=5e-3, atol=1e-6)
+    assert_allclose(cost[0, 0, 0], numerical_w2(*distributions), rtol=5e-3, atol=1e-6)
 
 
 def test_student_costs_of_equal_freedom_have_a_closed_form():

@@ -87,8 +87,12 @@ def drawn(name, n_sequences=4, n_timesteps=300, seed=0, n_features=1):
 
 def scipy_logs(name, k, x):
     _, parameters, make = FAMILIES[name]
-    law = make(*(values[k] for values in parameters.values()))
-    return (law.logpmf if hasattr(law.dist, "logpmf") else law.logpdf)(x)
+    distribution = make(*(values[k] for values in parameters.values()))
+    return (
+        distribution.logpmf
+        if hasattr(distribution.dist, "logpmf")
+        else distribution.logpdf
+    )(x)
 
 
 @ALL
@@ -119,16 +123,16 @@ def test_samples_follow_their_distribution(name):
     models = batch(name)
     x = models.emission.drawn(0, np.ones(4000, int), np.random.default_rng(0))[:, 0]
     _, parameters, make = FAMILIES[name]
-    law = make(*(values[1] for values in parameters.values()))
-    if hasattr(law.dist, "pmf"):
-        assert_allclose(x.mean(), law.mean(), rtol=0.03)
-        assert_allclose(x.std(), law.std(), rtol=0.05)
+    distribution = make(*(values[1] for values in parameters.values()))
+    if hasattr(distribution.dist, "pmf"):
+        assert_allclose(x.mean(), distribution.mean(), rtol=0.03)
+        assert_allclose(x.std(), distribution.std(), rtol=0.05)
     elif name == "vonmises":
         own = stats.vonmises(parameters["concentrations"][1])
         around = (x - parameters["locations"][1] + np.pi) % (2 * np.pi) - np.pi
         assert stats.kstest(around, own.cdf).pvalue > 0.01
     else:
-        assert stats.kstest(x, law.cdf).pvalue > 0.01
+        assert stats.kstest(x, distribution.cdf).pvalue > 0.01
 
 
 def em_values(family, X, states, *, relevance=0.0, n_steps=15):
@@ -276,8 +280,8 @@ def test_quantiles_are_frames_at_their_levels(name):
     _, parameters, make = FAMILIES[name]
     for k in range(2):
         found = models.emission.frames_at(0, np.full(49, k), levels[:, None])[:, 0]
-        law = make(*(values[k] for values in parameters.values()))
-        expected = law.ppf(levels)
+        distribution = make(*(values[k] for values in parameters.values()))
+        expected = distribution.ppf(levels)
         if name == "vonmises":
             expected = (expected + np.pi) % (2 * np.pi) - np.pi
         assert_allclose(found, expected, rtol=1e-5, atol=1e-5)

@@ -37,6 +37,9 @@ def check_balls(balls, models):
     ):
         gaps = np.linalg.norm(vectors[first:last, :, None] - balls.centres[g], axis=3)
         assert np.all((gaps <= balls.radii[g] + rounding).any(axis=2))
+        own = balls.balls[first:last, :, None].astype(int)
+        own_gaps = np.take_along_axis(gaps, own, axis=2)[:, :, 0]
+        assert np.all(own_gaps <= balls.reaches[first:last] + rounding)
 
 
 def test_balls_contain_the_states_of_their_groups():

@@ -181,7 +181,8 @@ def test_few_distances_are_computed(metric):
     index = SearchIndex(references, metric)
     index.kneighbors(references[:70], 5)
     assert index.counts["distance"] < 0.1 * 70 * 700
-    assert index.counts["distance"] <= index.counts["marginal"] + 70 * 12
+    # The first 3 times 5 references of a query set its limit.
+    assert index.counts["distance"] <= index.counts["marginal"] + 70 * 15
     # The next search counts anew.
     index.kneighbors(references[:1], 5)
     assert index.counts["distance"] < 100
@@ -225,7 +226,8 @@ def test_estimators_find_the_same_by_pruning(labelled, params):
         assert_array_equal(pruned.predict(queries), brute.predict(queries))
     assert 0 < pruned.n_distance_evaluations_ < 0.5 * brute.n_distance_evaluations_
     assert brute.search_counts_ == {"distance": 300 * 300}
-    assert set(pruned.search_counts_) == {"group", "relaxed", "marginal", "distance"}
+    stages = ["group", "member", "relaxed", "marginal", "distance"]
+    assert sorted(pruned.search_counts_) == sorted(stages)
 
 
 def test_retriever_radius_by_pruning(labelled):

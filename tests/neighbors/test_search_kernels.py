@@ -4,16 +4,16 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 
-from skawhmm import HMMBatch, pairwise_hmm_components
+from skawhmm import MAW, HMMBatch, pairwise_hmm_components
 from skawhmm.distances._prepared import prepare_models
 from skawhmm.distances._registration import optimal_registrations, power_cost
-from skawhmm.neighbors._balls import state_vectors
+from skawhmm.neighbors._balls import make_balls, state_vectors
 from skawhmm.neighbors._search_kernels import (
     group_bounds,
+    group_survivors,
     relaxed_bounds,
-    relaxed_survivors,
     state_balls,
     transition_bounds,
 )
@@ -41,8 +41,8 @@ def batches(draw):
 
 
 def single(models):
-    """State vectors and probabilities in single precision."""
-    return state_vectors(models).astype(np.float32), models.weights.astype(np.float32)
+    """State vectors in single precision, and state probabilities."""
+    return state_vectors(models).astype(np.float32), np.array(models.weights)
 
 
 @given(batches(), st.sampled_from([1.0, 1.5, 2.0]))
@@ -69,7 +69,7 @@ def test_group_bound_is_below_all_relaxed_bounds(models, others, p, cut):
         for both in (np.split(x, 2, axis=2) for x in (vectors, points))
     )
     starts = np.array([0, cut, 4])
-    centres, radii = state_balls(points, probs, starts, 2)
+    centres, radii, *_ = state_balls(points, probs, starts, 2)
     bounds, to_centres = group_bounds(vectors, weights, centres, radii, p)
     relaxed = relaxed_bounds(vectors, weights, points, probs, p)
     for group in (0, 1):
@@ -79,43 +79,65 @@ def test_group_bound_is_below_all_relaxed_bounds(models, others, p, cut):
         assert np.all(bounds <= to_centres + 1e-5)
 
 
-def test_survivors_are_the_pairs_within_limits(rng):
-    vectors = rng.normal(size=(30, 2, 4)).astype(np.float32)
-    weights = rng.dirichlet(np.ones(2), 30).astype(np.float32)
-    queries, limits = slice(0, 3), np.array([1.5, np.inf, 0.0])
-    every = relaxed_bounds(vectors[queries], weights[queries], vectors, weights, 1.0)
-    model = np.array([0, 1, 2, 0, 1])
-    first, last = np.array([0, 4, 0, 20, 9]), np.array([20, 9, 30, 30, 9])
-    found = relaxed_survivors(
-        vectors[queries],
-        weights[queries],
-        vectors,
-        weights,
-        model,
-        first,
-        last,
-        limits,
-        1.0,
-    )
-    expected = [
-        (a, b)
-        for a, start, stop in zip(model, first, last, strict=True)
-        for b in range(start, stop)
-        if every[a, b] <= limits[a]
-    ]
-    assert 5 < len(expected) < 50
-    assert list(zip(found[0], found[1], strict=True)) == expected
-    assert_allclose(found[2], every[found[0], found[1]])
+def survivors(models, p, limit):
+    """All models against all groups, with places turned into indices."""
+    groups = make_balls(models, MAW(p=p))
+    vectors = np.empty_like(groups.vectors)
+    vectors[groups.order] = groups.vectors
+    n_groups = len(groups.starts) - 1
+    model = np.repeat(np.arange(len(models)), n_groups)
+    group = np.tile(np.arange(n_groups), len(models))
+    limits = np.full(len(models), limit / groups.scale)
+    weights = np.array(models.weights)
+    found = group_survivors(vectors, weights, groups, model, group, limits, p)
+    return found[0], groups.order[found[1]], found[2] * groups.scale, found[3]
+
+
+@given(batches(), st.sampled_from([1.0, 1.5, 2.0]))
+def test_transport_bound_is_below_the_marginal_component(models, p):
+    marginal = pairwise_hmm_components(models, p=p)[0]
+    a, b, bounds, _ = survivors(models, p, np.inf)
+    assert bounds.size == marginal.size
+    assert np.all(bounds <= SINGLE_SLACK * marginal[a, b] + 1e-5)
+    if models.covariance_type == "diag":
+        # State vectors then have the distances of the states.
+        assert_allclose(bounds, marginal[a, b], rtol=1e-4, atol=1e-4)
+
+
+@given(batches(), st.sampled_from([1.0, 2.0]), st.floats(0.1, 3))
+def test_survivors_are_the_pairs_within_limits(models, p, limit):
+    marginal = pairwise_hmm_components(models, p=p)[0]
+    a, b, bounds, n_relaxed = survivors(models, p, limit)
+    assert np.all(bounds <= 1.000001 * limit)
+    assert bounds.size <= n_relaxed <= marginal.size
+    kept = np.zeros(marginal.shape, bool)
+    kept[a, b] = True
+    assert kept[marginal < (1 - 1e-5) * limit - 1e-5].all()
+
+
+def test_transport_bound_counts_mass_that_changes_states():
+    # The same two states at 0 and 4, visited 3/4 and 1/4 of the time or vice versa:
+    # half of the mass moves by 4, which relaxed bounds do not see.
+    chains = [[[0.75, 0.25], [0.75, 0.25]], [[0.25, 0.75], [0.25, 0.75]]]
+    models = HMMBatch(chains, [[[0.0], [4.0]]] * 2, np.ones((2, 2, 1)))
+    a, b, bounds, n_relaxed = survivors(models, 1.0, 1.9)
+    assert n_relaxed == 4
+    assert_array_equal(a, b)
+    assert_allclose(bounds, 0, atol=1e-6)
+    bounds = survivors(models, 1.0, np.inf)[2]
+    assert_allclose(np.sort(bounds), [0, 0, 2, 2], atol=1e-5)
 
 
 def test_balls_of_states_by_hand():
     # Two models with states near 0 and near 10; the last state has no weight.
     vectors = np.array([[[0], [10], [50]], [[12], [2], [50]]], np.float32)
-    weights = np.array([[0.5, 0.5, 0], [0.5, 0.5, 0]], np.float32)
-    centres, radii = state_balls(vectors, weights, np.array([0, 2]), 3)
+    weights = np.array([[0.5, 0.5, 0], [0.5, 0.5, 0]])
+    centres, radii, balls, reaches = state_balls(vectors, weights, np.array([0, 2]), 3)
+    assert_array_equal(balls, [[0, 1, 0], [1, 0, 0]])
+    assert_allclose(reaches, [[1, 1, 0], [1, 1, 0]], rtol=1e-5)
     assert_allclose(centres[0, :2, 0], [1, 11])
     assert_allclose(radii, [[1, 1, -1]], rtol=1e-5)
-    query = np.array([[[5.0]]], np.float32), np.ones((1, 1), np.float32)
+    query = np.array([[[5.0]]], np.float32), np.ones((1, 1))
     bounds, to_centres = group_bounds(*query, centres, radii, 1.0)
     assert_allclose(bounds, [[3]], rtol=1e-5)
     assert_allclose(to_centres, [[4]])
