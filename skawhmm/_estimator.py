@@ -67,6 +67,29 @@ class EstimatorMixin(ParametersMixin):
         "random_state": check_random,
     }
 
+    def set_params(self, **params: Any) -> Any:
+        """Set parameters, those of steps inside as ``step__parameter``.
+
+        Parameters
+        ----------
+        **params : dict
+            Values by name.
+
+        Returns
+        -------
+        self : estimator
+            The estimator.
+        """
+        for name, value in params.items():
+            step, _, inner = name.partition("__")
+            is_empty = getattr(self, step, ()) is None and params.get(step) is None
+            if inner and is_empty and step == "hmm":
+                raise ValueError(
+                    f"{name} sets a parameter of hmm, which must be a transformer, got "
+                    f"hmm=None. Write: hmm=HMMTransformer({inner}={value!r})."
+                )
+        return super().set_params(**params)  # type: ignore[misc]
+
     @property
     def _precomputed(self):
         """Whether `X` holds distances or components, not models or sequences."""

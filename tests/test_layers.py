@@ -39,6 +39,7 @@ KERNELS = sorted({*HOME.rglob("*.pyx"), *HOME.rglob("*.pxd")})
 # Where modules are tested that neither have a test file of their name nor are named by
 # a test of their folder.
 TESTED_IN = {
+    "sequences/_missing": "sequences/test_symbols.py",
     "emissions/_checks": "models/test_batch.py",
     "emissions/_model": "emissions/test_base.py",
     "emissions/_registry": "emissions/test_base.py",

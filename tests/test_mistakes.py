@@ -31,6 +31,7 @@ from skawhmm import (
     HMMRetriever,
     HMMTransformer,
     KNeighborsHMMClassifier,
+    KNeighborsHMMClassifierCV,
     KNeighborsHMMRegressor,
     PairwiseHMMDistance,
     Trials,
@@ -45,10 +46,15 @@ from skawhmm import (
     pairwise_hmm_distances,
     register_states,
 )
-from skawhmm.datasets import load_japanese_vowels, make_hmm_sequences
+from skawhmm.datasets import (
+    load_japanese_vowels,
+    load_wav_folder,
+    make_hmm_sequences,
+)
 from skawhmm.features import HMMClassDistance, NGrams
 from skawhmm.groups import distance_interval, state_effects, state_table
 from skawhmm.neighbors import average_precision
+from skawhmm.plot import AlphaCurveDisplay
 from skawhmm.sequences import Deltas, mfcc
 
 HALF = [[0.5, 0.5], [0.5, 0.5]]
@@ -238,6 +244,75 @@ MISTAKES = {
         "y must hold one label per sequence",
         "got 8 integers that sum to the",
         "as_sequences(X, lengths=y)",
+    ),
+    "texts for the classifier of frames": Mistake(
+        lambda d: make_classifier().fit(["abab", "bcbc"] * 4, d.y),
+        ValueError,
+        "must be an array of numbers",
+        "got strings",
+        'make_classifier("categorical")',
+    ),
+    "numbers as strings in a table": Mistake(
+        lambda d: as_sequences(
+            frame(who=[1, 1, 2, 2], x=["1.5", "2", "3", "4"], z=[1.0, 2, 3, 4]),
+            id="who",
+        ),
+        *(ValueError, "'x' must hold numbers", "got strings", "pandas.to_numeric"),
+    ),
+    "symbols and numbers in a sequence": Mistake(
+        lambda d: transformer(emission="categorical").fit([["a", 2, "b"]]),
+        *(ValueError, "strings or integers", "such as 2", "Missing symbols are None"),
+    ),
+    "columns that describe sequences": Mistake(
+        lambda d: as_sequences(
+            frame(who=[1, 1, 2, 2], age=[30, 30, 41, 41], x=[1.0, 2, 3, 4]), id="who"
+        ),
+        *(UserWarning, "describe sequences, not frames", "['age']", "channels=['x']"),
+    ),
+    "a step in a wrong unit": Mistake(
+        lambda d: as_sequences(
+            frame(who=[1, 1], t=[0.0, 1e6], x=[1.0, 2.0]), id="who", time="t", every=1
+        ),
+        *(ValueError, "time between rows", "1e+06 frames of 2", "unit of the column"),
+    ),
+    "spells that overlap": Mistake(
+        lambda d: as_sequences(
+            frame(who=[1, 1], a=[1, 3], b=[3, 5], s=["A", "B"]),
+            id="who",
+            time=("a", "b"),
+        ),
+        *(ValueError, "must not repeat a time", "got 3 twice", "argument id"),
+    ),
+    "texts that are not spells": Mistake(
+        lambda d: as_sequences(["A-A-B"], layout="sps"),
+        *(ValueError, '"(A,3)-(B,2)"', "got 'A-A-B' at 0", "layout='sps'"),
+    ),
+    "a parameter of a transformer that is None": Mistake(
+        lambda d: KNeighborsHMMClassifier().set_params(hmm__n_components=4),
+        ValueError,
+        "must be a transformer",
+        "got hmm=None",
+        "hmm=HMMTransformer(n_components=4)",
+    ),
+    "the curve of alpha of another classifier": Mistake(
+        lambda d: AlphaCurveDisplay.from_estimator(neighbors().fit(d.X, d.y)),
+        TypeError,
+        "a fitted KNeighborsHMMClassifierCV",
+        "got KNeighborsHMMClassifier",
+        "AlphaCurveDisplay(alphas, scores",
+    ),
+    "a folder that does not exist": Mistake(
+        lambda d: load_wav_folder(d.folder / "sounds"),
+        *(
+            FileNotFoundError,
+            "path must be an existing path",
+            "none of:",
+            "a folder or",
+        ),
+    ),
+    "a single group of models to leave out": Mistake(
+        lambda d: KNeighborsHMMClassifierCV().fit(d.models, d.y, groups=["ann"] * 8),
+        *(ValueError, "groups must name", "got only 'ann'", "at least 2 groups"),
     ),
     "texts as numbers": Mistake(
         lambda d: transformer().fit(WORDS),

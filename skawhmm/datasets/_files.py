@@ -70,7 +70,12 @@ def found_path(path, candidates, what):
     for place in places:
         if place.exists():
             return place
-    wanted = ", ".join(str(place) for place in places)
+    wanted = ", ".join(dict.fromkeys(str(place) for place in places))
+    if path is not None:
+        raise FileNotFoundError(
+            f"path must be an existing path, or one in the folder named by the "
+            f"environment variable SKAWHMM_DATA, got none of: {wanted}. {what}"
+        )
     raise FileNotFoundError(
         f"Found none of: {wanted}. Give the path of the data, or set the environment "
         f"variable SKAWHMM_DATA to the folder that holds it. {what}"

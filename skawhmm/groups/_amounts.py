@@ -5,7 +5,6 @@ to much: it has another distribution, even if both come from one process. Labels
 models are exchangeable only if amounts are.
 """
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -15,6 +14,7 @@ from scipy import stats
 
 from skawhmm.groups._permutations import LEVEL, permuted, pvalues
 from skawhmm.groups._support import NO_SPREAD
+from skawhmm.sequences._forms import warn_caller
 
 # Columns of `info` that count data.
 AMOUNTS = ("n_timesteps", "n_trials")
@@ -160,13 +160,12 @@ def check_models_per_unit(amounts):
         )
 
 
-def warn_of_amounts(amounts, stacklevel=3):
+def warn_of_amounts(amounts):
     """Warn if the amounts of data differ between groups."""
     for amount in amounts.values():
         if amount.differs:
-            warnings.warn(
+            warn_caller(
                 f"The groups differ in how much data their models were fitted to: "
                 f"{amount.line()}. Models of less data are noisier, which a test takes "
                 f"for a difference between groups. {REMEDIES[amount.name]}",
-                stacklevel=stacklevel,
             )

@@ -116,13 +116,13 @@ class StateEffects:
     >>> from skawhmm import HMMBatch
     >>> from skawhmm.groups import state_effects
     >>> models = HMMBatch(
-    ...     transmats=np.ones((6, 1, 1)),
-    ...     means=np.array([0.0, 0.2, 0.1, 1.1, 0.9, 1.0])[:, None, None],
-    ...     covars=np.ones((6, 1, 1)),
+    ...     transmats=np.ones((8, 1, 1)),
+    ...     means=np.array([0.0, 0.2, 0.1, 0.1, 1.1, 0.9, 1.0, 1.0])[:, None, None],
+    ...     covars=np.ones((8, 1, 1)),
     ... )
-    >>> effects = state_effects(models, list("aaabbb"), random_state=0)
+    >>> effects = state_effects(models, list("aaaabbbb"), random_state=0)
     >>> effects.columns["difference"].round(2), effects.columns["low"].round(2)
-    (array([0.9]), array([0.67]))
+    (array([0.9]), array([0.76]))
     """
 
     columns: Mapping[str, NDArray[Any]]
@@ -165,8 +165,15 @@ class StateEffects:
         return (
             f"{n_sure} of {len(self.statistic)} differences at p <= {LEVEL}, "
             f"{len(self.null_distribution)} permutations\n"
-            f"{groups}; differences are other minus first"
+            f"{groups}; {self._direction()}"
         )
+
+    def _direction(self):
+        """Return which group is subtracted from which."""
+        if len(self.groups) != 2:
+            return 'differences are "other" - "group"'
+        first, other = (self.columns[name][0] for name in ("group", "other"))
+        return f"differences are {other} - {first}"
 
     def _shown(self):
         rows = self._order()[:SHOWN_ROWS]
@@ -316,7 +323,7 @@ def state_effects(
     >>> measures = ("occupancy", "transitions")
     >>> state_effects(models, group, measures=measures, random_state=0)
     4 of 4 differences at p <= 0.05, 9999 permutations
-    control: 10, patient: 10; differences are other minus first
+    control: 10, patient: 10; differences are patient - control
     measure     state  next_state  difference      low     high  pvalue
     transition      1  0              -0.1839  -0.2079  -0.1599  0.0001
     transition      1  1               0.1839   0.1599   0.2079  0.0001

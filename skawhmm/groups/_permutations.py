@@ -1,10 +1,10 @@
 """Permutations within strata, and what many of them give, as matrix products."""
 
-import warnings
 from math import comb, factorial, prod
 
 import numpy as np
 
+from skawhmm.sequences._forms import warn_caller
 from skawhmm.utils._parallel import Shared, completed
 from skawhmm.utils._seeds import item_rng
 
@@ -47,11 +47,10 @@ def warn_of_few_permutations(n_permutations, n_tests=1):
     """Warn if so few permutations allow no p-value at the level of several tests."""
     needed = int(np.ceil(n_tests / LEVEL)) - 1
     if n_permutations < needed:
-        warnings.warn(
+        warn_caller(
             f"n_permutations={n_permutations} cannot give a p-value of {LEVEL} or less"
             f"{' after correction' if n_tests > 1 else ''}: at least {needed} "
             "permutations are needed.",
-            stacklevel=3,
         )
 
 
@@ -59,10 +58,9 @@ def warn_of_few_arrangements(counts):
     """Warn if labels with such counts per stratum allow no p-value at the level."""
     n_different = n_partitions(counts)
     if n_different * LEVEL < 1:
-        warnings.warn(
+        warn_caller(
             f"There are only {n_different} different arrangements of the labels, so "
             f"that no p-value can be below {1 / n_different:.3g}.",
-            stacklevel=3,
         )
 
 

@@ -2,15 +2,19 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from textwrap import fill
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from skawhmm.groups._amounts import Amounts
-from skawhmm.groups._permutations import holm
+from skawhmm.groups._permutations import LEVEL, holm
 from skawhmm.models._batch import HMMBatch
 from skawhmm.utils._tables import data_frame, html_table, text_table
+
+# Width of the lines of a report.
+PARAGRAPH = 80
 
 STATISTICS = {"pseudo_f": "pseudo-F", "energy": "energy F"}
 
@@ -159,6 +163,51 @@ class GroupTestResult:
         spread = {} if self.dispersion is None else {"dispersion": self.dispersion}
         return {**self.tests, **spread}
 
+    def report(self) -> str:
+        """Return a paragraph for the results section of an article.
+
+        Returns
+        -------
+        text : str
+            What was compared and how, and what was found, with p-values of all tests.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from skawhmm import hmm_group_test
+        >>> values = np.array([0.0, 1.0, 2.0, 5.0, 14.0, 16.0, 18.0, 19.0])
+        >>> distances = np.abs(values[:, None] - values)
+        >>> result = hmm_group_test(distances, list("aaaabbbb"), random_state=0)
+        >>> print(result.report())
+        Groups (a: n = 4, b: n = 4) were compared by a permutation test of pseudo-F on
+        distances between hidden Markov models (9999 permutations). They differed:
+        pseudo-F = 90.8, p = 0.028, effect size 0.94. Spread around the centres of the
+        groups: p = 0.89. Not tested: marginal, transition (X holds distances without
+        components).
+        """
+        sizes = ", ".join(f"{name}: n = {count}" for name, count in self.groups.items())
+        kind, refits = STATISTICS[self.kind], self.models is not None
+        test = self.tests["distance"]
+        verdict = "differed" if test.pvalue <= LEVEL else "did not differ significantly"
+        parts = [
+            f"Groups ({sizes}) were compared by a permutation test of {kind} on "
+            f"distances between hidden Markov models ({len(test.null_distribution)} "
+            f"permutations{', models refitted in each' if refits else ''}).",
+            f"They {verdict}: {kind} = {test.statistic:.3g}, {_written(test.pvalue)}, "
+            f"effect size {test.effect_size:.2f}.",
+        ]
+        for name, what in (("marginal", "States"), ("transition", "Transitions")):
+            if name in self.tests:
+                parts.append(f"{what} alone: {_written(self.tests[name].pvalue)}.")
+        if self.dispersion is not None:
+            spread = _written(self.dispersion.pvalue)
+            parts.append(f"Spread around the centres of the groups: {spread}.")
+        for pair, corrected in self.pairwise_pvalues.items():
+            pvalue = _written(corrected["distance"])
+            parts.append(f"{' and '.join(pair)}: {pvalue} after Holm's correction.")
+        parts += [f"{note[0].upper()}{note[1:]}." for note in self._notes()]
+        return fill(" ".join(parts), PARAGRAPH)
+
     def to_frame(self) -> Any:
         """Return all tests as a data frame of pandas.
 
@@ -213,6 +262,11 @@ class GroupTestResult:
             names = [name for name, why in self.missing.items() if why == reason]
             lines.append(f"not tested: {', '.join(names)} ({reason})")
         return lines
+
+
+def _written(pvalue):
+    """Return a p-value as it is printed in an article."""
+    return "p < 0.001" if pvalue < 0.001 else f"p = {pvalue:.2g}"
 
 
 def corrected_pvalues(pairwise):

@@ -13,7 +13,6 @@ Permutations exchange what is left after :math:`H_0` (Freedman and Lane), within
 They permute the rows of the bases, so that a thousand of them are one matrix product.
 """
 
-import warnings
 from types import MappingProxyType
 from typing import Any
 
@@ -63,7 +62,7 @@ from skawhmm.groups._results import (
     corrected_pvalues,
 )
 from skawhmm.models._checks import check_models, check_same_features
-from skawhmm.sequences._forms import is_models
+from skawhmm.sequences._forms import is_models, warn_caller
 from skawhmm.utils._checks import (
     LARGEST_DISTANCE,
     check_choice,
@@ -581,9 +580,8 @@ def _pairwise_tests(design, names, matrices, n_permutations, workers, seed):
 
 def _warn_of_spread(test, spread):
     if spread is not None and max(test.pvalue, spread.pvalue) <= LEVEL:
-        warnings.warn(
+        warn_caller(
             "The groups also differ in spread (test of dispersion: "
             f"p = {spread.pvalue:.4g}), which may be what the test of the distance "
             "found. See the field dispersion of the result.",
-            stacklevel=3,
         )

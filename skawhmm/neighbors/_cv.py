@@ -34,6 +34,7 @@ from skawhmm.utils._checks import (
     check_real,
 )
 from skawhmm.utils._interruption import all_or_nothing
+from skawhmm.utils._numbers import distinct_labels
 from skawhmm.utils._parameters import check_unused
 
 # The values of alpha that are tried by default.
@@ -47,13 +48,26 @@ def check_alphas(name, value):
     return check_numbers(name, value, partial(check_real, low=0, high=1))
 
 
+def _together(groups, n_models):
+    """Return which pairs of models do not vote for each other."""
+    if groups is None:
+        return np.eye(n_models, dtype=bool)
+    names, codes = distinct_labels("groups", groups, n_models)
+    if len(names) < 2:
+        raise ValueError(
+            f"groups must name at least 2 groups, got only {names[0].item()!r}."
+        )
+    return codes[:, None] == codes
+
+
 class KNeighborsHMMClassifierCV(
     KNeighborsMixin, ReferencesMixin, ClassifierMixin, BaseEstimator
 ):
     r"""Classify by the nearest models, and choose `alpha` and their number.
 
     The components of all pairs are computed once. Every `alpha` and every number of
-    neighbours is then scored by leaving each training model out of its own vote.
+    neighbours is then scored by leaving each training model out of its own vote, or,
+    with `groups`, all models of its group.
 
     Parameters
     ----------
@@ -196,7 +210,9 @@ class KNeighborsHMMClassifierCV(
         self.verbose = verbose
 
     @all_or_nothing
-    def fit(self, X: Any, y: ArrayLike) -> "KNeighborsHMMClassifierCV":
+    def fit(
+        self, X: Any, y: ArrayLike, groups: ArrayLike | None = None
+    ) -> "KNeighborsHMMClassifierCV":
         """Choose `alpha` and the number of neighbours; keep the models of `X`.
 
         Parameters
@@ -208,6 +224,10 @@ class KNeighborsHMMClassifierCV(
 
         y : array-like of shape (n_models,)
             Classes.
+
+        groups : array-like of shape (n_models,), default=None
+            What models belong together, such as the speaker. A model is then scored by
+            the neighbours from other groups only, so that the choice suits new groups.
 
         Returns
         -------
@@ -225,13 +245,18 @@ class KNeighborsHMMClassifierCV(
             reason = f"with metric={self.metric!r} and without components"
             check_unused("alphas", self.alphas, None, reason)
         check_one_each(X, y)
-        self.n_neighbors_tried_ = self._usable_numbers(len(X))
+        together = _together(groups, len(X))
+        self.n_neighbors_tried_ = self._usable_numbers(
+            int((~together).sum(axis=1).min()), len(X)
+        )
         models = self._learned_models(X, y)
         components = X if metric is None else self._components(models, metric)
         if components.ndim == 2:
             # A single number stands for both components.
             components = np.stack([components, components], axis=-1)
         self.alphas_ = self._alphas_to_try(components)
+        if groups is not None:
+            components = np.where(together[..., None], np.inf, components)
         self._score(components, codes)
         self._choose()
         # Distances that are a single number have no alpha, objects their own.
@@ -282,14 +307,15 @@ class KNeighborsHMMClassifierCV(
         self._check_ready()
         return self.best_estimator_.predict_proba(self._queries(X))
 
-    def _usable_numbers(self, n_models):
+    def _usable_numbers(self, n_others, n_models):
         """Return the numbers of neighbours that can be tried, in increasing order."""
         tried = check_counts("n_neighbors", self.n_neighbors)
-        usable = sorted({number for number in tried if number < n_models})
+        usable = sorted({number for number in tried if number <= n_others})
         if not usable:
             raise ValueError(
-                f"n_neighbors must hold a number below the number of models, got "
-                f"n_neighbors = {tried}, n_samples = {n_models}."
+                "n_neighbors must hold a number of at most the number of models that "
+                f"may vote for another one, {n_others}, got n_neighbors = {tried}, "
+                f"n_samples = {n_models}."
             )
         return np.array(usable)
 

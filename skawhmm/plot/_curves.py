@@ -112,6 +112,12 @@ class AlphaCurveDisplay:
             The display.
         """
         check_is_fitted(estimator)
+        if not hasattr(estimator, "alpha_path_"):
+            raise TypeError(
+                "estimator must be a fitted KNeighborsHMMClassifierCV, which scores "
+                f"many alphas, got {type(estimator).__name__}. For a GridSearchCV, "
+                "write AlphaCurveDisplay(alphas, scores, n_neighbors).plot()."
+            )
         display = cls(
             estimator.alphas_,
             estimator.scores_,

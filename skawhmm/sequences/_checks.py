@@ -308,7 +308,12 @@ def _hint_of_symbols(x):
     is_text = isinstance(x, str) or (
         isinstance(x, np.ndarray) and str(wrong_kind(x)).startswith("strings")
     )
-    return ' HMMTransformer(emission="categorical") fits symbols.' if is_text else ""
+    if not is_text:
+        return ""
+    return (
+        ' HMMTransformer(emission="categorical") fits symbols, and '
+        'make_classifier("categorical") classifies them.'
+    )
 
 
 def plain_numbers(X):

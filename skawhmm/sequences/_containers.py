@@ -1,5 +1,6 @@
 """Sequences from what users keep them in: tables, dicts, other libraries' arrays."""
 
+import re
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -39,14 +40,25 @@ from skawhmm.sequences._tables import (
     matrix,
     numbers,
     open_table,
-    row_order,
     shown,
+    symbol_rows,
+    warn_of_constant_columns,
+)
+from skawhmm.sequences._times import (
+    check_times,
+    expanded_spells,
+    regular_frames,
+    row_order,
+    step_size,
     time_values,
+    warn_of_gaps,
 )
 from skawhmm.sequences._trials import units_of
 from skawhmm.utils._checks import check_choice
 
-LAYOUTS = ("time_first", "channels_first")
+LAYOUTS = ("time_first", "channels_first", "sps")
+# A spell of TraMineR's SPS format, "(A,3)" or "A/3".
+SPELL = re.compile(r"\((.+?),(\d+)\)|([^()]+?)/(\d+)")
 
 
 def as_sequences(
@@ -58,6 +70,7 @@ def as_sequences(
     channels: Any = None,
     labels: Any = None,
     lengths: Any = None,
+    every: Any = None,
     layout: str = "time_first",
 ) -> Any:
     """Read sequences from tables, dicts, files in memory and other libraries' arrays.
@@ -74,8 +87,11 @@ def as_sequences(
           columns, a structured array), with `id` and, as far as there are such columns,
           `time`, `channels` and `labels`; a pandas MultiIndex whose last level is the
           time needs no names;
-        - a wide table with one univariate sequence per row: no `time`, and no `id` or
-          one that differs from row to row;
+        - a wide table with one univariate sequence per row, of numbers or of symbols
+          (TraMineR's STS format): no `time`, and no `id` or one that differs from row
+          to row;
+        - a table with one spell per row (SPELL format): ``time=("begin", "end")``;
+        - texts such as "(A,3)-(B,2)", or a column of them, with ``layout="sps"``;
         - frames of shape (n_frames, n_features) and `lengths`, as for hmmlearn;
         - an array of shape (n_sequences, n_timesteps, n_features), padded with NaN at
           the end, as in tslearn, or of shape (n_sequences, n_timesteps);
@@ -98,39 +114,48 @@ def as_sequences(
         table, in which `id` identifies the sequences of a unit, or one unit per
         sequence. The result then has one entry per unit.
 
-    time : str, default=None
+    time : str or pair of str, default=None
         Column or dimension by which frames are sorted: numbers or dates. A time that
-        occurs twice in a sequence is an error, and gaps are a warning. By default the
-        rows of a table are taken in their order.
+        occurs twice in a sequence is an error, and gaps are a warning, unless `every`
+        is given. By default the rows of a table are taken in their order. Two columns
+        are the first and the last time of a spell, whole numbers, both included.
 
     channels : str or list of str, default=None
         Columns, variables or the dimension of the features. By default all columns
         with no other role. A single column of strings gives sequences of symbols.
 
-    labels : str, default=None
-        Column of labels, of which each sequence, or unit, must have one.
+    labels : str or list of str, default=None
+        Column of labels, of which each sequence, or unit, must have one; or several
+        such columns.
 
     lengths : array-like of int of shape (n_sequences,), default=None
         Number of frames of each sequence, in frames that follow each other.
 
-    layout : {"time_first", "channels_first"}, default="time_first"
-        Order of the axes of arrays.
+    every : float or timedelta, default=None
+        Time between two frames, if rows of a table are to be resampled at regular
+        times, in the unit of the column `time`; a timedelta for dates. Each frame is
+        the mean of the rows nearest to it (the last symbol, for symbols). Frames
+        without rows are missing; nothing is interpolated.
+
+    layout : {"time_first", "channels_first", "sps"}, default="time_first"
+        Order of the axes of arrays, or "sps" for texts of spells.
 
     Returns
     -------
     sequences : list of ndarray of shape (n_timesteps, n_features)
         Float64, NaN where values are missing; strings of shape (n_timesteps,) if there
-        are symbols. If the channels have names, each array knows them
-        (``sequences[0].feature_names``), and so do the estimators and models that are
-        fitted to it; see Notes. With `unit`, a list of :class:`Trials`.
+        are symbols, empty where they are missing. If the channels have names, each
+        array knows them (``sequences[0].feature_names``), and so do the estimators and
+        models that are fitted to it; see Notes. With `unit`, a list of
+        :class:`Trials`.
 
     ids : ndarray of shape (n_sequences,)
         What names each sequence: entries of `id`, keys, entries of an index, otherwise
         numbers from 0. They are in the order in which they first appear. With `unit`,
         the units.
 
-    labels : ndarray of shape (n_sequences,)
-        Only if `labels` names a column.
+    labels : ndarray of shape (n_sequences,) or dict of ndarray
+        Only if `labels` names a column; with a list of columns, one array per name.
 
     See Also
     --------
@@ -166,6 +191,13 @@ def as_sequences(
     >>> ids, y
     (array(['b', 'a'], dtype='<U1'), array(['fast', 'slow'], dtype='<U4'))
 
+    Measurements at irregular times, as one frame per second:
+
+    >>> table = {"run": [1] * 4, "time": [0.1, 0.9, 1.2, 3.0], "x": [1.0, 2, 4, 8]}
+    >>> X, ids = as_sequences(table, id="run", time="time", every=1.0)
+    >>> X[0].ravel()
+    array([ 1.,  3., nan,  8.])
+
     Frames and lengths, as hmmlearn takes them:
 
     >>> import numpy as np
@@ -185,9 +217,14 @@ def as_sequences(
     names = {"id": id, "time": time, "channels": channels, "labels": labels}
     for role, name in names.items():
         _check_names(role, name)
-    reader = _reader(data, names, lengths)
+    reader = _from_sps if layout == "sps" else _reader(data, names, lengths)
     if _has_columns(reader, data):
         names["unit"] = unit
+        names["every"] = every
+    elif every is not None:
+        raise ValueError(
+            f"every must be None unless time names a column of a table, got {every!r}."
+        )
     found = reader(data, names, lengths=lengths, layout=layout)
     if unit is not None and "unit" not in names:
         found = _units(found, unit, labels)
@@ -211,9 +248,23 @@ def _units(found, unit, name):
             f"shape {column.shape}. Columns can be named for tables only."
         )
     codes, ids = group_codes([column], ["unit"])
-    if labels is not None:
+    if isinstance(labels, dict):
+        labels = {
+            name: group_labels(codes, column, ids, name, of="unit")
+            for name, column in labels.items()
+        }
+    elif labels is not None:
         labels = group_labels(codes, labels, ids, name, of="unit")
     return units_of(sequences, codes), ids, labels
+
+
+def _label_columns(labels, read):
+    """Return what `read` gives for a column, or a dict of it for a list of columns."""
+    if labels is None:
+        return None
+    if isinstance(labels, list | tuple):
+        return {name: read(name) for name in labels}
+    return read(labels)
 
 
 def _check_names(role, name):
@@ -309,15 +360,22 @@ def _from_table(data, names, *, lengths, layout):  # noqa: ARG001
     _refuse_layout(layout, "a table")
     table = open_table(data)
     unit_names = _listed(names.get("unit"))
-    id_names, time = _roles(table, names, unit_names)
-    used = [*unit_names, *id_names, *([] if time is None else [time])]
-    if names["labels"] is not None:
-        used.append(names["labels"])
+    id_names, times = _roles(table, names, unit_names)
+    used = [*unit_names, *id_names, *times]
+    used += _listed(names["labels"])
+    if names["every"] is not None and not times:
+        raise ValueError(
+            f"every needs a column of times, got time=None and {names['every']!r}."
+        )
+    for name in _listed(names["labels"]):
+        check_column(table, "labels", name)
     if unit_names and not id_names:
         raise ValueError(
             "id must name the column of the trials if unit names the column of the "
             f"units, got None with unit={names['unit']!r}."
         )
+    if table.n_rows == 0:
+        raise ValueError("data must have at least one row, got none.")
     columns = [check_column(table, "unit", name) for name in unit_names]
     unit_codes, unit_ids = group_codes(columns, unit_names) if columns else ((), ())
     columns += [check_column(table, "id", name) for name in id_names]
@@ -327,42 +385,82 @@ def _from_table(data, names, *, lengths, layout):  # noqa: ARG001
         if columns
         else (np.zeros(table.n_rows, np.int64), np.arange(1))
     )
-    if table.n_rows == 0:
-        raise ValueError("data must have at least one row, got none.")
-    labels = None
-    if names["labels"] is not None:
-        labels = check_column(table, "labels", names["labels"])
     # A table with no column of times and an id per row has one sequence per row.
-    if time is None and (not columns or len(ids) == table.n_rows):
-        if not columns and names["channels"] is None:
-            _check_wide(table, used)
-        values = matrix(table, channel_names(table, names["channels"], used))
-        index = getattr(data, "index", None) if package_type(data)[1] else None
-        rows = np.arange(table.n_rows) if index is None else np.asarray(index)
-        if not columns:
-            check_not_distances("as_sequences", values)
-            warn_of_form(values)
+    if not times and (not columns or len(ids) == table.n_rows):
         if unit_names:
             raise ValueError(
                 f"Each row has its own {names['id']!r}. With unit, rows must be frames "
                 "of which a trial has several, or time must name a column."
             )
-        return _checked_rows(values), ids if columns else rows, labels
-    raw = None if time is None else check_column(table, "time", time)
-    times = None if raw is None else time_values(raw, time)
-    order = row_order(codes, times, ids, raw, time)
-    channels = channel_names(table, names["channels"], used)
-    values = matrix(table, channels)[order]
-    counts = np.bincount(codes, minlength=len(ids))
-    sequences = _checked(np.split(values, np.cumsum(counts)[:-1]), channels)
+        found = _wide_sequences(table, names, used, has_ids=bool(columns))
+        labels = _label_columns(
+            names["labels"], lambda name: check_column(table, "labels", name)
+        )
+        return found, ids if columns else _row_ids(data, table.n_rows), labels
+    sequences = _long_sequences(table, names, used, codes, ids, times)
     of = "sequence"
     if unit_names:
         _, first = np.unique(codes, return_index=True)
         sequences = units_of(sequences, unit_codes[first])
         codes, ids, of = unit_codes, unit_ids, "unit"
-    if labels is not None:
-        labels = group_labels(codes, labels, ids, names["labels"], of=of)
-    return sequences, ids, labels
+
+    def read(name):
+        column = check_column(table, "labels", name)
+        return group_labels(codes, column, ids, name, of=of)
+
+    return sequences, ids, _label_columns(names["labels"], read)
+
+
+def _row_ids(data, n_rows):
+    """Return the index of a table, or numbers from 0."""
+    index = getattr(data, "index", None) if package_type(data)[1] else None
+    return np.arange(n_rows) if index is None else np.asarray(index)
+
+
+def _wide_sequences(table, names, used, *, has_ids):
+    """Return one sequence per row, of numbers or of symbols."""
+    if not has_ids and names["channels"] is None:
+        _check_wide(table, used)
+    channels = channel_names(table, names["channels"], used)
+    symbols = symbol_rows(table, channels)
+    if symbols is not None:
+        return symbol_sequences(symbols)
+    values = matrix(table, channels)
+    if not has_ids:
+        check_not_distances("as_sequences", values)
+        warn_of_form(values)
+    return _checked_rows(values)
+
+
+def _long_sequences(table, names, used, codes, ids, times):
+    """Return the sequences of a table with one row per frame, or per spell."""
+    channels = channel_names(table, names["channels"], used)
+    every, step = names["every"], None
+    if len(times) == 2:
+        if every is not None:
+            raise ValueError(f"every must be None for spells, got {every!r}.")
+        rows, when = expanded_spells(table, *times)
+        raw, step = when, 1
+    else:
+        rows = np.arange(table.n_rows)
+        raw = check_column(table, "time", times[0]) if times else None
+        when = None if raw is None else time_values(raw, times[0])
+        step = None if every is None else step_size(every, raw)
+    codes = codes[rows]
+    order = row_order(codes, when)
+    values, codes_in_order = matrix(table, channels)[rows[order]], codes[order]
+    if times and every is None:
+        column = " and ".join(map(str, times))
+        check_times(order, codes, when, ids, raw, column)
+        if step is None:
+            warn_of_gaps(order, codes, when, ids, raw, column)
+    if names["channels"] is None:
+        warn_of_constant_columns(values, codes_in_order, channels)
+    if step is None:
+        counts = np.bincount(codes, minlength=len(ids))
+    else:
+        values, counts = regular_frames(values, codes_in_order, when[order], step)
+    return _checked(np.split(values, np.cumsum(counts)[:-1]), channels)
 
 
 def _check_wide(table, used):
@@ -394,13 +492,17 @@ def _listed(name):
 
 
 def _roles(table, names, unit_names):
-    """Return the columns of the ids, and the column of the times or None."""
-    given, time = _listed(names["id"]), names["time"]
+    """Return the columns of the ids, and those of the times: none, one or two."""
+    given, times = _listed(names["id"]), _listed(names["time"])
+    if len(times) > 2:
+        raise ValueError(
+            "time must name a column, or two columns for the first and the last time "
+            f"of spells, got {names['time']!r}."
+        )
     if len(table.levels) > 1 and not given:
-        if time is None:
-            time = table.levels[-1]
-        given = [level for level in table.levels if level not in {time, *unit_names}]
-    return given, time
+        times = times or [table.levels[-1]]
+        given = [level for level in table.levels if level not in {*times, *unit_names}]
+    return given, times
 
 
 def _is_nested(data):
@@ -442,6 +544,45 @@ def _from_pandas_series(data, names, *, lengths, layout):
 
 def _from_series(data, names, *, lengths, layout):
     return _from_members(readable(data), names, lengths=lengths, layout=layout)
+
+
+def _from_sps(data, names, *, lengths, layout):  # noqa: ARG001
+    """Read texts of spells, "(A,3)-(B,2)", from a list, a dict or a column."""
+    if lengths is not None:
+        raise ValueError(f"lengths must be None with layout='sps', got {lengths!r}.")
+    labels = None
+    if is_columns(data) and not isinstance(data, Mapping):
+        table = open_table(data)
+        used = [*_listed(names["id"]), *_listed(names["labels"])]
+        channels = channel_names(table, names["channels"], used)
+        if len(channels) != 1:
+            raise ValueError(
+                f"channels must name the column of the texts, got {shown(channels)}."
+            )
+        texts, ids = table.column(channels[0]), _row_ids(data, table.n_rows)
+        if names["id"] is not None:
+            ids = id_array(check_column(table, "id", names["id"]).tolist())
+        labels = _label_columns(
+            names["labels"], lambda name: check_column(table, "labels", name)
+        )
+    else:
+        _refuse(names, ("id", "time", "channels", "labels"), "a list of texts")
+        is_dict = isinstance(data, Mapping)
+        texts = [*data.values()] if is_dict else readable(data)
+        ids = id_array(data) if is_dict else _row_ids(data, len(texts))
+    return symbol_sequences([_spelled(x, i) for i, x in enumerate(texts)]), ids, labels
+
+
+def _spelled(text, i):
+    """Return the symbols of a text such as "(A,3)-(B,2)" or "A/3-B/2"."""
+    spells = [SPELL.fullmatch(part) for part in str(text).split("-")]
+    if not all(spells):
+        raise ValueError(
+            'data must hold texts such as "(A,3)-(B,2)" or "A/3-B/2" with '
+            f"layout='sps', got {text!r} at {i}."
+        )
+    parts = [(m[1], m[2]) if m[1] else (m[3], m[4]) for m in spells if m]
+    return np.repeat([symbol for symbol, _ in parts], [int(n) for _, n in parts])
 
 
 def _from_members(data, names, *, lengths, layout):  # noqa: ARG001
@@ -510,7 +651,7 @@ def _frames(member, names, i):
             f"data must hold tables only or no tables, got {type(member).__name__} "
             f"at {i}."
         )
-    only = {**names, "id": None, "labels": None}
+    only = {**names, "id": None, "labels": None, "every": None}
     table = open_table(member)
     used = table.levels if names["time"] is None else [*table.levels, names["time"]]
     columns = channel_names(table, names["channels"], used)
@@ -564,19 +705,21 @@ def _from_xarray(data, names, *, lengths, layout):  # noqa: ARG001
     if "channels" not in dims:
         values = values[..., None]
     sequences = _checked(values, _coordinate_names(data, dims.get("channels")))
-    ids, labels = np.arange(len(sequences)), None
+    ids = np.arange(len(sequences))
     if "id" in dims and dims["id"] in data.coords:
         ids = np.asarray(data.coords[dims["id"]])
-    if names["labels"] is not None:
+
+    def read(name):
         own = [dims.get("id")]
         known = [name for name, c in data.coords.items() if [*c.dims] == own]
-        if names["labels"] not in known:
+        if name not in known:
             raise ValueError(
                 f"labels must name a coordinate of the sequences, one of "
-                f"{shown(known)}, got {names['labels']!r}."
+                f"{shown(known)}, got {name!r}."
             )
-        labels = np.asarray(data.coords[names["labels"]])
-    return sequences, ids, labels
+        return np.asarray(data.coords[name])
+
+    return sequences, ids, _label_columns(names["labels"], read)
 
 
 def _coordinate_names(data, dim):

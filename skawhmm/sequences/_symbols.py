@@ -5,6 +5,7 @@ import numpy as np
 from skawhmm.sequences._checked import CheckedSequences, is_checked
 from skawhmm.sequences._checks import unpadded_rows
 from skawhmm.sequences._forms import SERIES, package_type, readable
+from skawhmm.sequences._missing import MISSING, is_missing, string_array
 from skawhmm.sequences._trials import Trials, naming_trials, split_units
 
 # Number of symbols that a message lists.
@@ -58,8 +59,8 @@ def symbol_sequences(X):
     Returns
     -------
     sequences : list of ndarray of shape (n_timesteps,)
-        Strings, or float64 with integer values and NaN for values not observed.
-        `Trials` stay `Trials`.
+        Strings, empty where nothing was observed, or float64 with integer values and
+        NaN for values not observed. `Trials` stay `Trials`.
     """
     X, units = X.split() if isinstance(X, CheckedSequences) else split_units(X)
     with naming_trials(units):
@@ -108,11 +109,10 @@ def _symbols_of(x, i):
     if not array.size:
         raise ValueError(f"X[{i}] must have at least 1 symbol, got none.")
     if array.dtype == object:
-        # Strings in an object array, as pandas keeps them.
-        if all(isinstance(value, str) for value in array):
-            return array.astype(str)
-        array = _as_numbers(array, i)
+        array = string_array(array) if _holds_strings(array) else _as_numbers(array, i)
     if array.dtype.kind == "U":
+        if (array == MISSING).all():
+            raise ValueError(f"X[{i}] must have at least 1 observed symbol, got none.")
         return array
     if array.dtype.kind not in "iuf":
         raise ValueError(
@@ -137,6 +137,12 @@ def _symbols_of(x, i):
     return values
 
 
+def _holds_strings(values):
+    """Whether values are strings and, perhaps, missing values."""
+    is_text = [isinstance(v, str) for v in values if not is_missing(v)]
+    return all(is_text) and len(is_text) > 0
+
+
 def _symbol_array(x, i):
     """Return one sequence as an array; numbers beside strings stay numbers."""
     if isinstance(x, np.ma.MaskedArray):
@@ -148,12 +154,17 @@ def _symbol_array(x, i):
             f"X[{i}] must be a sequence of symbols, got nested lists of unequal length."
             f" Several recordings of one unit are given as Trials(X[{i}])."
         ) from error
-    is_mixed = array.dtype.kind == "U" and not hasattr(x, "__array__")
-    if is_mixed and not all(isinstance(v, str) for v in np.array(x, object).ravel()):
+    if array.dtype.kind != "U" or hasattr(x, "__array__"):
+        return array
+    # NumPy turns numbers and NaN beside a string into strings.
+    values = np.array(x, object)
+    if not _holds_strings(values.ravel()):
+        number = next(v for v in values.ravel() if not isinstance(v, str))
         raise ValueError(
-            f"X[{i}] must hold strings or integers, got strings and numbers."
+            f"X[{i}] must hold strings or integers, got strings and numbers, such as "
+            f"{number!r}. Missing symbols are None, NaN or empty strings."
         )
-    return array
+    return values
 
 
 def _as_numbers(array, i):
@@ -176,7 +187,7 @@ def learned_symbols(sequences):
     """Return the symbols that occur in sequences, in sorted order."""
     found = np.unique(np.concatenate([np.unique(x) for x in sequences]))
     if found.dtype.kind == "U":
-        return found
+        return found[found != MISSING]
     return found[~np.isnan(found)].astype(np.int64)
 
 
@@ -226,16 +237,15 @@ def symbol_codes(sequences, symbols):
     Returns
     -------
     codes : list of ndarray of shape (n_timesteps,)
-        Positions, counted from 0; -1 for NaN, -2 for symbols that are not in the
-        alphabet.
+        Positions, counted from 0; -1 for missing symbols, -2 for symbols that are not
+        in the alphabet.
     """
     order = np.argsort(symbols)
     alphabet = symbols[order]
     codes = []
     for x in sequences:
         own = np.full(len(x), -2)
-        # Only NaN differs from itself.
-        own[x != x] = -1  # noqa: PLR0124
+        own[x == MISSING if x.dtype.kind == "U" else np.isnan(x)] = -1
         if (x.dtype.kind == "U") == (symbols.dtype.kind == "U"):
             place = np.minimum(np.searchsorted(alphabet, x), len(alphabet) - 1)
             own = np.where(alphabet[place] == x, order[place], own)

@@ -2,17 +2,15 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import date, timedelta
 from numbers import Number
 from typing import Any
 
 import numpy as np
 
 from skawhmm.sequences._forms import package_type, warn_caller
+from skawhmm.sequences._missing import MISSING, is_missing, string_array
 from skawhmm.utils._numbers import aligned, wrong_kind
 
-# A step in time this many times the usual one of its sequence is a gap.
-GAP = 1.5
 # Number of names that a message lists.
 SHOWN = 8
 
@@ -141,7 +139,7 @@ def numbers(values, where):
         raise ValueError(f"{where} must hold numbers, got {wrong}.")
     if values.dtype != object:
         return aligned(np.asarray(values, dtype=np.float64))
-    known = [np.nan if _is_missing(value) else value for value in values.ravel()]
+    known = [np.nan if is_missing(value) else value for value in values.ravel()]
     try:
         return np.array(known, dtype=np.float64).reshape(values.shape)
     except (TypeError, ValueError, OverflowError) as error:
@@ -149,10 +147,6 @@ def numbers(values, where):
         raise ValueError(
             f"{where} must hold numbers, got an object of type {type(odd).__name__}."
         ) from error
-
-
-def _is_missing(value):
-    return value is None or type(value).__name__ == "NAType"
 
 
 def channel_names(table, channels, used):
@@ -186,25 +180,65 @@ def matrix(table, names):
         Float64, or strings.
     """
     columns = [table.column(name) for name in names]
-    if len(columns) == 1 and _is_text(columns[0]):
-        return columns[0].astype(str)
+    if len(columns) == 1 and is_text(columns[0]):
+        return string_array(columns[0])
     out = np.empty((table.n_rows, len(names)))
     for k, (name, column) in enumerate(zip(names, columns, strict=True)):
         wrong = wrong_kind(column) if column.ndim == 1 else "sequences"
         if wrong is not None:
-            fit = [n for n, c in zip(names, columns, strict=True) if not wrong_kind(c)]
             raise ValueError(
-                f"The column {name!r} must hold numbers, got {wrong}. The channels can "
-                f"be named: channels={shown(fit)}."
+                f"The column {name!r} must hold numbers, got {wrong}."
+                f"{_hint_of_columns(names, columns, column)}"
             )
         out[:, k] = numbers(column, f"The column {name!r}")
     return out
 
 
-def _is_text(column):
+def _hint_of_columns(names, columns, wrong):
+    """Return what to write if a column holds strings."""
+    if is_text(wrong) and all(_is_number(v) for v in string_array(wrong) if v):
+        return " Convert strings to numbers first, for example by pandas.to_numeric."
+    fit = [n for n, c in zip(names, columns, strict=True) if not wrong_kind(c)]
+    if fit:
+        return f" The channels can be named: channels={shown(fit)}."
+    return " Sequences of symbols are read from a single column: channels=..."
+
+
+def _is_number(text):
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def is_text(column):
+    """Whether a column holds strings, some of which may be missing."""
     if column.dtype.kind in "UT":
         return True
-    return column.dtype == object and all(isinstance(v, str) for v in column)
+    if column.dtype != object:
+        return False
+    texts = [isinstance(v, str) for v in column if not is_missing(v)]
+    return all(texts) and len(texts) > 0
+
+
+def symbol_rows(table, names):
+    """Return one sequence of symbols per row of a wide table of strings, else None.
+
+    Missing symbols at the end of a row are cut off. Columns without any symbol are
+    allowed: sequences may be shorter than the table is wide.
+    """
+    columns = [table.column(name) for name in names]
+    texts = [is_text(column) for column in columns]
+    empty = [column.dtype != bool and _missing_rows(column).all() for column in columns]
+    if len(names) < 2 or not any(texts) or not all(map(np.logical_or, texts, empty)):
+        return None
+    rows = np.stack([string_array(column) for column in columns], axis=1)
+    lasts = [np.flatnonzero(row) for row in rows != MISSING]
+    return [
+        row[: last[-1] + 1 if len(last) else 0]
+        for row, last in zip(rows, lasts, strict=True)
+    ]
 
 
 def group_codes(columns, names):
@@ -256,8 +290,7 @@ def _missing_rows(column):
         return np.isnan(column)
     if column.dtype != object:
         return np.zeros(len(column), bool)
-    # Only NaN differs from itself.
-    return np.array([_is_missing(v) or v != v for v in column], bool)  # noqa: PLR0124
+    return np.array([is_missing(v) for v in column], bool)
 
 
 def _value_codes(column):
@@ -287,118 +320,29 @@ def id_array(ids, columns=()):
     return out
 
 
-def time_values(column, name):
-    """Return times as numbers that can be compared and subtracted.
+def warn_of_constant_columns(values, codes, names):
+    """Warn of channels that have one value per sequence, such as an age.
 
-    Parameters
-    ----------
-    column : ndarray of shape (n_rows,)
-        Numbers, dates, durations or periods.
-
-    name : object
-        Name of the column.
-
-    Returns
-    -------
-    times : ndarray of shape (n_rows,)
-        Int64 or float64.
+    `values` are rows sorted by sequence, `codes` the sequence of each row.
     """
-    if column.dtype == object and len(column):
-        first = column[0]
-        if hasattr(first, "ordinal"):
-            column = np.array([value.ordinal for value in column])
-        elif isinstance(first, date | timedelta | np.datetime64 | np.timedelta64):
-            unit = "m8[us]" if isinstance(first, timedelta) else "M8[us]"
-            column = np.array([*column], dtype=unit)
-    if column.dtype.kind in "Mm":
-        missing, times = np.isnat(column), column.astype(np.int64)
-    else:
-        wrong = wrong_kind(column)
-        if wrong is not None:
-            raise ValueError(
-                f"The column {name!r} must hold numbers or dates to order frames by, "
-                f"got {wrong}. Convert texts to dates with pandas.to_datetime."
-            )
-        is_whole = column.dtype.kind in "iub"
-        times = column.astype(np.int64) if is_whole else numbers(column, str(name))
-        missing = np.isnan(times)
-    if missing.any():
-        raise ValueError(
-            f"The column {name!r} must hold a time in every row, got none in row "
-            f"{int(np.argmax(missing))} and {int(missing.sum()) - 1} others."
-        )
-    return times
-
-
-def row_order(codes, times, ids, raw, name):
-    """Return the rows by sequence and time; gaps and repeated times are reported.
-
-    Parameters
-    ----------
-    codes : ndarray of int of shape (n_rows,)
-        Number of the sequence of each row.
-
-    times : ndarray of shape (n_rows,) or None
-        When it was measured; None keeps the order of the rows.
-
-    ids : ndarray of shape (n_sequences,)
-        Names of the sequences.
-
-    raw : ndarray of shape (n_rows,)
-        The times as they were given, for messages.
-
-    name : object
-        Name of the column of times.
-
-    Returns
-    -------
-    order : ndarray of int of shape (n_rows,)
-        Row numbers.
-    """
-    if times is None:
-        return np.argsort(codes, kind="stable")
-    order = np.lexsort((times, codes))
-    same = codes[order][1:] == codes[order][:-1]
-    steps = np.diff(times[order])
-    twice = np.flatnonzero(same & (steps == 0))
-    if len(twice):
-        row = order[twice[0]]
-        time, sequence = _shown_value(raw[row]), _shown_value(ids[codes[row]])
-        raise ValueError(
-            f"The column {name!r} must not repeat a time within a sequence, got {time} "
-            f"twice in sequence {sequence} ({len(twice)} rows repeat a time). If "
-            "several sequences are mixed, the argument id names the columns that tell "
-            "them apart."
-        )
-    kept = np.flatnonzero(same)
-    _warn_of_gaps(codes[order][kept], steps[kept], order[kept], ids, raw, order, name)
-    return order
-
-
-def _warn_of_gaps(codes, steps, rows, ids, raw, order, name):
-    """Warn if a step is much longer than the median step of its sequence."""
-    if not len(steps):
+    starts = np.flatnonzero(np.diff(codes, prepend=-1))
+    if values.ndim == 1 or len(starts) < 2 or len(starts) == len(codes):
         return
-    by_size = np.lexsort((steps, codes))
-    starts = np.flatnonzero(np.r_[True, np.diff(codes) > 0])
-    counts = np.diff(np.r_[starts, len(codes)])
-    usual = np.repeat(steps[by_size][starts + (counts - 1) // 2], counts)
-    gaps = np.flatnonzero(steps > GAP * usual)
-    if not len(gaps):
+    low, high = (f.reduceat(values, starts, axis=0) for f in (np.minimum, np.maximum))
+    fixed = (low == high).all(axis=0) & (low != low[0]).any(axis=0)
+    if not fixed.any() or fixed.all():
         return
-    place = {row: k for k, row in enumerate(order.tolist())}
-    before = rows[gaps[0]]
-    after = order[place[int(before)] + 1]
-    affected = len(np.unique(codes[gaps]))
+    found = [name for name, is_fixed in zip(names, fixed, strict=True) if is_fixed]
+    others = [name for name in names if name not in found]
     warn_caller(
-        f"{affected} of {len(ids)} sequences have gaps in the column {name!r}; the "
-        f"first, {_shown_value(ids[codes[gaps[0]]])}, goes from "
-        f"{_shown_value(raw[before])} to {_shown_value(raw[after])}. Their frames are "
-        "read as if they followed each other."
+        f"The columns {shown(found)} have one value per sequence, so they describe "
+        f"sequences, not frames. They were read as channels; to leave them out, write "
+        f"labels={shown(found)} or channels={shown(others)}."
     )
 
 
-def _shown_value(value):
+def shown_value(value):
+    """Return a value as it is printed in a message."""
     is_plain = isinstance(value, np.number | np.str_ | np.bool_)
     return repr(value.item()) if is_plain else str(value)
 
@@ -435,7 +379,7 @@ def group_labels(codes, labels, ids, name, *, of="sequence"):
         row = differ[0]
         raise ValueError(
             f"The column {name!r} must hold one label per {of}, got "
-            f"{_shown_value(chosen[codes[row]])} and {_shown_value(labels[row])} in "
-            f"{of} {_shown_value(ids[codes[row]])}."
+            f"{shown_value(chosen[codes[row]])} and {shown_value(labels[row])} in "
+            f"{of} {shown_value(ids[codes[row]])}."
         )
     return id_array(chosen.tolist(), (chosen,))

@@ -47,7 +47,7 @@ def test_npz_is_found_by_name_in_the_data_folder(tmp_path, monkeypatch):
     save(tmp_path / "mine.npz")
     assert len(load_npz("mine").data) == len(load_npz("mine.npz").data) == 2
     with pytest.raises(
-        FileNotFoundError, match=r"yours.npz.*set the environment variabl"
+        FileNotFoundError, match=r"environment variable SKAWHMM_DATA.*yours.npz"
     ):
         load_npz("yours")
 

@@ -194,6 +194,7 @@ OWN: dict[str, dict[str, list[Any]]] = {
         "channels": ["x", ["z", "x"]],
         "labels": ["label"],
         "lengths": [[100, 200]],
+        "every": [2],
         "layout": ["channels_first"],
     },
     "mfcc": {

@@ -452,6 +452,7 @@ SUBJECTS = {
             ("data",),
             Context(_alone(table)),
             Context(_alone(table), {"id": "id"}),
+            Context(_alone(table), {"id": "id", "time": "t"}),
             Context(_alone(frames)),
             Context(_alone(recording)),
             Context(_alone(cube)),

@@ -356,3 +356,21 @@ def test_single_infinite_distances_are_the_farthest(rng):
 def test_one_class_has_no_area(models):
     with pytest.raises(ValueError, match="needs at least 2 classes"):
         KNeighborsHMMClassifierCV(scoring="roc_auc").fit(models, np.zeros(30))
+
+
+def test_groups_do_not_vote_for_themselves():
+    # Both models of a speaker are close, the word is far from that of other speakers:
+    # with other speakers only, the choice is scored by the second component.
+    speaker = np.repeat(np.arange(6), 2)
+    word = np.tile([0, 1], 6)
+    marginal = np.abs(speaker[:, None] - speaker) + 0.01 * (word[:, None] != word)
+    transition = np.abs(word[:, None] - word) + 0.001 * marginal
+    components = np.stack([marginal, transition], axis=-1)
+    knn = KNeighborsHMMClassifierCV(n_neighbors=1, metric="precomputed")
+    knn.fit(components, word, groups=speaker)
+    same = speaker[:, None] == speaker
+    for alpha, score in zip(knn.alphas_, knn.scores_[:, 0], strict=True):
+        mixed = (1 - alpha) * marginal + alpha * transition
+        nearest = np.where(same, np.inf, mixed).argmin(axis=1)
+        assert score == pytest.approx(np.mean(word[nearest] == word))
+    assert not np.array_equal(knn.scores_, knn.fit(components, word).scores_)
