@@ -44,8 +44,7 @@ from skawhmm import IAW, MAW, TransitionCoupling  # noqa: E402
 from skawhmm.distances._registration import optimal_registrations  # noqa: E402
 from skawhmm.emissions import Gaussian  # noqa: E402
 from skawhmm.fitting._gaussian_fit import start_labels  # noqa: E402
-from skawhmm.numerics._assignment import solve_assignment  # noqa: E402
-from skawhmm.numerics._forward_backward import fill_exp  # noqa: E402
+from skawhmm.numerics._entry_points import fill_exp, solve_assignment  # noqa: E402
 
 # Ratios of the version whose kernels numba compiled, by `--json` of this script in that
 # version's tree, on the machine and in the hour in which the new ones were first

@@ -51,27 +51,10 @@ cdef Matching matching_of(
     return state
 
 
-def solve_assignment(const double[:, ::1] cost, Py_ssize_t[::1] columns):
-    """Write the column given to each row by a cheapest assignment into `columns`.
-
-    Parameters
-    ----------
-    cost : ndarray of shape (n_points, n_points)
-        Cost of each match.
-
-    columns : ndarray of int of shape (n_points,)
-        Filled with the matches.
-    """
-    numbers, places = make_matching(cost.shape[0])
-    cdef Matching state = matching_of(numbers, places)
-    with nogil:
-        assign(&cost[0, 0], cost.shape[0], &columns[0], &state)
-
-
 cdef int assign(
     const double* cost, Py_ssize_t size, Py_ssize_t* columns, const Matching* state
 ) except -1 nogil:
-    """Write a cheapest assignment into `columns`; see `solve_assignment`."""
+    """Write a cheapest assignment into `columns`."""
     cdef Py_ssize_t n_free = reduce_columns(cost, size, columns, state)
     cdef Py_ssize_t k
     for k in range(2):

@@ -1,6 +1,5 @@
 from numpy import ndarray
 
-def fill_exp(gaps: ndarray, out: ndarray) -> None: ...
 def log_likelihood_of(
     logs: ndarray, startprob: ndarray, transmat: ndarray
 ) -> float: ...

@@ -72,12 +72,6 @@ cdef extern from "numerics/_forward_backward.h" nogil:
     ) except -1
 
 
-def fill_exp(const double[::1] gaps, double[::1] out):
-    """Fill exponentials of numbers of at most 0, to 2 ulp; below -700 they are 0."""
-    with nogil:
-        fill_exps(&gaps[0], gaps.shape[0], &out[0])
-
-
 def log_likelihood_of(logs, startprob, transmat):
     """Log likelihood of one sequence, by the fast pass if that is exact."""
     cdef const double[:, ::1] densities = np.ascontiguousarray(logs)

@@ -54,33 +54,6 @@ cdef Face face_of(double[::1] numbers, int[::1] nodes, int size) noexcept nogil:
     return face
 
 
-def max_entropy_plan(const double[:, ::1] marks, plan):
-    """Return the plan of the greatest entropy with the margins of a given one.
-
-    Parameters
-    ----------
-    marks : ndarray of shape (n_sources, n_sinks)
-        0 for the cells that may be used.
-
-    plan : ndarray of shape (n_sources, n_sinks)
-        A plan that uses these cells only.
-
-    Returns
-    -------
-    even : ndarray of shape (n_sources, n_sinks)
-        The plan of the greatest entropy. If there is only one plan, it is unchanged.
-    """
-    cdef double[:, ::1] even = np.array(plan)
-    cdef int n_sources = <int>even.shape[0], n_sinks = <int>even.shape[1]
-    cdef int size = max(n_sources, n_sinks)
-    numbers, nodes = make_face(size)
-    cdef Face face = face_of(numbers, nodes, size)
-    with nogil:
-        if find_components(&marks[0, 0], &even[0, 0], n_sources, n_sinks, &face):
-            maximize_entropy(&marks[0, 0], n_sources, n_sinks, &even[0, 0], &face)
-    return np.asarray(even)
-
-
 cdef bint find_components(
     const double* marks,
     const double* plan,

@@ -12,8 +12,8 @@ Problems with the same cost have the same start, too: cells are ranked once, and
 each plan is filled in this order. If only the cost changes, the tree of a problem stays
 feasible: it is kept, a few numbers per node, and later resumed from there.
 
-Other kernels call `least_cost` and its companions (see the `.pxd`); the functions that
-Python sees take the same arrays.
+Other kernels call `least_cost` and its companions (see the `.pxd`); Python reaches them
+one by one in `_entry_points`.
 """
 
 import numpy as np
@@ -61,129 +61,6 @@ cdef Tree tree_of(double[:, ::1] numbers, int[:, ::1] nodes) noexcept nogil:
     return tree
 
 
-def solve_transport(
-    const double[::1] supply,
-    const double[::1] demand,
-    const double[:, ::1] cost,
-    double[:, ::1] plan,
-    double[:, ::1] numbers,
-    int[:, ::1] nodes,
-):
-    """Write an optimal plan of one problem into `plan` and its tree into the scratch.
-
-    Parameters
-    ----------
-    supply : ndarray of shape (n_sources,)
-        Masses to move; zeros are allowed.
-
-    demand : ndarray of shape (n_sinks,)
-        Masses to receive, of the same sum up to rounding.
-
-    cost : ndarray of shape (n_sources, n_sinks)
-        Cost of moving a unit of mass.
-
-    plan : ndarray of shape (n_sources, n_sinks)
-        Filled with the plan.
-
-    numbers, nodes : ndarray
-        Scratch from `make_workspace`, at least of this size.
-
-    Returns
-    -------
-    total : float
-        Cost of the plan.
-    """
-    cdef Tree tree = tree_of(numbers, nodes)
-    cdef int n_sources = <int>cost.shape[0], n_sinks = <int>cost.shape[1]
-    return least_cost(
-        &supply[0], &demand[0], &cost[0, 0], n_sources, n_sinks, &plan[0, 0], &tree
-    )
-
-
-def reprice(const double[:, ::1] cost, double[:, ::1] numbers, int[:, ::1] nodes):
-    """Set the prices of the tree anew, for another cost."""
-    cdef Tree tree = tree_of(numbers, nodes)
-    price_tree(&cost[0, 0], <int>cost.shape[0], <int>cost.shape[1], &tree)
-
-
-def improve_plan(
-    const double[:, ::1] cost,
-    double[:, ::1] plan,
-    double[:, ::1] numbers,
-    int[:, ::1] nodes,
-):
-    """Pivot until no cell can lower the cost of `plan`, whose tree is in the scratch.
-
-    Cells of infinite cost never enter the plan.
-    """
-    cdef Tree tree = tree_of(numbers, nodes)
-    cdef int n_sources = <int>cost.shape[0], n_sinks = <int>cost.shape[1]
-    improve(&cost[0, 0], n_sources, n_sinks, &plan[0, 0], &tree)
-
-
-def ranked_cells(const double[:, ::1] cost, double[:, ::1] numbers, int[:, ::1] nodes):
-    """Return sources and sinks of all cells, the best first, for `solve_ranked`."""
-    cdef Tree tree = tree_of(numbers, nodes)
-    cdef int n_sources = <int>cost.shape[0], n_sinks = <int>cost.shape[1]
-    cdef double[::1] keys = np.empty(n_sources * n_sinks)
-    cdef int[:, ::1] places = np.empty((2, n_sources * n_sinks), np.intc)
-    cdef Ranking ranking
-    ranking.sources, ranking.sinks = &places[0, 0], &places[1, 0]
-    rank_cells(&cost[0, 0], n_sources, n_sinks, &keys[0], &ranking, &tree)
-    return np.asarray(places)
-
-
-def solve_ranked(
-    const double[::1] supply,
-    const double[::1] demand,
-    const double[:, ::1] cost,
-    int[:, ::1] places,
-    double[:, ::1] plan,
-    double[:, ::1] numbers,
-    int[:, ::1] nodes,
-):
-    """Solve like `solve_transport`, from a start in the order of `ranked_cells`.
-
-    `plan` must be zero before.
-    """
-    cdef Tree tree = tree_of(numbers, nodes)
-    cdef Ranking ranking
-    ranking.sources, ranking.sinks = &places[0, 0], &places[1, 0]
-    fill_ranked(
-        &supply[0], &demand[0], &cost[0, 0], <int>cost.shape[0], <int>cost.shape[1],
-        &ranking, &plan[0, 0], &tree,
-    )
-
-
-def keep_plan(double[:, ::1] plan, double[:, ::1] numbers, int[:, ::1] nodes):
-    """Return cells and masses of the tree in the scratch, and set `plan` to zero."""
-    cdef Tree tree = tree_of(numbers, nodes)
-    cdef int n_sources = <int>plan.shape[0], n_sinks = <int>plan.shape[1], count
-    cdef int[::1] cells = np.empty(n_sources + n_sinks, np.intc)
-    cdef double[::1] masses = np.empty(n_sources + n_sinks)
-    count = keep_tree(n_sources, n_sinks, &plan[0, 0], &cells[0], &masses[0], &tree)
-    return np.asarray(cells)[:count], np.asarray(masses)[:count]
-
-
-def resume_plan(
-    const int[::1] cells,
-    const double[::1] masses,
-    const double[:, ::1] cost,
-    double[:, ::1] plan,
-    double[:, ::1] numbers,
-    int[:, ::1] nodes,
-):
-    """Improve a kept plan for another cost; return whether it could be improved.
-
-    `plan` must be zero before.
-    """
-    cdef Tree tree = tree_of(numbers, nodes)
-    return resume_tree(
-        &cells[0], &masses[0], <int>cells.shape[0], &cost[0, 0], <int>cost.shape[0],
-        <int>cost.shape[1], &plan[0, 0], &tree,
-    )
-
-
 cdef double least_cost(
     const double* supply,
     const double* demand,
@@ -193,7 +70,7 @@ cdef double least_cost(
     double* plan,
     const Tree* tree,
 ) except? -1.0 nogil:
-    """Cost of an optimal plan, which is written into `plan`; see `solve_transport`."""
+    """Cost of an optimal plan, which is written into `plan`."""
     cdef double total = 0.0
     cdef int cell
     start(supply, demand, cost, n_sources, n_sinks, plan, tree)
@@ -328,7 +205,7 @@ cdef int fill_ranked(
     double* plan,
     const Tree* tree,
 ) except -1 nogil:
-    """Write an optimal plan into `plan`, which is zero before; see `solve_ranked`."""
+    """Write an optimal plan into `plan`, which is zero before."""
     cdef double* left = tree.open
     cdef double* open = tree.open + n_sources
     cdef double mass
@@ -522,7 +399,7 @@ cdef void price_tree(
 cdef int improve(
     const double* cost, int n_sources, int n_sinks, double* plan, const Tree* tree
 ) except -1 nogil:
-    """Pivot until no cell can lower the cost of `plan`; see `improve_plan`.
+    """Pivot until no cell can lower the cost of `plan`.
 
     Return whether there was a pivot.
     """

@@ -14,7 +14,8 @@ from skawhmm.models._inference import (
     posteriors,
     sample_sequences,
 )
-from skawhmm.numerics._forward_backward import fill_exp, forward_backward
+from skawhmm.numerics._entry_points import fill_exp
+from skawhmm.numerics._forward_backward import forward_backward
 
 
 def check_against_paths(logs, startprob, transmat):

@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 
-from skawhmm.numerics._assignment import solve_assignment
+from skawhmm.numerics._entry_points import solve_assignment
 
 
 def assignment(cost):

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from skawhmm.numerics._max_entropy import max_entropy_plan
+from skawhmm.numerics._entry_points import max_entropy_plan
 
 seeds = st.integers(0, 2**32 - 1)
 

@@ -6,18 +6,16 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import linprog
 
-from skawhmm.numerics._transport import (
-    DEPTH,
-    PRICE,
+from skawhmm.numerics._entry_points import (
     improve_plan,
     keep_plan,
-    make_workspace,
     ranked_cells,
     reprice,
     resume_plan,
     solve_ranked,
     solve_transport,
 )
+from skawhmm.numerics._transport import DEPTH, PRICE, make_workspace
 
 
 def solution(supply, demand, cost):
