@@ -1,6 +1,5 @@
 """What all estimators share: checks of parameters, input, models, distances, tags."""
 
-import hashlib
 from collections.abc import Callable, Iterator, Mapping, Set
 from typing import Any, ClassVar
 
@@ -12,7 +11,6 @@ from sklearn.utils.validation import validate_data
 
 from skawhmm.distances._aggregated import mixed_components
 from skawhmm.distances._base import AggregatedDistance
-from skawhmm.distances._pairwise import all_pairs
 from skawhmm.distances._resolve import (
     METRIC_CHECKS,
     check_components_alpha,
@@ -35,7 +33,6 @@ from skawhmm.utils._checks import (
     check_distances,
     check_random,
 )
-from skawhmm.utils._digest import content_digest
 from skawhmm.utils._numbers import check_one_type, real_array, row_blocks
 from skawhmm.utils._parameters import ParametersMixin, Unused, check_unused
 
@@ -252,37 +249,6 @@ def check_classes(y, caller):
 def is_mixture(metric):
     """Whether a distance is made of two components by its alpha."""
     return isinstance(metric, AggregatedDistance)
-
-
-def reference_distances(X, Y, metric, *, n_jobs=None, verbose=0):
-    """Return the distances of models to reference models, of shape (n_X, n_Y)."""
-    return all_pairs(X, _others(X, Y), metric, n_jobs=n_jobs, verbose=verbose)
-
-
-def reference_components(X, Y, metric, *, n_jobs=None, verbose=0):
-    """Return the components of the distances to references, of shape (n_X, n_Y, 2)."""
-    return all_pairs(
-        X, _others(X, Y), metric, "components", (2,), n_jobs=n_jobs, verbose=verbose
-    )
-
-
-def _others(X, Y):
-    """Return `Y`, or None if it holds the same models: half of the pairs is enough."""
-    same = Y is X or np.array_equal(content_keys(X), content_keys(Y))
-    return None if same else Y
-
-
-def content_keys(models):
-    """Return one uint64 per model, equal if states, chains and sequences are equal."""
-    keys = np.empty(len(models), np.uint64)
-    for n, size in enumerate(models.n_components):
-        digest = hashlib.blake2b(models.keys[n].tobytes(), digest_size=8)
-        # Adding zero turns -0.0 into 0.0, which has other bytes.
-        digest.update((models.startprobs[n, :size] + 0.0).tobytes())
-        if models.sequences is not None:
-            digest.update(content_digest(models.sequences[n]).encode())
-        keys[n] = int.from_bytes(digest.digest(), "little")
-    return keys
 
 
 def check_precomputed(estimator, X, *, reset, square=False):

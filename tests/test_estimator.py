@@ -51,19 +51,19 @@ def frames_above(call, name):
 
 
 @pytest.mark.parametrize("algorithm", ["brute", "pruned"])
-def test_predict_reaches_all_pairs_or_the_search_in_six_frames(algorithm, make_batch):
+def test_predict_reaches_all_pairs_or_the_search_in_four_frames(algorithm, make_batch):
     models = make_batch(n_models=9)
     knn = KNeighborsHMMClassifier(3, algorithm=algorithm).fit(models, [0, 1, 2] * 3)
     name = {"brute": "all_pairs", "pruned": "kneighbors"}[algorithm]
     (depth,) = frames_above(lambda: knn.predict(models), name)
-    assert depth <= 6
+    assert depth <= 4
 
 
-def test_fit_transform_reaches_all_pairs_in_six_frames(make_batch):
+def test_fit_transform_reaches_all_pairs_in_four_frames(make_batch):
     models = make_batch(n_models=9)
     call = PairwiseHMMDistance().fit_transform
     (depth,) = frames_above(lambda: call(models), "all_pairs")
-    assert depth <= 6
+    assert depth <= 4
 
 
 @pytest.mark.parametrize("method", CALLS)

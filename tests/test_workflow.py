@@ -65,7 +65,7 @@ def real_data(load):
 @pytest.fixture
 def count(monkeypatch):
     """Count how many matrices of pairs are computed, and how many sequences fitted."""
-    import skawhmm._estimator as module
+    import skawhmm.distances._pairwise as module
 
     counts = {"matrices": 0, "fits": 0}
 
@@ -78,7 +78,7 @@ def count(monkeypatch):
 
         monkeypatch.setattr(owner, name, call)
 
-    counted(module, "all_pairs", "matrices", lambda *_: 1)
+    counted(module, "pair_problem", "matrices", lambda *_: 1)
     counted(HMMTransformer, "_modelled", "fits", lambda _, X: len(X))
     return counts
 

@@ -16,7 +16,6 @@ from skawhmm._estimator import (
     ModelsMixin,
     ReferencesMixin,
     mixed_precomputed,
-    reference_distances,
 )
 from skawhmm.cluster._algorithms import (
     kmeans_partition,
@@ -442,7 +441,7 @@ class HMMKMedoids(ReferencesMixin, _HMMClusterer):
         if models is None:
             distances = mixed_precomputed(X, self.alpha)
         else:
-            distances = reference_distances(
+            distances = all_pairs(
                 models, models, metric, n_jobs=self.n_jobs, verbose=self.verbose
             )
         medoids, self.n_iter_ = medoid_partition(
@@ -460,7 +459,7 @@ class HMMKMedoids(ReferencesMixin, _HMMClusterer):
         if self._precomputed:
             X = self._checked(X, reset=False)
             return mixed_precomputed(X, self.alpha)[:, self.medoid_indices_]
-        return reference_distances(
+        return all_pairs(
             self._models(X),
             self.cluster_centers_,
             fitted_metric(metric, self._references),

@@ -1,5 +1,6 @@
 """Distances between all models of two batches: symmetry, tiles, workers, progress."""
 
+import hashlib
 from collections.abc import Iterator, Mapping
 from importlib.metadata import version
 from os import PathLike
@@ -118,7 +119,7 @@ def pairwise_hmm_distances(
     if out is None or isinstance(out, np.ndarray):
         return distances_in_array(problem, out, dtype, **work)
     if isinstance(out, str | PathLike):
-        return distances_in_file(problem, out, dtype, with_itself=Y is None, **work)
+        return distances_in_file(problem, out, dtype, **work)
     raise TypeError(
         f"out must be None, an array or the name of a file, got {out!r:.60}."
     )
@@ -409,10 +410,15 @@ class PairProblem(NamedTuple):
 
 
 def pair_problem(X, Y, metric):
-    """Return what all pairs of two batches need; Y is None if it is X."""
+    """Return what all pairs of two batches need; without Y they are those of X.
+
+    If Y holds the same models as X, half of the pairs are enough, too.
+    """
     others = X if Y is None else Y
     check_same_features(X, others)
     metric = fitted_metric(metric, others)
+    if Y is X or (Y is not None and _same_models(X, Y)):
+        Y = None
     models = X if Y is None else HMMBatch.concatenate([bare_models(X), bare_models(Y)])
     shape, limit = (len(X), len(others)), getattr(metric, "max_tile", MAX_TILE)
     edge = tile_edge(shape, models.transmats.shape[1], limit)
@@ -428,13 +434,13 @@ def all_pairs(X, Y, metric, method="distances", tail=(), *, n_jobs=None, verbose
     """
     problem = pair_problem(X, Y, metric)
     matrix = _empty_matrix((*problem.tiles.shape, *tail), np.float64)
-    for _ in filled_tiles(matrix, problem, method, n_jobs=n_jobs, verbose=verbose):
-        pass
+    for tile, values in computed_tiles(problem, method, n_jobs, verbose):
+        fill_tile(matrix, problem.tiles, tile, values)
     return matrix
 
 
-def filled_tiles(matrix, problem, method="distances", *, n_jobs, verbose):
-    """Fill the tiles of a matrix; yield the number and the values of each."""
+def computed_tiles(problem, method, n_jobs, verbose):
+    """Return an iterator of tiles and what a method of the distance gives there."""
     models, metric, tiles, offset = problem
     keys = models.keys if metric.symmetric else None
     work = metric, method, metric.prepare(models), keys, offset
@@ -446,12 +452,17 @@ def filled_tiles(matrix, problem, method="distances", *, n_jobs, verbose):
         verbose=verbose,
         label="tiles",
     )
-    for k, (row, column), values in zip(tiles.numbers, tiles, results, strict=True):
-        check_distances("metric", values, first=(row.start, column.start))
-        matrix[row, column] = values
-        if tiles.mirrored:
-            matrix[column, row] = values.swapaxes(0, 1)
-        yield int(k), matrix[row, column]
+    return zip(tiles, results, strict=True)
+
+
+def fill_tile(matrix, tiles, tile, values):
+    """Write a tile, and its mirror image; return it as the matrix stores it."""
+    row, column = tile
+    check_distances("metric", values, first=(row.start, column.start))
+    matrix[row, column] = values
+    if tiles.mirrored:
+        matrix[column, row] = values.swapaxes(0, 1)
+    return matrix[row, column]
 
 
 def distances_in_array(problem, matrix, dtype, *, n_jobs, verbose):
@@ -466,24 +477,25 @@ def distances_in_array(problem, matrix, dtype, *, n_jobs, verbose):
                 f"dtype must be the dtype of out ({matrix.dtype}), or the default, got "
                 f"{dtype}."
             )
-    for _ in filled_tiles(matrix, problem, n_jobs=n_jobs, verbose=verbose):
-        pass
+    for tile, values in computed_tiles(problem, "distances", n_jobs, verbose):
+        fill_tile(matrix, problem.tiles, tile, values)
     return matrix
 
 
-def distances_in_file(problem, path, dtype, *, with_itself, n_jobs, verbose):
+def distances_in_file(problem, path, dtype, *, n_jobs, verbose):
     """Return distances in a file, which an earlier call may have begun."""
-    models, metric, tiles, _ = problem
-    plan = {**_plan(models, metric), "tiles": len(tiles), "with_itself": with_itself}
+    models, metric, tiles, offset = problem
+    plan = {**_plan(models, metric), "tiles": len(tiles), "with_itself": offset == 0}
     matrix, journal = open_matrix(path, tiles.shape, dtype, plan)
     with journal:
         if journal.checksums:
             tiles = _missing(tiles, matrix, journal.checksums)
         if tiles:
             left = problem._replace(tiles=tiles)
-            filled = filled_tiles(matrix, left, n_jobs=n_jobs, verbose=verbose)
-            for k, values in filled:
-                journal.add(k, tile_checksum(values), matrix)
+            results = computed_tiles(left, "distances", n_jobs, verbose)
+            for k, (tile, values) in zip(tiles.numbers, results, strict=True):
+                written = fill_tile(matrix, tiles, tile, values)
+                journal.add(int(k), tile_checksum(written), matrix)
             journal.secure(matrix)
     return matrix
 
@@ -553,6 +565,23 @@ def models_digest(models):
     """Return a text that is the same only for models that all distances equate."""
     chains = models.transmats, models.weights, models.startprobs
     return content_digest((models.emission, chains, models.sequences))
+
+
+def content_keys(models):
+    """Return one uint64 per model, equal if states, chains and sequences are equal."""
+    keys = np.empty(len(models), np.uint64)
+    for n, size in enumerate(models.n_components):
+        digest = hashlib.blake2b(models.keys[n].tobytes(), digest_size=8)
+        # Adding zero turns -0.0 into 0.0, which has other bytes.
+        digest.update((models.startprobs[n, :size] + 0.0).tobytes())
+        if models.sequences is not None:
+            digest.update(content_digest(models.sequences[n]).encode())
+        keys[n] = int.from_bytes(digest.digest(), "little")
+    return keys
+
+
+def _same_models(X, Y):
+    return len(X) == len(Y) and np.array_equal(content_keys(X), content_keys(Y))
 
 
 def _tile(shared, row, column):

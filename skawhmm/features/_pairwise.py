@@ -19,9 +19,8 @@ from skawhmm._estimator import (
     ModelsMixin,
     check_precomputed,
     mixed_precomputed,
-    reference_components,
-    reference_distances,
 )
+from skawhmm.distances._pairwise import all_pairs
 from skawhmm.distances._resolve import check_aggregated
 from skawhmm.numerics._lapack import in_batches
 from skawhmm.utils._checks import check_choice, check_real
@@ -262,7 +261,7 @@ class PairwiseHMMDistance(
             delattr(self, name)
         if self.output not in KERNELS:
             return None
-        distances = reference_distances(
+        distances = all_pairs(
             self.models_,
             self.models_,
             metric,
@@ -278,8 +277,8 @@ class PairwiseHMMDistance(
     def _between(self, models, metric):
         work = {"n_jobs": self.n_jobs, "verbose": self.verbose}
         if self.output == "components":
-            return reference_components(models, self.models_, metric, **work)
-        distances = reference_distances(models, self.models_, metric, **work)
+            return all_pairs(models, self.models_, metric, "components", (2,), **work)
+        distances = all_pairs(models, self.models_, metric, **work)
         return distances if self.output == "distance" else self._kernel(distances)
 
     def _kernel(self, distances):

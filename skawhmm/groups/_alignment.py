@@ -9,11 +9,12 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 from sklearn.base import BaseEstimator, TransformerMixin
 
-from skawhmm._estimator import ModelsMixin, reference_distances
+from skawhmm._estimator import ModelsMixin
 from skawhmm.cluster._averaging import trimmed
 from skawhmm.cluster._barycenter import hmm_barycenter
 from skawhmm.distances._components import carried_chains
 from skawhmm.distances._jaw import JAW
+from skawhmm.distances._pairwise import all_pairs
 from skawhmm.groups._resampling import drawn_refits
 from skawhmm.models._batch import HMMBatch
 from skawhmm.models._checks import check_same_features, check_single_model
@@ -384,7 +385,7 @@ class HMMAligner(ModelsMixin, TransformerMixin, BaseEstimator):
                 f"{sizes.min()} to {sizes.max()}."
             )
         metric = self._resolved_metric()
-        distances = reference_distances(
+        distances = all_pairs(
             models,
             models,
             metric,

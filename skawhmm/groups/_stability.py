@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from skawhmm._estimator import check_hmm, reference_distances
+from skawhmm._estimator import check_hmm
 from skawhmm.distances._base import Distance
+from skawhmm.distances._pairwise import all_pairs
 from skawhmm.distances._resolve import resolve_metric
 from skawhmm.emissions._gaussian import Gaussian
 from skawhmm.fitting._em import chain_size
@@ -276,9 +277,7 @@ def stability_curve(
             for k in range(2)
         ]
         fits = [starts[0].fit(sequences).transform(part) for part in parts]
-        between = reference_distances(
-            fits[0], fits[1], chosen, n_jobs=n_jobs, verbose=verbose
-        )
+        between = all_pairs(fits[0], fits[1], chosen, n_jobs=n_jobs, verbose=verbose)
         n_others = len(sequences) - 1
         apart = (between.sum(axis=1) - np.diagonal(between)) / n_others
         rows["halves"].append(_agreement(np.diagonal(between), apart))

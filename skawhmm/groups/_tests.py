@@ -23,10 +23,9 @@ from skawhmm._estimator import (
     check_hmm,
     is_mixture,
     mixed_precomputed,
-    reference_components,
-    reference_distances,
 )
 from skawhmm.distances._base import Distance
+from skawhmm.distances._pairwise import all_pairs
 from skawhmm.distances._resolve import METRIC_CHECKS, resolve_metric
 from skawhmm.groups._amounts import (
     check_models_per_unit,
@@ -461,9 +460,11 @@ def _compared(X, metric, alpha, workers):
         check_same_features(X, X)
         alpha = getattr(metric, "alpha", None)
     if metric is not None and not is_mixture(metric):
-        distances = reference_distances(X, X, metric, **workers)
+        distances = all_pairs(X, X, metric, **workers)
         return {"distance": _off_diagonal(distances)}
-    both = X if metric is None else reference_components(X, X, metric, **workers)
+    both = (
+        X if metric is None else all_pairs(X, X, metric, "components", (2,), **workers)
+    )
     both = _off_diagonal(both)
     return {
         "distance": mixed_precomputed(both, alpha),

@@ -12,8 +12,8 @@ from skawhmm._estimator import (
     METRIC_NAMES,
     ReferencesMixin,
     mixed_precomputed,
-    reference_distances,
 )
+from skawhmm.distances._pairwise import all_pairs
 from skawhmm.models._batch import HMMBatch
 from skawhmm.models._checks import checked_rows
 from skawhmm.neighbors._from_distances import nearest, nearest_others, neighbor_graph
@@ -272,7 +272,7 @@ class NeighborsMixin(KNeighborsMixin, ReferencesMixin):
             return mixed_precomputed(given, self.alpha)
         models = self.models_ if queries is None else queries
         self._searched["counts"] = {"distance": len(models) * len(self.models_)}
-        return reference_distances(
+        return all_pairs(
             models, self.models_, metric, n_jobs=self.n_jobs, verbose=self.verbose
         )
 

@@ -13,9 +13,8 @@ from skawhmm._estimator import (
     ReferencesMixin,
     check_classes,
     is_mixture,
-    reference_components,
-    reference_distances,
 )
+from skawhmm.distances._pairwise import all_pairs
 from skawhmm.neighbors._base import WEIGHTS, KNeighborsMixin
 from skawhmm.neighbors._estimators import KNeighborsHMMClassifier
 from skawhmm.neighbors._leave_one_out import (
@@ -321,8 +320,10 @@ class KNeighborsHMMClassifierCV(
 
     def _components(self, models, metric):
         """Return the components between models, or their distances without them."""
-        compare = reference_components if is_mixture(metric) else reference_distances
-        return compare(models, models, metric, n_jobs=self.n_jobs, verbose=self.verbose)
+        parts = ("components", (2,)) if is_mixture(metric) else ()
+        return all_pairs(
+            models, None, metric, *parts, n_jobs=self.n_jobs, verbose=self.verbose
+        )
 
     def _alphas_to_try(self, components):
         """Return the values of alpha to try, in increasing order."""

@@ -167,7 +167,7 @@ class KNeighborsHMMClassifier(NeighborsMixin, ClassifierMixin, BaseEstimator):
             The class with the most votes; in a tie, the class of the nearest
             neighbour among the tied classes.
         """
-        fractions = self.predict_proba(X)
+        fractions = self._fractions(*self._nearest(*self._question(X)))
         return self.classes_[np.argmax(fractions, axis=1)]
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
@@ -186,7 +186,9 @@ class KNeighborsHMMClassifier(NeighborsMixin, ClassifierMixin, BaseEstimator):
             the nearest neighbour among them is ahead by the last digit, so that
             `predict` always takes the largest.
         """
-        found, indices = self._nearest(*self._question(X))
+        return self._fractions(*self._nearest(*self._question(X)))
+
+    def _fractions(self, found, indices):
         voter, graph = self._vote(KNeighborsClassifier, self._codes, found, indices)
         return broken_ties(voter.predict_proba(graph), self._codes[indices])
 

@@ -8,10 +8,9 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, OutlierMixin
 from sklearn.utils.metaestimators import available_if
 
-from skawhmm._estimator import content_keys, reference_distances
 from skawhmm.distances._aggregated import Aggregated, mixed_components
 from skawhmm.distances._base import LearnedDistance
-from skawhmm.distances._pairwise import oriented, registrations
+from skawhmm.distances._pairwise import all_pairs, content_keys, oriented, registrations
 from skawhmm.distances._registration import power_cost
 from skawhmm.models._batch import HMMBatch
 from skawhmm.neighbors._base import NeighborsMixin, can_grow
@@ -238,11 +237,11 @@ class HMMNoveltyDetector(OutlierMixin, NeighborsMixin, BaseEstimator):
             self._calibrate(self._nearest(None, n_neighbors, metric))
             return self
         work = {"n_jobs": self.n_jobs, "verbose": self.verbose}
-        rows = reference_distances(fresh, self.models_, metric, **work)
+        rows = all_pairs(fresh, self.models_, metric, **work)
         columns = rows[:, :n_before].T
         if not metric.symmetric:
             before = self.models_[:n_before]
-            columns = reference_distances(before, fresh, metric, **work)
+            columns = all_pairs(before, fresh, metric, **work)
         own = np.arange(n_before, self.n_samples_fit_)
         places = np.broadcast_to(own, columns.shape)
         merged = [
@@ -286,7 +285,7 @@ class HMMNoveltyDetector(OutlierMixin, NeighborsMixin, BaseEstimator):
         places = moved[places]
         changed = np.flatnonzero((places < 0).any(axis=1))
         if changed.size:
-            rows = reference_distances(
+            rows = all_pairs(
                 self.models_[changed],
                 self.models_,
                 metric,

@@ -4,8 +4,8 @@ import pickle
 import sys
 from collections import deque
 from concurrent.futures import CancelledError, ThreadPoolExecutor, wait
-from functools import cached_property
-from itertools import islice
+from functools import cached_property, partial
+from itertools import islice, starmap
 
 import cloudpickle
 import numpy as np
@@ -138,13 +138,13 @@ def completed(
 
 
 def _results(function, shared, tasks, n_jobs):
-    """Return a generator of results, of this process if one job is asked for."""
+    """Return an iterator of results, of this process if one job is asked for."""
     backend, _ = get_active_backend(prefer="threads")
     # The dask back end would send the tasks of one job to its workers all the same.
     if n_jobs != 1 and _runs_on_dask(backend):
         return _dask_results(backend, function, shared, tasks, n_jobs)
     if effective_n_jobs(n_jobs) == 1:
-        return (function(shared, *task) for task in tasks)
+        return starmap(partial(function, shared), tasks)
     if isinstance(backend, ThreadingBackend):
         return _thread_results(backend, function, shared, tasks, n_jobs)
     return _joblib_results(backend, function, shared, tasks, n_jobs)

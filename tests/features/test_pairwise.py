@@ -230,17 +230,17 @@ def test_output_feeds_mds(models):
 
 
 def count_calls(monkeypatch):
-    """Record the number of models of each call for all pairs by an estimator."""
-    import skawhmm._estimator as module
+    """Record the number of models of each call for all pairs."""
+    import skawhmm.distances._pairwise as module
 
     calls = []
-    function = module.all_pairs
+    function = module.pair_problem
 
     def counted(*args, **kwargs):
         calls.append(len(args[0]))
         return function(*args, **kwargs)
 
-    monkeypatch.setattr(module, "all_pairs", counted)
+    monkeypatch.setattr(module, "pair_problem", counted)
     return calls
 
 
