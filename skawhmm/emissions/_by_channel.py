@@ -15,6 +15,7 @@ from skawhmm.emissions._blocks import (
     json_options,
     resolved_columns,
 )
+from skawhmm.emissions._checks import check_observed
 from skawhmm.emissions._gaussian import Gaussian
 from skawhmm.emissions._model import FrameParts
 from skawhmm.emissions._simple import SimpleEmission
@@ -361,6 +362,7 @@ class ByChannel(SimpleEmission):
         for name, family, columns in self.blocks:
             with in_block(name):
                 own = _columns(sequences, columns)
+                check_observed(own, columns, is_pooled=is_pooled)
                 family.check_missing(own, is_pooled=is_pooled)
 
     def check_scorable(self, sequences):
