@@ -1,5 +1,6 @@
 """Inference without a look into the future: filtering, surprise, forecasts, streams."""
 
+import re
 from typing import Any
 
 import numpy as np
@@ -206,7 +207,7 @@ def checked_frame(batch, frame):
         )[0]
     except (TypeError, ValueError) as error:
         kind = TypeError if isinstance(error, TypeError) else ValueError
-        raise kind(str(error).replace("X[0]", "frame")) from error
+        raise kind(re.sub(r"\bX(\[0\])?", "frame", str(error))) from error
 
 
 class HMMStream:

@@ -142,7 +142,7 @@ def _uses(rng):
         "aligned": lambda: sk.HMMAligner(random_state=0).fit_transform(models),
         "tables": lambda: sk.groups.state_table(models),
         "effects": lambda: (
-            sk.groups.state_effects(models, y, n_permutations=9, random_state=0).pvalue
+            sk.groups.state_effects(models, y, n_permutations=9, random_state=0).columns
         ),
         "groups": lambda: (
             sk.hmm_group_test(models, y, n_permutations=9, random_state=0).pvalue
