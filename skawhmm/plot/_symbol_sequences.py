@@ -216,7 +216,7 @@ def symbol_colors(n_symbols):
     import matplotlib
 
     if n_symbols <= 20:
-        return [*matplotlib.colormaps["tab20"].colors[:n_symbols]]
+        return [*matplotlib.colormaps["tab20"](np.arange(n_symbols))]
     return [*matplotlib.colormaps["turbo"](np.linspace(0, 1, n_symbols))]
 
 
