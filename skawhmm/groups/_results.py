@@ -188,8 +188,8 @@ class GroupTestResult:
         sizes = ", ".join(f"{name}: n = {count}" for name, count in self.groups.items())
         kind, refits = statistic_name(self), self.models is not None
         test = self.tests["distance"]
-        size = test.effect_size
-        size = "" if np.isnan(size) else f", effect size {size:.2f}"
+        effect = test.effect_size
+        size = "" if np.isnan(effect) else f", effect size {effect:.2f}"
         verdict = "differed" if test.pvalue <= LEVEL else "did not differ significantly"
         parts = [
             f"Groups ({sizes}) were compared by a permutation test of {kind} on "

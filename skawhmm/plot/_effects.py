@@ -184,7 +184,8 @@ class EffectsDisplay:
         order = np.lexsort((-size, rows["pvalue"]))
         order = order[np.isfinite(rows["low"][order])][:max_rows]
         rows = {name: values[order] for name, values in rows.items()}
-        kind = "state " if state_names is None else ""
+        is_named = state_names is not None or effects.models.state_names is not None
+        kind = "" if is_named else "state "
         labels = [
             f"{names[i]} → {names[k]}"
             if k >= 0
