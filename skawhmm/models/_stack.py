@@ -363,9 +363,7 @@ def checked_stacks(transmats, states, weights, startprobs, family=None):
     groups = family.parameter_groups if states else ()
     counts = check_model_shapes(given, groups)
     stacks = {
-        name: arrays
-        if isinstance(arrays, np.ndarray)
-        else padded_stack(name, arrays)
+        name: arrays if isinstance(arrays, np.ndarray) else padded_stack(name, arrays)
         for name, arrays in given.items()
     }
     for name, stack in stacks.items():
