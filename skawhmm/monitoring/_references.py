@@ -8,6 +8,8 @@ array operation gives this bound for all references, where an index would take l
 than the distances.
 """
 
+from typing import Any
+
 import numpy as np
 
 from skawhmm.distances._pairwise import oriented
@@ -40,7 +42,8 @@ class References:
 
     def __init__(self, models, metric):
         self.models, self.metric = models, metric
-        self.prepared = self.points = None
+        self.prepared: Any = None
+        self.points: Any = None
         n_pairs = len(models) * models.transmats.shape[1] ** 2
         if n_pairs <= MOST_STATE_PAIRS and metric.symmetric:
             prepared = metric.prepare(models)
