@@ -59,8 +59,9 @@ class Emission(BaseEstimator, ABC):
         first array.
     ``from_arrays(arrays, is_state)``
         Checks the arrays of a user or of a file.
-    ``merged(weights)``, ``described(channels)``
-        Mixtures of states as one state, and what tables show of a state.
+    ``merged(weights)``, ``described(channels)``, ``state_names()``
+        Mixtures of states as one state; what tables show of a state; names of states
+        that what they emit gives them.
 
     **Likelihood and EM: to define if models are to be fitted and scored**
 
@@ -306,6 +307,10 @@ class Emission(BaseEstimator, ABC):
             for k in range(values.shape[2]):
                 columns[f"{name}_{k}"] = values[..., k]
         return columns
+
+    def state_names(self) -> tuple[str, ...] | None:
+        """Return names that states have by what they emit, None if they have none."""
+        return None
 
     # Class in `hmmlearn.hmm`, and the attribute that holds the parameters: enough for a
     # family with one array of them.

@@ -246,6 +246,16 @@ class HMMBatch(ModelStack):
         """The alphabet, of models that emit symbols."""
         return self._parameter("symbols")
 
+    @property
+    def state_names(self) -> tuple[str, ...] | None:
+        """Names of states that each emit one symbol, as in visible chains, else None.
+
+        State k must emit the same symbol in all models, and no two states the same one.
+        Tables and pictures then show the symbols instead of numbers.
+        """
+        is_padded = (self.n_components < self.transmats.shape[1]).any()
+        return None if is_padded else self.emission.state_names()
+
     def _parameter(self, name):
         known = {**self.emission.parameters, **self.emission.extras}
         if name not in known:

@@ -19,6 +19,7 @@ from skawhmm.plot._style import (
     drawing_axes,
     item_names,
     literal,
+    state_labels,
 )
 from skawhmm.utils._checks import check_integer, check_real
 from skawhmm.utils._colors import COLORS
@@ -145,7 +146,8 @@ class EffectsDisplay:
             The two groups, as in the table of effects; by default the first pair.
 
         state_names : sequence of str, default=None
-            Names of the states; by default their indices.
+            Names of the states; by default the symbols of visible chains, or else
+            indices.
 
         max_rows : int, default=20
             Maximal number of rows; the most significant ones are drawn.
@@ -167,9 +169,7 @@ class EffectsDisplay:
         check_integer("max_rows", max_rows, 1)
         check_real("significance", significance, 0, 1)
         rows = chosen_pair(effects, groups)
-        names = item_names(
-            "state_names", state_names, effects.models.transmats.shape[1], "state"
-        )
+        names = state_labels(state_names, effects.models)
         size = np.abs(np.nan_to_num(rows["standardized"]))
         order = np.lexsort((-size, rows["pvalue"]))
         order = order[np.isfinite(rows["low"][order])][:max_rows]
@@ -350,7 +350,8 @@ class TransitionGraphDisplay:
             The two groups, as in the table of effects; by default the first pair.
 
         state_names : sequence of str, default=None
-            Names of the states; by default their indices.
+            Names of the states; by default the symbols of visible chains, or else
+            indices.
 
         significance : float in [0, 1], default=0.05
             Arrows with a p-value of at most this are in colour.
@@ -383,7 +384,7 @@ class TransitionGraphDisplay:
             tables[0],
             tables[1],
             effects.models.weights.mean(axis=0),
-            state_names=state_names,
+            state_names=state_labels(state_names, effects.models),
             groups=(str(rows["group"][0]), str(rows["other"][0])),
             significance=significance,
             positions=positions,

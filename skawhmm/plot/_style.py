@@ -78,6 +78,12 @@ def item_names(name, names, n_items, item):
     return [str(entry) for entry in names]
 
 
+def state_labels(state_names, models):
+    """Return the given names of states, those that the models know, or indices."""
+    names = models.state_names if state_names is None else state_names
+    return item_names("state_names", names, int(models.n_components.max()), "state")
+
+
 def state_color(state):
     """Return the colour of a state, the same in all displays; colours repeat."""
     return COLORS[state % len(COLORS)]

@@ -410,10 +410,13 @@ def test_impossible_transitions_are_left_out_and_listed(unequal_texts):
     }
     compared = effects.columns["measure"] == "transition"
     assert np.sum(compared) == 7
-    assert "left out, for lack of data: transition 0 -> 2, transition 2 -> 0" in repr(
+    # States of visible chains are called by their symbols.
+    assert "left out, for lack of data: transition a -> c, transition c -> a" in repr(
         effects
     )
-    assert "transition 2 -&gt; 0" in effects._repr_html_()
+    assert "transition c -&gt; a" in effects._repr_html_()
+    assert {*effects.to_frame()["state"]} == {"a", "b", "c"}
+    assert {*effects.to_frame()["next_state"]} == {"", "a", "b", "c"}
     with pytest.raises(TypeError):
         effects.left_out["reason"] = 0
 
