@@ -244,6 +244,13 @@ class ByChannel(SimpleEmission):
         """Number of channels of a frame."""
         return sum(len(columns) for _, _, columns in self.blocks)
 
+    def of_channel(self, channel):
+        """Return the family of one channel."""
+        for part, (_, _, columns) in zip(self._parts, self.blocks, strict=True):
+            if channel in columns:
+                return part.of_channel([*columns].index(channel))
+        raise IndexError(channel)
+
     def block(self, name: str) -> Any:
         """Return the states of one block.
 

@@ -77,6 +77,7 @@ class NegativeBinomial(Univariate):
     name = "negative_binomial"
     parameter_names = ("means", "shapes")
     described_names = ("mean", "shape")
+    support = "counts"
 
     means: np.ndarray
     shapes: np.ndarray

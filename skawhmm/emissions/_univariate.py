@@ -64,6 +64,7 @@ class Univariate(SimpleEmission):
     """
 
     accepts_missing = True
+    support = "line"
 
     # What tables call the parameters, one word for each.
     described_names: ClassVar[tuple[str, ...]]
