@@ -66,7 +66,6 @@ from sklearn.svm import SVC, LinearSVC  # noqa: E402
 
 from skawhmm import (  # noqa: E402
     IAW,
-    JAW,
     KL,
     Framewise,
     HMMEmbedding,
@@ -75,7 +74,7 @@ from skawhmm import (  # noqa: E402
     make_classifier,
     pairwise_hmm_distances,
 )
-from skawhmm.classification import HMMViewClassifier, make_views  # noqa: E402
+from skawhmm.classification import HMMViewClassifier  # noqa: E402
 from skawhmm.datasets import (  # noqa: E402
     data_home,
     load_cmu_mocap,
@@ -374,24 +373,16 @@ def recommended_rows(fold, budget):  # noqa: ARG001
     return {"make_classifier": mean, **scores}
 
 
-def distance_view_rows(fold, budget):
+def distance_view_rows(fold, budget):  # noqa: ARG001
     """The recommended classifier with two views of distances; prints their weights."""
     scores, weights = [], []
     for seed in SEEDS:
-        views = make_views(random_state=seed)
-        for n_states in (3, 6):
-            hmm = HMMTransformer(n_states, random_state=seed)
-            distances = PairwiseHMMDistance(JAW(rows="hellinger"))
-            pipe = make_pipeline(Framewise(), hmm, distances)
-            views.append((f"distances_{n_states}", pipe))
-        classifier = HMMViewClassifier(views, random_state=seed)
-        # One pair takes a few microseconds, and views compare all training sequences.
-        if 1e-5 * len(fold.X) ** 2 > budget / 20:
-            return {}
+        classifier = make_classifier(distances=True, random_state=seed)
         scores.append(scored_fit(classifier, fold, groups=fold.groups))
-        weights.append(list(classifier.view_weights_.values())[-2:])
-    own = np.mean(weights, axis=0)
-    print(f"weights of the views of distances: {own[0]:.2f}, {own[1]:.2f}")
+        found = classifier.view_weights_
+        weights.append([found["distances_3"], found["distances_6"]])
+    few_states, more = np.mean(weights, axis=0)
+    print(f"weights of the views of distances: {few_states:.2f}, {more:.2f}")
     return {"make_classifier, distances": Score(*np.mean(scores, axis=0))}
 
 
