@@ -92,7 +92,9 @@ SEEDS = (0, 1)
 GENES = 200
 
 PENALTIES = [0.1, 1.0, 10.0, 100.0]
+SVM_PENALTIES = [0.1, 1.0, 10.0]
 SMOOTHING = [1e-3, 1e-2, 1e-1, 1.0]
+BALANCED = "balanced_accuracy"
 RIDGE_ALPHAS = np.logspace(-4, 0, 5)
 QUICK = ("JapaneseVowels", "BasicMotions")
 
@@ -441,44 +443,45 @@ def ngram_rows(fold, budget):  # noqa: ARG001
     return scores
 
 
-def word_rows(fold, budget):  # noqa: ARG001
-    """Long words as scikit-learn counts them, settings by cross-validation."""
+def word_rows(low, high):
+    """Rows of long words as scikit-learn counts them, settings by cross-validation."""
+    label = f"words of {high}" if low == high else f"words of {low} to {high}"
     rivals = {
-        "linear SVM": (LinearSVC(class_weight="balanced"), {"C": PENALTIES}),
+        "linear SVM": (LinearSVC(class_weight="balanced"), {"C": SVM_PENALTIES}),
         "naive Bayes": (MultinomialNB(fit_prior=False), {"alpha": SMOOTHING}),
     }
-    scores = {}
-    for low, high in ((6, 6), (8, 8), (1, 6), (1, 8)):
-        label = f"words of {high}" if low == high else f"words of {low} to {high}"
+
+    def rows(fold, budget):  # noqa: ARG001
+        scores = {}
         for rival, (classifier, grid) in rivals.items():
-            counted = CountVectorizer(
+            words = CountVectorizer(
                 analyzer="char", lowercase=False, ngram_range=(low, high)
             )
-            steps = [("words", counted)]
-            if rival == "linear SVM":
-                steps.append(("idf", TfidfTransformer(sublinear_tf=True)))
-            pipe = Pipeline([*steps, ("classifier", classifier)])
+            idf = TfidfTransformer(sublinear_tf=True)
+            steps = [words, idf] if rival == "linear SVM" else [words]
             folds = 3 if fold.groups is None else StratifiedGroupKFold(3)
-            grid = {f"classifier__{name}": values for name, values in grid.items()}  # noqa: PLW2901
-            search = GridSearchCV(pipe, grid, cv=folds, scoring="balanced_accuracy")
-            score = scored_fit(Texts(search), fold, groups=fold.groups)
-            scores[f"{label}: {rival}"] = score
-    return scores
+            search = GridSearchCV(classifier, grid, cv=folds, scoring=BALANCED)
+            own = Texts(make_pipeline(*steps), search)
+            scores[f"{label}: {rival}"] = scored_fit(own, fold, groups=fold.groups)
+        return scores
+
+    return rows
 
 
 class Texts:
-    """A classifier of texts, for symbols that are integers."""
+    """Words of texts, and a classifier of them, for symbols that are integers."""
 
-    def __init__(self, classifier):
-        self.classifier = classifier
+    def __init__(self, words, classifier):
+        self.words, self.classifier = words, classifier
 
     def fit(self, X, y, groups):
-        """Fit the classifier."""
-        self.classifier.fit(self.texts(X), y, groups=groups)
+        """Fit words and classifier."""
+        rows = self.words.fit_transform(self.texts(X))
+        self.classifier.fit(rows, y, groups=groups)
 
     def predict(self, X):
         """Predict classes."""
-        return self.classifier.predict(self.texts(X))
+        return self.classifier.predict(self.words.transform(self.texts(X)))
 
     def texts(self, X):
         """Sequences as texts, with one character per symbol."""
@@ -646,7 +649,10 @@ ROWS = {
 }
 SYMBOL_ROWS = {
     "ngrams": ngram_rows,
-    "words": word_rows,
+    "words_6": word_rows(6, 6),
+    "words_8": word_rows(8, 8),
+    "words_1_6": word_rows(1, 6),
+    "words_1_8": word_rows(1, 8),
     "maw": symbol_distance_rows,
     "recommended": recommended_rows,
 }
@@ -657,7 +663,8 @@ LIBRARIES = {
     "quant": ["aeon", "torch"],
     "sequentia": ["sequentia"],
 }
-OURS = ("summary", "grid", "recommended", "ngrams", "words")
+WORDS = ("words_6", "words_8", "words_1_6", "words_1_8")
+OURS = ("summary", "grid", "recommended", "ngrams", *WORDS)
 
 
 # What the blocks are worth
