@@ -459,7 +459,7 @@ def effect_statistics(measures, design, longest):
 
 def _match_column(confidence, columns):
     """Return how sure the states of each row are, on average over the models."""
-    sure = np.nanmean(confidence, axis=0)
+    sure = _known_mean(confidence)
     after = columns["next_state"]
     own = sure[columns["state"]]
     return np.where(after < 0, own, np.minimum(own, sure[after]))

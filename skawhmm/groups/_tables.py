@@ -40,7 +40,9 @@ def state_table(models: HMMBatch, reference: Any = None) -> Any:
         - "mean_0", ..., "sd_0", ...: means and standard deviations of the channels
           ("p_a", ... for symbols, "rate_0", ... for counts);
         - "distance", "matched_mass": with a reference, the distance to its state, and
-          the mass of states that lie near enough to count as matched.
+          the mass of states that lie near enough to count as matched;
+        - "match": with an aligner that has `n_resamples`, the fraction of refits in
+          which the state is matched with the same state of the reference again.
 
         States that a model does not have get occupancy 0 and NaN elsewhere.
 

@@ -18,6 +18,7 @@ from skawhmm.plot._graph import (
 from skawhmm.plot._style import (
     drawing_axes,
     item_names,
+    legend_above,
     literal,
     state_labels,
 )
@@ -65,6 +66,10 @@ class EffectsDisplay:
     significance : float, default=0.05
         Rows with a p-value of at most this are in colour.
 
+    match : array-like of shape (n_rows,), default=None
+        How often the states of each row are matched with the same states again if
+        models are refitted; written on the right.
+
     Attributes
     ----------
     lines_ : list of matplotlib.lines.Line2D
@@ -72,6 +77,9 @@ class EffectsDisplay:
 
     points_ : list of matplotlib.lines.Line2D
         The differences.
+
+    texts_ : list of matplotlib.text.Text
+        The percentages on the right, if there are any.
 
     ax_ : matplotlib.axes.Axes
         The axes.
@@ -114,6 +122,7 @@ class EffectsDisplay:
         *,
         groups: tuple[str, str] | None = None,
         significance: float = 0.05,
+        match: ArrayLike | None = None,
     ) -> None:
         self.labels = labels
         self.difference = difference
@@ -122,6 +131,7 @@ class EffectsDisplay:
         self.pvalue = pvalue
         self.groups = groups
         self.significance = significance
+        self.match = match
 
     @classmethod
     def from_effects(
@@ -174,8 +184,12 @@ class EffectsDisplay:
         order = np.lexsort((-size, rows["pvalue"]))
         order = order[np.isfinite(rows["low"][order])][:max_rows]
         rows = {name: values[order] for name, values in rows.items()}
+        is_named = state_names is not None or effects.models.state_names is not None
+        kind = "" if is_named else "state "
         labels = [
-            f"{names[i]} → {names[k]}" if k >= 0 else f"{measure} of {names[i]}"
+            f"{names[i]} → {names[k]}"
+            if k >= 0
+            else f"{measure.replace('dwell_time', 'dwell time')} of {kind}{names[i]}"
             for measure, i, k in zip(
                 rows["measure"], rows["state"], rows["next_state"], strict=True
             )
@@ -192,6 +206,7 @@ class EffectsDisplay:
             rows["pvalue"],
             groups=(str(rows["group"][0]), str(rows["other"][0])),
             significance=significance,
+            match=rows.get("match"),
         )
         return display.plot(ax=ax, **kwargs)
 
@@ -235,7 +250,22 @@ class EffectsDisplay:
             label = f"{self.groups[1]} minus {self.groups[0]}, in standard deviations"
         self.ax_.set(xlabel=literal(label))
         self.ax_.spines[["top", "right"]].set_visible(False)
+        self._write_matches(n_rows)
         return self
+
+    def _write_matches(self, n_rows):
+        """Write on the right how often states are matched again."""
+        self.texts_ = []
+        if self.match is None:
+            return
+        beside = self.ax_.get_yaxis_transform()
+        style = {"fontsize": "small", "va": "center", "ha": "right"}
+        for place, value in enumerate(shaped_array("match", self.match, n_rows)):
+            text = "" if np.isnan(value) else f"{value:.0%}"
+            drawn = self.ax_.text(1.06, place, text, transform=beside, **style)
+            self.texts_.append(drawn)
+        title = "refits with the same match"
+        self.ax_.set_title(title, loc="right", x=1.06, fontsize="small")
 
 
 class TransitionGraphDisplay:
@@ -459,4 +489,4 @@ class TransitionGraphDisplay:
         ]
         label = f"p > {self.significance:g}"
         entries.append(Line2D([], [], color="0.75", linewidth=1, label=label))
-        self.ax_.legend(handles=entries, loc="upper left", frameon=False, fontsize=8)
+        legend_above(self.ax_, handles=entries, ncols=3)

@@ -48,6 +48,12 @@ def bar_range(values):
     return low - room, high + room
 
 
+def legend_above(ax, **options):
+    """Put a legend above the axes, where it hides no line and no bar."""
+    place = {"loc": "lower left", "bbox_to_anchor": (0, 1), "borderaxespad": 0.3}
+    return ax.legend(frameon=False, fontsize="small", **place, **options)
+
+
 def literal(text):
     """Return a user's text such that matplotlib draws it unchanged, even `$` signs."""
     return str(text).replace("$", r"\$")
