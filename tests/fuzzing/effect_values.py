@@ -224,6 +224,7 @@ SILENT = {
     "algorithm": "the neighbours are the same by any algorithm",
     "out": "the result is the same wherever it is put",
     "random_state": "a seed is harmless where nothing is drawn",
+    "min_recall": "among few models an approximate search finds all neighbours",
 }
 
 
