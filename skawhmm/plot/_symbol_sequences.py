@@ -98,7 +98,7 @@ class SymbolSequencesDisplay:
             The display.
         """
         codes = self._coded()
-        kinds, labels = distinct_labels("y", self.y, len(codes))
+        kinds, labels = distinct_labels("y", self.y, len(codes), "sequence")
         panels = [np.flatnonzero(labels == k) for k in range(len(kinds))]
         self._prepare(codes, panels)
         self._begin(ax, self._n_axes(panels))
