@@ -12,6 +12,7 @@ import skawhmm
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 from formulas import mathml  # noqa: E402
+from gallery import HEADINGS  # noqa: E402
 from inventories import written_inventories  # noqa: E402
 from pictures import draw_all, show_picture  # noqa: E402
 
@@ -32,12 +33,14 @@ extensions = [
 ]
 templates_path = ["_templates"]
 exclude_patterns = ["_build", "auto_examples/**/*.py", "auto_examples/*.ipynb"]
-if not (HERE.parent / "CHANGELOG.md").exists():
-    exclude_patterns.append("changelog.md")
-# Pages that may be missing: the changelog and the reproduction of the paper.
-suppress_warnings = ["toc.empty_glob"]
 
-myst_enable_extensions = ["dollarmath", "amsmath", "deflist"]
+myst_enable_extensions = [
+    "amsmath",
+    "attrs_inline",
+    "colon_fence",
+    "deflist",
+    "dollarmath",
+]
 myst_heading_anchors = 3
 # The copy button copies code only: no prompts, no output.
 copybutton_prompt_text = r">>> |\.\.\. "
@@ -59,6 +62,9 @@ numpydoc_class_members_toctree = False
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "auto_examples",
+    "subsection_order": [f"../examples/{name}" for name in HEADINGS],
+    "within_subsection_order": "gallery.InOrder",
+    "thumbnail_size": (480, 336),
     "filename_pattern": r"/plot_",
     "ignore_pattern": r"(__init__|demo|conftest)\.py",
     "doc_module": ("skawhmm",),
@@ -80,10 +86,15 @@ html_theme = "pydata_sphinx_theme"
 html_title = "skawhmm"
 html_static_path = ["_static"]
 html_css_files = ["skawhmm.css"]
+html_favicon = "_static/favicon.svg"
 html_show_sourcelink = False
 html_copy_source = False
 html_theme_options = {
-    "logo": {"text": "skawhmm"},
+    "logo": {
+        "image_light": "_static/logo.svg",
+        "image_dark": "_static/logo-dark.svg",
+        "alt_text": "skawhmm",
+    },
     "navbar_end": ["theme-switcher"],
     "navbar_align": "left",
     "header_links_before_dropdown": 7,
@@ -93,21 +104,8 @@ html_theme_options = {
     "footer_end": [],
     "secondary_sidebar_items": ["page-toc"],
 }
-html_sidebars = {
-    "tutorial": [],
-    "scaling": [],
-    "search_proofs": [],
-    "registration_proofs": [],
-    "promises": [],
-    "order": [],
-    "accuracy": [],
-    "migrating": [],
-    "faq": [],
-    "contributing": [],
-    "changelog": [],
-    "reproduction": [],
-    "index": [],
-}
+# The tutorial and the start page have no bar on the left.
+html_sidebars = {"tutorial": [], "index": []}
 
 # Every public name with the package that documents it.
 HOMES = {

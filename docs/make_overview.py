@@ -1,8 +1,12 @@
-"""Draw docs/_static/overview.png, the picture of the README and of the start page.
+"""Draw the figures of the README and of the start page into docs/_static.
 
-Run with ``python docs/make_overview.py``.
+Run with ``python docs/make_overview.py``. ``order.png`` shows rows of the table in
+docs/order.md, which ``benchmarks/bench_order.py`` writes. The explorer is saved as
+a page; its picture is a screenshot of it (the command is printed).
 """
 
+import re
+import tempfile
 from itertools import pairwise
 from pathlib import Path
 
@@ -11,12 +15,35 @@ import matplotlib as mpl
 mpl.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
+from sklearn.pipeline import make_pipeline
 
-from skawhmm import HMMTransformer, pairwise_hmm_distances
-from skawhmm.datasets import make_hmm_sequences
-from skawhmm.plot import HMMMapDisplay, RegistrationDisplay
+from skawhmm import (
+    Framewise,
+    HMMBatch,
+    HMMTransformer,
+    pairwise_hmm_distances,
+)
+from skawhmm.datasets import make_hmm_sequences, make_phonemes
+from skawhmm.groups import HMMAligner, state_effects
+from skawhmm.plot import (
+    EffectsDisplay,
+    HMMMapDisplay,
+    RegistrationDisplay,
+    StateSummaryDisplay,
+)
 
-OUT = Path(__file__).parent / "_static" / "overview.png"
+HERE = Path(__file__).parent
+OUT = HERE / "_static"
+# Sets of docs/order.md as a reader knows them.
+SETS = {
+    "Kinect actions": "actions seen by a Kinect,\nnew subjects",
+    "sleep scorers": "who scored a night of sleep",
+    "chorales": "chorales, forwards or reversed",
+    "regulation": "achievement of student groups",
+    "JapaneseVowels": "speakers of a vowel",
+    "digits": "spoken digits",
+    "motions": "motion capture",
+}
 STATES = ("#4477aa", "#ee6677", "#228833")
 
 
@@ -41,7 +68,8 @@ def pair(models):
     return best, int(nearest[best])
 
 
-def main():
+def overview():
+    """Draw the way from sequences to a map."""
     X, y = make_hmm_sequences(
         n_sequences=160, n_classes=6, n_features=2, separation=3, random_state=1
     )
@@ -73,8 +101,118 @@ def main():
         strict=True,
     ):
         part.suptitle(title, x=0.02, ha="left", fontsize=10, weight="bold")
-    OUT.parent.mkdir(exist_ok=True)
-    figure.savefig(OUT, dpi=125)
+    figure.savefig(OUT / "overview.png", dpi=125)
+
+
+def order_table():
+    """Return the table of docs/order.md as {row: {set: score}}."""
+    page = (HERE / "order.md").read_text(encoding="utf-8")
+    lines = re.search(r"<!-- table 0 -->\n(.*?)<!--", page, re.DOTALL)[1].splitlines()
+    cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines]
+    scores = {
+        row[0]: {
+            name: float(cell.split()[0])
+            for name, cell in zip(cells[0][1:], row[1:], strict=True)
+            if cell
+        }
+        for row in cells[2:]
+    }
+    return cells[0][1:], scores
+
+
+def order():
+    """Draw one nearest neighbour without and with order, on all sets of the table."""
+    names, scores = order_table()
+    gains = scores["dynamics_gain"]
+    names = sorted(names, key=gains.get)
+    figure, ax = plt.subplots(figsize=(7.2, 3.9), layout="constrained")
+    for place, name in enumerate(names):
+        symbols = name in scores["symbols: 1-NN"]
+        plain = scores["symbols: 1-NN" if symbols else "mean, std: 1-NN"][name]
+        states = plain if symbols else scores["R: 1-NN"][name]
+        jaw = scores["JAW, identity: 1-NN" if symbols else "JAW: 1-NN"][name]
+        print(f"{name}: JAW {jaw - states:+.3f} over states alone")
+        ax.plot([states, jaw], [place, place], color="0.75", lw=3, zorder=1)
+        marks = {"markersize": 9, "linestyle": "none"}
+        ax.plot(plain, place, marker="|", color="0.2", mew=2.5, ms=15, ls="none")
+        ax.plot(states, place, marker="s", color="#D55E00", **marks)
+        ax.plot(jaw, place, marker="o", color="#0072B2", **marks)
+        ax.annotate(f"{jaw:.2f}", (1.035, place), va="center", color="#0072B2")
+    ax.set(yticks=range(len(names)), yticklabels=[SETS[name] for name in names])
+    ax.set(xlim=(0.25, 1.1), xticks=[0.4, 0.6, 0.8, 1])
+    ax.set_xlabel("balanced accuracy of one nearest neighbour")
+    ax.legend(
+        ax.lines[1:4],
+        ["means, deviations, frequencies", "states alone", "states and order: JAW"],
+        loc="lower center",
+        bbox_to_anchor=(0.3, 1),
+        ncols=3,
+        frameon=False,
+        handletextpad=0.3,
+        columnspacing=1,
+    )
+    ax.grid(axis="x", color="0.92")
+    ax.set_axisbelow(True)
+    ax.spines[["top", "right", "left"]].set_visible(False)
+    ax.tick_params(axis="y", length=0)
+    figure.savefig(OUT / "order.png", dpi=125)
+
+
+def groups():
+    """Draw which state differs between two groups of separately fitted models."""
+    rng = np.random.default_rng(0)
+    group = np.repeat(["control", "patient"], 20)
+    stay = np.where(group == "patient", 0.85, 0.7) + rng.normal(0, 0.04, 40)
+    truth = HMMBatch(
+        transmats=[
+            [[0.9, 0.05, 0.05], [0.1, 0.8, 0.1], [0.7 * (1 - s), 0.3 * (1 - s), s]]
+            for s in stay
+        ],
+        means=rng.normal([[0, 0], [6, 0], [3, 6]], 0.4, (40, 3, 2)),
+        covars=np.ones((40, 3, 2)),
+    )
+    recordings, _ = truth.sample(400, random_state=0)
+    models = HMMBatch.concatenate(
+        [
+            HMMTransformer(n, random_state=0).fit_transform(recordings[n - 3 :: 2])
+            for n in (3, 4)
+        ]
+    )
+    group = np.r_[group[::2], group[1::2]]
+    aligner = HMMAligner("medoid", n_components=3).fit(models)
+    effects = state_effects(models, group, reference=aligner, random_state=0)
+    figure, axes = plt.subplots(1, 2, figsize=(9, 3.4), layout="constrained")
+    EffectsDisplay.from_effects(effects, max_rows=7, ax=axes[0])
+    StateSummaryDisplay.from_models(
+        models, group, "dwell_time", reference=aligner, ax=axes[1]
+    )
+    figure.savefig(OUT / "groups.png", dpi=125)
+
+
+def explorer():
+    """Save the page of which explorer.png is a picture."""
+    phonemes = ["aa", "ay", "iy", "oy", "uw", "m", "n", "s", "sh", "t"]
+    X, y, speakers = make_phonemes(phonemes=phonemes, deltas=0, random_state=0)
+    hmm = HMMTransformer(
+        3, topology="left-to-right", keep_sequences=True, random_state=0
+    )
+    models = make_pipeline(Framewise(), hmm).fit_transform(X)
+    page = Path(tempfile.mkdtemp()) / "explorer.html"
+    HMMMapDisplay.from_models(models, y).to_html(
+        page, names=[f"speaker {speaker}" for speaker in speakers], title="Phonemes"
+    )
+    print(
+        "chromium --headless --hide-scrollbars --window-size=1200,720 "
+        f"--screenshot={OUT / 'explorer.png'} file://{page}#point=3"
+    )
+
+
+def main():
+    overview()
+    plt.rcParams.update({"font.size": 11})
+    order()
+    groups()
+    explorer()
 
 
 if __name__ == "__main__":

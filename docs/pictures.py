@@ -1,7 +1,8 @@
 """Figures drawn by the code of the pages and of the docstrings.
 
-`draw_all` runs the examples of every display, and the code blocks of the pages that
-show figures, and saves each figure they make. So a figure always matches its code.
+`draw_all` runs the examples of every display, and the code blocks of each page that
+shows a figure of its own, and saves each figure they make. So a figure always matches
+its code: the second figure of `retrieval.md` is `retrieval_2.png`.
 """
 
 import doctest
@@ -19,8 +20,8 @@ from skawhmm import plot
 
 HERE = Path(__file__).parent
 FOLDER = HERE / "api" / "generated" / "pictures"
-PAGES = ("tutorial", "user_guide/pictures")
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+SHOWN = re.compile(r"generated/pictures/([a-z_]+)_\d+\.png")
 
 
 def displays():
@@ -28,12 +29,22 @@ def displays():
     return [name for name in plot.__all__ if name.endswith("Display")]
 
 
+def pages():
+    """Return the pages that show figures of their own code."""
+    return [
+        page
+        for page in sorted([*HERE.glob("*.md"), *HERE.glob("user_guide/*.md")])
+        if page.stem in SHOWN.findall(page.read_text(encoding="utf-8"))
+    ]
+
+
 def figures_of(blocks):
     """Run blocks of examples in turn; yield the figures that each of them makes."""
     names = {}
     for block in blocks:
         for example in doctest.DocTestParser().get_examples(block):
-            exec(compile(example.source, "<example>", "exec"), names)
+            if example.exc_msg is None:  # others show an error
+                exec(compile(example.source, "<example>", "exec"), names)
         yield [plt.figure(number) for number in plt.get_fignums()]
         plt.close("all")
 
@@ -47,7 +58,7 @@ def draw_all(*_):
     """Draw all pictures into the folder of generated pages, unless they are new."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     sources = [*Path(skawhmm.__file__).parent.rglob("*.py"), Path(__file__)]
-    sources += [HERE / f"{page}.md" for page in PAGES]
+    sources += pages()
     drawn = [path.stat().st_mtime for path in FOLDER.glob("*.png")]
     if drawn and min(drawn) > max(path.stat().st_mtime for path in sources):
         return
@@ -63,13 +74,13 @@ def draw_all(*_):
                 text = getattr(plot, name).__doc__
                 for figures in figures_of([text]):
                     saved(figures[-1], name)
-            for page in PAGES:
-                text = (HERE / f"{page}.md").read_text(encoding="utf-8")
+            for page in pages():
+                text = page.read_text(encoding="utf-8")
                 count = 0
                 for figures in figures_of(BLOCK.findall(text)):
                     for figure in figures:
                         count += 1
-                        saved(figure, f"{Path(page).name}_{count}")
+                        saved(figure, f"{page.stem}_{count}")
         finally:
             os.chdir(home)
 

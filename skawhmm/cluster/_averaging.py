@@ -9,7 +9,7 @@ of the squared marginal components. Three moves, none of which raises it, take t
 - weights: a step against the prices of the plans, which are a subgradient.
 
 Transitions follow: :math:`T = \sum_n \lambda_n \tilde T_n`, the mean of the chains
-carried over to the states of the centre, with both ends of a step carried jointly as in
+transferred to the states of the centre, with both ends of a step carried jointly as in
 `JAW`: the mean of chains that stay with probability .9 stays at least as often. With
 :math:`a` as above, :math:`a T = a` if the weights of all models are stationary.
 
@@ -145,7 +145,7 @@ def moved_centers(members, centers, labels, fractions, plans):
 
 
 def rechained_centers(members, centers, labels, fractions, plans):
-    """Return centres whose chains are averages of the chains carried over to them."""
+    """Return centres whose chains are averages of the chains transferred to them."""
     chains, starts = averaged_chains(
         plans,
         members.models.transmats,

@@ -73,9 +73,9 @@ def averaged_chains(
     const double[::1] fractions,
     weights,
 ):
-    """Return the mean of chains carried over to the states of their centres.
+    """Return the mean of chains transferred to the states of their centres.
 
-    The two ends of a step are carried over jointly, so that the mean of chains that
+    The two ends of a step are transferred jointly, so that the mean of chains that
     stay in their states does, too.
 
     Parameters

@@ -132,7 +132,7 @@ def hmm_barycenter(
     transition matrices in which a row counts as often as its state is visited.
 
     The search finds a local minimum. With `update_weights`, which one it finds may
-    depend on the order of the states. Transition matrices are carried over to the
+    depend on the order of the states. Transition matrices are transferred to the
     states of the average as in :class:`JAW` and then averaged: the average of chains
     that stay in their states stays, too. If the weights of the models are their
     stationary distributions, so are the weights of the average.

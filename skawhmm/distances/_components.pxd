@@ -1,4 +1,4 @@
-"""Chains carried over to other states, for kernels that compare or average them."""
+"""Chains transferred to other states, for kernels that compare or average them."""
 
 cdef void conditionals(
     const double* plan, int size, double* forth, double* back

@@ -74,7 +74,7 @@ def transition_components(
 ):
     r"""Distance between the transition matrices after registration.
 
-    Each chain is carried over to the states of the other and compared with it row by
+    Each chain is transferred to the states of the other and compared with it row by
     row, by the transport of next states under the cost *within* the model:
 
     .. math::
@@ -90,7 +90,7 @@ def transition_components(
         State probabilities :math:`\pi`.
 
     transmats : ndarray of shape (n_models, n_components, n_components)
-        Transition matrices :math:`T`, to be carried over.
+        Transition matrices :math:`T`, to be transferred.
 
     chains : ndarray of shape (n_models, n_components, n_components)
         What they are compared with: as above, the transition matrices.
@@ -108,7 +108,7 @@ def transition_components(
         Order of the distance.
 
     joint : bool
-        Whether the two ends of a step are carried over together; see `carried_chains`.
+        Whether the two ends of a step are transferred together; see `carried_chains`.
 
     hellinger : bool
         Whether rows are compared by Hellinger distance and not by transport. States

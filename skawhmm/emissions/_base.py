@@ -59,8 +59,9 @@ class Emission(BaseEstimator, ABC):
         first array.
     ``from_arrays(arrays, is_state)``
         Checks the arrays of a user or of a file.
-    ``merged(weights)``, ``described(channels)``
-        Mixtures of states as one state, and what tables show of a state.
+    ``merged(weights)``, ``described(channels)``, ``state_names()``
+        Mixtures of states as one state; what tables show of a state; names of states
+        that what they emit gives them.
 
     **Likelihood and EM: to define if models are to be fitted and scored**
 
@@ -79,8 +80,9 @@ class Emission(BaseEstimator, ABC):
         By default sequences hold numbers in one or more channels.
     ``accepts_missing``
         Whether densities skip values that are NaN; by default they are an error.
-    ``moments(i, size)``
-        Means and covariances of what states emit, for `HMMBatch.forecast`.
+    ``has_moments``, ``moments(i, size)``
+        Whether what states emit has means and covariances, and these, for
+        `HMMBatch.forecast`.
     ``drawn(i, path, rng)``, ``shown(x)``
         A sequence drawn from model i, given its path of states, and the form in which
         users see it. `HMMBatch.sample` and `KL` need it.
@@ -306,6 +308,10 @@ class Emission(BaseEstimator, ABC):
                 columns[f"{name}_{k}"] = values[..., k]
         return columns
 
+    def state_names(self) -> tuple[str, ...] | None:
+        """Return names that states have by what they emit, None if they have none."""
+        return None
+
     # Class in `hmmlearn.hmm`, and the attribute that holds the parameters: enough for a
     # family with one array of them.
     hmmlearn_class: ClassVar[str | None] = None
@@ -332,6 +338,9 @@ class Emission(BaseEstimator, ABC):
 
     # Whether densities skip values that are NaN.
     accepts_missing: ClassVar[bool] = False
+
+    # Whether `moments` is defined.
+    has_moments: ClassVar[bool] = False
 
     # Whether models carry sequences unchanged; otherwise `checked` encodes them.
     keeps_sequences: ClassVar[bool] = False
@@ -536,15 +545,20 @@ class Emission(BaseEstimator, ABC):
             logs[:, block] = self.densities(i, padded[block], *chain)
         return logs[:, : len(x)], np.zeros((size, len(x)), np.intp)
 
-    def weighted_states(
-        self, i: int, sequences: list[Array], posts: list[Array]
+    def updated_states(
+        self,
+        i: int,
+        sequences: list[Array],
+        posts: list[Array],
+        older: Self,
+        counts: Array,
     ) -> tuple[Array, ...]:
-        """Return the most likely states, given the state of every frame.
+        """Return the most likely states of a model, given the state of every frame.
 
         Parameters
         ----------
         i : int
-            Number of the model, whose states are kept where there are no frames.
+            Number of the model.
 
         sequences : list of ndarray of shape (n_timesteps, n_features)
             Checked sequences.
@@ -552,10 +566,16 @@ class Emission(BaseEstimator, ABC):
         posts : list of ndarray of shape (n_components, n_timesteps)
             Probabilities of the states in each frame.
 
+        older : Emission
+            Family whose states, those of model i, stand for frames seen before.
+
+        counts : ndarray of shape (n_components,)
+            How many frames each of them stands for.
+
         Returns
         -------
         states : tuple of ndarray of shape (n_components, ...)
-            Parameters of the states.
+            Parameters of the states, unchanged where there are no frames at all.
         """
         self._lacking("a way to be fitted")
 

@@ -100,6 +100,12 @@ class Bernoulli(ExponentialFamily):
         ones, zeros = frames[:, 1 :: self.n_values], frames[:, :: self.n_values]
         return bool((ones.any(axis=0) & zeros.any(axis=0)).any())
 
+    has_moments = True
+
+    def means_and_variances(self, probabilities):
+        """Return means and variances of states."""
+        return probabilities, probabilities * (1 - probabilities)
+
     def drawn(self, i, path, rng):
         """Draw a checked sequence from model i, given its path of states."""
         chances = self.probabilities[i][path]

@@ -452,6 +452,28 @@ class ByChannel(SimpleEmission):
             for part, (_, _, columns) in zip(self._parts, self.blocks, strict=True)
         )
 
+    def frame_densities(self, i, x, size):
+        """Return log densities that depend on one frame each, to the last bit."""
+        parts = [
+            part.frame_densities(i, np.ascontiguousarray(x[:, columns]), size)
+            for part, (_, _, columns) in zip(self._parts, self.blocks, strict=True)
+        ]
+        return sum(logs for logs, _ in parts), sum(ranks for _, ranks in parts)
+
+    has_moments = True
+
+    def moments(self, i, size):
+        """Return means and covariances; NaN for angles and symbols."""
+        means = np.full((size, self.n_features), np.nan)
+        covars = np.zeros((size, self.n_features, self.n_features))
+        for part, (_, _, columns) in zip(self._parts, self.blocks, strict=True):
+            block = np.ix_(range(size), columns, columns)
+            if part.has_moments:
+                means[:, columns], covars[block] = part.moments(i, size)
+            else:
+                covars[:, columns] = covars[:, :, columns] = np.nan
+        return means, covars
+
     def log_densities(self, frames, states):
         """Return log densities (n_components, n_timesteps) of frames under states."""
         pairs = zip(self._block_frames(frames), self._block_states(states), strict=True)

@@ -13,7 +13,7 @@ from skawhmm.emissions._categorical_kernels import (
     squared_variations,
     state_divergences,
 )
-from skawhmm.emissions._checks import check_probabilities
+from skawhmm.emissions._checks import SUM_TOLERANCE, check_probabilities
 from skawhmm.emissions._custom import check_table
 from skawhmm.emissions._discrete import Discrete
 from skawhmm.emissions._discrete_kernels import normalized, shared_log
@@ -121,6 +121,15 @@ class Categorical(Discrete):
         """Return the probabilities of the symbols."""
         names = (f"p_{symbol}" for symbol in self.symbols)
         return dict(zip(names, np.moveaxis(self.states, 2, 0), strict=True))
+
+    def state_names(self):
+        """Return the symbols of states that emit nothing else, as in visible chains."""
+        codes = self.states.argmax(axis=2)
+        is_one = self.states.max(axis=2) > 1 - SUM_TOLERANCE
+        if not codes.size or not is_one.all() or (codes != codes[0]).any():
+            return None
+        names = tuple(str(self.symbols[code]) for code in codes[0])
+        return names if len({*names}) == len(names) else None
 
     def checked(self, X, *, caller, n_features=None):
         """Return the sequences of a user as codes of shape (n_timesteps, 1)."""

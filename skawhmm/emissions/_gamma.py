@@ -192,6 +192,13 @@ class Gamma(ExponentialFamily):
         values = np.maximum(values, np.finfo(float).tiny)
         return np.where(levels < zeros, 0.0, values)
 
+    has_moments = True
+
+    def means_and_variances(self, means, sds, zeros):
+        """Return means and variances of states, zeros included."""
+        whole = (1 - zeros) * means
+        return whole, (1 - zeros) * (sds**2 + means**2) - whole**2
+
     def merged(self, weights):
         """Return the family with states that have the moments of mixtures."""
         kept = weights[..., None] * (1 - self.zero_probs)[:, None]

@@ -258,6 +258,8 @@ class Gaussian(GaussianFrames, Emission):
         observed = None if self.observed is None else self.observed[:, seen]
         return self.like(self.means[:, :, seen], covars, observed=observed)
 
+    has_moments = True
+
     def moments(self, i, size):
         """Return means and covariances of the states of a model."""
         return self.means[i, :size], self[i : i + 1].full_covars()[0, :size]
@@ -423,25 +425,27 @@ class Gaussian(GaussianFrames, Emission):
             active,
         )
 
-    def weighted_states(self, i, sequences, posts):
-        """Return the most likely states, given the state of every frame."""
+    def updated_states(self, i, sequences, posts, older, counts):
+        """Return the most likely states, with older states as that many frames."""
         self.check_scorable(sequences)
         frames, post = np.concatenate(sequences), np.concatenate(posts, axis=1)
         seen = ~np.isnan(frames)
-        counts = post @ seen
-        known = np.where(counts > 0, counts, 1.0)
-        # About the old means, so that offsets do not take the digits.
-        gaps = np.where(seen, frames - self.means[i][:, None], 0.0)
+        amounts = post @ seen
+        totals = amounts + counts[:, None]
+        fresh = np.where(totals > 0, amounts / np.where(totals > 0, totals, 1.0), 0.0)
+        known = np.where(amounts > 0, amounts, 1.0)
+        means, covars = older.means[i], older.covars[i]
+        # About the older means, so that offsets do not take the digits.
+        gaps = np.where(seen, frames - means[:, None], 0.0)
         shifts = np.einsum("kt,ktc->kc", post, gaps) / known
-        means = self.means[i] + shifts
+        moved = fresh * shifts
         if self.covariance_type == "diag":
             seconds = np.einsum("kt,ktc->kc", post, gaps**2) / known
-            covars = np.maximum(seconds - shifts**2, 0.0)
-        else:
-            seconds = np.einsum("kt,ktc,ktd->kcd", post, gaps, gaps)
-            covars = seconds / known[..., None] - shifts[..., None] * shifts[:, None]
-        empty = (counts == 0)[(...,) + (None,) * (covars.ndim - 2)]
-        return means, np.where(empty, self.covars[i], covars)
+            covars = covars + fresh * (seconds - covars) - moved**2
+            return means + moved, np.maximum(covars, 0.0)
+        seconds = np.einsum("kt,ktc,ktd->kcd", post, gaps, gaps) / known[..., None]
+        covars = covars + fresh[..., None] * (seconds - covars)
+        return means + moved, covars - moved[..., None] * moved[:, None]
 
     def log_priors(self, model, prior, active):
         """Return the log priors of the states of some models."""

@@ -157,6 +157,12 @@ class NegativeBinomial(Univariate):
         """Return a drawn sequence as counts."""
         return x.astype(np.int64)
 
+    has_moments = True
+
+    def means_and_variances(self, means, shapes):
+        """Return means and variances of states."""
+        return means, means + means**2 / shapes
+
     def merged(self, weights):
         """Return the family with states that have the moments of mixtures."""
         used = self.shapes > 0

@@ -69,6 +69,8 @@ class Poisson(Discrete):
             )
         return rng.poisson(self.states[i][path]).astype(float)
 
+    has_moments = True
+
     def moments(self, i, size):
         """Return means and covariances of the states of a model."""
         rates = self.states[i, :size]

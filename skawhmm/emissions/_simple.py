@@ -1,7 +1,7 @@
 """Families that define their part of EM for one model at a time."""
 
 from abc import abstractmethod
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.random import Generator
@@ -204,14 +204,30 @@ class SimpleEmission(Emission):
         states = (array[i, : len(start)] for array in self.parameters.values())
         return self.log_densities(self.frames(x), tuple(map(np.array, states)))
 
-    def weighted_states(
-        self, i: int, sequences: list[Array], posts: list[Array]
+    def updated_states(
+        self,
+        i: int,
+        sequences: list[Array],
+        posts: list[Array],
+        older: Self,
+        counts: Array,
     ) -> tuple[Array, ...]:
-        """Return the most likely states, given the state of every frame."""
+        """Return the most likely states, with older states as their prior."""
         frames = np.concatenate([self.frames(x) for x in sequences])
-        states = tuple(np.array(array[i]) for array in self.parameters.values())
         post = np.ascontiguousarray(np.concatenate(posts, axis=1))
-        return self.update(self.statistics(frames, post, states), states, states, 0.0)
+        states, prior = (
+            tuple(np.array(array[i]) for array in family.parameters.values())
+            for family in (self, older)
+        )
+        groups = self.statistics(frames, post, states), states, prior
+        # The weight of a prior is one number, so states are updated one by one.
+        rows = []
+        for k, count in enumerate(counts):
+            sums, now, before = (
+                tuple(part[k : k + 1] for part in group) for group in groups
+            )
+            rows.append(self.update(sums, now, before, float(count)))
+        return tuple(np.concatenate(parts) for parts in zip(*rows, strict=True))
 
     def data(self, sequences: list[Array], firsts: Any = None) -> Data:
         """Return checked sequences in the form that EM reads."""

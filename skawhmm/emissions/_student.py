@@ -198,6 +198,12 @@ class StudentT(Univariate):
         noise = stdtrit(self.dofs[i][path], levels)
         return self.locations[i][path] + self.scales[i][path] * noise
 
+    has_moments = True
+
+    def means_and_variances(self, locations, scales, dofs):
+        """Return means and variances of states."""
+        return locations, scales**2 * _variances(dofs)
+
     def merged(self, weights):
         """Return the family with states that have the moments of mixtures."""
         means = np.einsum("nkj,njc->nkc", weights, self.locations)

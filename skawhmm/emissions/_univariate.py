@@ -113,6 +113,16 @@ class Univariate(SimpleEmission):
             self.check_frames(x, f"X[{i}]")
         return sequences
 
+    def moments(self, i, size):
+        """Return means and covariances of the states of a model."""
+        states = (array[i, :size] for array in self.parameters.values())
+        means, variances = self.means_and_variances(*states)
+        return means, variances[..., None] * np.eye(self.n_features)
+
+    def means_and_variances(self, *states: Any) -> Any:
+        """Return means and variances (n_components, n_features) of states."""
+        return super().moments(0, len(states[0]))
+
     def check_frames(self, x, name):
         """Raise if a frame holds a value that no state can emit."""
 

@@ -16,6 +16,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 
 from skawhmm._estimator import EstimatorMixin, check_symbol_input
 from skawhmm.emissions._categorical import Categorical
+from skawhmm.emissions._gaussian import Gaussian
 from skawhmm.emissions._poisson import Poisson, check_count_sequences
 from skawhmm.features._embedding_statistics import (
     COUNT_BLOCKS,
@@ -105,13 +106,8 @@ class GaussianKind:
     def batch(self):
         """Return the references as models."""
         models = [raw_model(r, self.coordinates) for r in self.references]
-        return HMMBatch(
-            [model.transmat for model in models],
-            [model.states[0] for model in models],
-            [model.states[1] for model in models],
-            weights=[reference.weights for reference in self.references],
-            startprobs=[model.startprob for model in models],
-        )
+        weights = [reference.weights for reference in self.references]
+        return HMMBatch._fitted(Gaussian(), models, weights)
 
 
 class DiscreteKind:
@@ -146,14 +142,8 @@ class DiscreteKind:
     def batch(self):
         """Return the references as models."""
         models = [reference.model for reference in self.references]
-        (name,) = self.family.parameter_names
-        return HMMBatch._of(
-            self.family,
-            [model.transmat for model in models],
-            {name: [model.states[0] for model in models]},
-            weights=[reference.weights for reference in self.references],
-            startprobs=[model.startprob for model in models],
-        )
+        weights = [reference.weights for reference in self.references]
+        return HMMBatch._fitted(self.family, models, weights)
 
 
 class CategoricalKind(DiscreteKind):

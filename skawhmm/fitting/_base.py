@@ -143,38 +143,22 @@ def make_batch(
     models : HMMBatch
         The models, with their counts and info columns that say how the fits went.
     """
-    probabilities = state_weights([fit.weights for fit in fits], weights)
     observed = None
     if mask_missing and fits[0].observed is not None:
         observed = np.stack([fit.observed for fit in fits])
-    # One array is checked faster than many.
-    stack = stacked_rows if len({len(fit.weights) for fit in fits}) == 1 else list
-    states = {
-        name: stack([fit.model.states[k] for fit in fits])
-        for k, name in enumerate(template.parameter_names)
-    }
-    models = HMMBatch._of(
-        template,
-        stack([fit.model.transmat for fit in fits]),
-        states,
-        weights=None if probabilities is None else stack(probabilities),
-        startprobs=stack([fit.model.startprob for fit in fits]),
-        observed=observed,
-        info=fit_info(fits),
-    )
     if sequences is not None:
         # The models own what they carry: users may change their arrays later.
         sequences = mapped(np.array, sequences)
-    return models._changed(
+    return HMMBatch._fitted(
+        template,
+        [fit.model for fit in fits],
+        state_weights([fit.weights for fit in fits], weights),
+        observed=observed,
+        info=fit_info(fits),
         sequences=sequences,
         feature_names=feature_names,
         counts=Counts.concatenate([fit.counts for fit in fits]),
     )
-
-
-def stacked_rows(arrays):
-    """Return arrays of one shape as one, which `np.stack` does more slowly."""
-    return np.concatenate(arrays).reshape(len(arrays), *arrays[0].shape)
 
 
 def with_columns(models, X):

@@ -396,7 +396,13 @@ class HMMTransformer(ModelTransformer):
         return sequences
 
     def _modelled(self, sequences):
-        """Return one fitted model per checked sequence."""
+        """Return one fitted model per checked sequence, with its log likelihood."""
+        models = self._unscored(sequences)
+        is_gaussian = isinstance(self._template, Gaussian)
+        return scored(models, sequences, self.n_jobs) if is_gaussian else models
+
+    def _unscored(self, sequences):
+        """Return fitted models whose log likelihoods are those of the last EM step."""
         self._check_missing(sequences)
         fits = fit_models(
             sequences,
@@ -407,9 +413,7 @@ class HMMTransformer(ModelTransformer):
         )
         self._warn_of_few_states(fits)
         self._warn_of_other_scales(sequences)
-        models = self._batch(fits, sequences, mask_missing=self.missing == "common")
-        is_gaussian = isinstance(self._template, Gaussian)
-        return scored(models, sequences, self.n_jobs) if is_gaussian else models
+        return self._batch(fits, sequences, mask_missing=self.missing == "common")
 
     @property
     def _is_pooled(self):

@@ -50,6 +50,11 @@ class Design(NamedTuple):
         return len(cells) > 1 and bool((cells == 1).all())
 
     @property
+    def is_exchangeable(self):
+        """Whether some stratum has units of several groups."""
+        return bool(((self.cells > 0).sum(axis=1) > 1).any())
+
+    @property
     def is_balanced(self):
         """Whether all groups have as many units in every stratum, and no covariates."""
         return self.covariates.shape[1] == 0 and bool(
@@ -223,7 +228,11 @@ def check_design(models, groups, units=None, strata=None, covariates=None):
     numbers = check_covariates(covariates, models)
     design = Design(names, codes[firsts], blocks[firsts], np.empty((0, 0)), unit_of)
     design = design._replace(covariates=design.averaged(numbers))
-    _check_exchangeable(design)
+    if not design.is_exchangeable:
+        raise ValueError(
+            "strata must hold units of at least 2 groups, got 1 group in each stratum: "
+            "there is nothing to permute."
+        )
     return design
 
 
@@ -332,13 +341,4 @@ def _check_constant(name, what, unit_of, labels):
         raise ValueError(
             f"{name} must lie within one {what} each, got models {first} and {n} of "
             f"one unit in '{labels[first]}' and '{labels[n]}'."
-        )
-
-
-def _check_exchangeable(design):
-    """Raise if no unit can change its group within its stratum."""
-    if ((design.cells > 0).sum(axis=1) < 2).all():
-        raise ValueError(
-            "strata must hold units of at least 2 groups, got 1 group in each stratum: "
-            "there is nothing to permute."
         )

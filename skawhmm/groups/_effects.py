@@ -38,7 +38,7 @@ from skawhmm.groups._permutations import (
     warn_of_few_permutations,
 )
 from skawhmm.groups._support import EQUAL, NO_SPREAD, left_out_reasons
-from skawhmm.groups._tables import aligned_to
+from skawhmm.groups._tables import aligned_to, named_states
 from skawhmm.models._batch import HMMBatch
 from skawhmm.models._checks import check_models
 from skawhmm.utils._checks import (
@@ -60,6 +60,9 @@ FITTED = 1e-8
 # Stream of random numbers of the test of amounts.
 AMOUNTS = 1
 
+# Columns of states.
+ENDS = "state", "next_state"
+
 # Rows that `repr` shows.
 SHOWN_ROWS = 12
 
@@ -71,7 +74,8 @@ class StateEffects:
     Parameters
     ----------
     columns : dict of ndarray of shape (n_effects,)
-        The table: "measure", "state", "next_state" (-1 unless it is a transition),
+        The table: "measure", "state", "next_state" (indices; -1 unless it is a
+        transition; `to_frame` gives the names of states that have names),
         "group", "other", "mean", "other_mean", "difference" (of the other group from
         the first), "low", "high", "standardized" (the difference in standard deviations
         within groups), "pvalue" (corrected for all rows together) and "uncorrected". If
@@ -152,6 +156,8 @@ class StateEffects:
         rows = self._order()
         rows = rows[self.columns["pvalue"][rows] <= significance]
         columns = {name: values[rows] for name, values in self.columns.items()}
+        for name in ENDS:
+            columns[name] = named_states(self.models, columns[name])
         return data_frame(columns, "StateEffects.to_frame")
 
     def _order(self):
@@ -178,24 +184,34 @@ class StateEffects:
     def _shown(self):
         rows = self._order()[:SHOWN_ROWS]
         shown = {name: values[rows].tolist() for name, values in self.columns.items()}
-        shown["next_state"] = ["" if k < 0 else str(k) for k in shown["next_state"]]
+        shown["state"] = named_states(self.models, self.columns["state"][rows]).tolist()
+        shown["next_state"] = self._state_texts(self.columns["next_state"][rows])
         for name in ("mean", "other_mean", "standardized", "uncorrected"):
             del shown[name]
         if len(self.groups) == 2:
             del shown["group"], shown["other"]
         return shown
 
+    def _state_texts(self, states):
+        """Return states by name or index, and nothing for none."""
+        names = named_states(self.models, states)
+        return [
+            "" if k < 0 else str(name) for k, name in zip(states, names, strict=True)
+        ]
+
     def _notes(self):
         """Return lines on what is not compared, and on amounts of data."""
         reasons = np.asarray(self.left_out.get("reason", []), dtype=str)
         rows = np.flatnonzero(reasons != EQUAL)
-        names = [
-            f"{measure} {state}" + (f" -> {after}" if after >= 0 else "")
-            for measure, state, after in (
-                [self.left_out[name][n] for name in ("measure", "state", "next_state")]
-                for n in rows[:SHOWN_ROWS]
-            )
-        ]
+        names = []
+        if len(rows):
+            few = rows[:SHOWN_ROWS]
+            ends = [self._state_texts(self.left_out[name][few]) for name in ENDS]
+            parts = zip(self.left_out["measure"][few], *ends, strict=True)
+            names = [
+                f"{measure} {state}" + ("" if after == "" else f" -> {after}")
+                for measure, state, after in parts
+            ]
         more = [f"{len(rows) - SHOWN_ROWS} more"] if len(rows) > SHOWN_ROWS else []
         lines = [amount.line() for amount in self.amounts.values() if amount.varies]
         if names:
@@ -443,7 +459,7 @@ def effect_statistics(measures, design, longest):
 
 def _match_column(confidence, columns):
     """Return how sure the states of each row are, on average over the models."""
-    sure = np.nanmean(confidence, axis=0)
+    sure = _known_mean(confidence)
     after = columns["next_state"]
     own = sure[columns["state"]]
     return np.where(after < 0, own, np.minimum(own, sure[after]))

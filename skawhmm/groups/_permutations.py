@@ -57,7 +57,8 @@ def warn_of_few_permutations(n_permutations, n_tests=1):
 def warn_of_few_arrangements(counts):
     """Warn if labels with such counts per stratum allow no p-value at the level."""
     n_different = n_partitions(counts)
-    if n_different * LEVEL < 1:
+    # The number may be too large for a float, so it must not be multiplied by one.
+    if n_different < 1 / LEVEL:
         warn_caller(
             f"There are only {n_different} different arrangements of the labels, so "
             f"that no p-value can be below {1 / n_different:.3g}.",

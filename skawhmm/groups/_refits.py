@@ -76,8 +76,9 @@ class Refitting(NamedTuple):
 
     def models(self, labels):
         """Return the models of all units and conditions under each labelling."""
+        recordings = list(self.recordings)
         units = [
-            Trials([self.recordings[i] for i in own[row[own] == g]])
+            Trials([recordings[i] for i in own[row[own] == g].tolist()])
             for row in labels
             for own in self.design.members
             for g in range(len(self.design.names))

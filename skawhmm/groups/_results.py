@@ -77,7 +77,7 @@ class GroupTestResult:
 
     missing : dict of str
         Tests that were not made, by name, and why: the components of distances that
-        have none, or the dispersion.
+        have none, the dispersion, or pairs of groups that share no stratum.
 
     models : HMMBatch or None
         With ``refit``: the models, one per unit and group.
@@ -186,15 +186,17 @@ class GroupTestResult:
         components).
         """
         sizes = ", ".join(f"{name}: n = {count}" for name, count in self.groups.items())
-        kind, refits = STATISTICS[self.kind], self.models is not None
+        kind, refits = statistic_name(self), self.models is not None
         test = self.tests["distance"]
+        effect = test.effect_size
+        size = "" if np.isnan(effect) else f", effect size {effect:.2f}"
         verdict = "differed" if test.pvalue <= LEVEL else "did not differ significantly"
         parts = [
             f"Groups ({sizes}) were compared by a permutation test of {kind} on "
             f"distances between hidden Markov models ({len(test.null_distribution)} "
             f"permutations{', models refitted in each' if refits else ''}).",
-            f"They {verdict}: {kind} = {test.statistic:.3g}, {_written(test.pvalue)}, "
-            f"effect size {test.effect_size:.2f}.",
+            f"They {verdict}: {kind} = {test.statistic:.3g}, {_written(test.pvalue)}"
+            f"{size}.",
         ]
         for name, what in (("marginal", "States"), ("transition", "Transitions")):
             if name in self.tests:
@@ -241,7 +243,7 @@ class GroupTestResult:
     def _title(self):
         groups = ", ".join(f"{name}: {count}" for name, count in self.groups.items())
         return (
-            f"{STATISTICS[self.kind]} of {len(self.groups)} groups ({groups}), "
+            f"{statistic_name(self)} of {len(self.groups)} groups ({groups}), "
             f"{len(self.null_distribution)} permutations"
             f"{' with refits' if self.models is not None else ''}"
         )
@@ -262,6 +264,17 @@ class GroupTestResult:
             names = [name for name, why in self.missing.items() if why == reason]
             lines.append(f"not tested: {', '.join(names)} ({reason})")
         return lines
+
+
+def statistic_name(result):
+    """Return what the statistic is called.
+
+    Conditions of one unit are compared by their distance; there is nothing to divide
+    it by.
+    """
+    if np.isnan(result.effect_size):
+        return "variation"
+    return STATISTICS[result.kind]
 
 
 def _written(pvalue):

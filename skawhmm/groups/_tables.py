@@ -28,7 +28,8 @@ def state_table(models: HMMBatch, reference: Any = None) -> Any:
     Returns
     -------
     table : pandas.DataFrame
-        The columns are "model", the columns of `info`, and "state", with
+        The columns are "model", the columns of `info`, and "state" (its symbol in
+        visible chains, otherwise its index), with
 
         - "occupancy": probability of the state;
         - "dwell_time": mean number of steps that a visit lasts;
@@ -39,7 +40,9 @@ def state_table(models: HMMBatch, reference: Any = None) -> Any:
         - "mean_0", ..., "sd_0", ...: means and standard deviations of the channels
           ("p_a", ... for symbols, "rate_0", ... for counts);
         - "distance", "matched_mass": with a reference, the distance to its state, and
-          the mass of states that lie near enough to count as matched.
+          the mass of states that lie near enough to count as matched;
+        - "match": with an aligner that has `n_resamples`, the fraction of refits in
+          which the state is matched with the same state of the reference again.
 
         States that a model does not have get occupancy 0 and NaN elsewhere.
 
@@ -75,7 +78,7 @@ def state_table(models: HMMBatch, reference: Any = None) -> Any:
     models, n_states = alignment.models, alignment.models.transmats.shape[1]
     kept = np.arange(n_states) < models.n_components[:, None]
     columns = _shared_columns(models, kept)
-    columns["state"] = np.nonzero(kept)[1]
+    columns["state"] = named_states(models, np.nonzero(kept)[1])
     absent = unseen_states(models)
     for name, values in state_measures(models).items():
         columns[name] = values[kept]
@@ -140,10 +143,18 @@ def transition_table(models: HMMBatch, reference: Any = None) -> Any:
     real = np.arange(models.transmats.shape[1]) < models.n_components[:, None]
     kept = real[:, :, None] & real[:, None, :]
     columns = _shared_columns(models, kept)
-    _, columns["state"], columns["next_state"] = np.nonzero(kept)
+    _, *ends = np.nonzero(kept)
+    columns["state"], columns["next_state"] = (named_states(models, k) for k in ends)
     columns["probability"] = transition_probabilities(models)[kept]
     columns["steps"] = (100 * step_fractions(models))[kept]
     return data_frame(columns, "transition_table")
+
+
+def named_states(models, states):
+    """Return indices of states as names, if states have names; -1 has none."""
+    if models.state_names is None:
+        return states
+    return np.array([*models.state_names, ""], dtype=object)[states]
 
 
 class Compared(NamedTuple):

@@ -163,7 +163,8 @@ def hmm_group_test(
         permutation: within units, if conditions vary within them; otherwise units are
         permuted, whose models do not depend on labels. "within" raises in the latter
         case. The p-values include the error of fitting, and are exact for any numbers
-        of trials. `strata` and `covariates` must be None.
+        of trials. With a single unit, the statistic is the variation between
+        conditions alone. `strata` and `covariates` must be None.
 
     match : {"frames", "trials", "models"}, default=None
         Whether every model is fitted to as many frames, or trials, as the sequence with
@@ -322,7 +323,7 @@ def hmm_group_test(
     spread = dispersion_test(
         matrices[-1], design, n_permutations, (seed, SPREAD), **workers
     )
-    pairwise = _pairwise_tests(design, *arguments, seed)
+    pairwise, apart = _pairwise_tests(design, *arguments, seed)
     _warn_of_spread(tests["distance"], spread)
     counts = zip(map(str, design.names), design.counts.tolist(), strict=True)
     return GroupTestResult(
@@ -333,7 +334,7 @@ def hmm_group_test(
         MappingProxyType(dict(counts)),
         statistic,
         MappingProxyType(amounts),
-        MappingProxyType(_missing(tests, spread, chosen is None)),
+        MappingProxyType(_missing(tests, spread, chosen is None) | apart),
     )
 
 
@@ -561,12 +562,16 @@ def _forms(arrays, rows):
 
 
 def _pairwise_tests(design, names, matrices, n_permutations, workers, seed):
-    """Return the tests of each pair of three or more groups."""
+    """Return tests of each pair of three or more groups, and why others lack one."""
     if len(design.names) == 2:
-        return {}
-    found = {}
+        return {}, {}
+    found, missing = {}, {}
     for pair in design.pairs:
         part, units = design.chosen(pair)
+        names_of_pair = tuple(map(str, part.names))
+        if not part.is_exchangeable:
+            missing[" - ".join(names_of_pair)] = "no stratum has units of both groups"
+            continue
         tests = _component_tests(
             part,
             names,
@@ -575,8 +580,8 @@ def _pairwise_tests(design, names, matrices, n_permutations, workers, seed):
             workers,
             (seed, PAIRS, *map(int, pair)),
         )
-        found[tuple(map(str, part.names))] = MappingProxyType(tests)
-    return found
+        found[names_of_pair] = MappingProxyType(tests)
+    return found, missing
 
 
 def _warn_of_spread(test, spread):

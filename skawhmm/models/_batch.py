@@ -246,6 +246,16 @@ class HMMBatch(ModelStack):
         """The alphabet, of models that emit symbols."""
         return self._parameter("symbols")
 
+    @property
+    def state_names(self) -> tuple[str, ...] | None:
+        """Names of states that each emit one symbol, as in visible chains, else None.
+
+        State k must emit the same symbol in all models, and no two states the same one.
+        Tables and pictures then show the symbols instead of numbers.
+        """
+        is_padded = (self.n_components < self.transmats.shape[1]).any()
+        return None if is_padded else self.emission.state_names()
+
     def _parameter(self, name):
         known = {**self.emission.parameters, **self.emission.extras}
         if name not in known:
@@ -799,8 +809,8 @@ class HMMBatch(ModelStack):
         -------
         forecast : Forecast
             Its `probabilities` of the states have shape (n_pairs, steps, n_components).
-            Its `means` and `covariances` of the frames exist for Gaussian states and
-            counts, and its `sample` draws continuations.
+            Its `means` and `covariances` of the frames exist for all families but
+            angles and symbols, and its `sample` draws continuations.
 
         Examples
         --------
@@ -834,7 +844,8 @@ class HMMBatch(ModelStack):
         of the models, which files hold too. EM runs on the new frames, with the older
         ones as counts: their states are not estimated again. Without forgetting, the
         models approach those of a fit to all frames, the closer the better states can
-        be distinguished.
+        be distinguished. Models do not record that their covariances were tied or
+        spherical: after an update each state has its own, full or diagonal.
 
         Parameters
         ----------
@@ -849,7 +860,8 @@ class HMMBatch(ModelStack):
             Largest number of EM steps.
 
         tol : float, default=1e-8
-            EM stops when no expected count changes by more than this, per frame.
+            EM stops when expected counts change by at most this, per frame, and
+            parameters of states by at most this fraction of the largest one.
 
         Returns
         -------

@@ -105,7 +105,10 @@ class Forecast:
 
     @property
     def means(self) -> NDArray[np.float64]:
-        """Expected frames, of shape (n_pairs, steps, n_features)."""
+        """Expected frames, of shape (n_pairs, steps, n_features).
+
+        Channels of angles or symbols, which have no mean, are NaN beside others.
+        """
         parts = zip(self._moments(), self.probabilities, strict=True)
         return np.array([p[:, : len(means)] @ means for (means, _), p in parts])
 

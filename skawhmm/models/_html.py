@@ -68,6 +68,7 @@ def _picture(batch, n):
     size = int(batch.n_components[n])
     transmat = batch.transmats[n, :size, :size]
     weights = batch.weights[n, :size]
+    names = [html.escape(str(name)) for name in batch.state_names or range(size)]
     turns = 2 * np.pi * np.arange(size) / size - np.pi / 2
     places = CIRCLE * np.stack([1.5 * np.cos(turns), np.sin(turns)], axis=1)
     if size == 1:
@@ -75,12 +76,13 @@ def _picture(batch, n):
     places += np.array([WIDTH, HEIGHT]) / 2
     radii = np.maximum(RADII[1] * np.sqrt(weights / weights.max()), RADII[0])
     arrows = [
-        _arrow(places, radii, i, k, transmat[i, k])
+        _arrow(places, radii, i, k, f"{names[i]} to {names[k]}", transmat[i, k])
         for i, k in np.argwhere(transmat >= LEAST_SHOWN)
         if i != k
     ]
     circles = [
-        _circle(places[k], radii[k], k, weights[k], transmat[k, k]) for k in range(size)
+        _circle(places[k], radii[k], k, name, weights[k], transmat[k, k])
+        for k, name in enumerate(names)
     ]
     said = f"Model {n}: {size} state{'s' if size > 1 else ''}"
     return (
@@ -91,17 +93,17 @@ def _picture(batch, n):
     )
 
 
-def _circle(place, radius, k, weight, staying):
+def _circle(place, radius, k, name, weight, staying):
     length = f"{1 / (1 - staying):.3g} steps per visit" if staying < 1 else "never left"
     x, y = place
     return (
-        f"<g><title>state {k}: {100 * weight:.0f} % of the time, {length}</title>"
+        f"<g><title>state {name}: {100 * weight:.0f} % of the time, {length}</title>"
         f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius:.1f}" '
         f'fill="{COLORS[k % len(COLORS)]}" stroke="#888" stroke-width="0.5"/></g>'
     )
 
 
-def _arrow(places, radii, i, k, probability):
+def _arrow(places, radii, i, k, name, probability):
     """Return a bent arrow from one state to the next."""
     gap = places[k] - places[i]
     length = np.linalg.norm(gap)
@@ -118,7 +120,7 @@ def _arrow(places, radii, i, k, probability):
     line = _path("M{} {}Q{} {} {} {}", places[i], bend, foot)
     point = _path("M{} {}L{} {} {} {}Z", tip, foot + across, foot - across)
     return (
-        f"<g><title>{i} to {k}: {probability:.2g}</title>"
+        f"<g><title>{name}: {probability:.2g}</title>"
         f'<path d="{line}" fill="none" stroke="#888" stroke-width="{width:.1f}"/>'
         f'<path d="{point}" fill="#888"/></g>'
     )

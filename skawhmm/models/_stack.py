@@ -64,6 +64,33 @@ class ModelStack:
         parts = emission, *chain, info, sequences, feature_names, counts
         vars(self).update(zip(PARTS, parts, strict=True))
 
+    @classmethod
+    def _fitted(cls, template, models, weights, *, observed=None, info=None, **parts):
+        """Return models that our own fits made, which need no checks.
+
+        `models` are `Model` tuples with any numbers of states, `weights` their state
+        probabilities (None if they are stationary); further parts are those of `_set`.
+        """
+        startprobs, transmats, states = zip(*models, strict=True)
+        startprobs = padded_stack("startprobs", startprobs)
+        transmats = padded_stack("transmats", transmats)
+        arrays = {
+            name: padded_stack(name, values)
+            for name, *values in zip(template.parameter_names, *states, strict=True)
+        }
+        if weights is None:
+            weights = stationary_distribution(transmats, startprobs)
+        else:
+            weights = padded_stack("weights", weights)
+        for name, array in arrays.items():
+            check_finite(name, array)
+        emission = template.from_arrays(arrays, (weights > 0) | (startprobs > 0))
+        emission.observed = observed
+        batch = cls.__new__(cls)
+        chain = transmats, weights, startprobs
+        batch._set(emission, *chain, info or {}, parts.pop("sequences", None), **parts)
+        return batch
+
     def _changed(self, **parts):
         """Return a copy with some of its `PARTS` replaced, without further checks."""
         batch = type(self).__new__(type(self))
@@ -226,11 +253,7 @@ class ModelStack:
         """Return the batch with `size` states per model."""
         if size == self.transmats.shape[1]:
             return self
-        counts = np.full(len(self), self.transmats.shape[1])
-        chain = {
-            name: padded_stack(name, getattr(self, name), counts, size)
-            for name in CHAIN
-        }
+        chain = {name: padded_stack(name, getattr(self, name), size) for name in CHAIN}
         seen = self.counts and self.counts.padded(size)
         return self._changed(emission=self.emission.padded(size), **chain, counts=seen)
 
@@ -340,9 +363,7 @@ def checked_stacks(transmats, states, weights, startprobs, family=None):
     groups = family.parameter_groups if states else ()
     counts = check_model_shapes(given, groups)
     stacks = {
-        name: arrays
-        if isinstance(arrays, np.ndarray)
-        else padded_stack(name, arrays, counts, counts.max())
+        name: arrays if isinstance(arrays, np.ndarray) else padded_stack(name, arrays)
         for name, arrays in given.items()
     }
     for name, stack in stacks.items():
@@ -358,16 +379,21 @@ def checked_stacks(transmats, states, weights, startprobs, family=None):
     return stacks, counts
 
 
-def padded_stack(name, arrays, counts, size):
+def padded_stack(name, arrays, size=None):
     """Return one array for all models, with states that no path reaches at the end."""
+    lengths = [len(array) for array in arrays]
+    size = max(lengths) if size is None else size
+    if min(lengths) == size:
+        # `np.stack` is slower.
+        return np.concatenate(arrays).reshape(len(arrays), *np.shape(arrays[0]))
     if name == "transmats":
-        stack = np.tile(np.eye(size), (len(counts), 1, 1))
-        for n, (array, count) in enumerate(zip(arrays, counts, strict=True)):
-            stack[n, :count, :count] = array
+        stack = np.tile(np.eye(size), (len(arrays), 1, 1))
+        for n, (array, length) in enumerate(zip(arrays, lengths, strict=True)):
+            stack[n, :length, :length] = array
         return stack
-    stack = np.zeros((len(counts), size, *arrays[0].shape[1:]))
-    for n, (array, count) in enumerate(zip(arrays, counts, strict=True)):
-        stack[n, :count] = array
+    stack = np.zeros((len(arrays), size, *arrays[0].shape[1:]))
+    for n, (array, length) in enumerate(zip(arrays, lengths, strict=True)):
+        stack[n, :length] = array
     return stack
 
 

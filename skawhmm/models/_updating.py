@@ -1,6 +1,7 @@
 """Models that go on learning: EM on new frames, beside what older ones have shown."""
 
 import numpy as np
+from scipy.sparse.csgraph import shortest_path
 
 from skawhmm.models._causal import chain_of
 from skawhmm.models._counts import Counts
@@ -15,9 +16,8 @@ def updated_models(batch, sequences, *, forgetting, max_iter, tol):
     """Return models after EM on new sequences, one per model.
 
     The older frames count as their expected counts and the parameters that follow from
-    them: in the M step, each state is the mixture of what it was, with its count, and
-    of what the new frames make of it. For families whose parameters are expectations
-    this is the M step on the sum of the sufficient statistics.
+    them: in the M step, each older state stands for as many frames as its count. For
+    exponential families this is the M step on the sum of the sufficient statistics.
 
     Parameters
     ----------
@@ -34,7 +34,8 @@ def updated_models(batch, sequences, *, forgetting, max_iter, tol):
         Largest number of EM steps.
 
     tol : float
-        EM stops when no expected count changes by more than this, per frame.
+        EM stops when expected counts change by at most this, per frame, and parameters
+        of states by at most this fraction of the largest one.
 
     Returns
     -------
@@ -70,16 +71,23 @@ def _updated_model(model, x, kept, max_iter, tol):
     n_old = old.states.sum() - old.transitions.sum()
     starts = n_old * model.startprobs[0]
     n_frames = sum(map(len, recordings))
-    now, last = before, np.full(size, np.inf)
+    now = before._changed(startprobs=_open_starts(before, starts, len(recordings)))
+    last, states = np.full(size, np.inf), None
     for _ in range(max_iter):
         posts, start, moves = _expectation(now, recordings)
         fresh = np.concatenate(posts, axis=1).sum(axis=1)
-        if np.abs(fresh - last).max() <= tol * n_frames:
+        family, known = before.emission, states
+        states = now.emission.updated_states(
+            0, recordings, posts, family, old.states[0]
+        )
+        settled = np.abs(fresh - last).max() <= tol * n_frames
+        if settled and _largest_change(known, states) <= tol:
             break
         last = fresh
-        states = now.emission.weighted_states(0, recordings, posts)
         now = before._changed(
-            emission=_mixed(before, states, old.states[0], fresh),
+            emission=family.like(
+                *(part[None] for part in states), observed=family.observed
+            ),
             transmats=_normalized(old.transitions[0] + moves, before.transmats[0])[
                 None
             ],
@@ -88,6 +96,19 @@ def _updated_model(model, x, kept, max_iter, tol):
     counts = Counts(old.states + fresh, old.transitions + moves)
     weights = counts.states / counts.states.sum(axis=1, keepdims=True)
     return now._changed(weights=weights, counts=counts), n_frames
+
+
+def _open_starts(model, starts, n_new):
+    """Return the start probabilities that EM begins with.
+
+    A probability of 0 would stay 0, and after one recording all but one often are. New
+    recordings may begin with every state from which the old first states are reached;
+    in a left-to-right chain, these are the old first states only.
+    """
+    weights, chain = model.weights[0], model.transmats[0] > 0
+    steps = shortest_path(chain, unweighted=True)[:, starts > 0]
+    reaching = weights * np.isfinite(steps).any(axis=1)
+    return _normalized(starts + n_new * reaching, model.startprobs[0])[None]
 
 
 def _expectation(model, recordings):
@@ -107,18 +128,12 @@ def _expectation(model, recordings):
     return posts, starts, moves
 
 
-def _mixed(before, states, old, fresh):
-    """Return states that are mixtures of those before and those of new frames."""
-    family = before.emission
-    both = [
-        np.concatenate([array, new[None]], axis=1)
-        for array, new in zip(family.parameters.values(), states, strict=True)
-    ]
-    total = old + fresh
-    # A state that neither old nor new frames visit stays as it is.
-    fraction = np.where(total > 0, old / np.where(total > 0, total, 1.0), 1.0)
-    weights = np.hstack([np.diag(fraction), np.diag(1 - fraction)])
-    return family.like(*both, observed=family.observed).merged(weights[None])
+def _largest_change(states, others):
+    """Return the largest change of a parameter, as a fraction of the largest one."""
+    return max(
+        np.abs(one - two).max() / max(np.abs(one).max(), np.finfo(float).tiny)
+        for one, two in zip(states, others, strict=True)
+    )
 
 
 def _normalized(amounts, otherwise):

@@ -468,7 +468,7 @@ class HMMMonitor(EstimatorMixin, BaseEstimator):
             good = [n for n, (x, _) in enumerate(windows) if not self._too_gappy(x)]
             found: list[Any] = []
             if good:
-                models = self.hmm_._modelled([windows[n][0] for n in good])._bare()
+                models = self.hmm_._unscored([windows[n][0] for n in good])._bare()
                 found = [*zip(*self._judged(models), models, strict=True)]
             for n, (_, times) in enumerate(windows):
                 judged = found[good.index(n)] if n in good else None

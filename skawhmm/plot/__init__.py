@@ -12,6 +12,12 @@ from skawhmm.plot._monitor import MonitorDisplay
 from skawhmm.plot._registration import RegistrationDisplay
 from skawhmm.plot._sequence import SequenceDisplay
 from skawhmm.plot._states import StateSummaryDisplay
+from skawhmm.plot._symbol_sequences import (
+    MedoidSequencesDisplay,
+    SequenceFrequencyDisplay,
+    SequenceIndexDisplay,
+    StateDistributionDisplay,
+)
 from skawhmm.plot._uncertainty import (
     DistanceIntervalDisplay,
     RegistrationIntervalDisplay,
@@ -28,12 +34,16 @@ __all__ = [
     "GroupTestDisplay",
     "HMMDisplay",
     "HMMMapDisplay",
+    "MedoidSequencesDisplay",
     "MonitorDisplay",
     "RegistrationDisplay",
     "RegistrationIntervalDisplay",
     "RetrievalDisplay",
     "SequenceDisplay",
+    "SequenceFrequencyDisplay",
+    "SequenceIndexDisplay",
     "StabilityDisplay",
+    "StateDistributionDisplay",
     "StateSummaryDisplay",
     "TransitionGraphDisplay",
 ]

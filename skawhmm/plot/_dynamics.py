@@ -19,8 +19,9 @@ class DynamicsGainDisplay:
 
     Use :meth:`from_gain` to create it. Every fold has a mark for its score, small ones
     for the scores of permuted sequences, and a line from their mean to the score, whose
-    length is the gain. The last place shows the means of all folds, with the standard
-    error of the gain.
+    length is the gain. The last place shows the means of all folds, with the interval
+    of the gain: order matters, or misleads, if the interval does not reach the mean of
+    the permuted sequences.
 
     Parameters
     ----------
@@ -30,8 +31,8 @@ class DynamicsGainDisplay:
     permuted_scores : array-like of shape (n_folds, n_permutations)
         Scores of permuted sequences.
 
-    standard_error : float
-        Standard error of the mean gain.
+    interval : pair of float
+        Interval of the mean gain.
 
     meaning : str, default=None
         A sentence above the figure.
@@ -51,7 +52,7 @@ class DynamicsGainDisplay:
         The gains of the folds.
 
     mean_ : matplotlib.container.ErrorbarContainer
-        The mean score, with the standard error of the mean gain.
+        The mean score, with the interval of the mean gain.
 
     ax_ : matplotlib.axes.Axes
         The axes.
@@ -79,14 +80,14 @@ class DynamicsGainDisplay:
         self,
         scores: ArrayLike,
         permuted_scores: ArrayLike,
-        standard_error: float,
+        interval: tuple[float, float],
         *,
         meaning: str | None = None,
         score_name: str = "score",
     ) -> None:
         self.scores = scores
         self.permuted_scores = permuted_scores
-        self.standard_error = standard_error
+        self.interval = interval
         self.meaning = meaning
         self.score_name = score_name
 
@@ -115,7 +116,7 @@ class DynamicsGainDisplay:
         display = cls(
             result.scores,
             result.permuted_scores,
-            result.standard_error,
+            result.interval,
             meaning=result.meaning,
             score_name=result.score_name,
         )
@@ -141,10 +142,17 @@ class DynamicsGainDisplay:
         permuted = shaped_array(
             "permuted_scores", self.permuted_scores, len(scores), "n_permutations"
         )
+        lows = permuted.mean(axis=1)
+        gain = scores.mean() - lows.mean()
+        low, high = shaped_array("interval", self.interval, 2)
+        if not low <= gain <= high:
+            raise ValueError(
+                f"interval must contain the mean gain {gain:.3g}, got {low:.3g} to "
+                f"{high:.3g}."
+            )
         self.ax_, self.figure_ = drawing_axes(ax)
         ax = self.ax_
         places, last = np.arange(len(scores)), len(scores) + 0.5
-        lows = permuted.mean(axis=1)
         self.gains_ = ax.vlines(
             [*places, last],
             [*lows, lows.mean()],
@@ -168,12 +176,12 @@ class DynamicsGainDisplay:
         self.mean_ = ax.errorbar(
             [last],
             [scores.mean()],
-            yerr=[self.standard_error],
+            yerr=[[gain - low], [high - gain]],
             fmt="D",
             color=COLORS[0],
             markersize=7,
             capsize=5,
-            label="means, standard error of the gain",
+            label="means, 95 % interval of the gain",
         )
         ax.axvline(len(scores) - 0.25, color="0.85", linewidth=1)
         names = [*(str(place + 1) for place in places), "mean"]

@@ -18,7 +18,9 @@ from skawhmm.plot._graph import (
 from skawhmm.plot._style import (
     drawing_axes,
     item_names,
+    legend_above,
     literal,
+    state_labels,
 )
 from skawhmm.utils._checks import check_integer, check_real
 from skawhmm.utils._colors import COLORS
@@ -64,6 +66,10 @@ class EffectsDisplay:
     significance : float, default=0.05
         Rows with a p-value of at most this are in colour.
 
+    match : array-like of shape (n_rows,), default=None
+        How often the states of each row are matched with the same states again if
+        models are refitted; written on the right.
+
     Attributes
     ----------
     lines_ : list of matplotlib.lines.Line2D
@@ -71,6 +77,9 @@ class EffectsDisplay:
 
     points_ : list of matplotlib.lines.Line2D
         The differences.
+
+    texts_ : list of matplotlib.text.Text
+        The percentages on the right, if there are any.
 
     ax_ : matplotlib.axes.Axes
         The axes.
@@ -113,6 +122,7 @@ class EffectsDisplay:
         *,
         groups: tuple[str, str] | None = None,
         significance: float = 0.05,
+        match: ArrayLike | None = None,
     ) -> None:
         self.labels = labels
         self.difference = difference
@@ -121,6 +131,7 @@ class EffectsDisplay:
         self.pvalue = pvalue
         self.groups = groups
         self.significance = significance
+        self.match = match
 
     @classmethod
     def from_effects(
@@ -145,7 +156,8 @@ class EffectsDisplay:
             The two groups, as in the table of effects; by default the first pair.
 
         state_names : sequence of str, default=None
-            Names of the states; by default their indices.
+            Names of the states; by default the symbols of visible chains, or else
+            indices.
 
         max_rows : int, default=20
             Maximal number of rows; the most significant ones are drawn.
@@ -167,15 +179,17 @@ class EffectsDisplay:
         check_integer("max_rows", max_rows, 1)
         check_real("significance", significance, 0, 1)
         rows = chosen_pair(effects, groups)
-        names = item_names(
-            "state_names", state_names, effects.models.transmats.shape[1], "state"
-        )
+        names = state_labels(state_names, effects.models)
         size = np.abs(np.nan_to_num(rows["standardized"]))
         order = np.lexsort((-size, rows["pvalue"]))
         order = order[np.isfinite(rows["low"][order])][:max_rows]
         rows = {name: values[order] for name, values in rows.items()}
+        is_named = state_names is not None or effects.models.state_names is not None
+        kind = "" if is_named else "state "
         labels = [
-            f"{names[i]} → {names[k]}" if k >= 0 else f"{measure} of {names[i]}"
+            f"{names[i]} → {names[k]}"
+            if k >= 0
+            else f"{measure.replace('dwell_time', 'dwell time')} of {kind}{names[i]}"
             for measure, i, k in zip(
                 rows["measure"], rows["state"], rows["next_state"], strict=True
             )
@@ -192,6 +206,7 @@ class EffectsDisplay:
             rows["pvalue"],
             groups=(str(rows["group"][0]), str(rows["other"][0])),
             significance=significance,
+            match=rows.get("match"),
         )
         return display.plot(ax=ax, **kwargs)
 
@@ -235,7 +250,22 @@ class EffectsDisplay:
             label = f"{self.groups[1]} minus {self.groups[0]}, in standard deviations"
         self.ax_.set(xlabel=literal(label))
         self.ax_.spines[["top", "right"]].set_visible(False)
+        self._write_matches(n_rows)
         return self
+
+    def _write_matches(self, n_rows):
+        """Write on the right how often states are matched again."""
+        self.texts_ = []
+        if self.match is None:
+            return
+        beside = self.ax_.get_yaxis_transform()
+        style = {"fontsize": "small", "va": "center", "ha": "right"}
+        for place, value in enumerate(shaped_array("match", self.match, n_rows)):
+            text = "" if np.isnan(value) else f"{value:.0%}"
+            drawn = self.ax_.text(1.06, place, text, transform=beside, **style)
+            self.texts_.append(drawn)
+        title = "refits with the same match"
+        self.ax_.set_title(title, loc="right", x=1.06, fontsize="small")
 
 
 class TransitionGraphDisplay:
@@ -350,7 +380,8 @@ class TransitionGraphDisplay:
             The two groups, as in the table of effects; by default the first pair.
 
         state_names : sequence of str, default=None
-            Names of the states; by default their indices.
+            Names of the states; by default the symbols of visible chains, or else
+            indices.
 
         significance : float in [0, 1], default=0.05
             Arrows with a p-value of at most this are in colour.
@@ -383,7 +414,7 @@ class TransitionGraphDisplay:
             tables[0],
             tables[1],
             effects.models.weights.mean(axis=0),
-            state_names=state_names,
+            state_names=state_labels(state_names, effects.models),
             groups=(str(rows["group"][0]), str(rows["other"][0])),
             significance=significance,
             positions=positions,
@@ -458,4 +489,4 @@ class TransitionGraphDisplay:
         ]
         label = f"p > {self.significance:g}"
         entries.append(Line2D([], [], color="0.75", linewidth=1, label=label))
-        self.ax_.legend(handles=entries, loc="upper left", frameon=False, fontsize=8)
+        legend_above(self.ax_, handles=entries, ncols=3)

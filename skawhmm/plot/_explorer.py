@@ -204,6 +204,7 @@ def _states(models, metric, neighbors, channel_names):
         "transmats": _packed(np.rint(65535 * models.transmats), "u2"),
         "plans": _packed(np.rint(255 * np.clip(plans, 0, 1)), "u1"),
         "plane": None,
+        "names": models.state_names,
     }
     if models.emission.name != "gaussian":
         return states

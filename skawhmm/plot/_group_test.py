@@ -5,10 +5,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skawhmm.groups._results import STATISTICS, GroupTestResult
+from skawhmm.groups._results import GroupTestResult, statistic_name
 from skawhmm.plot._style import (
     bar_range,
     drawing_axes,
+    legend_above,
     literal,
 )
 from skawhmm.utils._checks import check_choice
@@ -111,12 +112,13 @@ class GroupTestDisplay:
         """
         tests = result.all_tests
         found = tests[check_choice("test", test, tests)]
-        kind = "F" if test == "dispersion" else STATISTICS[result.kind]
+        kind = "F" if test == "dispersion" else statistic_name(result)
+        part = " component" if test in {"marginal", "transition"} else ""
         display = cls(
             found.statistic,
             found.null_distribution,
             found.pvalue,
-            name=f"{kind} of the {test}",
+            name=f"{kind} of the {test}{part}",
         )
         return display.plot(ax=ax, **kwargs)
 
@@ -144,7 +146,7 @@ class GroupTestDisplay:
         label = f"{len(null)} permutations"
         style = {"bins": 40, "range": bar_range(null), "color": "0.75"}
         style |= {"label": label, **kwargs}
-        counts, _, self.bars_ = self.ax_.hist(null, **style)
+        _, _, self.bars_ = self.ax_.hist(null, **style)
         self.line_ = self.ax_.axvline(
             self.statistic,
             color=COLORS[1],
@@ -152,7 +154,5 @@ class GroupTestDisplay:
             label=f"observed: {self.statistic:.4g}, p = {self.pvalue:.4g}",
         )
         self.ax_.set(xlabel=literal(self.name), ylabel="number of permutations")
-        # Room for the legend above the bars.
-        self.ax_.set_ylim(top=1.3 * np.max(counts, initial=1.0))
-        self.ax_.legend(loc="upper right")
+        legend_above(self.ax_, ncols=2)
         return self

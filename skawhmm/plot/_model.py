@@ -24,6 +24,7 @@ from skawhmm.plot._style import (
     literal,
     side_by_side,
     state_color,
+    state_labels,
 )
 from skawhmm.utils._checks import check_choice, check_integer, check_real
 from skawhmm.utils._numbers import check_square, shaped_array
@@ -204,7 +205,8 @@ class HMMDisplay:
             else their indices.
 
         state_names : sequence of str, default=None
-            Names of the states; by default their indices.
+            Names of the states; by default the symbols of visible chains, or else
+            indices.
 
         threshold : float in [0, 1], default=0.01
             Transitions and starts with a lower probability are not drawn.
@@ -241,7 +243,7 @@ class HMMDisplay:
             model.transmats[0, :size, :size],
             model.weights[0, :size],
             model.startprobs[0, :size],
-            state_names=state_names,
+            state_names=state_labels(state_names, model),
             threshold=threshold,
             **parts,
         )

@@ -13,6 +13,7 @@ from skawhmm.plot._style import (
     legend_label,
     literal,
     side_by_side,
+    state_labels,
 )
 from skawhmm.utils._colors import COLORS
 from skawhmm.utils._numbers import shaped_array
@@ -25,6 +26,9 @@ LEAST_WRITTEN = 0.005
 
 # Width of a line for probability 1, in points.
 FULL_WIDTH = 12.0
+
+# Names of states with more letters are turned.
+LONGEST_LEVEL = 4
 
 # Height of the ellipses of models with one feature, whose rows are 1 apart.
 FLAT_HEIGHT = 0.25
@@ -53,6 +57,9 @@ class RegistrationDisplay:
 
     axis_names : pair of str, default=("feature 0", "feature 1")
         Labels of the axes of the states.
+
+    state_names : pair of sequence of str, default=None
+        Names of the states of each model; by default their indices.
 
     Attributes
     ----------
@@ -99,12 +106,14 @@ class RegistrationDisplay:
         covars: Sequence[ArrayLike] | None = None,
         names: Sequence[str] = ("a", "b"),
         axis_names: Sequence[str] = ("feature 0", "feature 1"),
+        state_names: Sequence[Sequence[str]] | None = None,
     ) -> None:
         self.plan = plan
         self.means = means
         self.covars = covars
         self.names = names
         self.axis_names = axis_names
+        self.state_names = state_names
 
     @classmethod
     def from_models(
@@ -151,8 +160,16 @@ class RegistrationDisplay:
         plan = register_states(a, b, metric, p=p, metric_params=metric_params)
         visited = [model.weights[0] > 0 for model in (a, b)]
         plan = plan[np.ix_(*visited)]
+        states = [
+            [
+                name
+                for name, kept in zip(state_labels(None, model), keep, strict=False)
+                if kept
+            ]
+            for model, keep in zip((a, b), visited, strict=True)
+        ]
         if a.emission.name != "gaussian":
-            return cls(plan, names=names).plot(ax=ax)
+            return cls(plan, names=names, state_names=states).plot(ax=ax)
         pairs = list(zip((a, b), visited, strict=True))
         means, covars, axis_names = _in_the_plane(
             [model.weights[0][keep] for model, keep in pairs],
@@ -161,7 +178,12 @@ class RegistrationDisplay:
             a.feature_names or b.feature_names,
         )
         display = cls(
-            plan, means=means, covars=covars, names=names, axis_names=axis_names
+            plan,
+            means=means,
+            covars=covars,
+            names=names,
+            axis_names=axis_names,
+            state_names=states,
         )
         return display.plot(ax=ax)
 
@@ -179,8 +201,13 @@ class RegistrationDisplay:
         display : RegistrationDisplay
             The display.
         """
-        shaped_array("plan", self.plan, "n_components_a", "n_components_b")
+        plan = shaped_array("plan", self.plan, "n_components_a", "n_components_b")
         item_names("names", self.names, 2, "model")
+        given = self.state_names or (None, None)
+        self._states = [
+            item_names("state_names", own, size, "state")
+            for own, size in zip(given, plan.shape, strict=True)
+        ]
         n_parts = 1 if self.means is None else 2
         self.axes_ = side_by_side(ax, n_parts, (4.2, 4.2))
         self.figure_ = self.axes_[0].figure
@@ -217,7 +244,7 @@ class RegistrationDisplay:
                 left = centre[0] < partner[0] or (centre[0] == partner[0] and side == 0)
                 shift = (-9 if left else 9, 0)
                 style |= {"va": "center", "bbox": box, "textcoords": "offset points"}
-                ax.annotate(str(k), centre, shift, **style)
+                ax.annotate(self._states[side][k], centre, shift, **style)
                 ax.plot(*centre, ".", color=color, markersize=4, zorder=3)
         ax.autoscale_view()
         ax.margins(0.1)
@@ -237,9 +264,12 @@ class RegistrationDisplay:
         ax.set(
             xlabel=literal(f"state of {self.names[1]}"),
             ylabel=literal(f"state of {self.names[0]}"),
-            xticks=range(plan.shape[1]),
-            yticks=range(plan.shape[0]),
         )
+        rows, columns = (list(map(literal, own)) for own in self._states)
+        ax.set_yticks(range(len(rows)), rows)
+        # Long names would overlap.
+        is_long = max(map(len, columns)) > LONGEST_LEVEL
+        ax.set_xticks(range(len(columns)), columns, rotation=90 if is_long else 0)
 
 
 def _in_the_plane(weights, means, covars, names):

@@ -16,6 +16,7 @@ from skawhmm.plot._style import (
     literal,
     pyplot,
     state_color,
+    state_labels,
 )
 from skawhmm.sequences._trials import Trials
 from skawhmm.sequences._windows import WindowList
@@ -133,7 +134,8 @@ class SequenceDisplay:
             else their indices.
 
         state_names : sequence of str, default=None
-            Names of the states; by default their indices.
+            Names of the states; by default the symbols of visible chains, or else
+            indices.
 
         ax : matplotlib.axes.Axes, default=None
             Where to draw; by default on a new figure.
@@ -148,9 +150,8 @@ class SequenceDisplay:
         """
         check_single_model("model", model)
         names = channel_labels(channel_names, model.n_features, model.feature_names)
-        size = int(model.n_components[0])
-        if state_names is not None:
-            state_names = item_names("state_names", state_names, size, "state")
+        if state_names is not None or model.state_names is not None:
+            state_names = state_labels(state_names, model)
         if sequence is None:
             if model.sequences is None:
                 raise ValueError(

@@ -14,6 +14,7 @@ from skawhmm.plot._style import (
     item_names,
     legend_label,
     literal,
+    state_labels,
 )
 from skawhmm.utils._checks import check_choice
 from skawhmm.utils._colors import COLORS
@@ -122,7 +123,8 @@ class StateSummaryDisplay:
             The model to whose states all are aligned, as in :func:`state_table`.
 
         state_names : sequence of str, default=None
-            Names of the states; by default their indices.
+            Names of the states; by default the symbols of visible chains, or else
+            indices.
 
         ax : matplotlib.axes.Axes, default=None
             Where to draw; by default on a new figure.
@@ -140,7 +142,8 @@ class StateSummaryDisplay:
         labels = check_labels("groups", groups, models)
         values = shown_measure(models, measure)
         label = MEASURES[measure]
-        display = cls(values, labels, state_names=state_names, label=label)
+        names = state_labels(state_names, models)
+        display = cls(values, labels, state_names=names, label=label)
         return display.plot(ax=ax, **kwargs)
 
     def plot(self, ax: Any = None, **kwargs: Any) -> "StateSummaryDisplay":

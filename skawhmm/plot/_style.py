@@ -48,6 +48,12 @@ def bar_range(values):
     return low - room, high + room
 
 
+def legend_above(ax, **options):
+    """Put a legend above the axes, where it hides no line and no bar."""
+    place = {"loc": "lower left", "bbox_to_anchor": (0, 1), "borderaxespad": 0.3}
+    return ax.legend(frameon=False, fontsize="small", **place, **options)
+
+
 def literal(text):
     """Return a user's text such that matplotlib draws it unchanged, even `$` signs."""
     return str(text).replace("$", r"\$")
@@ -76,6 +82,12 @@ def item_names(name, names, n_items, item):
             f"{name} must name the {n_items} {item}s, got {len(names)} names."
         )
     return [str(entry) for entry in names]
+
+
+def state_labels(state_names, models):
+    """Return the given names of states, those that the models know, or indices."""
+    names = models.state_names if state_names is None else state_names
+    return item_names("state_names", names, int(models.n_components.max()), "state")
 
 
 def state_color(state):

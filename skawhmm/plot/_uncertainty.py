@@ -1,6 +1,7 @@
 """Displays of the uncertainty of distances, registrations and numbers of states."""
 
 from collections.abc import Sequence
+from textwrap import fill
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from skawhmm.plot._style import (
     bar_range,
     drawing_axes,
     item_names,
+    legend_above,
     literal,
     side_by_side,
 )
@@ -24,6 +26,9 @@ DARK = 0.6
 
 # Smaller fractions would be written as 0 %.
 LEAST_WRITTEN = 0.005
+
+# Letters per line of a title, for each of the axes below it.
+TITLE_WIDTH = 52
 
 # Names of curves, and factors that put them on the scale of log likelihoods.
 LABELS = {
@@ -176,9 +181,10 @@ class DistanceIntervalDisplay:
             label=f"{confidence}interval of the true distance",
         )
         self.ax_.set(xlabel="distance", ylabel="number of resamples")
-        self.ax_.set_xlim(left=0)
-        self.ax_.set_ylim(top=1.6 * counts.max())
-        self.ax_.legend(fontsize=9)
+        # An interval often ends at 0, where its end must not be cut off.
+        self.ax_.set_xlim(left=-0.02 * self.ax_.get_xlim()[1])
+        self.ax_.set_ylim(top=1.25 * counts.max())
+        legend_above(self.ax_, ncols=2)
         return self
 
 
@@ -345,6 +351,9 @@ class StabilityDisplay:
     best_n_components : int, default=None
         The number to mark.
 
+    recommendation : str, default=None
+        A sentence above the figure.
+
     Attributes
     ----------
     curves_ : list of matplotlib.container.ErrorbarContainer
@@ -385,6 +394,7 @@ class StabilityDisplay:
         bic: ArrayLike | None = None,
         aic: ArrayLike | None = None,
         best_n_components: int | None = None,
+        recommendation: str | None = None,
     ) -> None:
         self.n_components = n_components
         self.halves = halves
@@ -393,6 +403,7 @@ class StabilityDisplay:
         self.bic = bic
         self.aic = aic
         self.best_n_components = best_n_components
+        self.recommendation = recommendation
 
     @classmethod
     def from_curve(
@@ -429,6 +440,7 @@ class StabilityDisplay:
             held_out=curve.held_out,
             **criteria,
             best_n_components=curve.best_n_components,
+            recommendation=curve.recommendation,
         )
         return display.plot(ax=ax, **kwargs)
 
@@ -470,7 +482,10 @@ class StabilityDisplay:
                 )
                 self.best_lines_.append(line)
             axes.set(xlabel="number of states", xticks=sizes)
-            axes.legend(frameon=False)
+            axes.legend(framealpha=1, fontsize="small")
+        if self.recommendation is not None:
+            text = literal(fill(self.recommendation, TITLE_WIDTH * len(self.axes_)))
+            self.axes_[0].set_title(text, loc="left", fontsize="medium")
         self.axes_[0].set(ylabel="agreement")
         self.axes_[0].set_ylim(top=1.05)
         for axes in self.axes_[1:]:

@@ -75,6 +75,8 @@ class Trials:
             )
         self.recordings = tuple(recordings)
         for recording in self.recordings:
+            if isinstance(recording, np.ndarray):  # nearly always, and quick to tell
+                continue
             if isinstance(recording, Trials):
                 raise TypeError("recordings must be arrays, got Trials among them.")
             if not isinstance(recording, str) and np.isscalar(recording):

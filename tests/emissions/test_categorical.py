@@ -414,3 +414,25 @@ def test_to_hmmlearn_and_back(rng):
         assert_array_equal(back.emissionprobs[0], models.emissionprobs[n, :size])
     with pytest.raises(TypeError, match="got categorical and gaussian"):
         as_models([theirs, HMMBatch([[[1.0]]], [[[0.0]]], [[[1.0]]])])
+
+
+def chains(emissionprobs, symbols="ab"):
+    transmats = np.full((len(emissionprobs), 2, 2), 0.5)
+    return HMMBatch.from_emissionprobs(transmats, emissionprobs, symbols=symbols)
+
+
+def test_states_that_emit_one_symbol_each_are_called_by_it():
+    assert chains([np.eye(2), np.eye(2)]).state_names == ("a", "b")
+    assert chains([np.eye(2)[::-1]]).state_names == ("b", "a")
+    assert chains([np.eye(2)], [3, 7]).state_names == ("3", "7")
+    # Another order in the second model, a state of two symbols, two states of one.
+    assert chains([np.eye(2), np.eye(2)[::-1]]).state_names is None
+    assert chains([[[1, 0], [0.1, 0.9]]]).state_names is None
+    assert chains([[[1, 0], [1, 0]]]).state_names is None
+
+
+def test_padded_and_other_states_have_no_names(make_batch):
+    one = HMMBatch.from_emissionprobs([[[1.0]]], [[[1.0, 0.0]]], symbols="ab")
+    assert HMMBatch.concatenate([chains([np.eye(2)]), one]).state_names is None
+    assert one.state_names == ("a",)
+    assert make_batch(2).state_names is None

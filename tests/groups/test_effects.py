@@ -410,10 +410,13 @@ def test_impossible_transitions_are_left_out_and_listed(unequal_texts):
     }
     compared = effects.columns["measure"] == "transition"
     assert np.sum(compared) == 7
-    assert "left out, for lack of data: transition 0 -> 2, transition 2 -> 0" in repr(
+    # States of visible chains are called by their symbols.
+    assert "left out, for lack of data: transition a -> c, transition c -> a" in repr(
         effects
     )
-    assert "transition 2 -&gt; 0" in effects._repr_html_()
+    assert "transition c -&gt; a" in effects._repr_html_()
+    assert {*effects.to_frame()["state"]} == {"a", "b", "c"}
+    assert {*effects.to_frame()["next_state"]} == {"", "a", "b", "c"}
     with pytest.raises(TypeError):
         effects.left_out["reason"] = 0
 
@@ -528,3 +531,21 @@ def test_effects_on_the_average_of_symbols_and_counts(make, rng):
     gap = stay[group == "b"].mean() - stay[group == "a"].mean()
     assert_allclose(found["difference"], gap)
     assert found["pvalue"] < 0.05
+
+
+def test_states_that_no_model_has_are_not_matched(rng):
+    models = HMMBatch(
+        np.tile([[0.9, 0.1], [0.2, 0.8]], (8, 1, 1)),
+        rng.normal([[0.0], [5.0]], 0.3, (8, 2, 1)),
+        np.ones((8, 2, 1)),
+        info={"n_timesteps": [100] * 8},
+    )
+    far = HMMBatch([np.full((3, 3), 1 / 3)], [[[0], [5], [50]]], np.ones((1, 3, 1)))
+    aligner = HMMAligner(far, n_resamples=3, random_state=0).fit(models)
+    assert np.isnan(aligner.match_confidence_[:, 2]).all()
+    effects = state_effects(
+        models, [*"aaaabbbb"], reference=aligner, n_permutations=99, random_state=0
+    )
+    assert set(effects.columns["state"]) == {0, 1}
+    sure = np.nanmean(aligner.match_confidence_[:, :2], axis=0)
+    assert_allclose(effects.columns["match"], sure[effects.columns["state"]])

@@ -1,4 +1,5 @@
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
@@ -10,6 +11,7 @@ from skawhmm.groups._permutations import (
     permuted_rows,
     pvalues,
     quadratic_forms,
+    warn_of_few_arrangements,
 )
 
 
@@ -47,6 +49,18 @@ def test_draws_do_not_depend_on_their_number_or_the_workers():
     assert_array_equal(permuted(rows_of, (), strata, 300, (0, 1)), many[:300])
     assert_array_equal(permuted(rows_of, (), strata, 600, (0, 1), n_jobs=2), many)
     assert not np.array_equal(permuted(rows_of, (), strata, 600, (0, 2)), many)
+
+
+def test_few_arrangements_are_warned_of_and_any_number_can_be_counted():
+    with pytest.warns(UserWarning, match="only 4 different .* below 0.25"):
+        warn_of_few_arrangements(np.array([[3, 1]]))
+    # Of 20 arrangements, half differ only by the names of the groups.
+    with pytest.warns(UserWarning, match="only 10 different .* below 0.1"):
+        warn_of_few_arrangements(np.array([[3, 3]]))
+    # 20 partitions allow p = 0.05.
+    warn_of_few_arrangements(np.array([[19, 1]]))
+    # More arrangements than the largest float.
+    warn_of_few_arrangements(np.full((32, 2), 100))
 
 
 def test_pvalues_count_the_observed_arrangement_and_ties():

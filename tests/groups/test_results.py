@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.spatial.distance import cdist
 
-from skawhmm import hmm_group_test
+from skawhmm import HMMTransformer, hmm_group_test
 
 
 @pytest.fixture
@@ -38,6 +38,28 @@ def test_text_and_html_of_a_test_result(result):
     html = result._repr_html_()
     assert html.count("<tr>") == 6
     assert "b - c" in html
+
+
+def test_pairs_of_groups_without_a_common_stratum_are_not_tested(rng):
+    points = rng.normal(size=(24, 2))
+    groups, sites = list("aaaccc" * 2 + "bbbccc" * 2), np.repeat([0, 1], 12)
+    found = hmm_group_test(
+        cdist(points, points), groups, strata=sites, n_permutations=99, random_state=0
+    )
+    assert set(found.pairwise) == {("a", "c"), ("b", "c")}
+    assert found.missing["a - b"] == "no stratum has units of both groups"
+    assert "not tested: a - b (no stratum" in repr(found)
+
+
+def test_one_unit_has_no_effect_size(rng):
+    trials, hmm = list(rng.normal(size=(9, 5, 1))), HMMTransformer(1, random_state=0)
+    found = hmm_group_test(
+        trials, list("abaabaaba"), refit=True, hmm=hmm, n_permutations=39
+    )
+    assert repr(found).startswith("variation of 2 groups (a: 1, b: 1), 39")
+    text = found.report().replace("\n", " ")
+    assert "nan" not in text
+    assert f"variation = {found.statistic:.3g}, p = {found.pvalue:.2g}. States" in text
 
 
 def test_it_cannot_be_changed(result):

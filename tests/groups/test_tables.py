@@ -116,17 +116,19 @@ def test_tables_of_fitted_models_show_the_data_and_not_the_prior(prior):
     # "a" is kept in 4 of 5 steps from it, "b" is always left, and "c" never occurs.
     models = text_chains(["aaabaaa", "cccccc"], prior)
     table = state_table(models).query("model == 0")
+    assert table["state"].tolist() == ["a", "b", "c"]
     assert_allclose(table["occupancy"], [6 / 7, 1 / 7, 0])
     assert_allclose(table["dwell_time"], [5, 1, np.nan])
     assert_allclose(table["visits"], [100 / 6, 100 / 6, np.nan])
     assert table["p_c"].tolist()[:2] == [0, 0]
     assert table["dwell_time_beyond_data"].tolist() == [False] * 3
     steps = transition_table(models).query("model == 0")
+    assert steps["next_state"].tolist() == ["a", "b", "c"] * 3
     wanted = [4 / 5, 1 / 5, 0, 1, 0, 0, np.nan, np.nan, np.nan]
     assert_allclose(steps["probability"], wanted)
     assert_allclose(steps["steps"], np.array([4, 1, 0, 1, 0, 0, 0, 0, 0]) * 100 / 6)
     # The other text never leaves its only state: how long it lasts is not known.
-    last = state_table(models).query("model == 1 and state == 2")
+    last = state_table(models).query("model == 1 and state == 'c'")
     assert last["dwell_time"].item() == np.inf
     assert last["dwell_time_beyond_data"].item()
 

@@ -10,7 +10,17 @@ from scipy.special import logsumexp
 from scipy.stats import multivariate_normal, poisson
 
 from skawhmm import HMMBatch, Trials
-from skawhmm.emissions import SimpleEmission
+from skawhmm.emissions import (
+    Bernoulli,
+    ByChannel,
+    Gamma,
+    Gaussian,
+    NegativeBinomial,
+    Poisson,
+    SimpleEmission,
+    StudentT,
+    VonMises,
+)
 from skawhmm.models import Forecast, HMMStream
 from skawhmm.numerics._filtering import filter_frames
 
@@ -43,11 +53,76 @@ def models_of(kind):
     if kind == "categorical":
         probs = rng.dirichlet(np.ones(4), (1, 3))
         return HMMBatch.from_emissionprobs([CHAIN], probs, symbols="abcd")
-    arrays = {"transmats": CHAIN, "centres": rng.normal(size=(3, 2))}
-    return HMMBatch.from_arrays(arrays, emission=Laplace())
+    arrays, emission = other_states(kind, rng)
+    return HMMBatch.from_arrays({"transmats": CHAIN, **arrays}, emission=emission)
 
 
-KINDS = ["diag", "full", "poisson", "categorical", "laplace"]
+def other_states(kind, rng):
+    """Arrays of three states with two channels, and their family."""
+
+    def between(low, high, n_features=2):
+        return rng.uniform(low, high, (3, n_features))
+
+    def steps(n_features=2, zeros=0.0):
+        means, sds = between(1, 6, n_features), between(0.5, 2, n_features)
+        return {"means": means, "sds": sds, "zero_probs": np.full(means.shape, zeros)}
+
+    def turns(n_features=2):
+        places, peaks = between(-3, 3, n_features), between(0.5, 5, n_features)
+        return {"locations": places, "concentrations": peaks}
+
+    if kind == "by_channel":
+        roots = rng.normal(size=(3, 2, 2))
+        levels = {"means": between(-3, 3), "covars": roots @ roots.swapaxes(1, 2)}
+        counts = {"rates": between(1, 9, 1)}
+        blocks = {
+            "step": (Gamma(), [0], steps(1)),
+            "turn": (VonMises(), [1], turns(1)),
+            "level": (Gaussian("full"), [2, 3], levels),
+            "count": (Poisson(), [4], counts),
+        }
+        arrays = {
+            f"{name}.{part}": array
+            for name, (_, _, own) in blocks.items()
+            for part, array in own.items()
+        }
+        named = [(name, family, own) for name, (family, own, _) in blocks.items()]
+        return arrays, ByChannel(named, scale=None)
+    return {
+        "gamma": lambda: (steps(), Gamma()),
+        "gamma with zeros": lambda: (steps(zeros=0.3), Gamma(zero_mass=True)),
+        "vonmises": lambda: (turns(), VonMises()),
+        "bernoulli": lambda: ({"probabilities": between(0.1, 0.9)}, Bernoulli()),
+        "negative_binomial": lambda: (
+            {"means": between(1, 9), "shapes": between(1, 5)},
+            NegativeBinomial(),
+        ),
+        "student": lambda: (
+            {
+                "locations": between(-3, 3),
+                "scales": between(0.5, 2),
+                "dofs": between(5, 9),
+            },
+            StudentT(),
+        ),
+        "laplace": lambda: ({"centres": rng.normal(size=(3, 2))}, Laplace()),
+    }[kind]()
+
+
+KINDS = [
+    "diag",
+    "full",
+    "poisson",
+    "categorical",
+    "gamma",
+    "gamma with zeros",
+    "vonmises",
+    "bernoulli",
+    "negative_binomial",
+    "student",
+    "by_channel",
+    "laplace",
+]
 
 
 def drawn(model, n_timesteps, seed=0):
@@ -118,11 +193,13 @@ def test_results_do_not_depend_on_what_follows(kind):
             assert_array_equal(model.surprise([changed])[0][:t], surprise[:t])
 
 
-@pytest.mark.parametrize("kind", ["diag", "full"])
+@pytest.mark.parametrize(
+    "kind", [k for k in KINDS if k not in {"categorical", "laplace"}]
+)
 def test_a_later_gap_changes_no_bit_of_earlier_frames(kind):
     model = models_of(kind)
     x = drawn(model, 40)
-    gappy = x.copy()
+    gappy = x.astype(float)
     gappy[[20, 25, 30], [0, 1, 0]] = np.nan
     gappy[33] = np.nan
     whole, cut = model.surprise([x])[0], model.surprise([gappy])[0]
@@ -229,19 +306,28 @@ def test_a_rejected_frame_leaves_the_stream_unchanged():
     assert stream.n_frames == 1
 
 
-def test_forecasts_agree_with_sampling():
-    model = models_of("full")
+@pytest.mark.parametrize("kind", KINDS[:3] + KINDS[4:6] + KINDS[7:11])
+def test_forecasts_agree_with_sampling(kind):
+    model = models_of(kind)
     x = drawn(model, 30)
-    forecast = model.forecast([x], steps=4)
+    forecast = model.forecast([x], steps=3)
     assert isinstance(forecast, Forecast)
     samples = np.array(forecast.sample(20_000, random_state=0)[0])
-    assert samples.shape == (20_000, 4, 2)
-    spread = np.sqrt(np.einsum("scc->sc", forecast.covariances[0]))
+    assert samples.shape == (20_000, 3, model.n_features)
+    means, covars = forecast.means[0], forecast.covariances[0]
+    # Angles have no mean.
+    known = ~np.isnan(means[0])
+    assert_array_equal(np.flatnonzero(~known), [1] if kind == "by_channel" else [])
+    assert np.isnan(covars[:, ~known]).all()
+    samples, means = samples[..., known], means[:, known]
+    covars = covars[:, known][..., known]
+    spread = np.sqrt(np.einsum("scc->sc", covars))
     # Means of 20 000 draws are within 5 of their standard errors.
-    assert np.all(np.abs(samples.mean(axis=0) - forecast.means[0]) < 0.036 * spread)
-    for step in range(4):
-        drawn_covars = np.cov(samples[:, step].T)
-        assert_allclose(drawn_covars, forecast.covariances[0, step], rtol=0.1, atol=0.1)
+    assert np.all(np.abs(samples.mean(axis=0) - means) < 0.036 * spread)
+    for step in range(3):
+        units = spread[step, :, None] * spread[step]
+        found = np.cov(samples[:, step].T) / units
+        assert_allclose(found, covars[step] / units, atol=0.06)
 
 
 def test_forecasts_of_counts_and_symbols():

@@ -1,4 +1,5 @@
 import numpy as np
+import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from skawhmm.classification._dynamics import DynamicsGain
@@ -26,7 +27,7 @@ def test_folds_and_means_are_drawn(plt):
     assert_allclose(display.mean_[0].get_ydata().astype(float), [0.85])
     (bar,) = display.mean_[2]
     low, high = bar.get_segments()[0][:, 1].astype(float)
-    assert_allclose(high - low, 2 * RESULT.standard_error)
+    assert_allclose([low - 0.6, high - 0.6], RESULT.interval)
     labels = [label.get_text() for label in display.ax_.get_xticklabels()]
     assert labels == ["1", "2", "mean"]
     assert display.ax_.get_title().replace("\n", " ") == RESULT.meaning
@@ -35,9 +36,11 @@ def test_folds_and_means_are_drawn(plt):
 
 def test_gain_can_be_drawn_on_other_axes_without_title(plt):
     _, ax = plt.subplots()
-    parts = RESULT.scores, RESULT.permuted_scores, RESULT.standard_error
-    display = DynamicsGainDisplay(*parts).plot(ax=ax)
+    parts = RESULT.scores, RESULT.permuted_scores
+    display = DynamicsGainDisplay(*parts, RESULT.interval).plot(ax=ax)
     assert display.ax_ is ax
     assert display.figure_ is ax.figure
     assert ax.get_title() == ""
     assert ax.get_ylabel() == "score"
+    with pytest.raises(ValueError, match=r"interval must contain the mean gain 0\.25"):
+        DynamicsGainDisplay(*parts, (0.5, 0.9)).plot(ax=ax)

@@ -3,7 +3,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from skawhmm import HMMBatch
-from skawhmm.groups import state_effects
+from skawhmm.groups import HMMAligner, state_effects
 from skawhmm.plot import EffectsDisplay, TransitionGraphDisplay
 from skawhmm.utils._colors import COLORS
 
@@ -38,6 +38,33 @@ def test_forest_has_a_row_per_difference(plt):
     assert_allclose(ends, [columns["low"][row] * ratio, columns["high"][row] * ratio])
     assert "mean_0 of calm" in display.labels
     assert display.ax_.get_xlabel() == "b minus a, in standard deviations"
+
+
+def test_forest_tells_how_sure_the_matching_is(plt):
+    parts = ["x", "y"], [1, -1], [0.5, -2], [2, -0.5], [0.01, 0.01]
+    display = EffectsDisplay(*parts, match=[0.934, np.nan]).plot()
+    assert [text.get_text() for text in display.texts_] == ["93%", ""]
+    assert EffectsDisplay(*parts).plot().texts_ == []
+    with pytest.raises(ValueError, match="match must have shape"):
+        EffectsDisplay(*parts, match=[1]).plot()
+    models = make_effects().models
+    sized = HMMBatch(
+        models.transmats,
+        models.means,
+        models.covars,
+        info={"n_timesteps": np.full(20, 50)},
+    )
+    aligner = HMMAligner(n_resamples=3, random_state=0).fit(sized)
+    group, options = np.repeat(list("ab"), 10), {"random_state": 0}
+    effects = state_effects(
+        sized, group, reference=aligner, n_permutations=99, **options
+    )
+    drawn = EffectsDisplay.from_effects(effects)
+    assert "occupancy of state 0" in drawn.labels
+    assert "dwell time of state 1" in drawn.labels
+    place = drawn.labels.index("occupancy of state 0")
+    sure = np.nanmean(aligner.match_confidence_[:, 0])
+    assert drawn.texts_[place].get_text() == f"{sure:.0%}"
 
 
 def test_colours_show_which_group_has_more(plt):

@@ -18,6 +18,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from skawhmm import MAW, HMMBatch, HMMTransformer, register_states
 from skawhmm.datasets import make_hmm_sequences
+from skawhmm.fitting import MarkovChainTransformer
 from skawhmm.plot import HMMMapDisplay
 from skawhmm.plot._explorer import MAX_STEPS
 
@@ -846,3 +847,101 @@ def test_channels_of_a_page_have_the_names_of_the_models(display, tmp_path):
     data = page_data(found.to_html(tmp_path / "map.html"))
     assert data["sequences"]["names"] == ["temp", "vib"]
     assert data["states"]["axes"] == "temp and vib"
+
+
+def typed(browser, text):
+    """Type a text into the search field, and return what the page says."""
+    browser.run(
+        f"""(() => {{ const find = document.getElementById('find');
+        find.value = {json.dumps(text)};
+        find.dispatchEvent(new Event('input')); }})()"""
+    )
+    browser.frame()
+    return browser.text("#found")
+
+
+def test_search_marks_all_hits_and_says_if_there_are_none(browser, page, display):
+    browser.open(page)
+    hits = "[...explorer.state.hits].sort((a, b) => a - b)"
+    wings = np.flatnonzero(display.y == "wing").tolist()
+    assert typed(browser, "wing") == f"{len(wings)} found"
+    assert browser.run(hits) == wings
+    assert browser.run("explorer.state.selected") == wings[0]
+    # Part of a label, in other letters.
+    assert typed(browser, "WIN") == f"{len(wings)} found"
+    faint, bright = (
+        browser.run(f'(explorer.svgText().match(/opacity="{part}"/g) || []).length')
+        for part in ("0.25", "1")
+    )
+    # Each point is filled and outlined.
+    assert faint >= 2 * (60 - len(wings)) - 2 * 5
+    assert bright > 0
+    assert typed(browser, "zebra") == "no hits"
+    assert browser.run(hits) == []
+    assert browser.run("explorer.state.selected") == wings[0]
+    assert typed(browser, "#7") == "1 found"
+    assert browser.run(hits) == [7]
+    assert typed(browser, "#60") == "no hits"
+    assert typed(browser, " ") == ""
+    assert not browser.complaints()
+
+
+def test_search_does_not_move_the_map(browser, page):
+    browser.open(page)
+    # A map of another size would be fitted to it again.
+    size = """(() => { const at = document.getElementById('stage')
+        .getBoundingClientRect(); return [at.width, at.height]; })()"""
+    before = browser.run(size)
+    for text in ("w", "zebra"):
+        typed(browser, text)
+        assert browser.run(size) == before
+
+
+def test_panel_has_the_colours_of_the_map(browser, page):
+    browser.open(page)
+    chips = """[...document.querySelectorAll('#list .chip')].map((c) =>
+        [...c.getContext('2d').getImageData(6, 6, 1, 1).data.slice(0, 3)])"""
+    # By a column of numbers: from blue to yellow.
+    browser.run("explorer.colour(1); explorer.select(30)")
+    browser.frame()
+    data = page_data(page)
+    kind, letters = data["columns"][0]["values"]["packed"]
+    weights = np.frombuffer(b64decode(letters), f"<{kind}")
+    neighbors = data["points"]["neighbors"].reshape(60, -1)[30]
+    order = np.argsort(weights[neighbors])
+    # The lightness of the scale grows with the number.
+    brightness = np.sum(np.array(browser.run(chips))[order], axis=1)
+    steps = np.floor(24 * weights[neighbors][order])
+    assert (np.sign(np.diff(brightness)) == np.sign(np.diff(steps))).all()
+
+
+def test_labels_stay_inside_the_map(browser, display, tmp_path):
+    long = np.array([f"a rather long label, that of kind {k}" for k in range(12)])
+    y = long[np.arange(60) % 12]
+    found = HMMMapDisplay(display.positions, y, distances=display.distances)
+    browser.open(found.to_html(tmp_path / "map.html"), width=700)
+    ends = """(() => { const pen = document.createElement('canvas').getContext('2d');
+        pen.font = '600 12.5px system-ui, sans-serif';
+        const page = new DOMParser().parseFromString(explorer.svgText(),
+        'image/svg+xml'), wide = Number(page.documentElement.getAttribute('width'));
+        return [...page.querySelectorAll('text[text-anchor=middle][fill]')].map((t) => {
+        const half = pen.measureText(t.textContent).width / 2, x =
+        Number(t.getAttribute('x')); return [x - half, wide - x - half]; }); })()"""
+    gaps = np.array(browser.run(ends))
+    assert len(gaps) >= 12
+    assert gaps.min() >= 0
+    title = "document.querySelector('#legend button').title"
+    assert browser.run(title) == "a rather long label, that of kind 0"
+
+
+def test_states_of_visible_chains_have_their_symbols(browser, tmp_path):
+    texts = ["aabbaab", "abbbba", "abab", "aaab"]
+    models = MarkovChainTransformer().fit_transform([t * 3 for t in texts])
+    path = HMMMapDisplay.from_models(models, method="mds").to_html(
+        tmp_path / "map.html"
+    )
+    browser.open(path)
+    browser.run("explorer.select(0)")
+    assert "a to b: " in browser.label("graphs")
+    assert "a with a: " in browser.label("ribbons")
+    assert not browser.complaints()

@@ -20,8 +20,16 @@ def test_observed_value_is_drawn_among_permutations(test, result, plt):
     assert_allclose(display.line_.get_xdata(), found.statistic)
     assert len(display.bars_) == 17
     assert sum(bar.get_height() for bar in display.bars_) == 199
-    assert display.ax_.get_xlabel().endswith(f"of the {test}")
+    part = " component" if test in {"marginal", "transition"} else ""
+    assert display.ax_.get_xlabel().endswith(f"of the {test}{part}")
     assert f"p = {found.pvalue:.4g}" in display.line_.get_label()
+
+
+def test_legends_hide_nothing(result, plt):
+    display = GroupTestDisplay.from_result(result)
+    display.figure_.draw_without_rendering()
+    legend = display.ax_.get_legend().get_window_extent()
+    assert legend.y0 >= display.ax_.get_window_extent().y1
 
 
 def test_axes_are_used_and_unknown_tests_are_named(result, plt):

@@ -3,7 +3,13 @@ import pytest
 from numpy.testing import assert_allclose
 
 from skawhmm import HMMBatch, HMMTransformer
-from skawhmm.plot import HMMDisplay, RegistrationDisplay, SequenceDisplay
+from skawhmm.fitting import MarkovChainTransformer
+from skawhmm.plot import (
+    HMMDisplay,
+    RegistrationDisplay,
+    SequenceDisplay,
+    StateSummaryDisplay,
+)
 from skawhmm.sequences._names import named_frames
 
 
@@ -111,3 +117,27 @@ def test_channels_have_the_names_of_the_model(plt, rng):
     both = RegistrationDisplay.from_models(model, model)
     assert both.axes_[0].get_xlabel() == "temp"
     assert both.axes_[0].get_ylabel() == "vib"
+
+
+def test_states_of_visible_chains_are_called_by_their_symbols():
+    texts = ["aabbaab", "abbbba"]
+    models = MarkovChainTransformer().fit_transform(texts)
+    display = SequenceDisplay.from_model(models[0], texts[0])
+    labels = [text.get_text() for text in display.ax_.get_legend().texts]
+    assert labels == ["a", "b"]
+    assert HMMDisplay.from_model(models[0]).state_names == ["a", "b"]
+    given = HMMDisplay.from_model(models[0], state_names=["first", "second"])
+    assert given.state_names == ["first", "second"]
+    summary = StateSummaryDisplay.from_models(models, ["x", "y"], reference=None)
+    assert summary.state_names == ["a", "b"]
+    pair = RegistrationDisplay.from_models(models[0], models[1])
+    assert [t.get_text() for t in pair.axes_[-1].get_xticklabels()] == ["a", "b"]
+
+
+def test_registration_keeps_the_numbers_of_visited_states():
+    chain = [[0.5, 0.0, 0.5], [0.5, 0.0, 0.5], [0.5, 0.0, 0.5]]
+    means, covars = [[[0.0, 0], [9, 9], [3, 1]]], np.ones((1, 3, 2))
+    # No path reaches state 1.
+    model = HMMBatch([chain], means, covars)
+    display = RegistrationDisplay.from_models(model, model)
+    assert [t.get_text() for t in display.axes_[-1].get_xticklabels()] == ["0", "2"]

@@ -20,6 +20,7 @@ def test_interval_is_drawn(plt):
     assert_allclose(display.line_.get_xdata(), found.distance)
     (segment,) = display.interval_.lines[2][0].get_segments()
     assert_allclose(segment[:, 0], [found.low, found.high])
+    assert display.ax_.get_xlim()[0] < 0
     assert display.interval_.get_label() == "90% interval of the true distance"
 
 
@@ -36,8 +37,11 @@ def test_stability_curves_are_drawn(rng, plt):
     assert_allclose(aic, -curve.aic.mean(axis=1) / 2)
     for line in display.best_lines_:
         assert_allclose(line.get_xdata(), curve.best_n_components)
+    title = display.axes_[0].get_title(loc="left")
+    assert title.replace("\n", " ") == curve.recommendation
     plain = StabilityDisplay([1, 2], np.ones((2, 3)), np.ones((2, 3))).plot()
     assert (plain.best_lines_, len(plain.axes_)) == ([], 1)
+    assert plain.axes_[0].get_title(loc="left") == ""
     _, ax = plt.subplots()
     assert len(StabilityDisplay.from_curve(curve, ax=ax).curves_) == 2
 

@@ -21,7 +21,7 @@ def trial(rng):
             1, 1, 0, 2, a
         ),
         "DistanceMatrixDisplay": lambda: sk.plot.DistanceMatrixDisplay(square),
-        "DynamicsGainDisplay": lambda: sk.plot.DynamicsGainDisplay(a, b, 0.1),
+        "DynamicsGainDisplay": lambda: sk.plot.DynamicsGainDisplay(a, b, (-1e9, 1e9)),
         "EffectsDisplay": lambda: sk.plot.EffectsDisplay([*"abcde"[:n]], a, b, c, a),
         "GroupTestDisplay": lambda: sk.plot.GroupTestDisplay(1.0, a, 0.5),
         "HMMDisplay": lambda: sk.plot.HMMDisplay(square, a, b),
