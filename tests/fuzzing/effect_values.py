@@ -209,11 +209,12 @@ OWN: dict[str, dict[str, list[Any]]] = {
     "retrieval_curve": {"n_levels": [5]},
     "make_classifier": {
         "emission": ["categorical"],
+        "distances": [True],
         "cv": [2],
         "class_weight": [{0: 1, 1: 9}],
     },
-    "make_regressor": {"emission": ["categorical"], "cv": [2]},
-    "make_views": {"emission": ["categorical"]},
+    "make_regressor": {"emission": ["categorical"], "distances": [True], "cv": [2]},
+    "make_views": {"emission": ["categorical"], "distances": [True]},
 }
 
 WORK = "changes how the work is done, never the result"
