@@ -137,6 +137,11 @@ def completed(
                 retries -= 1
 
 
+def workers_are_threads():
+    """Return whether tasks run in threads of this process."""
+    return isinstance(get_active_backend(prefer="threads")[0], ThreadingBackend)
+
+
 def _results(function, shared, tasks, n_jobs):
     """Return an iterator of results, of this process if one job is asked for."""
     backend, _ = get_active_backend(prefer="threads")
