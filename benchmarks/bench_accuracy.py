@@ -66,7 +66,6 @@ from sklearn.svm import SVC, LinearSVC  # noqa: E402
 
 from skawhmm import (  # noqa: E402
     IAW,
-    JAW,
     KL,
     Framewise,
     HMMEmbedding,
@@ -75,7 +74,7 @@ from skawhmm import (  # noqa: E402
     make_classifier,
     pairwise_hmm_distances,
 )
-from skawhmm.classification import HMMViewClassifier, make_views  # noqa: E402
+from skawhmm.classification import HMMViewClassifier  # noqa: E402
 from skawhmm.datasets import (  # noqa: E402
     data_home,
     load_cmu_mocap,
@@ -93,7 +92,9 @@ SEEDS = (0, 1)
 GENES = 200
 
 PENALTIES = [0.1, 1.0, 10.0, 100.0]
+SVM_PENALTIES = [0.1, 1.0, 10.0]
 SMOOTHING = [1e-3, 1e-2, 1e-1, 1.0]
+BALANCED = "balanced_accuracy"
 RIDGE_ALPHAS = np.logspace(-4, 0, 5)
 QUICK = ("JapaneseVowels", "BasicMotions")
 
@@ -374,24 +375,16 @@ def recommended_rows(fold, budget):  # noqa: ARG001
     return {"make_classifier": mean, **scores}
 
 
-def distance_view_rows(fold, budget):
+def distance_view_rows(fold, budget):  # noqa: ARG001
     """The recommended classifier with two views of distances; prints their weights."""
     scores, weights = [], []
     for seed in SEEDS:
-        views = make_views(random_state=seed)
-        for n_states in (3, 6):
-            hmm = HMMTransformer(n_states, random_state=seed)
-            distances = PairwiseHMMDistance(JAW(rows="hellinger"))
-            pipe = make_pipeline(Framewise(), hmm, distances)
-            views.append((f"distances_{n_states}", pipe))
-        classifier = HMMViewClassifier(views, random_state=seed)
-        # One pair takes a few microseconds, and views compare all training sequences.
-        if 1e-5 * len(fold.X) ** 2 > budget / 20:
-            return {}
+        classifier = make_classifier(distances=True, random_state=seed)
         scores.append(scored_fit(classifier, fold, groups=fold.groups))
-        weights.append(list(classifier.view_weights_.values())[-2:])
-    own = np.mean(weights, axis=0)
-    print(f"weights of the views of distances: {own[0]:.2f}, {own[1]:.2f}")
+        found = classifier.view_weights_
+        weights.append([found["distances_3"], found["distances_6"]])
+    few_states, more = np.mean(weights, axis=0)
+    print(f"weights of the views of distances: {few_states:.2f}, {more:.2f}")
     return {"make_classifier, distances": Score(*np.mean(scores, axis=0))}
 
 
@@ -450,44 +443,45 @@ def ngram_rows(fold, budget):  # noqa: ARG001
     return scores
 
 
-def word_rows(fold, budget):  # noqa: ARG001
-    """Long words as scikit-learn counts them, settings by cross-validation."""
+def word_rows(low, high):
+    """Rows of long words as scikit-learn counts them, settings by cross-validation."""
+    label = f"words of {high}" if low == high else f"words of {low} to {high}"
     rivals = {
-        "linear SVM": (LinearSVC(class_weight="balanced"), {"C": PENALTIES}),
+        "linear SVM": (LinearSVC(class_weight="balanced"), {"C": SVM_PENALTIES}),
         "naive Bayes": (MultinomialNB(fit_prior=False), {"alpha": SMOOTHING}),
     }
-    scores = {}
-    for low, high in ((6, 6), (8, 8), (1, 6), (1, 8)):
-        label = f"words of {high}" if low == high else f"words of {low} to {high}"
+
+    def rows(fold, budget):  # noqa: ARG001
+        scores = {}
         for rival, (classifier, grid) in rivals.items():
-            counted = CountVectorizer(
+            words = CountVectorizer(
                 analyzer="char", lowercase=False, ngram_range=(low, high)
             )
-            steps = [("words", counted)]
-            if rival == "linear SVM":
-                steps.append(("idf", TfidfTransformer(sublinear_tf=True)))
-            pipe = Pipeline([*steps, ("classifier", classifier)])
+            idf = TfidfTransformer(sublinear_tf=True)
+            steps = [words, idf] if rival == "linear SVM" else [words]
             folds = 3 if fold.groups is None else StratifiedGroupKFold(3)
-            grid = {f"classifier__{name}": values for name, values in grid.items()}  # noqa: PLW2901
-            search = GridSearchCV(pipe, grid, cv=folds, scoring="balanced_accuracy")
-            score = scored_fit(Texts(search), fold, groups=fold.groups)
-            scores[f"{label}: {rival}"] = score
-    return scores
+            search = GridSearchCV(classifier, grid, cv=folds, scoring=BALANCED)
+            own = Texts(make_pipeline(*steps), search)
+            scores[f"{label}: {rival}"] = scored_fit(own, fold, groups=fold.groups)
+        return scores
+
+    return rows
 
 
 class Texts:
-    """A classifier of texts, for symbols that are integers."""
+    """Words of texts, and a classifier of them, for symbols that are integers."""
 
-    def __init__(self, classifier):
-        self.classifier = classifier
+    def __init__(self, words, classifier):
+        self.words, self.classifier = words, classifier
 
     def fit(self, X, y, groups):
-        """Fit the classifier."""
-        self.classifier.fit(self.texts(X), y, groups=groups)
+        """Fit words and classifier."""
+        rows = self.words.fit_transform(self.texts(X))
+        self.classifier.fit(rows, y, groups=groups)
 
     def predict(self, X):
         """Predict classes."""
-        return self.classifier.predict(self.texts(X))
+        return self.classifier.predict(self.words.transform(self.texts(X)))
 
     def texts(self, X):
         """Sequences as texts, with one character per symbol."""
@@ -655,7 +649,10 @@ ROWS = {
 }
 SYMBOL_ROWS = {
     "ngrams": ngram_rows,
-    "words": word_rows,
+    "words_6": word_rows(6, 6),
+    "words_8": word_rows(8, 8),
+    "words_1_6": word_rows(1, 6),
+    "words_1_8": word_rows(1, 8),
     "maw": symbol_distance_rows,
     "recommended": recommended_rows,
 }
@@ -666,7 +663,8 @@ LIBRARIES = {
     "quant": ["aeon", "torch"],
     "sequentia": ["sequentia"],
 }
-OURS = ("summary", "grid", "recommended", "ngrams", "words")
+WORDS = ("words_6", "words_8", "words_1_6", "words_1_8")
+OURS = ("summary", "grid", "recommended", "ngrams", *WORDS)
 
 
 # What the blocks are worth

@@ -268,6 +268,7 @@ def real(length=25, level=0.02):
     activities = np.unique(y)
     hmm = HMMTransformer(2, init="pooled", random_state=0)
     params = {"split": "recordings", "hmm": hmm, "n_neighbors": 3}
+    missed = []
     for name, detector in detectors(length, level, **params).items():
         n_alarms, n_windows, found = 0, 0, []
         for known in activities:
@@ -280,7 +281,10 @@ def real(length=25, level=0.02):
                 after = [x for x, label in zip(X, y, strict=True) if label == other]
                 stream = np.concatenate([before, *after[:10]])
                 found.append(delays(detector, [stream], len(before), length)[0])
+                if np.isnan(found[-1]):
+                    missed.append(f"{name}: {known} to {other}")
         line(name, [str(n_alarms), str(n_windows), shown(np.array(found))])
+    print("\nMissed: " + "; ".join(missed) + ".")
 
 
 def cost():

@@ -10,11 +10,7 @@ memory of a matrix that is written to a file, and what these costs amount to for
 a hundred million models. The time of a query is extrapolated in proportion to the size
 of the collection, which is an upper estimate.
 
-With ``--classifier N``, only the recommended classifier is fitted to N sequences (20 to
-40 frames, 3 channels, 4 classes): time, memory, and the accuracy on a thousand others.
-
 Run: python benchmarks/bench_scale.py [--full] [--sizes N ...] [--figure PATH]
-     [--classifier N]
 """
 
 import argparse
@@ -35,10 +31,9 @@ from skawhmm import (
     HMMBatch,
     HMMRetriever,
     HMMTransformer,
-    make_classifier,
     pairwise_hmm_distances,
 )
-from skawhmm.datasets import load_spoken_digits, make_hmm_sequences
+from skawhmm.datasets import load_spoken_digits
 from skawhmm.neighbors._search import SearchIndex
 
 N_QUERIES = 200
@@ -240,26 +235,6 @@ def estimates(rows, rate):
         )
 
 
-def classifier(size):
-    """Fit the recommended classifier to many sequences."""
-    n_others = 1000
-    X, y = make_hmm_sequences(
-        size + n_others, n_classes=4, n_features=3, n_timesteps=(20, 40), random_state=0
-    )
-    before = peak_megabytes()
-    model = make_classifier(n_jobs=2, random_state=0, verbose=1)
-    taken, _ = timed(model.fit, X[:size], y[:size])
-    rose = peak_megabytes() - before
-    print(
-        f"{size} sequences, 2 workers: {taken:.0f} s, peak memory rose by {rose:.0f} MB"
-    )
-    taken, predicted = timed(model.predict, X[size:])
-    print(
-        f"{1e3 * taken / n_others:.2f} ms per query, accuracy on {n_others} others "
-        f"{np.mean(predicted == y[size:]):.3f}"
-    )
-
-
 def draw(rows, path):
     import matplotlib.pyplot as plt
 
@@ -282,11 +257,7 @@ def main():
     parser.add_argument("--full", action="store_true", help="up to 100 000 models")
     parser.add_argument("--sizes", type=int, nargs="+", help="numbers of models")
     parser.add_argument("--figure", help="where to save a log-log figure")
-    parser.add_argument("--classifier", type=int, help="sequences to learn from")
     args = parser.parse_args()
-    if args.classifier:
-        classifier(args.classifier)
-        return
     sizes = [1000, 3000, 10_000, 20_000] + ([50_000, 100_000] if args.full else [])
     warm = grouped_models(600)
     SearchIndex(warm, MAW()).kneighbors(warm[:5], 5)

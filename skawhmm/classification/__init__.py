@@ -1,13 +1,9 @@
 """The recommended classifier and regressor, their views, and what order adds."""
 
 from skawhmm.classification._dynamics import dynamics_gain
-from skawhmm.classification._estimators import (
-    HMMViewClassifier,
-    HMMViewRegressor,
-    make_classifier,
-    make_regressor,
-)
+from skawhmm.classification._estimators import HMMViewClassifier, HMMViewRegressor
 from skawhmm.classification._explanation import Explanation
+from skawhmm.classification._recommended import make_classifier, make_regressor
 from skawhmm.classification._views import make_views
 
 __all__ = [

@@ -5,12 +5,13 @@ from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, check_cv
-from sklearn.pipeline import FeatureUnion
+from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.utils import check_consistent_length, column_or_1d
 
 from skawhmm._estimator import EstimatorMixin, check_frames_or_symbols
+from skawhmm.classification._channels import RealChannels
 from skawhmm.classification._explanation import (
     Explanation,
     check_levels,
@@ -22,6 +23,7 @@ from skawhmm.classification._views import (
     SEQUENCE_BLOCK,
     all_vectors,
     check_views,
+    is_group_view,
     make_views,
 )
 from skawhmm.sequences._symbols import learned_symbols, symbol_codes
@@ -187,7 +189,31 @@ class ViewRidge(EstimatorMixin, BaseEstimator):
                 f"views must not be named as a parameter, got {min(clash)!r}."
             )
 
-    def _learn(self, sequences, targets, weights, folds, score, rng):
+    def _training(self, X, y):
+        """Return the training sequences, checked."""
+        sequences = check_frames_or_symbols(self, X, y, reset=True)
+        # Views get sequences in another order, and would name another one in an error.
+        for _, view in self.views or ():
+            step = view[0] if isinstance(view, Pipeline) else view
+            if isinstance(step, RealChannels):
+                clone(step).fit(sequences)
+                break
+        return sequences
+
+    def _used_views(self, groups):
+        """Return the names and transformers of the views that serve."""
+        views = self.views
+        if views is None:
+            views = make_views(n_jobs=self.n_jobs, random_state=self.random_state)
+        used = [v for v in views if groups is not None or not is_group_view(v[1])]
+        if not used:
+            raise ValueError(
+                "views must hold at least 1 that needs no groups, or fit must be given "
+                f"groups, got {[name for name, _ in views]}."
+            )
+        return used
+
+    def _learn(self, views, sequences, targets, weights, folds, score, rng):
         """Learn views and ridge; return the predictions for folds left out."""
         few = len(sequences) <= DUAL_SEQUENCES
         self.solver_ = self.solver
@@ -199,9 +225,6 @@ class ViewRidge(EstimatorMixin, BaseEstimator):
                 "gammas must be 0, the linear kernel, or the default with "
                 f"solver='primal', which has no other kernel, got {self.gammas!r}."
             )
-        views = self.views
-        if views is None:
-            views = make_views(n_jobs=self.n_jobs, random_state=self.random_state)
         problem = Problem(
             targets,
             weights,

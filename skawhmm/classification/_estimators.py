@@ -14,7 +14,7 @@ from sklearn.utils import (
 )
 from sklearn.utils.class_weight import compute_class_weight
 
-from skawhmm._estimator import check_classes, check_frames_or_symbols, check_targets
+from skawhmm._estimator import check_classes, check_targets
 from skawhmm.classification._base import (
     GAMMAS,
     PENALTIES,
@@ -22,7 +22,6 @@ from skawhmm.classification._base import (
     content_order,
 )
 from skawhmm.classification._ridge import explained_variance, weighted_accuracy
-from skawhmm.classification._views import make_views
 from skawhmm.utils._checks import check_one_each
 from skawhmm.utils._interruption import all_or_nothing
 from skawhmm.utils._numbers import real_array
@@ -136,7 +135,7 @@ class HMMViewClassifier(ClassifierMixin, ViewRidge):
     as many, drawn at random. The dual solver scores views and kernels by at most 1000
     sequences. The order of the training sequences changes nothing. The primal solver
     keeps 4 bytes per sequence and coordinate of the default views, and works on a few
-    thousand sequences at a time (``benchmarks/bench_scale.py --classifier 100000``).
+    thousand sequences at a time (``benchmarks/bench_classifier.py``).
 
     Probabilities are the softmax of `sharpness_` times the decisions. The factor is the
     one with the least log loss for the decisions about folds that were left out, with
@@ -211,7 +210,7 @@ class HMMViewClassifier(ClassifierMixin, ViewRidge):
         """
         self._begin_fit()
         labels = check_classes(y, type(self).__name__)
-        sequences = check_frames_or_symbols(self, X, y, reset=True)
+        sequences = self._training(X, y)
         check_one_each(sequences, labels)
         self.classes_, codes = np.unique(labels, return_inverse=True)
         if len(self.classes_) < 2:
@@ -226,6 +225,7 @@ class HMMViewClassifier(ClassifierMixin, ViewRidge):
         folds = self._folds(codes, groups, order, rng)
         weights, codes = weights[order], codes[order]
         held_out = self._learn(
+            self._used_views(groups),
             sequences.taken(order),
             targets[order],
             weights,
@@ -428,7 +428,7 @@ class HMMViewRegressor(RegressorMixin, ViewRidge):
             dtype=np.float64,
             input_name="y",
         )
-        sequences = check_frames_or_symbols(self, X, y, reset=True)
+        sequences = self._training(X, y)
         check_one_each(sequences, numbers)
         if numbers.ndim == 2 and numbers.shape[1] == 1:
             numbers = column_or_1d(numbers, warn=True)
@@ -439,6 +439,7 @@ class HMMViewRegressor(RegressorMixin, ViewRidge):
         order = content_order(sequences, targets)
         folds = self._folds(np.zeros(len(targets), np.int64), groups, order, rng)
         self._learn(
+            self._used_views(groups),
             sequences.taken(order),
             targets[order],
             weights,
@@ -490,134 +491,3 @@ def calibrated_sharpness(decisions, codes, weights):
 
     found = minimize_scalar(loss, bounds=SHARPNESS, method="bounded")
     return float(np.exp(found.x))
-
-
-def make_classifier(
-    emission: str = "gaussian",
-    *,
-    cv: Any = 5,
-    class_weight: str | Mapping[Any, float] | None = "balanced",
-    n_jobs: int | None = None,
-    random_state: Any = None,
-    verbose: int = 0,
-) -> HMMViewClassifier:
-    """Make the recommended classifier of sequences, for frames or for symbols.
-
-    It is :class:`HMMViewClassifier` with the views of :func:`make_views`, and needs no
-    tuning: what to use is learned from the training sequences.
-
-    Parameters
-    ----------
-    emission : {"gaussian", "categorical"}, default="gaussian"
-        Whether sequences hold real frames or symbols.
-
-    cv : int, splitter or iterable, default=5
-        Inner folds, by which penalty, kernel and weights of views are chosen. `fit`
-        takes groups (subjects, speakers) that they keep together.
-
-    class_weight : "balanced", dict or None, default="balanced"
-        Weights of the classes.
-
-    n_jobs : int, default=None
-        Number of joblib workers.
-
-    random_state : int, RandomState instance, Generator or None, default=None
-        Seed of views and folds.
-
-    verbose : int, default=0
-        Whether to show progress bars.
-
-    Returns
-    -------
-    classifier : HMMViewClassifier
-        The classifier.
-
-    See Also
-    --------
-    make_regressor : The same for numbers.
-
-    Examples
-    --------
-    >>> from skawhmm import make_classifier
-    >>> from skawhmm.datasets import make_hmm_sequences
-    >>> X, y = make_hmm_sequences(n_sequences=60, random_state=0)
-    >>> classifier = make_classifier(random_state=0).fit(X[:40], y[:40])
-    >>> classifier.score(X[40:], y[40:])
-    1.0
-
-    Texts are sequences of symbols:
-
-    >>> texts = ["the cat sat", "a dog ran", "den katt satt", "en hund sprang"] * 3
-    >>> classifier = make_classifier("categorical", cv=3, random_state=0)
-    >>> classifier.fit(texts, ["en", "en", "sv", "sv"] * 3).predict(["hunden satt"])
-    array(['sv'], dtype='<U2')
-    """
-    return HMMViewClassifier(
-        make_views(emission, n_jobs=n_jobs, random_state=random_state),
-        cv=cv,
-        class_weight=class_weight,
-        n_jobs=n_jobs,
-        random_state=random_state,
-        verbose=verbose,
-    )
-
-
-def make_regressor(
-    emission: str = "gaussian",
-    *,
-    cv: Any = 5,
-    n_jobs: int | None = None,
-    random_state: Any = None,
-    verbose: int = 0,
-) -> HMMViewRegressor:
-    """Make the recommended regressor of sequences, for frames or for symbols.
-
-    It is :class:`HMMViewRegressor` with the views of :func:`make_views`.
-
-    Parameters
-    ----------
-    emission : {"gaussian", "categorical"}, default="gaussian"
-        Whether sequences hold real frames or symbols.
-
-    cv : int, splitter or iterable, default=5
-        Inner folds, by which penalty, kernel and weights of views are chosen. `fit`
-        takes groups (subjects, speakers) that they keep together.
-
-    n_jobs : int, default=None
-        Number of joblib workers.
-
-    random_state : int, RandomState instance, Generator or None, default=None
-        Seed of views and folds.
-
-    verbose : int, default=0
-        Whether to show progress bars.
-
-    Returns
-    -------
-    regressor : HMMViewRegressor
-        The regressor.
-
-    See Also
-    --------
-    make_classifier : The same for classes.
-
-    Examples
-    --------
-    How often a sequence changes its state:
-
-    >>> import numpy as np
-    >>> from skawhmm import make_regressor
-    >>> rng = np.random.default_rng(0)
-    >>> rates = rng.uniform(0.05, 0.5, size=80)
-    >>> X = [np.cumsum(rng.random((300, 1)) < rate, axis=0) % 2.0 for rate in rates]
-    >>> regressor = make_regressor(random_state=0).fit(X[:60], rates[:60])
-    >>> round(regressor.score(X[60:], rates[60:]), 1)
-    0.9
-    """
-    return HMMViewRegressor(
-        make_views(emission, n_jobs=n_jobs, random_state=random_state),
-        cv=cv,
-        n_jobs=n_jobs,
-        random_state=random_state,
-        verbose=verbose,
-    )

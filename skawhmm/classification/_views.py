@@ -8,14 +8,31 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import clone
-from sklearn.pipeline import make_pipeline, make_union
+from sklearn.base import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    clone,
+)
+from sklearn.pipeline import Pipeline, make_pipeline, make_union
 
+from skawhmm.classification._channels import (
+    OwnScale,
+    RealChannels,
+    SymbolChannel,
+    symbol_blocks,
+)
+from skawhmm.distances._jaw import JAW
+from skawhmm.emissions._by_channel import ByChannel
 from skawhmm.features._embedding import HMMEmbedding
 from skawhmm.features._ngrams import NGrams
+from skawhmm.features._pairwise import PairwiseHMMDistance
+from skawhmm.fitting._transformer import HMMTransformer
 from skawhmm.numerics._lapack import in_batches
-from skawhmm.sequences._preprocessing import Deltas, TimeChannel
-from skawhmm.utils._checks import check_choice
+from skawhmm.sequences._preprocessing import Deltas, Framewise, TimeChannel
+from skawhmm.utils._checks import check_boolean, check_choice
+from skawhmm.utils._parameters import check_unused
+from skawhmm.utils._seeds import random_stream
 
 # Half the widths of slopes, and steps between the symbols of a pair.
 LAGS = (1, 2, 4, 8)
@@ -29,10 +46,23 @@ DENSE_FRACTION = 0.15
 # Squared distances of vectors to their mean, relative to the squared lengths of both,
 # that are rounding errors.
 LENGTH_ROUNDING = 1e-14
+# Numbers of states of the models of views of distances, and the largest number of
+# training sequences to which distances are computed.
+DISTANCE_STATES = (3, 6)
+MAX_LANDMARKS = 300
 # Largest number of words of a view of symbols.
 MAX_WORDS = 2**18
 # Views are fitted to at most this many sequences, drawn at random from more.
 FIT_SEQUENCES = 10_000
+
+
+class GroupView(Pipeline):
+    """A view that is used only if `fit` is given groups."""
+
+
+def is_group_view(view):
+    """Whether a view is used only if there are groups."""
+    return isinstance(view, GroupView)
 
 
 def frame_views(n_jobs, random_state):
@@ -46,6 +76,84 @@ def frame_views(n_jobs, random_state):
         ("deltas", make_pipeline(Deltas(), embedding())),
         ("lags", make_pipeline(Deltas(lags=LAGS), TimeChannel(), embedding())),
     ]
+
+
+def group_views(n_jobs, random_state):
+    """Return the same views of frames without offset and scale of each sequence."""
+    return [
+        (f"own_{name}", GroupView(preceded(OwnScale(), view).steps))
+        for name, view in frame_views(n_jobs, random_state)
+    ]
+
+
+def preceded(step, view):
+    """Return a pipeline of a step and a view, which may be a pipeline itself."""
+    steps = view.steps if isinstance(view, Pipeline) else [(None, view)]
+    return make_pipeline(step, *(own for _, own in steps))
+
+
+class LandmarkDistances(
+    ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
+):
+    """Distances of the models of sequences to those of some training sequences.
+
+    Parameters
+    ----------
+    n_components : int
+        Number of states.
+
+    n_jobs : int, default=None
+        Number of joblib workers.
+
+    random_state : int, RandomState instance, Generator or None, default=None
+        Seed of the models, and of the draw of the training sequences.
+    """
+
+    def __init__(
+        self, n_components: int, n_jobs: int | None = None, random_state: Any = None
+    ) -> None:
+        self.n_components = n_components
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> "LandmarkDistances":  # noqa: ARG002
+        """Keep the models of at most `MAX_LANDMARKS` sequences."""
+        chosen = sampled(X, MAX_LANDMARKS, random_stream(self.random_state))
+        hmm = HMMTransformer(
+            self.n_components, n_jobs=self.n_jobs, random_state=self.random_state
+        )
+        metric = JAW(rows="hellinger")
+        self._steps = make_pipeline(
+            Framewise(), PairwiseHMMDistance(metric, hmm=hmm, n_jobs=self.n_jobs)
+        ).fit(chosen)
+        self._n_features_out = len(chosen)
+        return self
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Return distances of shape (n_sequences, n_landmarks)."""
+        return self._steps.transform(X)
+
+
+def distance_views(n_jobs, random_state):
+    """Return views of distances, by models of few and of more states."""
+    return [
+        (f"distances_{n_states}", LandmarkDistances(n_states, n_jobs, random_state))
+        for n_states in DISTANCE_STATES
+    ]
+
+
+def mixed_views(emission, n_jobs, random_state):
+    """Return views of all channels as numbers, and of each channel of symbols."""
+    views = [
+        (name, preceded(RealChannels(emission), view))
+        for name, view in frame_views(n_jobs, random_state)
+    ]
+    for block in symbol_blocks(emission):
+        views += [
+            (f"{block}_{name}", preceded(SymbolChannel(emission, block), view))
+            for name, view in symbol_views(n_jobs, random_state)
+        ]
+    return views
 
 
 def symbol_views(n_jobs, random_state):
@@ -67,26 +175,44 @@ def symbol_views(n_jobs, random_state):
     ]
 
 
-VIEWS = {"gaussian": frame_views, "categorical": symbol_views}
+EMISSIONS = ("gaussian", "categorical")
 
 
 def make_views(
-    emission: str = "gaussian", *, n_jobs: int | None = None, random_state: Any = None
+    emission: Any = "gaussian",
+    *,
+    distances: bool = False,
+    n_jobs: int | None = None,
+    random_state: Any = None,
 ) -> list[tuple[str, Any]]:
     """Make the views of the recommended classifier.
 
     For real frames, views are vectors of :class:`HMMEmbedding`: of the channels
     unchanged ("frames"), with time derivatives ("deltas"), and with derivatives over 1,
-    2, 4 and 8 frames and the position in the sequence ("lags"). For symbols, they are
-    vectors of reference models ("states") and square roots of the frequencies of
-    symbols and pairs ("pairs"), of triples, of words of 1 to 6 symbols, weighted by
-    their inverse document frequency ("short_words"), of words of 8 to 12 symbols
-    likewise ("long_words"), and of pairs 2, 4 and 8 steps apart ("lags").
+    2, 4 and 8 frames and the position in the sequence ("lags"). The same three of
+    sequences that are centred and scaled one by one ("own_frames", "own_deltas",
+    "own_lags") serve only if `fit` is given groups.
+
+    For symbols, they are vectors of reference models ("states") and square roots of the
+    frequencies of symbols and pairs ("pairs"), of triples, of words of 1 to 6 symbols,
+    weighted by their inverse document frequency ("short_words"), of words of 8 to 12
+    symbols likewise ("long_words"), and of pairs 2, 4 and 8 steps apart ("lags").
+
+    For channels of several kinds, they are the first three views of frames, in which
+    symbols are indicators, angles points of a circle, and counts and positive numbers
+    square roots, and all views of symbols of each block of symbols, named after it.
 
     Parameters
     ----------
-    emission : {"gaussian", "categorical"}, default="gaussian"
-        Whether sequences hold real frames or symbols.
+    emission : {"gaussian", "categorical"} or ByChannel, default="gaussian"
+        Whether sequences hold real frames or symbols, or which channels are of which
+        kind.
+
+    distances : bool, default=False
+        Whether to add two views of distances to training sequences, by `JAW` with
+        Hellinger rows, of models with 3 and with 6 states ("distances_3",
+        "distances_6"). With more than 300 training sequences, distances to 300 are
+        taken, drawn at random. For real frames only.
 
     n_jobs : int, default=None
         Number of joblib workers of each view.
@@ -108,9 +234,28 @@ def make_views(
     >>> from skawhmm.classification import make_views
     >>> [name for name, _ in make_views("categorical")]
     ['states', 'pairs', 'triples', 'short_words', 'long_words', 'lags']
+
+    A table with a speed, an angle and a symbol:
+
+    >>> from skawhmm.emissions import ByChannel, Categorical, Gamma, VonMises
+    >>> blocks = [("speed", Gamma(), [0]), ("angle", VonMises(), [1])]
+    >>> emission = ByChannel([*blocks, ("mode", Categorical(), [2])])
+    >>> [name for name, _ in make_views(emission)][:5]
+    ['frames', 'deltas', 'lags', 'mode_states', 'mode_pairs']
     """
-    check_choice("emission", emission, tuple(VIEWS))
-    return VIEWS[emission](n_jobs, random_state)
+    is_mixed = isinstance(emission, ByChannel)
+    if not is_mixed:
+        check_choice("emission", emission, EMISSIONS)
+    if check_boolean("distances", distances) and emission != "gaussian":
+        check_unused("distances", distances, False, f"with emission={emission!r}")
+    if is_mixed:
+        return mixed_views(emission, n_jobs, random_state)
+    if emission == "categorical":
+        return symbol_views(n_jobs, random_state)
+    views = frame_views(n_jobs, random_state)
+    if distances:
+        views += distance_views(n_jobs, random_state)
+    return views + group_views(n_jobs, random_state)
 
 
 def check_views(name, value):

@@ -126,8 +126,10 @@ class DiscreteSteps(ReferenceMixin, Steps):
     """EM steps of a reference whose states emit symbols or counts."""
 
 
-def learned_reference(found, n_frames):
-    """Return the reference that an EM run found in so many frames."""
+def learned_reference(steps, start, n_frames=None):
+    """Return the reference that EM finds, its weights those of the last M step."""
+    found = run_em(steps, start, is_scored=False)
+    n_frames = found.counts[0].sum() if n_frames is None else n_frames
     weights = found.counts[0] / n_frames
     return Reference(model_at(found.model, 0), weights, int(found.n_iter[0]))
 
@@ -188,7 +190,7 @@ def fit_gaussian_references(pieces, sizes, *, is_chain, max_iter, seed, verbose=
         is_chain=is_chain,
     )
     n_frames = steps.n_frames[0]
-    references = [learned_reference(run_em(steps, start), n_frames) for start in starts]
+    references = [learned_reference(steps, start, n_frames) for start in starts]
     return references, coordinates
 
 
@@ -249,8 +251,7 @@ def fit_discrete_references(pieces, sizes, family, *, is_chain, max_iter, seed):
         start = start_model(data, n_states, options, rng, first=True)
         prior = common_model(family, data.frames, n_states)
         steps = DiscreteSteps(family, data, options.rule, prior, is_chain=is_chain)
-        found = run_em(steps, start)
-        references.append(learned_reference(found, found.counts[0].sum()))
+        references.append(learned_reference(steps, start))
     return references
 
 
@@ -277,7 +278,16 @@ def writable_model(model):
 
 def standardized_batch(sequences, coordinates):
     """Return sequences and their masks in the coordinates, channels first."""
-    return [coordinates.standardized(x.T.copy()) for x in sequences]
+    ends = np.cumsum([len(x) for x in sequences])
+    frames, seen = coordinates.standardized(np.concatenate(sequences).T.copy())
+    batch, first = [], 0
+    for last in ends:
+        own = seen[:, first:last]
+        # The mask of a sequence does not depend on others: it is empty if all is seen.
+        mask = seen[:0, :0] if own.all() else own.copy()
+        batch.append((frames[:, first:last].copy(), mask))
+        first = last
+    return batch
 
 
 class GaussianStatistics(NamedTuple):
@@ -308,8 +318,9 @@ def gaussian_statistics(batch, owners, model):
         seconds,
         np.zeros((n, n_components, n_components)),
     )
+    parts = [GaussianStatistics._make(own) for own in zip(*stats, strict=True)]
     for i, (frames, seen) in zip(owners, batch, strict=True):
-        add_statistics(frames, seen, model, GaussianStatistics(*(x[i] for x in stats)))
+        add_statistics(frames, seen, model, parts[i])
     return stats
 
 

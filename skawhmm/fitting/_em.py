@@ -189,7 +189,7 @@ def has_converged(gain, tol, n_frames):
     return gain <= tol * n_frames
 
 
-def run_em(steps, start, *, max_iter=None, tol=None):
+def run_em(steps, start, *, max_iter=None, tol=None, is_scored=True):
     """Run EM from start values until the gain per frame is at most the tolerance.
 
     Parameters
@@ -202,6 +202,10 @@ def run_em(steps, start, *, max_iter=None, tol=None):
 
     max_iter, tol : int and float, default=None
         Replace those of the rule.
+
+    is_scored : bool, default=True
+        Whether likelihoods and counts are those of the model after the last step.
+        Otherwise they are those before it, which saves an E step.
 
     Returns
     -------
@@ -229,11 +233,13 @@ def run_em(steps, start, *, max_iter=None, tol=None):
         converged[active] = done
         rows = np.flatnonzero(~done & (n_iter[active] < max_iter))
         active = active[rows]
-        if active.size == 0:
+        if active.size > 0:
+            steps.maximization(expected, rows, model, active)
+            n_iter[active] += 1
+        # Active models have made equally many steps.
+        if active.size == 0 or not (is_scored or n_iter[active[0]] < max_iter):
             scores = log_likelihood, objective
             return EMRuns(model, counts, moves, *scores, n_iter, converged)
-        steps.maximization(expected, rows, model, active)
-        n_iter[active] += 1
 
 
 def best_start(steps, starts, *, n_steps, tol):

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skawhmm.monitoring._monitor import HMMMonitor
-from skawhmm.plot._style import legend_label, pyplot, state_color
+from skawhmm.plot._style import COLORS, legend_label, pyplot, state_color
 from skawhmm.utils._numbers import shaped_array
 
 
@@ -184,18 +184,24 @@ class MonitorDisplay:
         names = [*self.state_names]
         for row in self.rows:
             names += [name for name in row["states"] if name not in names]
+        # Colours must not repeat, and the legend must fit.
+        n_named = max(len(self.state_names), len(COLORS))
+        named, others = names[:n_named], names[n_named:]
+        bars = [([name], state_color(k), name) for k, name in enumerate(named)]
+        if others:
+            bars.append((others, "0.75", f"{len(others)} others"))
         width = np.median(np.diff(times)) if len(times) > 1 else 1.0
         bottom = np.zeros(len(times))
-        for k, name in enumerate(names):
-            heights = np.array([_weight(row, name) for row in self.rows])
+        for group, color, label in bars:
+            heights = np.array([_weight(row, group) for row in self.rows])
             ax.bar(
                 times - width,
                 heights,
                 width,
                 bottom,
                 align="edge",
-                color=state_color(k),
-                label=legend_label(name),
+                color=color,
+                label=legend_label(label),
             )
             bottom += heights
         place = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5)}
@@ -221,7 +227,7 @@ class MonitorDisplay:
                 ax.axvline(row["began"], color="tab:red", lw=1, linestyle=":")
 
 
-def _weight(row, name):
-    """Return the probability of the states of a row that have a name."""
+def _weight(row, names):
+    """Return the probability of the states of a row that have one of some names."""
     pairs = zip(row["states"], row["weights"], strict=True)
-    return sum(weight for known, weight in pairs if known == name)
+    return sum(weight for known, weight in pairs if known in names)

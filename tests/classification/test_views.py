@@ -5,10 +5,19 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
 
-from skawhmm import HMMEmbedding
+from skawhmm import (
+    JAW,
+    Framewise,
+    HMMEmbedding,
+    HMMTransformer,
+    make_classifier,
+    pairwise_hmm_distances,
+)
 from skawhmm.classification import HMMViewClassifier, _views, make_views
 from skawhmm.classification._views import (
+    LandmarkDistances,
     all_vectors,
     coordinates,
     feature_coefs,
@@ -144,8 +153,11 @@ def test_equal_sparse_rows_have_no_spread():
 
 
 def test_default_views_have_names_and_share_seed_and_jobs():
-    views = dict(make_views(n_jobs=2, random_state=5))
-    assert list(views) == ["frames", "deltas", "lags"]
+    views = dict(make_views(distances=True, n_jobs=2, random_state=5))
+    assert list(views) == [
+        *("frames", "deltas", "lags", "distances_3", "distances_6"),
+        *("own_frames", "own_deltas", "own_lags"),
+    ]
     for view in views.values():
         embedding = view[-1] if hasattr(view, "steps") else view
         assert (embedding.n_jobs, embedding.random_state) == (2, 5)
@@ -154,6 +166,62 @@ def test_default_views_have_names_and_share_seed_and_jobs():
     ]
     with pytest.raises(ValueError, match=r"emission .*'poisson'"):
         make_views("poisson")
+    with pytest.raises(TypeError, match="distances must be True or False, got 1"):
+        make_views(distances=1)
+    with pytest.raises(ValueError, match=r"distances must be False with emission="):
+        make_views("categorical", distances=True)
+
+
+def test_views_of_distances_are_distances_to_landmarks(rng, monkeypatch):
+    monkeypatch.setattr(_views, "MAX_LANDMARKS", 5)
+    X = [rng.normal(n % 2, 1, size=(15, 2)) for n in range(12)]
+    sequences = CheckedSequences(X)
+    view = LandmarkDistances(2, random_state=0).fit(sequences)
+    found = view.transform(sequences)
+    assert found.shape == (12, 5)
+    assert len(view.get_feature_names_out()) == 5
+    # One training sequence is at distance 0 from each landmark: itself.
+    landmarks = np.argmin(found, axis=0)
+    assert_allclose(found[landmarks, range(5)], 0, atol=1e-9)
+    chosen = [X[i] for i in landmarks]
+    hmm = make_pipeline(Framewise(), HMMTransformer(2, random_state=0)).fit(chosen)
+    models = hmm.transform(X), hmm.transform(chosen)
+    expected = pairwise_hmm_distances(*models, JAW(rows="hellinger"))
+    assert_allclose(found, expected, atol=1e-9)
+
+
+def test_views_of_distances_have_weights_and_learn(make_sequences):
+    X, y = make_sequences(n_sequences=40)
+    model = make_classifier(distances=True, cv=3, random_state=0).fit(X[:30], y[:30])
+    assert list(model.view_weights_)[3:] == ["distances_3", "distances_6"]
+    assert model.explain(X[:2], by="view").contributions.shape == (2, 5, 2)
+    alone = HMMViewClassifier(model.views[3:5], random_state=0).fit(X[:30], y[:30])
+    assert alone.score(X[30:], y[30:]) > 0.8
+
+
+def test_offset_and_scale_are_ignored_if_there_are_groups(rng):
+    # Classes differ in the shape of a cycle, subjects in offset and scale.
+    y, subjects = np.arange(48) % 2, np.arange(48) // 8
+    times = np.arange(40) / 4
+    shapes = [np.sin(times), np.sin(times) ** 3]
+    offsets, scales = rng.normal(0, 20, size=6), np.exp(rng.normal(0, 1, size=6))
+    X = [
+        (offsets[s] + scales[s] * (shapes[c] + rng.normal(0, 0.1, 40)))[:, None]
+        for c, s in zip(y, subjects, strict=True)
+    ]
+    known = subjects < 4
+    train = [X[i] for i in np.flatnonzero(known)]
+    test = [X[i] for i in np.flatnonzero(~known)]
+    model = make_classifier(random_state=0).fit(train, y[known], groups=subjects[known])
+    own = [v for name, v in model.view_weights_.items() if name.startswith("own_")]
+    assert len(own) == 3
+    assert sum(own) > 0.8
+    assert model.score(test, y[~known]) > 0.9
+    without = make_classifier(random_state=0).fit(train, y[known])
+    assert list(without.view_weights_) == ["frames", "deltas", "lags"]
+    only = HMMViewClassifier(make_views()[3:])
+    with pytest.raises(ValueError, match="1 that needs no groups"):
+        only.fit(train, y[known])
 
 
 def test_decisions_do_not_depend_on_the_units_of_a_view(problem, small):

@@ -229,3 +229,20 @@ def test_unused_symbols_and_given_alphabets():
 def test_bad_parameters(params, words):
     with pytest.raises(ValueError, match=words):
         HMMTransformer(**{"emission": "categorical", **params}).fit(["ab"])
+
+
+def test_runs_that_are_not_scored_have_the_same_models(rng):
+    frames = frames_of(drawn("poisson", 60)[0], "poisson")
+    steps = steps_of("poisson", frames, np.array([0, 60]))
+    start = stacked([random_start(rng, "poisson")])
+    for max_iter in (1, 4):
+        scored = run_em(steps, start, max_iter=max_iter, tol=-np.inf)
+        other = run_em(steps, start, max_iter=max_iter, tol=-np.inf, is_scored=False)
+        for one, two in zip(scored.model.states, other.model.states, strict=True):
+            assert_array_equal(one, two)
+        assert_array_equal(scored.model.transmat, other.model.transmat)
+        assert_array_equal(scored.n_iter, other.n_iter)
+        # Counts and likelihoods are those of one step less.
+        before = run_em(steps, start, max_iter=max_iter - 1, tol=-np.inf)
+        assert_array_equal(other.counts, before.counts)
+        assert_array_equal(other.log_likelihood, before.log_likelihood)

@@ -57,3 +57,27 @@ def test_recordings_are_coloured_by_the_regimes_of_windows(plt):
     assert texts == ["regime 0", "regime 1"]
     with pytest.raises(ValueError, match=r"recording must be recording 0.*\[8, 12\]"):
         SequenceDisplay.from_windows(windows, [0, 0, 1, 0, 1], x)
+
+
+def test_many_new_states_share_one_colour_and_one_entry(plt):
+    names = [chr(ord("A") + k) for k in range(12)]
+    rows = [
+        {
+            "time": float(k),
+            "states": (name,),
+            "weights": (1.0,),
+            "distance": 1.0,
+            "evidence": 1.0,
+            "alarm": False,
+        }
+        for k, name in enumerate(names)
+    ]
+    display = MonitorDisplay(rows, [0.5, 1.5], 0.01, ["A", "B"]).plot()
+    states = display.axes_[0]
+    labels = [text.get_text() for text in states.get_legend().get_texts()]
+    n_named = len(labels) - 1
+    assert labels == [*names[:n_named], f"{12 - n_named} others"]
+    colors = {bar.get_facecolor() for bar in states.patches}
+    assert len(colors) == len(labels)
+    # Every window is filled up to 1.
+    assert sum(bar.get_height() for bar in states.patches) == 12
