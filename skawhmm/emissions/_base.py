@@ -61,7 +61,8 @@ class Emission(BaseEstimator, ABC):
         Checks the arrays of a user or of a file.
     ``support``, ``of_channel(channel)``
         Where the values of a channel lie, and the family of one channel: pictures.
-    ``merged(weights)``, ``described(channels)``, ``state_names()``
+    ``merged(weights)``, ``described(channels)``, ``compared(channels)``,
+    ``state_names()``
         Mixtures of states as one state; what tables show of a state; names of states
         that what they emit gives them.
 
@@ -318,6 +319,10 @@ class Emission(BaseEstimator, ABC):
             for k in range(values.shape[2]):
                 columns[f"{name}_{k}"] = values[..., k]
         return columns
+
+    def compared(self, channels: Sequence[Any]) -> dict[str, Array]:
+        """Return what groups of models are compared by: `described`, on a line."""
+        return self.described(channels)
 
     def state_names(self) -> tuple[str, ...] | None:
         """Return names that states have by what they emit, None if they have none."""

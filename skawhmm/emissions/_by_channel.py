@@ -318,9 +318,16 @@ class ByChannel(SimpleEmission):
 
     def described(self, channels):
         """Return what a table shows of each state; symbols after their block."""
+        return self._state_columns(channels, "described")
+
+    def compared(self, channels):
+        """Return what groups of models are compared by, block by block."""
+        return self._state_columns(channels, "compared")
+
+    def _state_columns(self, channels, method):
         columns: dict[str, Any] = {}
         for part, (name, _, own) in zip(self._parts, self.blocks, strict=True):
-            found = part.described([channels[c] for c in own])
+            found = getattr(part, method)([channels[c] for c in own])
             start = f"{name}_" if part.extras else ""
             columns |= {f"{start}{key}": values for key, values in found.items()}
         return columns

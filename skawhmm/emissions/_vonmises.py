@@ -71,6 +71,18 @@ class VonMises(ExponentialFamily):
         arrays = {**arrays, "locations": wrapped(arrays["locations"])}
         return super().from_arrays(arrays, is_state)
 
+    def compared(self, channels):
+        """Return `described`, with angles around their mean direction over the models.
+
+        Differences and means of numbers on both sides of pi would be meaningless.
+        """
+        columns = self.described(channels)
+        for channel in channels:
+            angles = columns[f"angle_{channel}"]
+            centre = np.angle(np.nansum(np.exp(1j * angles), axis=0))
+            columns[f"angle_{channel}"] = centre + wrapped(angles - centre)
+        return columns
+
     def checked(self, X, *, caller, n_features=None):
         """Return the sequences of a user, with angles wrapped into [-pi, pi)."""
         sequences = super().checked(X, caller=caller, n_features=n_features)

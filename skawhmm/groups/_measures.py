@@ -56,7 +56,7 @@ def _parameters(models):
     unseen = unseen_states(models)
     return [
         Measures.plain(_state_labels(name, models), np.where(unseen, np.nan, numbers))
-        for name, numbers in models._described().items()
+        for name, numbers in models.emission.compared(models._channels).items()
     ]
 
 

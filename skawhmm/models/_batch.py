@@ -977,10 +977,14 @@ class HMMBatch(ModelStack):
             sequences, paths = units.grouped(sequences), units.grouped(paths, list)
         return named_sequences(sequences, self.feature_names), paths
 
+    @property
+    def _channels(self):
+        """Names of the channels, or their indices."""
+        return self.feature_names or range(self.emission.n_features)
+
     def _described(self):
         """Return what a table shows of each state, by name."""
-        n_features = self.emission.n_features
-        return self.emission.described(self.feature_names or range(n_features))
+        return self.emission.described(self._channels)
 
     def _checked(self, X, *, paired=False, caller="HMMBatch"):
         check_not_distances(caller, X)

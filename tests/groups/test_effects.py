@@ -4,6 +4,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 
 from skawhmm import HMMBatch
+from skawhmm.emissions import ByChannel, VonMises
 from skawhmm.fitting import MarkovChainTransformer
 from skawhmm.groups import HMMAligner, state_effects
 from skawhmm.groups._design import check_design
@@ -549,3 +550,23 @@ def test_states_that_no_model_has_are_not_matched(rng):
     assert set(effects.columns["state"]) == {0, 1}
     sure = np.nanmean(aligner.match_confidence_[:, :2], axis=0)
     assert_allclose(effects.columns["match"], sure[effects.columns["state"]])
+
+
+@pytest.mark.parametrize("in_block", [False, True])
+def test_mean_angles_on_both_sides_of_pi_differ_by_their_gap(in_block, rng):
+    # Subtracted as plain numbers, -3.04 and 3.04 would be 6.08 apart.
+    group = np.repeat(["a", "b"], 12)
+    angles = np.where(group == "a", np.pi - 0.1, -np.pi + 0.1)
+    angles = angles + rng.normal(0, 0.02, 24)
+    emission = ByChannel([("turn", VonMises(), [0])]) if in_block else VonMises()
+    start = "turn." if in_block else ""
+    arrays = {
+        "transmats": np.ones((24, 1, 1)),
+        f"{start}locations": angles[:, None, None],
+        f"{start}concentrations": np.full((24, 1, 1), 4.0),
+    }
+    models = HMMBatch.from_arrays(arrays, emission=emission)
+    effects = state_effects(models, group, measures=["parameters"], random_state=0)
+    found = row(effects, "angle_0", 0)
+    assert_allclose(found["difference"], 0.2, atol=0.03)
+    assert found["low"] < 0.2 < found["high"]
