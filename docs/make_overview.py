@@ -108,12 +108,12 @@ def order_table():
     """Return the table of docs/order.md as {row: {set: score}}."""
     page = (HERE / "order.md").read_text(encoding="utf-8")
     lines = re.search(r"<!-- table 0 -->\n(.*?)<!--", page, re.DOTALL)[1].splitlines()
-    cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines]
+    cells = [[cell.strip(" †") for cell in line.split("|")[1:-1]] for line in lines]
     scores = {
         row[0]: {
             name: float(cell.split()[0])
             for name, cell in zip(cells[0][1:], row[1:], strict=True)
-            if cell
+            if cell != "passed over"
         }
         for row in cells[2:]
     }

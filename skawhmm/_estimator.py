@@ -1,6 +1,6 @@
 """What all estimators share: checks of parameters, input, models, distances, tags."""
 
-from collections.abc import Callable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from typing import Any, ClassVar
 
 import numpy as np
@@ -171,7 +171,7 @@ class ReferencesMixin(ModelsMixin):
     """
 
     _takes_distances = True
-    _unused: ClassVar = (
+    _unused: ClassVar[Sequence[Unused]] = (
         Unused(("p", "metric_params", "hmm"), "metric", is_precomputed),
     )
 

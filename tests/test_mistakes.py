@@ -27,6 +27,7 @@ from skawhmm import (
     Framewise,
     HMMBatch,
     HMMKMeans,
+    HMMMonitor,
     HMMNoveltyDetector,
     HMMRetriever,
     HMMTransformer,
@@ -51,11 +52,13 @@ from skawhmm.datasets import (
     load_wav_folder,
     make_hmm_sequences,
 )
+from skawhmm.emissions import ByChannel, Gaussian
 from skawhmm.features import HMMClassDistance, NGrams
+from skawhmm.fitting import MarkovChainTransformer
 from skawhmm.groups import distance_interval, state_effects, state_table
 from skawhmm.neighbors import average_precision
-from skawhmm.plot import AlphaCurveDisplay
-from skawhmm.sequences import Deltas, mfcc
+from skawhmm.plot import AlphaCurveDisplay, EffectsDisplay, SequenceIndexDisplay
+from skawhmm.sequences import Deltas, Windows, mfcc
 
 HALF = [[0.5, 0.5], [0.5, 0.5]]
 WORDS = ["abab", "bcbc", "abcabc"]
@@ -191,6 +194,101 @@ MISTAKES = {
     "a unit without a transition": Mistake(
         lambda d: transformer().fit([Trials(d.X), Trials([x[:1] for x in d.X])]),
         *(ValueError, "a trial of at least 2 frames", "got 8 trials of 1", "X[1]"),
+    ),
+    "Trials without a list of units": Mistake(
+        lambda d: transformer().fit(Trials(d.X)),
+        *(TypeError, "must be a list of units", "got Trials of 8", "given as [X]"),
+    ),
+    "Trials in Trials": Mistake(
+        lambda d: Trials([Trials(d.X)]),
+        *(TypeError, "recordings must be arrays", "got Trials", "among them"),
+    ),
+    "a label per trial": Mistake(
+        lambda d: make_classifier().fit([Trials(d.X[:4]), Trials(d.X[4:])], d.y),
+        *(ValueError, "one value per entry", "got 8 values", "2 entries"),
+    ),
+    "windows longer than a recording": Mistake(
+        lambda d: Windows(50).fit_transform(d.X),
+        *(ValueError, "length must be at most", "got 50", "X[0] with 30"),
+    ),
+    "a monitor of short recordings": Mistake(
+        lambda d: HMMMonitor().fit(d.X),
+        *(ValueError, "length must be at most", "got 200", "X[0] with 30"),
+    ),
+    "families of channels without their columns": Mistake(
+        lambda d: transformer(emission=ByChannel(["gaussian", "gamma"])).fit(d.X),
+        *(TypeError, "a tuple", "got 'gaussian'", "(name, family, columns)"),
+    ),
+    "the name of a family of channels": Mistake(
+        lambda d: transformer(emission=ByChannel([("a", "gaussian", [0])])).fit(d.X),
+        *(TypeError, "a family of states", "got 'gaussian'", "Gaussian()"),
+    ),
+    "a channel without a family": Mistake(
+        lambda d: transformer(emission=ByChannel([("a", Gaussian(), [0])])).fit(d.X),
+        *(ValueError, "Each column must be in a block", "[1, 2] of 3", "Leave them"),
+    ),
+    "channels by names that sequences lack": Mistake(
+        lambda d: transformer(emission=ByChannel([("a", Gaussian(), ["speed"])])).fit(
+            d.X
+        ),
+        *(ValueError, "needs sequences with names", "['speed']", "data frames"),
+    ),
+    "negative numbers for gamma": Mistake(
+        lambda d: transformer(emission="gamma").fit(d.X),
+        *(ValueError, "must not hold negative", "got -", "'gamma'"),
+    ),
+    "sequences to exchange": Mistake(
+        lambda d: as_models(d.X),
+        *(TypeError, "a fitted model", "got ndarray", "HMMBatch.from_arrays"),
+    ),
+    "symbols and an age in a wide table": Mistake(
+        lambda d: as_sequences(frame(y1=["S", "W"], y2=["W", "W"], age=[30, 41])),
+        *(ValueError, "must hold numbers", "got strings", "channels=['y1', 'y2']"),
+    ),
+    "symbols that are missing in a visible chain": Mistake(
+        lambda d: MarkovChainTransformer().fit([["a", np.nan, "b"], ["a", "b"]]),
+        *(ValueError, "without NaN", "got 1 NaN", "X[0]"),
+    ),
+    "numbers in an index plot": Mistake(
+        lambda d: SequenceIndexDisplay.from_sequences(d.X),
+        *(ValueError, "a sequence of symbols", "got shape (30, 3)", "(n_timesteps,)"),
+    ),
+    "too few groups in an index plot": Mistake(
+        lambda d: SequenceIndexDisplay.from_sequences(WORDS, ["a"]),
+        *(ValueError, "one label per sequence", "got shape (1,)", "3 sequences"),
+    ),
+    "a step of dates as a number": Mistake(
+        lambda d: as_sequences(
+            frame(
+                who=[1, 1], t=pd.to_datetime(["2020-01-01", "2020-01-02"]), x=[1.0, 2]
+            ),
+            id="who",
+            time="t",
+            every=1,
+        ),
+        *(TypeError, "a timedelta", "got 1", "pandas.Timedelta"),
+    ),
+    "a spell that ends before it begins": Mistake(
+        lambda d: as_sequences(
+            frame(who=[1], a=[5], b=[3], s=["A"]), id="who", time=("a", "b")
+        ),
+        *(ValueError, "must not end before it begins", "a=5 and b=3", "row 0"),
+    ),
+    "a distance in capitals": Mistake(
+        lambda d: pairwise_hmm_distances(d.models, metric="MAW"),
+        *(ValueError, "metric must be one of", "got 'MAW'", "Did you mean 'maw'"),
+    ),
+    "a level of explanations": Mistake(
+        lambda d: (
+            make_classifier(random_state=0).fit(d.X, d.y).explain(d.X, by="channels")
+        ),
+        *(ValueError, "by must be one of", "'channels'", "Did you mean 'channel'"),
+    ),
+    "groups that were not compared": Mistake(
+        lambda d: EffectsDisplay.from_effects(
+            state_effects(d.models, d.y, n_permutations=99, random_state=0), ("0", "9")
+        ),
+        *(ValueError, "groups must be one of the pairs", "('0', '9')", "(0, 1)"),
     ),
     "units without a column of trials": Mistake(
         lambda d: as_sequences(frame(who=[1, 1, 2], x=[0.5, 1, 2]), unit="who"),

@@ -120,6 +120,7 @@ OWN: dict = {
         "n_neighbors": [0, 2.5, "few"],
         "radius": [-1, "near"],
         "algorithm": ["fast", None],
+        "min_recall": [0, 1.5, "all"],
     },
     HMMNoveltyDetector: {
         "n_neighbors": [0, 2.5, "few", 6],

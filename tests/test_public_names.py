@@ -72,6 +72,7 @@ HOMES = {
         "average_precision",
         "HMMNoveltyDetector",
         "HMMRetriever",
+        "HMMShards",
         "KNeighborsHMMClassifier",
         "KNeighborsHMMClassifierCV",
         "KNeighborsHMMRegressor",

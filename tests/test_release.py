@@ -62,6 +62,10 @@ def release_tool(monkeypatch):
         ({"tag": "v0.2.1"}, ["skawhmm/__init__.py states version 0.2.0"]),
         ({"changelog": "## 0.2.0 (unreleased)"}, ["no heading"]),
         ({"links": ["https://github.com/OWNER/x"]}, ["placeholder OWNER"]),
+        (
+            {"citation": "version: 0.1.0\ndate-released: 2025-01-31"},
+            ['no line "version: 0.2.0', 'no line "date-released: 2026-01-31'],
+        ),
     ],
 )
 def test_unready_release_is_rejected(given, words, monkeypatch):
@@ -70,6 +74,7 @@ def test_unready_release_is_rejected(given, words, monkeypatch):
         "version": "0.2.0",
         "changelog": "# Changelog\n\n## 0.2.0 (2026-01-31)\n",
         "links": ["https://github.com/someone/skawhmm"],
+        "citation": "version: 0.2.0\ndate-released: 2026-01-31",
     }
     found = list(release_tool(monkeypatch).problems(**{**ready, **given}))
     assert len(found) == len(words)
@@ -82,6 +87,9 @@ def test_version_is_defined_once(monkeypatch):
 
     assert stated_version() == skawhmm.__version__
     assert SETTINGS["project"]["dynamic"] == ["version"]
+    citation = (HOME / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"version: {skawhmm.__version__}" in citation.splitlines()
+    assert re.search(r"^date-released: \d{4}-\d\d-\d\d$", citation, re.MULTILINE)
 
 
 def test_owner_placeholders_are_in_one_place():

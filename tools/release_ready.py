@@ -14,7 +14,7 @@ from version import stated_version
 HOME = Path(__file__).parents[1]
 
 
-def problems(tag, version, changelog, links):
+def problems(tag, version, changelog, links, citation):
     """Return what keeps a tag from being released, one sentence each."""
     if tag != f"v{version}":
         yield f"The tag is {tag}, but skawhmm/__init__.py states version {version}."
@@ -23,6 +23,11 @@ def problems(tag, version, changelog, links):
     )
     if not heading.search(changelog):
         yield f'CHANGELOG.md has no heading "## {version} (YYYY-MM-DD)" with a date.'
+    date = heading.search(changelog)
+    day = date.group(0)[-11:-1] if date else "YYYY-MM-DD"
+    for line in (f"version: {version}", f"date-released: {day}"):
+        if date and line not in citation.splitlines():
+            yield f'CITATION.cff has no line "{line}".'
     if any("OWNER" in link for link in links):
         yield "[project.urls] in pyproject.toml still holds the placeholder OWNER."
 
@@ -36,6 +41,7 @@ def main():
             stated_version(),
             (HOME / "CHANGELOG.md").read_text(encoding="utf-8"),
             settings["project"]["urls"].values(),
+            (HOME / "CITATION.cff").read_text(encoding="utf-8"),
         )
     )
     print("\n".join(found) or f"{sys.argv[1]} is ready.")

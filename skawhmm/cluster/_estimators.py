@@ -124,12 +124,13 @@ class HMMKMeans(ModelsMixin, _HMMClusterer):
         distance: 0.1 for "maw" and "iaw", 0.5 for "jaw". With 0 the centres minimise
         what the assignment does; otherwise the best of all rounds is kept.
 
-    init : {"k-means++", "medoids", "random"}, default="k-means++"
-        Models to start from: drawn far from each other; medoids of a sample, which miss
-        fewer clusters; or drawn at random.
+    init : {"medoids", "k-means++", "random"}, default="medoids"
+        Models to start from: the medoids of a sample, which miss fewer clusters; models
+        drawn far from each other; or models drawn at random.
 
-    n_init : int, default=3
+    n_init : int, default=1
         Number of runs from different starts. The one with the least inertia is kept.
+        Medoids need one run; draws need several.
 
     max_iter : int, default=100
         Largest number of rounds of a run.
@@ -208,8 +209,8 @@ class HMMKMeans(ModelsMixin, _HMMClusterer):
         *,
         metric: Any = "maw",
         alpha: float | None = None,
-        init: str = "k-means++",
-        n_init: int = 3,
+        init: str = "medoids",
+        n_init: int = 1,
         max_iter: int = 100,
         tol: float = 1e-4,
         hmm: Any = None,

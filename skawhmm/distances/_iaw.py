@@ -13,6 +13,7 @@ from skawhmm.distances._sampled_registration import (
     independent_draws,
     metric_parts,
     mixture_posteriors,
+    ordered_samples,
     quantile_samples,
     stratified_draws,
 )
@@ -172,11 +173,14 @@ class IAW(Aggregated):
         masks = np.ones((len(chosen), points.shape[2]))
         if chosen.observed is not None:
             masks = chosen.emission.masks()
-        args = points, parts, posteriors, masks, row_a, row_b, self.p
+        pairs = masks, row_a, row_b, self.p
         if self.coupling == "exact":
-            plans = sampled_registrations(*args)
+            points, parts, posteriors = ordered_samples(points, parts, posteriors)
+            plans = sampled_registrations(points, parts, posteriors, *pairs)
         else:
-            plans = smoothed_registrations(*args, ENTROPY, SINKHORN_ITERATIONS)
+            plans = smoothed_registrations(
+                points, parts, posteriors, *pairs, ENTROPY, SINKHORN_ITERATIONS
+            )
         # The theorems of the paper need the state probabilities of both models.
         project_registrations(plans, prepared.weights, index_a, index_b)
         return plans

@@ -16,7 +16,7 @@ from skawhmm.numerics._assignment cimport Matching, assign, matching_of
 from skawhmm.utils._interruption cimport interrupted
 
 from skawhmm.emissions._gaussian_scores_kernels import make_room
-from skawhmm.numerics._assignment import make_matching
+from skawhmm.numerics._assignment import aligned, make_matching
 
 cdef extern from "distances/_sampled_registration_kernels.h" nogil:
     """
@@ -318,8 +318,8 @@ def sampled_registrations(
     cdef const Py_ssize_t[:, ::1] order = np.argsort(
         np.asarray(points)[:n_ranked, :, 0], axis=1, kind="stable"
     )
-    cdef double[:, ::1] cost = np.empty((n_costs, n_costs))
-    cdef double[:, ::1] channels = np.empty((n_features, n_samples))
+    cdef double[:, ::1] cost = aligned((n_costs, n_costs))
+    cdef double[:, ::1] channels = aligned((n_features, n_samples))
     cdef double[::1] mask = np.empty(n_features)
     cdef Py_ssize_t[::1] matches = np.empty(n_samples, np.intp)
     numbers, places = make_matching(n_samples)

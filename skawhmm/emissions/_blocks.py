@@ -65,7 +65,7 @@ def check_block_family(name, family):
     if not is_block or not all(hasattr(family, member) for member in MEMBERS):
         raise TypeError(
             f"Block {name!r} must have a family of states that can be fitted, such as "
-            f"Gamma(), got {shown_value(family)}."
+            f"Gamma() or Gaussian(), not its name, got {shown_value(family)}."
         )
     kind = getattr(family, "covariance_type", "diag")
     if kind in {"spherical", "tied"}:

@@ -39,7 +39,7 @@ from skawhmm.utils._checks import (
     check_real,
 )
 from skawhmm.utils._interruption import all_or_nothing
-from skawhmm.utils._parallel import Shared, completed, even_ranges
+from skawhmm.utils._parallel import Shared, completed, even_ranges, workers_are_threads
 from skawhmm.utils._parameters import Unused
 from skawhmm.utils._seeds import random_stream
 
@@ -502,6 +502,9 @@ FRAME_VALUES = 20
 LEAST_WORK = 2**19
 # A block of at most so much work stays in the shared cache.
 MOST_WORK = 2**20
+# EM of other families goes from unit to unit, and threads wait for each other between
+# its steps: with fewer frames per unit, two threads are slower than one.
+THREAD_FRAMES = 4000
 
 
 def gaussian_fits(sequences, options, pooled=None):
@@ -547,10 +550,14 @@ def fit_models(sequences, options, *, pooled=None, n_jobs=None, verbose=False):
     recordings, firsts = recordings_of(sequences)
     work = [x.size + FRAME_VALUES * len(x) for x in recordings]
     sizes = np.add.reduceat(work, firsts[:-1])
+    is_gaussian = isinstance(options.template, Gaussian)
     # Other families take long for a single unit.
-    least = LEAST_WORK if isinstance(options.template, Gaussian) else 1
+    least = LEAST_WORK if is_gaussian else 1
     limits = {"per_job": BLOCKS_PER_JOB, "least": least, "most": MOST_WORK}
     tasks = even_ranges(sizes, n_jobs, **limits)
+    n_frames = sum(map(len, recordings)) / len(sizes)
+    if not is_gaussian and n_frames < THREAD_FRAMES and workers_are_threads():
+        n_jobs = 1
     parts = completed(
         fit_block,
         Shared((sequences, options, pooled), sum(x.nbytes for x in recordings)),

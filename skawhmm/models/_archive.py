@@ -48,10 +48,17 @@ def save_models(path, models):
             f"path must name an archive of arrays, such as 'models.npz', got "
             f"{os.fspath(path)!r}, which names another format."
         )
+    header, arrays = header_and_arrays(models)
+    named: dict[str, Any] = {HEADER: np.array(json.dumps(header)), **arrays}
+    with whole_file(path) as file:
+        np.savez(file, **named)
+
+
+def header_and_arrays(models):
+    """Return what a file says of models, and their arrays by name."""
     check_stored(models)
-    emission = models.emission
     columns = {f"{INFO}{name}": column for name, column in models.info.items()}
-    arrays = {**models._arrays(), **emission.extras, **columns}
+    arrays = {**models._arrays(), **models.emission.extras, **columns}
     outside = [name for name in arrays if not is_inside(name)]
     if outside:
         raise ValueError(
@@ -63,9 +70,7 @@ def save_models(path, models):
         "masked": models.observed is not None,
         "arrays": sorted(arrays),
     }
-    named: dict[str, Any] = {HEADER: np.array(json.dumps(header)), **arrays}
-    with whole_file(path) as file:
-        np.savez(file, **named)
+    return header, arrays
 
 
 def check_stored(models):
@@ -142,6 +147,20 @@ def stored_parts(path, emission=None):
         Arguments of `HMMBatch._of`.
     """
     header, arrays = _read(path)
+    return parts_in(path, header, arrays, emission)
+
+
+def parts_in(path, header, arrays, emission=None):
+    """Return the parts of models from what `header_and_arrays` gave.
+
+    `path` is the file in errors; the other parameters are those of `stored_parts`.
+    """
+    check_header(header, repr(os.fspath(path)))
+    if header.get("arrays") != sorted(arrays):
+        raise ValueError(
+            f"{os.fspath(path)!r} must hold the arrays {header.get('arrays')}, got "
+            f"{sorted(arrays)}: it is damaged."
+        )
     family = _stored_family(path, header, emission)
     needed = {"transmats", "observed", *family.parameter_names}
     if not needed <= arrays.keys():
@@ -266,10 +285,4 @@ def _read(path):
             f"{os.fspath(path)!r} must be a {KIND} file, got an archive without its "
             "header. HMMBatch.save writes such files."
         ) from error
-    check_header(header, repr(os.fspath(path)))
-    if header.get("arrays") != sorted(arrays):
-        raise ValueError(
-            f"{os.fspath(path)!r} must hold the arrays {header.get('arrays')}, got "
-            f"{sorted(arrays)}: it is damaged."
-        )
     return header, arrays

@@ -13,10 +13,12 @@ from skawhmm.neighbors._scores import (
     retrieval_auc,
     retrieval_curve,
 )
+from skawhmm.neighbors._shards import HMMShards
 
 __all__ = [
     "HMMNoveltyDetector",
     "HMMRetriever",
+    "HMMShards",
     "KNeighborsHMMClassifier",
     "KNeighborsHMMClassifierCV",
     "KNeighborsHMMRegressor",

@@ -104,9 +104,28 @@ def state_vectors(models):
 
 def compact_vectors(models, origin, scale):
     """Return state vectors in the units of an index, in single precision."""
-    vectors = (state_vectors(models) - origin) / scale
-    np.clip(vectors, -LARGEST_COORDINATE, LARGEST_COORDINATE, out=vectors)
-    return vectors.astype(np.float32)
+    return in_units(state_vectors(models), origin, scale).astype(np.float32)
+
+
+def in_units(vectors, origin, scale):
+    """Return vectors in the units of an index; their squares are finite."""
+    vectors = (vectors - origin) / scale
+    return np.clip(vectors, -LARGEST_COORDINATE, LARGEST_COORDINATE, out=vectors)
+
+
+def vector_units(models, vectors_of=state_vectors):
+    """Return an origin and a scale in which no coordinate of a state is above 1."""
+    n_models = len(models)
+    rows = np.random.default_rng(0).choice(
+        n_models, min(BUILD_BLOCK, n_models), replace=False
+    )
+    origin = vectors_of(models[rows]).mean(axis=(0, 1))
+    largest = max(
+        np.abs(vectors_of(models[first:last]) - origin).max()
+        for first, last in blocks(n_models)
+    )
+    # A power of two divides without rounding.
+    return origin, 2.0 ** np.ceil(np.log2(largest)) if largest > 0 else 1.0
 
 
 def make_balls(models, metric, n_jobs=None):
@@ -128,18 +147,10 @@ def make_balls(models, metric, n_jobs=None):
     balls : Balls
         The groups and their balls.
     """
-    n_models = len(models)
-    rng = np.random.default_rng(0)
-    some = models[rng.choice(n_models, min(BUILD_BLOCK, n_models), replace=False)]
-    origin = state_vectors(some).mean(axis=(0, 1))
-    # A power of two divides without rounding.
-    largest = max(
-        np.abs(state_vectors(models[first:last]) - origin).max()
-        for first, last in _blocks(n_models)
-    )
-    scale = 2.0 ** np.ceil(np.log2(largest)) if largest > 0 else 1.0
+    origin, scale = vector_units(models)
     value = models, metric, origin, scale
-    vectors, margins = _by_blocks(_compact_block, value, n_models, n_jobs)
+    vectors, margins = _by_blocks(_compact_block, value, len(models), n_jobs)
+    rng = np.random.default_rng(0)
     return _grouped(vectors, margins, origin, scale, 1.0, rng, n_jobs)
 
 
@@ -212,7 +223,7 @@ def kept_balls(balls, rows):
     )
 
 
-def _blocks(size):
+def blocks(size):
     """Return ranges of models that are treated at once."""
     firsts = range(0, size, BUILD_BLOCK)
     return [(first, min(first + BUILD_BLOCK, size)) for first in firsts]
@@ -221,7 +232,7 @@ def _blocks(size):
 def _by_blocks(function, value, size, n_jobs):
     """Return the arrays that a function makes of each block, concatenated."""
     shared = Shared(value, value[0].nbytes)
-    parts = completed(function, shared, _blocks(size), n_jobs=n_jobs, label="models")
+    parts = completed(function, shared, blocks(size), n_jobs=n_jobs, label="models")
     return [np.concatenate(arrays) for arrays in zip(*parts, strict=True)]
 
 

@@ -197,11 +197,12 @@ class NeighborsMixin(KNeighborsMixin, ReferencesMixin):
     def _add_references(self, X, metric):
         """Add the models of `X` to the references; return them."""
         models = self._models(X)
-        made_for, index = self._searched.get("index", (None, None))
         grown = HMMBatch.concatenate([self.models_, models])
+        index = self._made_index(metric)
         # An index grows at the cost of what is added.
-        fits = index is not None and made_for == metric and index.takes(models)
-        self._searched = {"index": (metric, index.added(models))} if fits else {}
+        if index is not None:
+            index = index.added(models) if index.takes(models) else None
+        self._searched = {"index": (self._purpose(metric), index)}
         self.models_, self.n_samples_fit_ = grown, len(grown)
         return models
 
@@ -215,9 +216,9 @@ class NeighborsMixin(KNeighborsMixin, ReferencesMixin):
                 f"indices must leave at least {n_voters} of {n_models} models, got "
                 f"{len({*gone.tolist()})} indices."
             )
-        made_for, index = self._searched.get("index", (None, None))
-        fits = index is not None and made_for == metric
-        self._searched = {"index": (metric, index.kept(kept))} if fits else {}
+        index = self._made_index(metric)
+        index = None if index is None else index.kept(kept)
+        self._searched = {"index": (self._purpose(metric), index)}
         self.models_, self.n_samples_fit_ = self.models_[kept], len(kept)
         return kept
 
@@ -244,13 +245,26 @@ class NeighborsMixin(KNeighborsMixin, ReferencesMixin):
             check_prunable(possible, self.metric)
         if not possible:
             return None
-        made_for, index = self._searched.get("index", (None, None))
-        if made_for != metric:
-            index = SearchIndex(self.models_, metric, n_jobs=self.n_jobs)
+        index = self._made_index(metric)
+        if index is None:
+            index = self._new_index(metric)
             # Both are stored at once: an index cut short leaves nothing behind, and
             # other threads never see one without the other.
-            self._searched["index"] = metric, index
+            self._searched["index"] = self._purpose(metric), index
         return index
+
+    def _new_index(self, metric):
+        """Return the references arranged for a search."""
+        return SearchIndex(self.models_, metric, n_jobs=self.n_jobs)
+
+    def _purpose(self, metric):
+        """Return what an index is made for."""
+        return (metric,)
+
+    def _made_index(self, metric):
+        """Return the index that was made for this purpose, or None."""
+        made_for, index = self._searched.get("index", (None, None))
+        return index if made_for == self._purpose(metric) else None
 
     def _question(self, X, n_neighbors=None):
         """Check a query; return its models, the number of neighbours, the distance."""

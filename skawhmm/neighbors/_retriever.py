@@ -1,17 +1,26 @@
 """Nearest neighbours among models: retrieval."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
+from os import PathLike, fspath
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.metaestimators import available_if
 
-from skawhmm.neighbors._base import NeighborsMixin, can_grow
+from skawhmm._estimator import check_hmm
+from skawhmm.neighbors._approximate import ApproximateIndex, check_approximable
+from skawhmm.neighbors._base import ALGORITHMS, NeighborsMixin, can_grow
+from skawhmm.neighbors._files import load_retriever, save_retriever
+from skawhmm.sequences._checks import check_channels
 from skawhmm.sequences._forms import check_not_lengths
-from skawhmm.utils._checks import check_real
+from skawhmm.utils._checks import check_boolean, check_choice, check_real
 from skawhmm.utils._interruption import all_or_nothing
+from skawhmm.utils._parameters import Unused
+
+APPROXIMATE = "approximate"
 
 
 class HMMRetriever(NeighborsMixin, BaseEstimator):
@@ -48,11 +57,18 @@ class HMMRetriever(NeighborsMixin, BaseEstimator):
         Turns sequences into models; it is cloned, and fitted on the training
         sequences. By default ``HMMTransformer()``; None if `X` is an `HMMBatch`.
 
-    algorithm : {"auto", "pruned", "brute"}, default="auto"
+    algorithm : {"auto", "pruned", "brute", "approximate"}, default="auto"
         Whether to compare a query with all models ("brute"), or to skip those that a
         lower bound of the distance rules out ("pruned"; for "maw", "iaw", "jaw" and
         "coupling" with ``p >= 1``). The neighbours are the same. By default pruned,
-        where possible, among 500 models or more.
+        where possible, among 500 models or more. With "approximate", a graph of near
+        models proposes candidates, whatever the distance, and a few neighbours may be
+        missed; it needs ``pip install "skawhmm[search]"``, models that observed every
+        feature, and states with coordinates, such as Gaussian ones.
+
+    min_recall : float in (0, 1], default=0.99
+        The fraction of the neighbours that an approximate search should find. It
+        decides how many candidates are compared with a query.
 
     n_jobs : int, default=None
         Number of joblib workers for the distances, threads by default.
@@ -67,6 +83,11 @@ class HMMRetriever(NeighborsMixin, BaseEstimator):
 
     hmm_ : transformer or None
         The fitted `hmm`; None if `fit` was not given sequences.
+
+    recall_ : float
+        Fraction of the `n_neighbors` nearest models that an approximate search found
+        for models that were held out when `fit` made the graph, and that did not
+        decide the number of candidates.
 
     n_samples_fit_ : int
         Number of models to choose from.
@@ -99,7 +120,13 @@ class HMMRetriever(NeighborsMixin, BaseEstimator):
     _parameter_checks: ClassVar = {
         **NeighborsMixin._parameter_checks,
         "radius": partial(check_real, low=0, high=np.inf, allow_infinity=True),
+        "algorithm": partial(check_choice, choices=(*ALGORITHMS, APPROXIMATE)),
+        "min_recall": partial(check_real, low=0, high=1, include_low=False),
     }
+    _unused: ClassVar[Sequence[Unused]] = (
+        *NeighborsMixin._unused,
+        Unused(("min_recall",), "algorithm", lambda value: value != APPROXIMATE),
+    )
     _read_later: ClassVar = NeighborsMixin._read_later | {"radius"}
 
     def __init__(
@@ -113,6 +140,7 @@ class HMMRetriever(NeighborsMixin, BaseEstimator):
         metric_params: Mapping[str, Any] | None = None,
         hmm: Any = None,
         algorithm: str = "auto",
+        min_recall: float = 0.99,
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
@@ -124,6 +152,7 @@ class HMMRetriever(NeighborsMixin, BaseEstimator):
         self.metric_params = metric_params
         self.hmm = hmm
         self.algorithm = algorithm
+        self.min_recall = min_recall
         self.n_jobs = n_jobs
         self.verbose = verbose
 
@@ -151,7 +180,49 @@ class HMMRetriever(NeighborsMixin, BaseEstimator):
         # There may be fewer models than `n_neighbors`: queries can ask for another
         # number, and `radius_neighbors` for none.
         self._fit_references(X, metric=metric)
+        if self._is_approximate:
+            self._index(metric)
         return self
+
+    @property
+    def _is_approximate(self):
+        return self.algorithm == APPROXIMATE
+
+    def _check_parameters(self):
+        if self._is_approximate and self._precomputed:
+            raise ValueError(
+                "algorithm='approximate' needs models or sequences, got "
+                "metric='precomputed'. Use algorithm='auto'."
+            )
+        return super()._check_parameters()
+
+    def _index(self, metric):
+        index = self._made_index(metric) if self._is_approximate else None
+        if self._is_approximate and index is None:
+            check_approximable(self.models_)
+            index = ApproximateIndex(
+                self.models_,
+                metric,
+                self.n_neighbors,
+                self.min_recall,
+                n_jobs=self.n_jobs,
+                verbose=self.verbose,
+            )
+            self._searched["index"] = self._purpose(metric), index
+        return index if self._is_approximate else super()._index(metric)
+
+    def _purpose(self, metric):
+        return (metric, self.min_recall) if self._is_approximate else (metric,)
+
+    @property
+    def recall_(self) -> float:
+        """Fraction of the nearest models of held out models that were found."""
+        if not self._is_approximate:
+            raise AttributeError(
+                "recall_ is there with algorithm='approximate', got "
+                f"algorithm={self.algorithm!r}, which finds all neighbours."
+            )
+        return self._index(self._check_ready()).recall
 
     @available_if(can_grow)
     @all_or_nothing
@@ -200,6 +271,118 @@ class HMMRetriever(NeighborsMixin, BaseEstimator):
         self._remove_references(indices, self._check_ready())
         return self
 
+    def certified(self, X: Any, indices: ArrayLike) -> NDArray[np.bool_]:
+        """Say for which queries the neighbours found are proven to be the nearest.
+
+        Lower bounds of the distance to all other models prove it, as in an exact
+        search, and it takes about as long. A distance without bounds proves nothing.
+
+        Parameters
+        ----------
+        X : HMMBatch, list of array-like or array-like
+            Queries in one of the forms that `fit` takes.
+
+        indices : array-like of int of shape (n_queries, n_neighbors)
+            The neighbours of each query, as `kneighbors` returns them.
+
+        Returns
+        -------
+        certified : ndarray of bool of shape (n_queries,)
+            True if every other model is farther than all given ones; False if one is
+            as near, or if the distance has no bounds.
+
+        Examples
+        --------
+        >>> from skawhmm import HMMRetriever, HMMTransformer
+        >>> from skawhmm.datasets import make_hmm_sequences
+        >>> X, y = make_hmm_sequences(n_sequences=60, separation=3, random_state=0)
+        >>> models = HMMTransformer(random_state=0).fit_transform(X)
+        >>> retriever = HMMRetriever(3, algorithm="approximate").fit(models[10:])
+        >>> distances, indices = retriever.kneighbors(models[:5])
+        >>> retriever.certified(models[:5], indices)
+        array([ True,  True,  True,  True,  True])
+        """
+        metric = self._check_ready()
+        queries = self._queries(X)
+        rows = check_neighbors("indices", indices, len(queries), self.n_samples_fit_)
+        index = self._index(metric)
+        index = getattr(index, "exact", index)
+        if index is None:
+            return np.zeros(len(queries), bool)
+        return index.certified(queries, rows, n_jobs=self.n_jobs, verbose=self.verbose)
+
+    @available_if(can_grow)
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the models and the index to a file, completely or not at all.
+
+        The file is an archive of arrays without pickles, usually named ``*.npz``.
+        Neither sequences nor the transformer that made models of them are part of it.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file. If it exists, it is replaced.
+        """
+        metric = self._check_ready()
+        params = self.get_params(deep=False)
+        del params["hmm"]
+        save_retriever(path, params, self.models_, self._index(metric))
+
+    @classmethod
+    def load(
+        cls, path: str | PathLike[str], *, hmm: Any = None, memory_map: bool = True
+    ) -> "HMMRetriever":
+        """Read a retriever that `save` wrote.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file.
+
+        hmm : transformer, default=None
+            Fitted transformer that turns queries that are sequences into models. By
+            default queries must be models.
+
+        memory_map : bool, default=True
+            Whether models and index stay in the file, which must not be changed, until
+            a search needs them: a million models are open in a moment. If False, all
+            is read and compared with checksums.
+
+        Returns
+        -------
+        retriever : HMMRetriever
+            The retriever; its searches give what those of the saved one gave.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> from skawhmm import HMMBatch, HMMRetriever
+        >>> from skawhmm.datasets import make_seed_models
+        >>> models = HMMBatch(**make_seed_models(n_models=600, random_state=0))
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "retriever.npz"
+        >>> HMMRetriever(n_neighbors=3, metric="jaw").fit(models[5:]).save(path)
+        >>> distances, indices = HMMRetriever.load(path).kneighbors(models[:2])
+        >>> indices.shape
+        (2, 3)
+        """
+        check_hmm("hmm", hmm)
+        check_boolean("memory_map", memory_map)
+        params, models, make_index = load_retriever(path, memory_map)
+        try:
+            retriever = cls(**params, hmm=hmm)
+            metric = retriever._begin_fit()
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                f"{fspath(path)!r} must hold the parameters of a retriever: {error}"
+            ) from error
+        check_channels(retriever, models.n_features, models.feature_names, reset=True)
+        retriever.hmm_, retriever._given = hmm, None
+        retriever.models_, retriever.n_samples_fit_ = models, len(models)
+        retriever._searched = {
+            "index": (retriever._purpose(metric), make_index(metric))
+        }
+        return retriever
+
     def radius_neighbors(
         self, X: Any = None, radius: float | None = None, return_distance: bool = True
     ) -> Any:
@@ -226,6 +409,11 @@ class HMMRetriever(NeighborsMixin, BaseEstimator):
             Indices of the neighbours in the models of `fit`.
         """
         metric = self._check_ready()
+        if self._is_approximate:
+            raise ValueError(
+                "radius_neighbors needs algorithm='auto', 'pruned' or 'brute', got "
+                "algorithm='approximate', which finds a given number of neighbours."
+            )
         chosen = self.radius if radius is None else radius
         radius = check_real("radius", chosen, 0, np.inf, allow_infinity=True)
         queries, index = self._queries(X), self._index(metric)
@@ -234,7 +422,7 @@ class HMMRetriever(NeighborsMixin, BaseEstimator):
                 queries, radius, n_jobs=self.n_jobs, verbose=self.verbose
             )
             self._searched["counts"] = dict(index.counts)
-            found, indices = (_ragged(arrays) for arrays in lists)
+            found, indices = (ragged(arrays) for arrays in lists)
             return (found, indices) if return_distance else indices
         distances = self._distances(queries, metric)
         near = distances <= radius
@@ -245,14 +433,28 @@ class HMMRetriever(NeighborsMixin, BaseEstimator):
             place[np.argsort(row[place], kind="stable")]
             for row, place in zip(distances, places, strict=True)
         ]
-        found = _ragged(
+        found = ragged(
             [row[place] for row, place in zip(distances, places, strict=True)]
         )
-        return (found, _ragged(places)) if return_distance else _ragged(places)
+        return (found, ragged(places)) if return_distance else ragged(places)
 
 
-def _ragged(arrays):
+def ragged(arrays):
     """Return arrays of unequal length as scikit-learn does: an array of objects."""
     result = np.empty(len(arrays), dtype=object)
     result[:] = arrays
     return result
+
+
+def check_neighbors(name, indices, n_queries, n_models):
+    """Return indices of models, a row per query, or raise."""
+    rows = np.asarray(indices)
+    wanted = f"{name} must hold integers of shape ({n_queries}, n_neighbors)"
+    if rows.dtype.kind not in "iu" or rows.ndim != 2 or len(rows) != n_queries:
+        raise ValueError(f"{wanted}, got {rows.dtype} of shape {rows.shape}.")
+    if not rows.size or rows.min() < 0 or rows.max() >= n_models:
+        raise ValueError(
+            f"{wanted} from 0 to {n_models - 1}, got "
+            f"{f'{rows.min()} to {rows.max()}' if rows.size else 'none'}."
+        )
+    return rows.astype(np.int64)

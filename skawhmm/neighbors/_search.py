@@ -134,6 +134,14 @@ class SearchIndex:
         self._set(references, references.keys, balls)
         self.n_grouped = len(self)
 
+    @classmethod
+    def of(cls, references, metric, keys, balls, n_grouped):
+        """Return the index whose parts are known, such as those in a file."""
+        index = cls.__new__(cls)
+        index.metric, index.n_grouped = metric, n_grouped
+        index._set(references._bare(), keys, balls)
+        return index
+
     def _set(self, references, keys, balls):
         """Set what belongs to the references."""
         self.references, self.keys, self.balls = references, keys, balls
@@ -193,6 +201,25 @@ class SearchIndex:
         found = [one for part in parts for one in part]
         return [one[0] for one in found], [one[1] for one in found]
 
+    def certified(self, queries, indices, *, n_jobs=None, verbose=0):
+        """Return for which queries no other reference is as near as the given ones."""
+        queries = queries._bare()
+        tasks = [
+            (queries[first:last], indices[first:last])
+            for first in range(0, len(queries), QUERY_BLOCK)
+            for last in [min(first + QUERY_BLOCK, len(queries))]
+        ]
+        shared = Shared(self, 2 * self.references.nbytes)
+        parts = completed(
+            _certified_block,
+            shared,
+            tasks,
+            n_jobs=n_jobs,
+            verbose=verbose,
+            label="queries",
+        )
+        return np.concatenate([*parts])
+
     def _run(self, queries, n_neighbors, radius, n_jobs, verbose):
         if queries is not None:
             queries = queries._bare()
@@ -243,10 +270,6 @@ class _Block:
         factor = (1 + index.relative) / index.metric.marginal_weight
         return limits * factor + index.rounding
 
-    def with_references(self, used):
-        """Return the queries followed by some of the references."""
-        return HMMBatch.concatenate([self.queries, self.index.references[used]])
-
     def survivors(self, query, group, limits):
         """Return pairs in groups whose bounds of R are within limits, and these."""
         index, balls = self.index, self.index.balls
@@ -273,14 +296,15 @@ class _Block:
     def distances(self, query, reference, limits):
         """Return the distances of pairs, infinite where bounds exceed the limits."""
         index, metric = self.index, self.index.metric
-        used, place = np.unique(reference, return_inverse=True)
-        both = self.with_references(used)
-        prepared = metric.prepare(both)
-        keys = np.concatenate([self.keys, index.keys[used]])
-        if self.queries.covariance_type != index.references.covariance_type:
-            # With the other kind of covariances, models have other keys.
-            keys = both.keys
-        a, b = oriented(keys, query, len(self.keys) + place)
+        both, prepared, a, b = paired(
+            metric,
+            self.queries,
+            self.keys,
+            index.references,
+            index.keys,
+            query,
+            reference,
+        )
         keep = np.arange(query.size)
         distances = np.full(query.size, np.inf)
         if np.isfinite(limits[query]).any():
@@ -292,6 +316,47 @@ class _Block:
         if keep.size:
             distances[keep] = metric.distances(prepared, a[keep], b[keep])
         return distances
+
+
+def paired(metric, queries, query_keys, references, keys, query, reference):
+    """Return the models of pairs as one batch, prepared, and the pairs in it.
+
+    Parameters
+    ----------
+    metric : object
+        The distance.
+
+    queries, references : HMMBatch
+        The models.
+
+    query_keys, keys : ndarray
+        Their keys.
+
+    query, reference : ndarray of int of shape (n_pairs,)
+        The pairs.
+
+    Returns
+    -------
+    both : HMMBatch
+        The queries and the references that are in pairs.
+
+    prepared : object
+        What the distance made of them.
+
+    a, b : ndarray of int of shape (n_pairs,)
+        The pairs as places in `both`, in the order in which they are compared.
+    """
+    used, place = np.unique(reference, return_inverse=True)
+    both = HMMBatch.concatenate([queries, references[used]])
+    prepared = metric.prepare(both)
+    place = len(queries) + place
+    if not metric.symmetric:
+        return both, prepared, query, place
+    both_keys = np.concatenate([query_keys, keys[used]])
+    if queries.emission.traits != references.emission.traits:
+        # With the other kind of covariances, models have other keys.
+        both_keys = both.keys
+    return both, prepared, *oriented(both_keys, query, place)
 
 
 def _registered_bounds(metric, prepared, vectors, a, b):
@@ -340,7 +405,25 @@ def _search_block(shared, queries, first, last):
         near = block.group_bounds[query, group] <= block.reach(limits)[query]
         pairs = block.survivors(query[near], group[near], limits)
         found, limits = _examined(block, pairs, found, limits, n_neighbors)
-    return _sorted(found, n_queries, n_neighbors, radius), block.counts
+    return nearest_of(found, n_queries, n_neighbors, radius), block.counts
+
+
+def _certified_block(shared, queries, indices):
+    """Return for which of a few queries no reference but the given is within reach."""
+    index, (n_queries, n_given) = shared.value, indices.shape
+    block = _Block(index, queries, None)
+    given = np.repeat(np.arange(n_queries), n_given), indices.ravel()
+    distances = block.distances(*given, np.full(n_queries, np.inf))
+    limits = distances.reshape(indices.shape).max(axis=1)
+    near = block.group_bounds <= block.reach(limits)[:, None]
+    query, group = np.divmod(np.flatnonzero(near), near.shape[1])
+    query, reference, _ = block.survivors(query, group, limits)
+    others = ~(indices[query] == reference[:, None]).any(axis=1)
+    query, reference = query[others], reference[others]
+    if query.size:
+        near = block.distances(query, reference, limits) <= limits[query]
+        query = query[near]
+    return np.bincount(query, minlength=n_queries) == 0
 
 
 def _best_first(block, n_neighbors):
@@ -409,7 +492,7 @@ def _limits(found, n_queries, n_neighbors):
     return limits
 
 
-def _sorted(found, n_queries, n_neighbors, radius):
+def nearest_of(found, n_queries, n_neighbors, radius=None):
     """Return distances and indices of each query, nearest first, ties by index."""
     query, reference, distances = found
     order = np.lexsort((reference, distances, query))

@@ -160,6 +160,40 @@ static double member_bound(
     return p == 1 ? total : pow(total, 1 / p);
 }
 
+/* States of a model beyond these are not part of its vector. */
+#define MOST_POINTS 256
+
+/* Relaxed transport between two models in the form that an engine stores: the number of
+ * points, which is the same for both, their weights, the points. An engine calls it
+ * from threads of its own. */
+VECTOR
+static float point_set_gap(const float *restrict a, const float *restrict b, size_t length)
+{
+    const ptrdiff_t n_points = (ptrdiff_t)a[0];
+    const ptrdiff_t size = ((ptrdiff_t)length - 1 - n_points) / n_points;
+    const float *weights_a = a + 1, *weights_b = b + 1;
+    const float *points_a = weights_a + n_points, *points_b = weights_b + n_points;
+    float nearest_b[MOST_POINTS], one = 0.0f, two = 0.0f;
+    for (ptrdiff_t j = 0; j < n_points; j++)
+        nearest_b[j] = INFINITY;
+    for (ptrdiff_t i = 0; i < n_points; i++)
+        if (weights_a[i] > 0) {
+            float nearest = INFINITY;
+            for (ptrdiff_t j = 0; j < n_points; j++)
+                if (weights_b[j] > 0) {
+                    const float gap =
+                        single_gap(points_a + i * size, points_b + j * size, size);
+                    nearest = gap < nearest ? gap : nearest;
+                    nearest_b[j] = gap < nearest_b[j] ? gap : nearest_b[j];
+                }
+            one += weights_a[i] * sqrtf(nearest);
+        }
+    for (ptrdiff_t j = 0; j < n_points; j++)
+        if (weights_b[j] > 0)
+            two += weights_b[j] * sqrtf(nearest_b[j]);
+    return one > two ? one : two;
+}
+
 /* Squared distance of the means of the state vectors under two rows of chains. */
 VECTOR
 static double squared_row_gap(

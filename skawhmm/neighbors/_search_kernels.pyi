@@ -2,6 +2,9 @@ from typing import Any
 
 from numpy import ndarray
 
+POINT_SET_GAP: int
+MOST_POINTS: int
+
 def relaxed_bounds(
     vectors_a: ndarray,
     weights_a: ndarray,

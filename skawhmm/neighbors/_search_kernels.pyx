@@ -55,6 +55,7 @@ cdef extern from "neighbors/_search_kernels.h" nogil:
         Py_ssize_t size_b,
         double p,
     )
+    float point_set_gap(const float* a, const float* b, size_t length)
     double squared_row_gap(
         const double* row,
         const double* other,
@@ -63,6 +64,13 @@ cdef extern from "neighbors/_search_kernels.h" nogil:
         Py_ssize_t size,
         double* gap,
     )
+
+
+# Where engines find the distance of models that are stored as vectors.
+POINT_SET_GAP = <size_t>&point_set_gap
+
+# The largest number of points of such a vector.
+MOST_POINTS = 256
 
 
 def relaxed_bounds(

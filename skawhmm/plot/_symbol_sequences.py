@@ -98,7 +98,7 @@ class SymbolSequencesDisplay:
             The display.
         """
         codes = self._coded()
-        kinds, labels = distinct_labels("y", self.y, len(codes))
+        kinds, labels = distinct_labels("y", self.y, len(codes), "sequence")
         panels = [np.flatnonzero(labels == k) for k in range(len(kinds))]
         self._prepare(codes, panels)
         self._begin(ax, self._n_axes(panels))
@@ -395,7 +395,7 @@ class StateDistributionDisplay(SymbolSequencesDisplay):
         self.frequencies_ = np.where(total > 0, counts / np.maximum(total, 1), np.nan)
         logs = np.log(np.where(self.frequencies_ > 0, self.frequencies_, 1))
         largest = np.log(n_symbols) if n_symbols > 1 else 1.0
-        self.entropies_ = -(self.frequencies_ * logs).sum(axis=2) / largest
+        self.entropies_ = (0.0 - (self.frequencies_ * logs).sum(axis=2)) / largest
         self.areas_: list[Any] = []
 
     def _draw(self, ax, codes, panel):

@@ -198,6 +198,12 @@ def _hint_of_columns(names, columns, wrong):
     """Return what to write if a column holds strings."""
     if is_text(wrong) and all(_is_number(v) for v in string_array(wrong) if v):
         return " Convert strings to numbers first, for example by pandas.to_numeric."
+    texts = [n for n, c in zip(names, columns, strict=True) if is_text(c)]
+    if len(texts) > 1:
+        return (
+            " If each row is a sequence of symbols, name their columns: "
+            f"channels={shown(texts)}."
+        )
     fit = [n for n, c in zip(names, columns, strict=True) if not wrong_kind(c)]
     if fit:
         return f" The channels can be named: channels={shown(fit)}."

@@ -149,6 +149,11 @@ def split_units(X):
     units : Units or None
         None if no item is `Trials`: each sequence is a unit.
     """
+    if isinstance(X, Trials):
+        raise TypeError(
+            f"X must be a list of units, got Trials of {len(X)} recordings. A single "
+            "unit is given as [X]."
+        )
     items = readable(X) if package_type(X) in SERIES else X
     is_list = isinstance(items, list | tuple)
     if not is_list and not (isinstance(items, np.ndarray) and items.dtype == object):

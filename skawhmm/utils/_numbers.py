@@ -217,11 +217,13 @@ def label_array(
     return array
 
 
-def distinct_labels(name: str, labels: Any, n_labels: int) -> tuple[Any, Any]:
+def distinct_labels(
+    name: str, labels: Any, n_labels: int, of: str = "model"
+) -> tuple[Any, Any]:
     """Return the distinct labels in order, and the place of each label among them."""
     if labels is None:
         return np.unique(np.zeros(n_labels), return_inverse=True)
-    array = label_array(name, labels, n_labels)
+    array = label_array(name, labels, n_labels, of)
     try:
         return np.unique(array, return_inverse=True)
     except TypeError as error:

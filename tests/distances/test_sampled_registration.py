@@ -13,6 +13,7 @@ from skawhmm.distances._sampled_registration import (
     independent_draws,
     metric_parts,
     mixture_posteriors,
+    ordered_samples,
     stratified_counts,
     stratified_draws,
 )
@@ -362,3 +363,18 @@ def test_projection_has_the_margins_if_a_state_is_hardly_sampled(hardly):
     result, _ = projected(plan, [0.9, 0.1], [0.8, 0.2])
     assert_allclose(result.sum(axis=1), [0.9, 0.1])
     assert_allclose(result.sum(axis=0), [0.8, 0.2])
+
+
+@pytest.mark.parametrize("n_samples", [1, 2, 7, 60])
+def test_order_of_samples_does_not_change_registrations(n_samples, rng):
+    points, posteriors = rng.normal(size=(2, 2, n_samples, 3))
+    posteriors = np.abs(posteriors) / np.abs(posteriors).sum(axis=2, keepdims=True)
+    angles = rng.uniform(0, 6, (2, n_samples, 1))
+    codes = rng.integers(0, 3, (2, n_samples, 1))
+    parts = angles, np.ones(1), codes, 0.01 * rng.random((1, 3, 3))
+    pairs = np.ones((2, 3)), ONE, TWO, 1.0
+    plain = sampled_registrations(points, parts, posteriors, *pairs)
+    samples = ordered_samples(points, parts, posteriors)
+    assert_allclose(sampled_registrations(*samples, *pairs), plain, rtol=1e-12)
+    if n_samples > 2:
+        assert np.abs(samples[0] - points).max() > 0

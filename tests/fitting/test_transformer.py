@@ -14,6 +14,7 @@ from sklearn.pipeline import make_pipeline
 
 from skawhmm.distances._pairwise import pairwise_hmm_distances
 from skawhmm.emissions import Gaussian
+from skawhmm.fitting import _transformer
 from skawhmm.fitting._transformer import HMMTransformer
 from skawhmm.models._batch import HMMBatch
 from skawhmm.models._inference import log_likelihood
@@ -344,3 +345,25 @@ def test_models_own_the_sequences_they_keep(make_sequences):
         np.testing.assert_array_equal(own, x)
         with pytest.raises(ValueError, match="read-only"):
             own[0] = 0
+
+
+@pytest.mark.parametrize(
+    ("backend", "n_frames", "expected"),
+    [("threading", 50, 1), ("threading", 5000, 2), ("loky", 50, 2)],
+)
+def test_short_units_of_symbols_are_not_given_to_threads(
+    backend, n_frames, expected, monkeypatch, rng
+):
+    asked = []
+
+    def completed(function, shared, tasks, *, n_jobs, **_):
+        asked.append(n_jobs)
+        return [function(shared, *task) for task in tasks]
+
+    monkeypatch.setattr(_transformer, "completed", completed)
+    X = list(rng.integers(0, 3, (4, n_frames, 1)))
+    with parallel_config(backend):
+        HMMTransformer(
+            2, emission="categorical", max_iter=2, n_jobs=2, random_state=0
+        ).fit_transform(X)
+    assert asked[-1] == expected

@@ -340,6 +340,7 @@ SUBJECTS = {
             "HMMKMeans",
             (
                 Context(models, {"n_clusters": 3, **SEED}),
+                Context(models, {"n_clusters": 3, "init": "k-means++", **SEED}),
                 Context(models, {"n_clusters": 3, "metric": "coupling", **SEED}),
                 Context(models, {"n_clusters": 3, "metric": sk.JAW(p=2), **SEED}),
                 Context(frames, {"n_clusters": 3, "hmm": HMM, **SEED}),

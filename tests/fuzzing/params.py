@@ -159,6 +159,7 @@ OWN: dict[str, dict[str, tuple[list[Any], list[Any]]]] = {
     "HMMRetriever": {
         "n_neighbors": ([1, 2], [*NO_COUNT, None]),
         "radius": ([0, 1.0, 50], [-1, *NO_NUMBER]),
+        "min_recall": ([0.99], [0, -0.1, 1.5, *NO_NUMBER]),
     },
     "HMMNoveltyDetector": {
         "n_neighbors": NEIGHBORS,

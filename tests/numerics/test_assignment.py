@@ -7,6 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 
+from skawhmm.numerics._assignment import neighbouring_order
 from skawhmm.numerics._entry_points import solve_assignment
 
 
@@ -90,3 +91,31 @@ def test_negative_costs_and_shifts_of_rows_are_allowed(rng):
 )
 def test_assignment_of_small_tied_costs_is_optimal(cost):
     check_optimal(cost)
+
+
+@pytest.mark.parametrize("value", [np.inf, np.nan])
+def test_costs_that_are_not_finite_still_give_each_row_a_column(value, rng):
+    cost = rng.random((40, 40))
+    cost[3] = value
+    cost[:, 7] = value
+    assert_array_equal(np.sort(assignment(cost)), np.arange(40))
+
+
+def test_neighbours_in_the_order_are_near():
+    points = np.array([[[0.0, 5.0], [10.0, 5.0], [1.0, 5.1], [11.0, 5.0], [0.5, 5.2]]])
+    order = neighbouring_order(points)[0]
+    # Four points come first, as many as the greatest power of two below five.
+    assert_array_equal(np.sort(order[:2]), [0, 4])
+    assert_array_equal(np.sort(order[2:4]), [1, 2])
+    assert order[4] == 3
+
+
+@given(st.integers(1, 40), st.integers(1, 3), st.integers(0, 2**32 - 1))
+def test_order_has_each_point_once_and_halves_are_apart(size, n_features, seed):
+    points = np.random.default_rng(seed).integers(-3, 4, (2, size, n_features)) * 1.0
+    for x, order in zip(points, neighbouring_order(points), strict=True):
+        assert_array_equal(np.sort(order), np.arange(size))
+        half = 1 << max(size - 1, 0).bit_length() - 1 if size > 2 else size
+        widest = np.argmax(np.ptp(x, axis=0))
+        first, last = x[order[:half], widest], x[order[half:], widest]
+        assert len(last) == 0 or first.max() <= last.min()

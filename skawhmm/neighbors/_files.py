@@ -1,0 +1,320 @@
+"""Files of retrievers: models and index in arrays that are mapped to memory."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from skawhmm.distances._resolve import METRICS, fitted_metric
+from skawhmm.models._archive import (
+    INFO,
+    check_header,
+    header_and_arrays,
+    parts_in,
+    stored_template,
+)
+from skawhmm.models._batch import HMMBatch
+from skawhmm.models._counts import NAMES as COUNTS
+from skawhmm.models._counts import Counts
+from skawhmm.neighbors._approximate import ApproximateIndex
+from skawhmm.neighbors._balls import Balls
+from skawhmm.neighbors._graph import ModelGraph, PointUnits
+from skawhmm.neighbors._search import SearchIndex
+from skawhmm.utils._archives import archived_arrays
+from skawhmm.utils._mapped_arrays import mapped_arrays, write_arrays
+
+KIND = "skawhmm.HMMRetriever"
+VERSION = 1
+HEADER = "header"
+
+# What begins the names of arrays, by what they belong to.
+MODELS, INDEX, GRAPH = "models/", "index/", "graph/"
+
+# Fields of `Balls` and `PointUnits` that are numbers, not arrays.
+BALL_NUMBERS = ("scale", "largest")
+UNIT_NUMBERS = ("scale", "spread", "next_weight", "n_points")
+
+
+def save_retriever(path, params, models, index):
+    """Write a retriever to a file, completely or not at all.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file; it is replaced if it exists.
+
+    params : dict
+        Parameters of the retriever, without `hmm`.
+
+    models : HMMBatch
+        The models.
+
+    index : SearchIndex, ApproximateIndex or None
+        The index, if there is one.
+    """
+    about, arrays = header_and_arrays(models)
+    named = {MODELS + name: array for name, array in arrays.items()}
+    header = {
+        "kind": KIND,
+        "version": VERSION,
+        "params": _stored_params(params),
+        "models": about,
+    }
+    graph = index if isinstance(index, ApproximateIndex) else None
+    exact = index if graph is None else graph.exact
+    if index is not None:
+        named[f"{INDEX}keys"] = index.keys
+    if exact is not None:
+        balls = exact.balls._asdict()
+        header["index"] = {name: balls.pop(name) for name in BALL_NUMBERS}
+        header["index"]["n_grouped"] = exact.n_grouped
+        named.update({INDEX + name: array for name, array in balls.items()})
+    if graph is not None:
+        units = graph.graph.units._asdict()
+        named[f"{GRAPH}origin"] = units.pop("origin")
+        numbers = {"n_candidates": graph.n_candidates, "recall": graph.recall}
+        header["graph"] = {**units, **numbers}
+        named[f"{GRAPH}members"], named[f"{GRAPH}starts"] = graph.members, graph.starts
+        named[f"{GRAPH}nodes"] = graph.graph.written()
+    header["arrays"] = sorted(named)
+    text = np.array(json.dumps(header, default=_plain))
+    write_arrays(path, {HEADER: text, **named})
+
+
+def _plain(value):
+    """Return a number of NumPy as one of Python, for JSON."""
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"{value!r:.100} cannot be stored")
+
+
+def _stored_params(params):
+    """Return the parameters as JSON holds them; a distance as its name and its own."""
+    metric = params["metric"]
+    names = {kind: name for name, kind in METRICS.items()}
+    if type(metric) in names:
+        own = metric.get_params(deep=False)
+        params = {**params, "metric": {"name": names[type(metric)], "params": own}}
+    try:
+        json.dumps(params, default=_plain)
+    except TypeError as error:
+        raise TypeError(
+            "A retriever is saved if its parameters are numbers and names, and its "
+            f"distance one of {list(METRICS)}, got metric={metric!r:.100}: {error}. "
+            "joblib.dump stores any retriever."
+        ) from error
+    return params
+
+
+def load_retriever(path, memory_map):
+    """Return what `save_retriever` wrote.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file.
+
+    memory_map : bool
+        Whether arrays stay in the file until they are used.
+
+    Returns
+    -------
+    params : dict
+        The parameters.
+
+    models : HMMBatch
+        The models.
+
+    make_index : callable
+        Returns the index for a distance, or None if there is none.
+    """
+    where = repr(os.fspath(path))
+    try:
+        arrays = mapped_arrays(path) if memory_map else archived_arrays(Path(path))
+    except ValueError as error:
+        raise ValueError(
+            f"{where} must be a complete {KIND} file, but cannot be read as one "
+            f"({error}): it was cut short, damaged or is something else. "
+            "HMMRetriever.save writes such files."
+        ) from error
+    header = _checked_header(where, arrays)
+    parts: dict[str, dict[str, Any]] = {MODELS: {}, INDEX: {}, GRAPH: {}}
+    for name, array in arrays.items():
+        start, _, rest = name.partition("/")
+        parts[f"{start}/"][rest] = array
+    try:
+        params = dict(header["params"])
+        models = _mapped_models(path, header["models"], parts[MODELS])
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"{where} must hold valid models: {error}") from error
+    if isinstance(params.get("metric"), dict):
+        metric = params["metric"]
+        params["metric"] = METRICS[metric["name"]](**metric["params"])
+
+    def make_index(metric):
+        try:
+            return _index(header, parts, models, metric, memory_map)
+        except (KeyError, TypeError, ValueError, RuntimeError) as error:
+            raise ValueError(
+                f"{where} must hold the index of its models, but it is damaged: {error}"
+            ) from error
+
+    return params, models, make_index
+
+
+def _checked_header(where, arrays):
+    """Take the header out of the arrays of a file, or raise if it is another's."""
+    try:
+        header = dict(json.loads(str(arrays.pop(HEADER))))
+    except (KeyError, TypeError, ValueError, RecursionError) as error:
+        raise ValueError(
+            f"{where} must be a {KIND} file, got an archive without its header. "
+            "HMMRetriever.save writes such files."
+        ) from error
+    if header.get("kind") != KIND:
+        raise ValueError(
+            f"{where} must hold a {KIND}, got a {str(header.get('kind'))[:40]}."
+        )
+    if header.get("version") != VERSION:
+        raise ValueError(
+            f"{where} has version {str(header.get('version'))[:40]} of the {KIND} "
+            f"format; this skawhmm reads version {VERSION}."
+        )
+    known = all(name.startswith((MODELS, INDEX, GRAPH)) for name in arrays)
+    if header.get("arrays") != sorted(arrays) or not known:
+        raise ValueError(
+            f"{where} must hold the arrays {header.get('arrays')}, got "
+            f"{sorted(arrays)}: it is damaged."
+        )
+    return header
+
+
+def _mapped_models(path, header, arrays):
+    """Return models whose arrays stay where they are, if their states are Gaussian."""
+    where = repr(os.fspath(path))
+    check_header(header, where)
+    if header.get("emission") != "gaussian":
+        copies = {name: np.array(array) for name, array in arrays.items()}
+        return HMMBatch._of(**parts_in(path, header, copies))
+    means, covars = arrays["means"], arrays["covars"]
+    n_models, size, n_features = means.shape
+    shapes = {
+        "transmats": (n_models, size, size),
+        "weights": (n_models, size),
+        "startprobs": (n_models, size),
+        "means": (n_models, size, n_features),
+        "covars": (n_models, size, n_features, n_features)[: covars.ndim],
+    }
+    _check_arrays(arrays, dict.fromkeys(shapes, np.float64), shapes)
+    observed = None
+    if header.get("masked"):
+        observed = arrays["observed"]
+        _check_arrays(
+            arrays, {"observed": np.bool_}, {"observed": (n_models, n_features)}
+        )
+    counts = None
+    if COUNTS[0] in arrays:
+        shapes = {COUNTS[0]: shapes["weights"], COUNTS[1]: shapes["transmats"]}
+        _check_arrays(arrays, dict.fromkeys(shapes, np.float64), shapes)
+        counts = Counts(*(arrays[name] for name in COUNTS))
+    info = {
+        name.removeprefix(INFO): array
+        for name, array in arrays.items()
+        if name.startswith(INFO)
+    }
+    _check_arrays(info, {}, dict.fromkeys(info, (n_models,)))
+    names = header.get("feature_names")
+    batch = HMMBatch.__new__(HMMBatch)
+    batch._set(
+        stored_template(header, where).like(means, covars, observed=observed),
+        arrays["transmats"],
+        arrays["weights"],
+        arrays["startprobs"],
+        info,
+        None,
+        None if names is None else tuple(names),
+        counts,
+    )
+    return batch
+
+
+def _check_arrays(arrays, dtypes, shapes):
+    """Raise unless arrays have the given types and shapes."""
+    for name, shape in shapes.items():
+        array = arrays[name]
+        dtype = np.dtype(dtypes.get(name, array.dtype))
+        if array.dtype != dtype or array.shape != shape:
+            raise ValueError(
+                f"{name} must be {dtype} of shape {shape}, got {array.dtype} of shape "
+                f"{array.shape}"
+            )
+
+
+def _index(header, parts, models, metric, memory_map):
+    """Return the index of models, or None if the file has none."""
+    exact = None
+    if "index" in header:
+        numbers = dict(header["index"])
+        n_grouped = int(numbers.pop("n_grouped"))
+        keys = parts[INDEX].pop("keys")
+        fields: dict[str, Any] = {k: float(v) for k, v in numbers.items()}
+        balls = Balls(**parts[INDEX], **fields)
+        _check_balls(balls, keys, models)
+        exact = SearchIndex.of(models, metric, keys, balls, n_grouped)
+    if "graph" not in header:
+        return exact
+    numbers = dict(header["graph"])
+    keys = parts[INDEX]["keys"] if exact is None else exact.keys
+    arrays = parts[GRAPH]
+    members, starts = arrays["members"], arrays["starts"]
+    _check_partition(starts, members, len(models))
+    units = PointUnits(
+        origin=arrays["origin"], **{name: numbers[name] for name in UNIT_NUMBERS}
+    )
+    graph = ModelGraph.read(units, arrays["nodes"], is_mapped=memory_map)
+    if graph.n_nodes != len(starts) - 1:
+        raise ValueError(f"{len(starts) - 1} nodes are named, {graph.n_nodes} stored")
+    chosen = fitted_metric(metric, models._bare())
+    return ApproximateIndex.of(
+        models,
+        chosen,
+        keys,
+        exact,
+        graph,
+        (members, starts),
+        int(numbers["n_candidates"]),
+        float(numbers["recall"]),
+    )
+
+
+def _check_partition(starts, order, n_models):
+    """Raise unless places divide all models among groups, as kernels rely on."""
+    whole = order.shape == (n_models,) and order.dtype == starts.dtype == np.int64
+    if not whole or not len(starts) or starts[0] != 0 or starts[-1] != n_models:
+        raise ValueError("the groups do not hold all models")
+    if np.diff(starts).min(initial=0) < 0 or order.min() < 0 or order.max() >= n_models:
+        raise ValueError("the groups hold models that do not exist")
+
+
+def _check_balls(balls, keys, models):
+    """Raise unless arrays of groups fit the models, as kernels rely on."""
+    n_models, size = models.weights.shape
+    n_groups, n_dimensions = len(balls.starts) - 1, 2 * models.n_features
+    shapes = {
+        "centres": (n_groups, size, n_dimensions),
+        "radii": (n_groups, size),
+        "vectors": (n_models, size, n_dimensions),
+        "margins": (n_models, size),
+        "balls": (n_models, size),
+        "reaches": (n_models, size),
+        "origin": (n_dimensions,),
+    }
+    dtypes: dict[str, Any] = dict.fromkeys(shapes, np.float32)
+    dtypes.update(margins=np.float64, origin=np.float64, balls=np.uint16)
+    _check_arrays(balls._asdict(), dtypes, shapes)
+    _check_arrays({"keys": keys}, {"keys": np.uint64}, {"keys": (n_models,)})
+    _check_partition(balls.starts, balls.order, n_models)
+    if balls.balls.max() >= size:
+        raise ValueError("states are in balls that do not exist")
