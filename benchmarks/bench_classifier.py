@@ -68,7 +68,7 @@ def measured(row, size):
 
 
 def in_process(row, size):
-    """The same, measured by a process of its own; None if it has too little memory."""
+    """The same, measured by a process of its own; None if that did not finish."""
     command = [sys.executable, __file__, "--one", row, str(size)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     return json.loads(done.stdout.splitlines()[-1]) if done.returncode == 0 else None
@@ -82,7 +82,7 @@ def print_curve(rows, sizes):
         for size in sizes:
             found = in_process(row, size)
             if found is None:
-                print(f"{row:12}{size:8}  not enough memory", flush=True)
+                print(f"{row:12}{size:8}  did not finish", flush=True)
                 continue
             seconds, rose, query, accuracy = found
             times.append((size, seconds))

@@ -276,7 +276,7 @@ def check_precomputed(estimator, X, *, reset, square=False):
     if is_list_of_sequences(X):
         raise TypeError(
             'metric="precomputed" needs X to be a matrix of distances, got a list of '
-            "sequences. PairwiseHMMDistance makes distances of them."
+            "sequences. PairwiseHMMDistance computes distances from them."
         )
     # Tables keep the names of their columns.
     numbers = real_array("X", X)

@@ -20,13 +20,14 @@ agreement = adjusted_rand_score(y, medoids.labels_)
 print(f"agreement with the kinds (adjusted Rand index): {agreement:.2f}")
 
 # %%
-# The distances, ordered by cluster, and the sequence at the centre of each cluster.
-fig = plt.figure(figsize=(9, 4.4), layout="constrained")
-left, right = fig.subfigures(1, 2)
-ax = left.subplots()
-DistanceMatrixDisplay.from_distances(distances, medoids.labels_, ax=ax)
-ax.set(xlabel="cluster", ylabel="cluster")
-axes = right.subplots(3, 1, sharex=True, sharey=True)
+# The distances, ordered by cluster, and below the sequence at the centre of each
+# cluster.
+display = DistanceMatrixDisplay.from_distances(distances, medoids.labels_)
+display.ax_.set(xlabel="cluster", ylabel="cluster")
+plt.show()
+
+# %%
+fig, axes = plt.subplots(3, 1, sharex=True, sharey=True, layout="constrained")
 for cluster, (ax, i) in enumerate(zip(axes, medoids.medoid_indices_, strict=True)):
     ax.plot(X[i][:, 0], color="#0072B2", label="channel 0")
     ax.plot(X[i][:, 1], color="#D55E00", linestyle="--", label="channel 1")

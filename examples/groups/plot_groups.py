@@ -48,22 +48,28 @@ group = group[order]
 models
 
 # %%
-# The groups differ, in their transitions more than in their states.
+# The groups differ, in their transitions more than in their states. The figure shows
+# the statistic of the transitions, and its values with subjects assigned at random.
+# sphinx_gallery_thumbnail_number = 2
 result = hmm_group_test(models, group, random_state=0)
+GroupTestDisplay.from_result(result, "transition")
+plt.show()
 result
 
 # %%
 # Which states and transitions differ? P-values are corrected for all rows.
 aligner = HMMAligner("medoid", n_components=3).fit(models)
 effects = state_effects(models, group, reference=aligner, random_state=0)
+EffectsDisplay.from_effects(effects, max_rows=8)
+plt.show()
 effects
 
 # %%
-fig, axes = plt.subplots(2, 2, figsize=(11, 8), layout="constrained")
-GroupTestDisplay.from_result(result, "transition", ax=axes[0, 0])
-EffectsDisplay.from_effects(effects, max_rows=10, ax=axes[0, 1])
-TransitionGraphDisplay.from_effects(effects, ax=axes[1, 0])
-StateSummaryDisplay.from_models(
-    models, group, "dwell_time", reference=aligner, ax=axes[1, 1]
-)
+# The transitions as a graph: patients stay longer in state 2, and leave it less often.
+TransitionGraphDisplay.from_effects(effects)
+plt.show()
+
+# %%
+# The mean length of a visit to each state, one dot per subject.
+StateSummaryDisplay.from_models(models, group, "dwell_time", reference=aligner)
 plt.show()

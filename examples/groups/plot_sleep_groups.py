@@ -98,7 +98,11 @@ for measure, state, following, difference, pvalue in zip(
         print(f"{measure:10}  {place:12}  {difference:+.3f}  p = {pvalue:.4f}")
 
 # %%
-fig, axes = plt.subplots(1, 2, figsize=(12, 5.5), layout="constrained")
-TransitionGraphDisplay.from_effects(effects, state_names=STAGES, ax=axes[0])
-EffectsDisplay.from_effects(effects, state_names=STAGES, max_rows=12, ax=axes[1])
+# The same as a forest plot and as a graph.
+# sphinx_gallery_thumbnail_number = 2
+EffectsDisplay.from_effects(effects, state_names=STAGES, max_rows=12)
+plt.show()
+
+# %%
+TransitionGraphDisplay.from_effects(effects, state_names=STAGES)
 plt.show()

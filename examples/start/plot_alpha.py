@@ -18,7 +18,7 @@ from skawhmm.plot import AlphaCurveDisplay
 # differ only in the order in which they visit them. All alphas are scored from one set
 # of components, so the whole curve takes as long as a single point.
 hmm = HMMTransformer(n_components=3, random_state=0)
-fig, axes = plt.subplots(1, 2, figsize=(9, 3.8), sharey=True, layout="constrained")
+fig, axes = plt.subplots(1, 2, figsize=(7, 3.4), sharey=True, layout="constrained")
 for ax, differ_in in zip(axes, ("means", "transitions"), strict=True):
     X, y = make_hmm_sequences(
         150, differ_in=differ_in, separation=1.2, n_timesteps=100, random_state=0

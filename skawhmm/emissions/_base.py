@@ -59,6 +59,8 @@ class Emission(BaseEstimator, ABC):
         first array.
     ``from_arrays(arrays, is_state)``
         Checks the arrays of a user or of a file.
+    ``support``, ``of_channel(channel)``
+        Where the values of a channel lie, and the family of one channel: pictures.
     ``merged(weights)``, ``described(channels)``, ``state_names()``
         Mixtures of states as one state; what tables show of a state; names of states
         that what they emit gives them.
@@ -129,6 +131,10 @@ class Emission(BaseEstimator, ABC):
     # Arrays that all models share and that are stored with them, see `extras`.
     shared_names: ClassVar[tuple[str, ...]] = ()
 
+    # Where the values of a channel lie: on a "line", a "circle", or among "counts" or
+    # "symbols". Pictures of states need it, and `of_channel`.
+    support: ClassVar[str | None] = None
+
     # Which features each model observed; None if all of them.
     observed: Array | None = None
 
@@ -139,6 +145,11 @@ class Emission(BaseEstimator, ABC):
     def n_features(self) -> int:
         """Number of channels of a frame."""
         return int(self._first.shape[2])
+
+    def of_channel(self, channel: int) -> Any:
+        """Return the family of one channel: what states emit in it."""
+        chosen = slice(channel, channel + 1)
+        return self.like(*(array[:, :, chosen] for array in self.parameters.values()))
 
     @classmethod
     def largest_value(cls, name: str) -> float:

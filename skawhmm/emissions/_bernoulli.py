@@ -40,6 +40,7 @@ class Bernoulli(ExponentialFamily):
     parameter_names = ("probabilities",)
     described_names = ("p",)
     n_values = 2
+    support = "counts"
 
     probabilities: np.ndarray
 

@@ -15,6 +15,7 @@ from skawhmm.emissions._blocks import (
     json_options,
     resolved_columns,
 )
+from skawhmm.emissions._checks import check_observed
 from skawhmm.emissions._gaussian import Gaussian
 from skawhmm.emissions._model import FrameParts
 from skawhmm.emissions._simple import SimpleEmission
@@ -243,6 +244,13 @@ class ByChannel(SimpleEmission):
         """Number of channels of a frame."""
         return sum(len(columns) for _, _, columns in self.blocks)
 
+    def of_channel(self, channel):
+        """Return the family of one channel."""
+        for part, (_, _, columns) in zip(self._parts, self.blocks, strict=True):
+            if channel in columns:
+                return part.of_channel([*columns].index(channel))
+        raise IndexError(channel)
+
     def block(self, name: str) -> Any:
         """Return the states of one block.
 
@@ -361,6 +369,7 @@ class ByChannel(SimpleEmission):
         for name, family, columns in self.blocks:
             with in_block(name):
                 own = _columns(sequences, columns)
+                check_observed(own, columns, is_pooled=is_pooled)
                 family.check_missing(own, is_pooled=is_pooled)
 
     def check_scorable(self, sequences):

@@ -66,6 +66,7 @@ class Categorical(Discrete):
     """
 
     name = "categorical"
+    support = "symbols"
     parameter_names = ("emissionprobs",)
     shared_names = ("symbols", "symbol_costs")
     hmmlearn_class = "CategoricalHMM"
@@ -143,6 +144,10 @@ class Categorical(Discrete):
     def drawn(self, i, path, rng):
         """Draw a checked sequence from model i, given its path of states."""
         return self._codes_at(i, path, rng.random(len(path)))
+
+    def of_channel(self, channel):
+        """Return the family: there is one channel."""
+        return self
 
     def frames_at(self, i, path, levels):
         """Return the codes of the symbols of model i at given levels."""

@@ -125,3 +125,29 @@ def _raise_at(wrong, message, values):
     if wrong.any():
         n, state = np.argwhere(wrong)[0]
         raise ValueError(f"{message} {values[n, state]} in model {n}, state {state}.")
+
+
+def check_observed(sequences, channels, *, is_pooled):
+    """Raise if a channel has no value in a sequence that is to have a model.
+
+    Parameters
+    ----------
+    sequences : list of ndarray of shape (n_timesteps, n_channels)
+        Checked sequences.
+
+    channels : list of int
+        What the caller calls the channels.
+
+    is_pooled : bool
+        Whether one model is fitted to all of them.
+    """
+    seen = [~np.isnan(x).all(axis=0) for x in sequences]
+    if is_pooled:
+        seen = [np.any(seen, axis=0)]
+    for i, known in enumerate(seen):
+        if not known.all():
+            where = "X" if is_pooled else f"X[{i}]"
+            raise ValueError(
+                f"{where} must have at least 1 observed value in each channel, got "
+                f"only NaN in channel {channels[int(np.argmin(known))]}."
+            )

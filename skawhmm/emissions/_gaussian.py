@@ -71,6 +71,7 @@ class Gaussian(GaussianFrames, Emission):
     """
 
     name = "gaussian"
+    support = "line"
     parameter_names = ("means", "covars")
     parameter_axes: ClassVar = {"covars": (2, 3)}
     keeps_sequences = True
@@ -259,6 +260,14 @@ class Gaussian(GaussianFrames, Emission):
         return self.like(self.means[:, :, seen], covars, observed=observed)
 
     has_moments = True
+
+    def of_channel(self, channel):
+        """Return the distributions of one channel, which are diagonal states."""
+        chosen = slice(channel, channel + 1)
+        variances = self.covars[:, :, chosen]
+        if self.covariance_type == "full":
+            variances = variances[..., channel]
+        return Gaussian().like(self.means[:, :, chosen], variances)
 
     def moments(self, i, size):
         """Return means and covariances of the states of a model."""

@@ -20,6 +20,10 @@ from skawhmm.emissions._univariate import EMPTY_COUNT
 # Least standard deviation of a channel that does not vary, as a fraction of its value.
 LEAST_DEVIATION = 1e-6
 
+# A channel whose standard deviation is a smaller fraction of its value does not vary:
+# the rest is rounding.
+ROUNDING = 1e-12
+
 
 class GaussianFrames:
     """What `Gaussian` defines to be a block beside others."""
@@ -87,7 +91,8 @@ class GaussianFrames:
         squares = seconds + 2 * gaps * firsts + counts * gaps**2
         variances = np.maximum(squares.sum(axis=0) / totals, 0.0)
         still = LEAST_DEVIATION * np.where(center == 0, 1.0, np.abs(center))
-        return np.where(variances > 0, np.sqrt(self.floor * variances), still)
+        varied = variances > (ROUNDING * center) ** 2
+        return np.where(varied, np.sqrt(self.floor * variances), still)
 
     def log_prior(self, states: Any, prior: Any) -> float:
         """Return the mean log density of a frame of the prior, over all states."""

@@ -12,7 +12,12 @@ from skawhmm.emissions._negative_binomial_kernels import (
     fill_count_densities,
 )
 from skawhmm.emissions._poisson import check_count_sequences
-from skawhmm.emissions._univariate import EMPTY_COUNT, ROOT_WEIGHTS, Univariate
+from skawhmm.emissions._univariate import (
+    EMPTY_COUNT,
+    LOG_ZERO,
+    ROOT_WEIGHTS,
+    Univariate,
+)
 
 # Shapes of fitted states. With larger ones, states are Poisson for all that sequences
 # can say.
@@ -72,6 +77,7 @@ class NegativeBinomial(Univariate):
     name = "negative_binomial"
     parameter_names = ("means", "shapes")
     described_names = ("mean", "shape")
+    support = "counts"
 
     means: np.ndarray
     shapes: np.ndarray
@@ -118,7 +124,9 @@ class NegativeBinomial(Univariate):
         weights, total = _bin_weights(*prior), 0.0
         for c in range(states[0].shape[1]):
             part = tuple(array[:, c : c + 1] for array in states)
-            total += np.sum(weights[:, c] * self.log_densities(MIDDLES[:, None], part))
+            logs = self.log_densities(MIDDLES[:, None], part)
+            # A state of mean 0 emits nothing else; 0 times its log density is 0.
+            total += np.sum(weights[:, c] * np.maximum(logs, LOG_ZERO))
         return float(total)
 
     def _prior_sums(self, states, prior):

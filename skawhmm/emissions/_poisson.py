@@ -41,6 +41,7 @@ class Poisson(Discrete):
     """
 
     name = "poisson"
+    support = "counts"
     parameter_names = ("rates",)
     has_kernel = True
     hmmlearn_class = "PoissonHMM"

@@ -4,6 +4,7 @@ from types import MappingProxyType
 
 from skawhmm.emissions._base import Emission
 from skawhmm.emissions._bernoulli import Bernoulli
+from skawhmm.emissions._blocks import json_options
 from skawhmm.emissions._by_channel import ByChannel
 from skawhmm.emissions._categorical import Categorical
 from skawhmm.emissions._gamma import Gamma
@@ -32,6 +33,35 @@ FAMILIES = MappingProxyType(
 
 # The families that files may hold.
 STORED_FAMILIES = MappingProxyType({**FAMILIES, ByChannel.name: ByChannel})
+
+
+def stored_template(template, learned):
+    """Return a template as JSON holds it, or unchanged if no file can hold it.
+
+    Parameters
+    ----------
+    template : Emission
+        The template of a user.
+
+    learned : Emission
+        The family of models that were fitted with it.
+
+    Returns
+    -------
+    stored : dict or Emission
+        Its name and its options; blocks of channels with what they have learned.
+    """
+    if type(template) is ByChannel:
+        return {"family": template.name, "options": learned.stored_options}
+    if type(template) is FAMILIES.get(template.name):
+        return {"family": template.name, "options": json_options(template)}
+    return template
+
+
+def template_from(stored):
+    """Return the template of `stored_template`."""
+    family, options = STORED_FAMILIES[stored["family"]], stored["options"]
+    return family.from_stored(options) if family is ByChannel else family(**options)
 
 
 def check_emission(name, value):

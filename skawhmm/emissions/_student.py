@@ -24,6 +24,9 @@ START_FREEDOM = 5.0
 # The range of the middle half of a Gaussian, in standard deviations.
 QUARTILE_RANGE = 1.3489795
 
+# Least scale of a channel that does not vary, as a fraction of its value.
+LEAST_DEVIATION = 1e-6
+
 # Steps from all frames to the start values of states: each halves the trace of them.
 START_STEPS = 3
 
@@ -50,7 +53,8 @@ class StudentT(Univariate):
     Two states are compared by their 2-Wasserstein distance, which exists if variances
     do. Degrees of freedom are therefore above 2, and those of fitted states between 2.5
     and 1000. The scale of a fitted state is at least 1 % of the spread of the sequence
-    (its interquartile range, as that of a Gaussian).
+    (its interquartile range, as that of a Gaussian), and 1e-6 of the location if all
+    values are equal.
 
     The M step is that of the expanded model of Liu, Rubin and Wu (1998), which needs
     fewer steps than plain EM.
@@ -126,7 +130,9 @@ class StudentT(Univariate):
         variances = np.maximum(seconds / weights - shifts**2, 0.0)
         totals = np.maximum(sums[..., 0].sum(axis=0), EMPTY_COUNT)
         least = LEAST_SPREAD * sums[..., 5].sum(axis=0) / totals
-        scales = np.maximum(np.sqrt(variances), np.maximum(least, np.finfo(float).tiny))
+        sizes = np.abs(states[0] + shifts)
+        still = LEAST_DEVIATION * np.where(sizes == 0, 1.0, sizes)
+        scales = np.maximum(np.sqrt(variances), np.where(least > 0, least, still))
         shapes = gamma_shapes(np.log(weights / counts) - logs / counts)
         return (
             np.where(few, states[0], states[0] + shifts),

@@ -2,9 +2,12 @@
 
 import numpy as np
 
-from libc.math cimport isnan, log, log1p
+from libc.math cimport fmin, isnan, log, log1p
 
 from skawhmm.utils._interruption cimport interrupted
+
+# Squared distances in units of a scale are at most this, so that no sum is infinite.
+cdef double LARGEST_SQUARE = 1e200
 
 cdef extern from "emissions/_special.h" nogil:
     double digamma(double y)
@@ -45,8 +48,9 @@ def fill_student_densities(
                         continue
                     freedom = states[2, k, c]
                     gap = (frames[t, c] - states[0, k, c]) / states[1, k, c]
+                    gap = fmin(gap * gap, LARGEST_SQUARE)
                     logs[k, t] += (
-                        norms[k, c] - 0.5 * (freedom + 1) * log1p(gap * gap / freedom)
+                        norms[k, c] - 0.5 * (freedom + 1) * log1p(gap / freedom)
                     )
 
 
@@ -92,7 +96,7 @@ def student_sums(
                     if isnan(frames[t, c]):
                         continue
                     weight, gap = post[k, t], frames[t, c] - states[0, k, c]
-                    ratio = freedom + (gap / scale) * (gap / scale)
+                    ratio = freedom + fmin(gap / scale * (gap / scale), LARGEST_SQUARE)
                     sums[k, c, 0] += weight
                     sums[k, c, 4] += weight * (ahead - log(0.5 * ratio))
                     sums[k, c, 5] += weight * frames[t, n_channels + c]

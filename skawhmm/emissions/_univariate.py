@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.special import ndtr
 
+from skawhmm.emissions._checks import check_observed
 from skawhmm.emissions._gaussian_costs import GaussianCosts
 from skawhmm.emissions._simple import SimpleEmission
 from skawhmm.emissions._starts import clustered_posteriors, unit_points
@@ -63,6 +64,7 @@ class Univariate(SimpleEmission):
     """
 
     accepts_missing = True
+    support = "line"
 
     # What tables call the parameters, one word for each.
     described_names: ClassVar[tuple[str, ...]]
@@ -128,16 +130,8 @@ class Univariate(SimpleEmission):
 
     def check_missing(self, sequences, *, is_pooled):
         """Raise if a channel has no value in a sequence that is to have a model."""
-        seen = [~np.isnan(x).all(axis=0) for x in sequences]
-        if is_pooled:
-            seen = [np.any(seen, axis=0)]
-        for i, channels in enumerate(seen):
-            if not channels.all():
-                where = "X" if is_pooled else f"X[{i}]"
-                raise ValueError(
-                    f"{where} must have at least 1 observed value in each channel, got "
-                    f"only NaN in channel {int(np.argmin(channels))}."
-                )
+        channels = [*range(sequences[0].shape[1])]
+        check_observed(sequences, channels, is_pooled=is_pooled)
 
     @abstractmethod
     def cluster_points(self, frames):

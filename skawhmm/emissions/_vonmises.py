@@ -60,6 +60,7 @@ class VonMises(ExponentialFamily):
     parameter_names = ("locations", "concentrations")
     described_names = ("angle", "concentration")
     n_values = 3
+    support = "circle"
 
     locations: np.ndarray
     concentrations: np.ndarray

@@ -450,11 +450,30 @@ def most_states(data, options):
     return np.diff(data.offsets).max()
 
 
+def cut_off(runs, data, template):
+    """Return runs without transitions to empty states, and their likelihoods."""
+    model = without_empty_states(runs.model, runs.counts)
+    parts = zip(model[:2], runs.model[:2], strict=True)
+    moved = [(new != old).reshape(len(new), -1).any(axis=1) for new, old in parts]
+    rows = np.flatnonzero(np.logical_or(*moved))
+    if rows.size == 0:
+        return runs
+    gains = np.zeros(len(runs.log_likelihood))
+    gains[rows] = template.expectations(data, model, rows)[0]
+    gains[rows] -= runs.log_likelihood[rows]
+    return runs._replace(
+        model=model,
+        log_likelihood=runs.log_likelihood + gains,
+        objective=runs.objective + gains,
+    )
+
+
 def finished_fit(runs, data, options):
     """Return a finished run as a fit, without transitions to empty states."""
+    if options.relevance == 0:
+        runs = cut_off(runs, data, options.template)
     model, counts = model_at(runs.model, 0), runs.counts[0]
     if options.relevance == 0:
-        model = without_empty_states(model, counts)
         counts = np.where(counts < DEAD_COUNT, 0.0, counts)
     return Fit(
         model,

@@ -29,6 +29,7 @@ from skawhmm.fitting._em import (
     better,
     chain_size,
     criterion_value,
+    cut_off,
     model_at,
     repeated,
     run_em,
@@ -42,7 +43,6 @@ from skawhmm.fitting._starts import (
     split_starts,
 )
 from skawhmm.models._counts import Counts
-from skawhmm.numerics._paths import without_empty_states
 from skawhmm.sequences._trials import recordings_of
 
 # Number of starts compared before a fit: this many frames in all, within these bounds.
@@ -406,9 +406,10 @@ def runs_from(group, starts, options, seeds=None):
 
 def finished_fits(runs, group, options):
     """Return finished EM runs as fits in raw units."""
-    model, coordinates = runs.model, group.coordinates
+    coordinates = group.coordinates
     if options.relevance == 0:
-        model = without_empty_states(model, runs.counts)
+        runs = cut_off(runs, group.data, options.template)
+    model = runs.model
     means, covars = coordinates.raw_states(model.states)
     entered = model.startprob + model.transmat.sum(axis=1) > 0
     weights = np.where(entered, runs.counts, 0.0)

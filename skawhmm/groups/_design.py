@@ -54,13 +54,6 @@ class Design(NamedTuple):
         """Whether some stratum has units of several groups."""
         return bool(((self.cells > 0).sum(axis=1) > 1).any())
 
-    @property
-    def is_balanced(self):
-        """Whether all groups have as many units in every stratum, and no covariates."""
-        return self.covariates.shape[1] == 0 and bool(
-            np.ptp(self.cells, axis=1).max() == 0
-        )
-
     def averaged(self, values):
         """Return values of models averaged over the units, ignoring NaN.
 

@@ -5,11 +5,9 @@ models. If all units have as many frames, trials or models as the poorest of the
 have the same error, and their labels can be exchanged. What a unit has beyond that is
 left out at random.
 
-Several such choices can be averaged in the statistic, but only if groups are of equal
-size. The average has less error in a rich unit than in a poor one, of which every
-choice is the same. What that adds to the difference between two groups and what it
-takes away cancel if groups are equal; otherwise the poor ones of a small group look
-like a difference. Then one choice is made, with which units are exchangeable.
+There is one such choice. The average over several would have less error in a rich unit
+than in a poor one, of which every choice is the same, and labels of units could not be
+exchanged: in simulations, a test at the 5 % level then rejects in 7 % of the cases.
 """
 
 import numpy as np
@@ -18,9 +16,6 @@ from skawhmm.groups._refits import fitted_transformer
 from skawhmm.sequences._checked import CheckedSequences
 from skawhmm.sequences._trials import Trials
 from skawhmm.utils._seeds import item_rng
-
-# Random choices that are averaged, if groups are of equal size.
-N_CHOICES = 10
 
 # What can be matched: by fits to parts of the data, or by leaving out models.
 FITTED_MATCHES = ("frames", "trials")
@@ -53,13 +48,8 @@ def check_match(match, sequences):
     return min(len(_recordings(x)) for x in sequences)
 
 
-def n_choices(design):
-    """Return how many choices are averaged in a comparison."""
-    return N_CHOICES if design.is_balanced else 1
-
-
-def matched_models(hmm, sequences, match, n_choices, seed):
-    """Return models of equal amounts of data, one batch per random choice.
+def matched_models(hmm, sequences, match, seed):
+    """Return models of equal amounts of data, chosen at random.
 
     Parameters
     ----------
@@ -73,31 +63,25 @@ def matched_models(hmm, sequences, match, n_choices, seed):
     match : {"frames", "trials"}
         What is matched.
 
-    n_choices : int
-        Number of choices.
-
     seed : int
-        Seed of the choices.
+        Seed of the choice.
 
     Returns
     -------
-    batches : list of HMMBatch
-        One model per sequence in each.
+    models : HMMBatch
+        One model per sequence.
     """
     amount = check_match(match, sequences)
     choose = {"frames": _chosen_frames, "trials": _chosen_trials}[match]
-    batches = []
-    for k in range(n_choices):
-        chosen = CheckedSequences(
-            [choose(x, amount, item_rng(seed, k, *_recordings(x))) for x in sequences],
-            sequences.names,
-        )
-        batches.append(fitted_transformer(hmm, chosen, seed).transform(chosen))
-    return batches
+    chosen = CheckedSequences(
+        [choose(x, amount, item_rng(seed, 0, *_recordings(x))) for x in sequences],
+        sequences.names,
+    )
+    return fitted_transformer(hmm, chosen, seed).transform(chosen)
 
 
-def matched_rows(distances, design, n_choices, seed):
-    """Return as many models of each unit, one row of indices per random choice.
+def matched_rows(distances, design, seed):
+    """Return as many models of each unit, chosen at random.
 
     Parameters
     ----------
@@ -108,30 +92,20 @@ def matched_rows(distances, design, n_choices, seed):
     design : Design
         The comparison.
 
-    n_choices : int
-        Number of choices.
-
     seed : int
         Seed of the choices.
 
     Returns
     -------
-    rows : ndarray of int of shape (n_choices, n_units * amount)
+    rows : ndarray of int of shape (n_units * amount,)
         The models, one unit after the other.
     """
     content = np.sort(distances, axis=1).sum(axis=1)
     order = np.lexsort((content, design.unit_of))
     units = np.split(order, np.cumsum(np.bincount(design.unit_of))[:-1])
     amount = min(map(len, units))
-    return np.array(
-        [
-            [
-                i
-                for own in units
-                for i in item_rng(seed, k, content[own]).permutation(own)[:amount]
-            ]
-            for k in range(n_choices)
-        ]
+    return np.concatenate(
+        [item_rng(seed, 0, content[own]).permutation(own)[:amount] for own in units]
     )
 
 

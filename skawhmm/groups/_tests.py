@@ -39,7 +39,6 @@ from skawhmm.groups._matching import (
     MATCHES,
     matched_models,
     matched_rows,
-    n_choices,
 )
 from skawhmm.groups._permutations import (
     LEVEL,
@@ -169,10 +168,9 @@ def hmm_group_test(
     match : {"frames", "trials", "models"}, default=None
         Whether every model is fitted to as many frames, or trials, as the sequence with
         the fewest of them has; or whether every unit has as many models as the unit
-        with the fewest. They are chosen at random: ten times, with distances averaged
-        over the choices, if groups are of equal size (in each stratum, without
-        covariates); otherwise once, because units with more to choose from would be
-        averaged more, and no longer be exchangeable.
+        with the fewest. They are chosen at random, once: an average over several
+        choices would be less noisy for units with more to choose from, which would then
+        not be exchangeable with the others.
 
     random_state : int, RandomState instance, Generator or None, default=None
         Seed of the permutations. With the same seed the result does not depend on the
@@ -302,21 +300,19 @@ def hmm_group_test(
     # With covariates, no two permutations are the same.
     if covariates is None:
         warn_of_few_arrangements(design.cells)
-    batches = [X]
     if match in FITTED_MATCHES:
-        batches = matched_models(hmm, X, match, n_choices(design), seed)
-    amounts = compared_amounts(batches[0], design, n_permutations, (seed, AMOUNTS))
+        X = matched_models(hmm, X, match, seed)
+    amounts = compared_amounts(X, design, n_permutations, (seed, AMOUNTS))
     if match == "models":
         amounts.pop("models_per_unit", None)
     check_models_per_unit(amounts)
     warn_of_amounts(amounts)
-    compared = [_compared(batch, chosen, alpha, workers) for batch in batches]
+    compared = _compared(X, chosen, alpha, workers)
     if match == "models":
-        compared, design = _matched(compared[0], design, seed)
-    names = list(compared[0])
-    powers = [_mean_power(compared, name, POWERS[statistic]) for name in names]
-    # An average over choices has less spread where there is more to choose from.
-    powers.append(compared[0]["distance"] ** 2)
+        compared, design = _matched(compared, design, seed)
+    names = list(compared)
+    powers = [values ** POWERS[statistic] for values in compared.values()]
+    powers.append(compared["distance"] ** 2)
     matrices, design = unit_matrices(np.stack(powers), design)
     arguments = names, matrices[:-1], n_permutations, workers
     tests = _component_tests(design, *arguments, (seed, OVERALL))
@@ -366,18 +362,10 @@ def _symmetric_metric(metric, alpha):
 
 
 def _matched(compared, design, seed):
-    """Return distances between as many models of each unit, for several choices."""
-    choices = matched_rows(compared["distance"], design, n_choices(design), seed)
-    parts = [
-        {name: values[np.ix_(rows, rows)] for name, values in compared.items()}
-        for rows in choices
-    ]
-    return parts, design._replace(unit_of=design.unit_of[choices[0]])
-
-
-def _mean_power(compared, name, power):
-    """Return a power of distances, averaged over random choices of the data."""
-    return np.mean([part[name] ** power for part in compared], axis=0)
+    """Return distances between as many models of each unit."""
+    rows = matched_rows(compared["distance"], design, seed)
+    compared = {name: x[np.ix_(rows, rows)] for name, x in compared.items()}
+    return compared, design._replace(unit_of=design.unit_of[rows])
 
 
 def _missing(tests, spread, given):

@@ -1,5 +1,6 @@
 """Inference without a look into the future: filtering, surprise, forecasts, streams."""
 
+import re
 from typing import Any
 
 import numpy as np
@@ -198,12 +199,18 @@ def checked_frame(batch, frame):
             f"frame must have shape ({n_features},), one value per feature, got shape "
             f"{np.shape(frame)}."
         )
+    if np.asarray(frame).dtype.kind == "f" and np.isnan(frame).all():
+        raise ValueError("frame must hold at least 1 observed value, got only NaN.")
     sequence: Any = [frame] if np.ndim(frame) == 0 else np.asarray(frame)[None]
     if np.asarray(frame).dtype.kind == "f" and np.isinf(frame).any():
         raise ValueError(f"frame must not hold infinite values, got {frame}.")
-    return batch.emission.checked(
-        [sequence], caller="HMMStream", n_features=n_features
-    )[0]
+    try:
+        return batch.emission.checked(
+            [sequence], caller="HMMStream", n_features=n_features
+        )[0]
+    except (TypeError, ValueError) as error:
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(re.sub(r"\bX(\[0\])?", "frame", str(error))) from error
 
 
 class HMMStream:

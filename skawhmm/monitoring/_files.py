@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from skawhmm.emissions._base import Emission
+from skawhmm.emissions._registry import stored_template, template_from
 from skawhmm.fitting._transformer import HMMTransformer
 from skawhmm.monitoring._evidence import Evidence, Ranks
 from skawhmm.monitoring._names import Differences, StateNames
@@ -82,6 +84,10 @@ def _plain_params(monitor):
                 f"{hmm!r}. Pickle the monitor."
             )
         params["hmm"] = hmm.get_params(deep=False)
+        if isinstance(params["hmm"]["emission"], Emission):
+            # What the family has learned, such as scales, is learned only once.
+            learned = monitor.reference_model_.emission
+            params["hmm"]["emission"] = stored_template(hmm.emission, learned)
     for name, value in [*params.items(), *(params["hmm"] or {}).items()]:
         try:
             json.dumps(value, default=_number)
@@ -120,6 +126,8 @@ def load_monitor(kind, path):
     params = header["params"]
     if params["hmm"] is not None:
         params["hmm"] = HMMTransformer(**params["hmm"])
+        if isinstance(params["hmm"].emission, dict):
+            params["hmm"].emission = template_from(params["hmm"].emission)
     monitor = kind(**params)
     monitor._begin_fit()
     length, step = monitor.length, monitor._checked_step()

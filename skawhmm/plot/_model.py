@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from skawhmm.emissions._checks import SUM_TOLERANCE
 from skawhmm.models._batch import HMMBatch
 from skawhmm.models._checks import check_single_model
+from skawhmm.plot._channels import MAX_PANELS, channel_panels, draw_panels
 from skawhmm.plot._graph import (
     circle_places,
     draw_arrow,
@@ -55,10 +56,10 @@ class HMMDisplay:
     """Show one model: its states, its transitions, how long it stays, how it starts.
 
     On the left is what each state emits: ellipses of one standard deviation, curves of
-    densities, or bars. On the right are the states as circles, as large as they are
-    frequent, labelled with the fraction of time and the mean length of a visit.
-    Arrows are transitions, with their probabilities; black arrows from outside are the
-    start. Use :meth:`from_model` to create it.
+    densities, roses of angles, or bars. On the right are the states as circles, as
+    large as they are frequent, labelled with the fraction of time and the mean length
+    of a visit. Arrows are transitions, with their probabilities; black arrows from
+    outside are the start. Use :meth:`from_model` to create it.
 
     Parameters
     ----------
@@ -92,6 +93,12 @@ class HMMDisplay:
     bar_label : str, default="value"
         What the bars show.
 
+    panels : list of dict, default=None
+        What is drawn of single channels, if there are no ellipses: ``name``, ``kind``
+        ("curve", "points", "rose" or "bars"), ``places`` of shape (n_places,) and
+        ``heights`` of shape (n_states, n_places); optionally a ``histogram`` with its
+        ``edges``, and a ``note``.
+
     state_names : sequence of str, default=None
         Names of the states; by default their indices.
 
@@ -108,6 +115,9 @@ class HMMDisplay:
 
     bars_ : list of matplotlib.container.BarContainer
         The bars, one entry per state, or none.
+
+    panels_ : list of matplotlib.axes.Axes
+        The axes of single channels, or none.
 
     states_ : list of matplotlib.patches.Circle
         The states of the graph.
@@ -154,6 +164,7 @@ class HMMDisplay:
         errors: ArrayLike | None = None,
         bar_names: Sequence[str] | None = None,
         bar_label: str = "value",
+        panels: Sequence[dict[str, Any]] | None = None,
         state_names: Sequence[str] | None = None,
         threshold: float = 0.01,
     ) -> None:
@@ -167,6 +178,7 @@ class HMMDisplay:
         self.errors = errors
         self.bar_names = bar_names
         self.bar_label = bar_label
+        self.panels = panels
         self.state_names = state_names
         self.threshold = threshold
 
@@ -174,6 +186,7 @@ class HMMDisplay:
     def from_model(
         cls,
         model: HMMBatch,
+        X: Any = None,
         *,
         states: str = "auto",
         channels: Sequence[int] | None = None,
@@ -189,16 +202,24 @@ class HMMDisplay:
         model : HMMBatch
             A batch of one model, such as ``models[0]``.
 
-        states : {"auto", "gaussian", "bars"}, default="auto"
-            How states are drawn. "gaussian" draws ellipses or, for one channel,
-            curves: densities times fractions of time. Bars are means with one standard
-            deviation (in standard deviations of all frames, if there are several
-            channels), probabilities of symbols, or rates. "auto" draws Gaussian states
-            as such, and others as bars.
+        X : list of array-like of shape (n_timesteps, n_features), default=None
+            Sequences whose values are drawn as histograms, in grey. By default the
+            sequence that the model carries, if it does.
 
-        channels : pair of int, default=None
-            The channels that are the axes of the ellipses. By default both of two
-            channels, and the two principal axes of more.
+        states : {"auto", "gaussian", "bars", "channels"}, default="auto"
+            How states are drawn. "gaussian" draws ellipses or, for one channel,
+            curves: densities times fractions of time. "channels" draws what states emit
+            in each channel: densities or probabilities times fractions of time, roses
+            of angles, and probabilities of symbols within a state. Bars are means with
+            one standard deviation (in standard deviations of all frames, if there are
+            several channels), probabilities of symbols, or rates. "auto" draws Gaussian
+            states as such, symbols and Poisson counts as bars, and others, or any if
+            `X` is given, by channel.
+
+        channels : sequence of int, default=None
+            The two channels that are the axes of the ellipses, or those that are drawn
+            with ``states="channels"``. By default both of two channels and the two
+            principal axes of more, or the first twelve.
 
         channel_names : sequence of str, default=None
             Names of the channels; by default the names that the model knows, or
@@ -220,23 +241,25 @@ class HMMDisplay:
             The display.
         """
         check_single_model("model", model)
-        check_choice("states", states, ("auto", "gaussian", "bars"))
+        check_choice("states", states, ("auto", "gaussian", "bars", "channels"))
         check_real("threshold", threshold, 0, 1)
         names = channel_labels(channel_names, model.n_features, model.feature_names)
         size = int(model.n_components[0])
-        is_gaussian = model.emission.name == "gaussian"
-        if states == "gaussian" and not is_gaussian:
+        chosen = _chosen_form(model, states, has_data=X is not None)
+        if channels is not None and chosen == "bars":
             raise ValueError(
-                "states='gaussian' needs Gaussian states, got states of kind "
-                f"{model.emission.name!r}. Use states='bars'."
+                "channels must be None unless states are drawn as ellipses or by "
+                f"channel, got {channels!r}."
             )
-        if channels is not None and (not is_gaussian or states == "bars"):
+        if X is not None and chosen != "channels":
             raise ValueError(
-                "channels must be None unless states are drawn as ellipses, got "
-                f"{channels!r}."
+                "X must be None unless states are drawn by channel, got "
+                f"states={states!r}. Use states='channels'."
             )
-        if is_gaussian and states != "bars":
+        if chosen == "gaussian":
             parts = _plane(model, size, channels, names)
+        elif chosen == "channels":
+            parts = _panels(model, size, channels, names, X)
         else:
             parts = BARS.get(model.emission.name, _described)(model, size, names)
         display = cls(
@@ -276,18 +299,23 @@ class HMMDisplay:
                     f"{name} must hold probabilities, got {probabilities[wrong][0]:g}."
                 )
         names = item_names("state_names", self.state_names, len(transmat), "state")
-        n_parts = 1 if self.means is None and self.bars is None else 2
-        self.axes_ = side_by_side(ax, n_parts, (4.6, 4.4))
+        shapes = self.means, self.bars, self.panels
+        n_parts = 1 if all(shape is None for shape in shapes) else 2
+        height = max(4.4, 1.7 * -(-len(self.panels or []) // 2))
+        self.axes_ = side_by_side(ax, n_parts, (4.6, height))
         self.figure_ = self.axes_[0].figure
         self.ellipses_: list[Any] = []
         self.curves_: list[Any] = []
         self.bars_: list[Any] = []
+        self.panels_: list[Any] = []
         if len(self.axes_) > 1 and self.means is not None:
             is_line = np.shape(self.means)[1] == 1
             draw = self._draw_curves if is_line else self._draw_ellipses
             draw(self.axes_[0], names)
         elif len(self.axes_) > 1 and self.bars is not None:
             self._draw_bars(self.axes_[0], names)
+        elif len(self.axes_) > 1 and self.panels is not None:
+            self.panels_ = draw_panels(self.axes_[0], self.panels, names)
         self._draw_graph(self.axes_[-1], transmat, names)
         return self
 
@@ -462,6 +490,42 @@ def _path_order(transmat, startprob):
         left = np.setdiff1d(np.arange(len(transmat)), order)
         order.append(int(left[np.argmax(transmat[order[-1], left])]))
     return order
+
+
+def _chosen_form(model, states, *, has_data):
+    """Return how states are drawn, or raise if they cannot be."""
+    family = model.emission
+    if states == "gaussian" and family.name != "gaussian":
+        raise ValueError(
+            "states='gaussian' needs Gaussian states, got states of kind "
+            f"{family.name!r}. Use states='bars' or states='channels'."
+        )
+    has_channels = family.support is not None or family.name == "by_channel"
+    if states == "channels" and not has_channels:
+        raise ValueError(
+            "states='channels' needs states of a known kind, got states of kind "
+            f"{family.name!r}. Use states='bars'."
+        )
+    if states != "auto":
+        return states
+    if has_channels and (has_data or family.name not in {"gaussian", *BARS}):
+        return "channels"
+    return "gaussian" if family.name == "gaussian" else "bars"
+
+
+def _panels(model, size, channels, names, X):
+    """Return what is drawn of single channels."""
+    seen = np.flatnonzero(model.emission.masks()[0]).tolist()
+    chosen = seen[:MAX_PANELS] if channels is None else [*channels]
+    for channel in chosen:
+        if check_integer("channels", channel, 0) not in seen:
+            raise ValueError(
+                f"channels must be among the observed channels {seen}, got {channel}."
+            )
+    sequences = model.sequences
+    if X is not None:
+        sequences = model._checked(X, caller="HMMDisplay")
+    return {"panels": channel_panels(model, size, chosen, names, sequences)}
 
 
 def _plane(model, size, channels, names):

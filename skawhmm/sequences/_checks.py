@@ -288,7 +288,7 @@ def _member_array(x, i):
     try:
         array = np.asarray(x)
     except ValueError as error:
-        sizes = sorted({np.size(row) for row in x})
+        sizes = sorted({_n_values(row) for row in x})
         raise ValueError(
             f"{wanted}, got rows of different sizes {sizes}.{_hint_of_trials(i)}"
         ) from error
@@ -298,6 +298,13 @@ def _member_array(x, i):
     if wrong_kind(array) is not None and _hint_of_symbols(array):
         raise ValueError(f"{wanted}, got {wrong_kind(array)}.{_hint_of_symbols(array)}")
     return array
+
+
+def _n_values(row):
+    """Return the number of values of a row, whatever is nested in it."""
+    if isinstance(row, list | tuple):
+        return sum(map(_n_values, row))
+    return np.size(row)
 
 
 def _hint_of_trials(i):

@@ -225,6 +225,7 @@ def result_of(gain, spread):
         (0.20, 0.01, "Order matters: it changes the accuracy by +0.200"),
         (0.20, 0.50, "Whether order matters is not certain"),
         (0.04, 0.001, "Order hardly matters here"),
+        (0.045, 0.01, "Order hardly matters here"),
         (-0.04, 0.1, "Whether order matters is not certain"),
         (0.0, 0.01, "Order hardly matters here"),
         (0.0, 0.02, "Whether order matters is not certain"),

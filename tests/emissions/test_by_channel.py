@@ -293,6 +293,32 @@ def test_a_constant_block_does_no_harm(tables):
     assert np.isfinite(pairwise_hmm_distances(found)).all()
 
 
+@pytest.mark.parametrize("params", [{"init": "pooled"}, {"prior": "pooled"}])
+def test_sequences_that_do_not_vary_share_a_pooled_model(tables, params):
+    X = [np.repeat(x[:1], 20, axis=0) for x in tables[0][:4]]
+    hmm = HMMTransformer(2, emission=ByChannel(BLOCKS), random_state=0, **params)
+    found = hmm.fit_transform(X)
+    scores = np.diagonal(found.score(X))
+    assert_allclose(found.info["log_likelihood"], scores, rtol=1e-9)
+    noise = found.emission.block("noise")
+    sizes = np.abs(noise.locations).max()
+    assert (noise.scales >= 1e-6 * np.abs(noise.locations).min()).all()
+    assert (noise.scales <= 10 * sizes).all()
+
+
+@pytest.mark.parametrize("emission", [ByChannel(BLOCKS), "gaussian"])
+def test_log_likelihoods_count_states_that_were_cut_off(tables, emission):
+    X = [x[:12] for x in tables[0]]
+    hmm = HMMTransformer(
+        4, emission=emission, init="pooled", max_iter=0, random_state=0
+    )
+    found = hmm.fit_transform(X)
+    # Some states of the pooled model have no frame in a short sequence.
+    assert (found.weights == 0).any()
+    scores = np.diagonal(found.score(X))
+    assert_allclose(found.info["log_likelihood"], scores, rtol=1e-12)
+
+
 def test_prior_makes_short_sequences_usable(tables):
     X = [x[:12] for x in tables[0]]
     hmm = HMMTransformer(
@@ -314,6 +340,9 @@ def test_errors_name_the_block(tables):
     X[2][:, 1] = np.nan
     with pytest.raises(ValueError, match=r"Block 'turn': X\[2\].*NaN"):
         hmm.fit(X)
+    X[2][:, 1], X[0][:, 3] = 0.0, np.nan
+    with pytest.raises(ValueError, match=r"Block 'posture': X\[0\].*NaN in channel 3"):
+        hmm.fit_transform(X)
 
 
 def test_unknown_blocks_are_named(models):

@@ -507,14 +507,20 @@ def gaussian_arguments(rng, *, largest=300):
     return given, f"{text}scale {scale:g}, weights {weights is not None}"
 
 
+def chain_arguments(rng, n, m):
+    """Return transition matrices, sometimes with weights, and their description."""
+    T, rows = _rows(rng, n, m)
+    weights = _weights(rng, n, m)
+    given = {"transmats": T}
+    if weights is not None:
+        given["weights"] = weights
+    return given, f"rows {rows}"
+
+
 def discrete_arguments(rng):
     """Return a constructor of `HMMBatch`, its arguments and their description."""
     n, m, k = (int(v) for v in rng.integers([2, 1, 1], [6, 4, 5]))
-    T, rows = _rows(rng, n, m)
-    given = {"transmats": T}
-    weights = _weights(rng, n, m)
-    if weights is not None:
-        given["weights"] = weights
+    given, rows = chain_arguments(rng, n, m)
     maker = pick(rng, ["from_emissionprobs", "from_rates", "from_state_costs"])
     if maker == "from_emissionprobs":
         probs = rng.dirichlet(np.ones(k), size=(n, m))
@@ -527,7 +533,7 @@ def discrete_arguments(rng):
     else:
         costs = rng.random((n * m, n * m)) * power(rng, 100)
         given["cost"] = costs + costs.T - np.diag(2 * np.diag(costs))
-    return maker, given, f"{maker}: {n} models, {m} states, {k} values, rows {rows}"
+    return maker, given, f"{maker}: {n} models, {m} states, {k} values, {rows}"
 
 
 def spoilt(rng, given):

@@ -1,3 +1,5 @@
+from itertools import combinations
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -60,6 +62,21 @@ def test_spatial_median_has_the_least_sum_of_distances(seed):
 
     best = minimize(total, points.mean(axis=0), method="Nelder-Mead").fun
     assert total(found) <= best * (1 + 1e-3)
+
+
+def test_permuted_deviations_are_taken_from_medians():
+    # In one dimension the spatial median is the median, and all orders can be listed.
+    group = np.repeat([0, 1], [3, 5])
+    values = np.array([0.0, 1.0, 30.0, 5.0, 6.0, 8.0, 9.0, 70.0])
+    left = values - np.array([1.0, 8.0])[group]
+    wanted = []
+    for chosen in combinations(range(8), 3):
+        own = np.isin(np.arange(8), chosen)
+        radii = [np.abs(part - part.mean()) for part in (left[own], left[~own])]
+        wanted.append(stats.f_oneway(*radii).statistic)
+    null = spread(values, group, n_permutations=99).null_distribution
+    gap = np.abs(null[:, None] - np.array(wanted)[None]).min(axis=1)
+    assert (gap <= 1e-3 * (1 + null)).all()
 
 
 def test_centres_may_be_anywhere(rng):

@@ -24,7 +24,7 @@ def recordings(rng, lengths, shift=0.0):
 
 def test_all_models_have_equal_amounts(rng):
     X = CheckedSequences(recordings(rng, [30, 50, 80]))
-    batches = matched_models(HMM, X, "frames", 10, 0)
+    batches = [matched_models(HMM, X, "frames", seed) for seed in range(10)]
     for models in batches:
         assert_array_equal(models.info["n_timesteps"], [30] * 3)
     # The shortest recording is always the whole of it; the others vary.
@@ -39,9 +39,10 @@ def test_trials_are_matched_by_frames_or_by_number(rng):
     )
     assert check_match("frames", X) == 24
     assert check_match("trials", X) == 4
-    for models in matched_models(HMM, X, "frames", 2, 0):
+    for seed in range(2):
+        models = matched_models(HMM, X, "frames", seed)
         assert_array_equal(models.info["n_timesteps"], [24] * 3)
-    for models in matched_models(HMM, X, "trials", 2, 0):
+        models = matched_models(HMM, X, "trials", seed)
         assert_array_equal(models.info["n_trials"], [4] * 3)
 
 
@@ -126,6 +127,20 @@ def test_chosen_models_do_not_depend_on_their_order(rng):
         hmm_group_test(distances, groups, match="models")
     with pytest.raises(ValueError, match="hmm must be None unless refit or match fits"):
         hmm_group_test(distances, groups, units=units, match="models", hmm=HMM)
+
+
+@pytest.mark.filterwarnings("ignore:The groups")
+def test_one_choice_is_made(rng):
+    # An average over choices is less noisy for long recordings.
+    X = recordings(rng, [30] * 4 + [200] * 4)
+    group = np.repeat([0, 1], 4)
+    options = {"n_permutations": 39, "random_state": 0}
+    found = hmm_group_test(X, group, match="frames", hmm=HMM, **options)
+    models = matched_models(HMM, CheckedSequences(X), "frames", 0)
+    assert_array_equal(
+        found.null_distribution,
+        hmm_group_test(models, group, **options).null_distribution,
+    )
 
 
 def test_differences_are_found(rng):

@@ -6,6 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 
 from skawhmm.groups._permutations import (
+    f_ratios,
     holm,
     permuted,
     permuted_rows,
@@ -69,6 +70,14 @@ def test_pvalues_count_the_observed_arrangement_and_ties():
     assert pvalues(np.array(9.0), null) == 1 / 5
     assert pvalues(np.array(1e-32), np.array([0.0, 1.0, 2.0])) == 1
     assert pvalues(np.array(np.inf), np.array([np.inf, 1.0, 2.0])) == 1 / 2
+
+
+def test_a_negative_rest_is_the_most_extreme():
+    # Effects of 1, 8 and 11 of 10: the last leave less than nothing.
+    forms = np.array([[1.0], [8.0], [11.0]])
+    ratios, order = f_ratios(forms, np.full(3, 10.0), 1, 4)
+    assert_allclose(ratios, [4 / 9, 16, np.inf])
+    assert_allclose(order, [0.1, 0.8, 1.1])
 
 
 def test_holm_on_a_case_worked_by_hand():

@@ -76,6 +76,8 @@ def test_all_arrangements_of_a_tiny_design(rng):
         found.append(by_hand(X, labels, units))
     observed = by_hand(X, groups, units)
     assert_allclose(result.statistic, observed, rtol=1e-6)
+    # Two units leave one degree of freedom.
+    assert_allclose(result.effect_size, observed / (observed + 1), rtol=1e-6)
     others = sorted(x for x in found if not np.isclose(x, observed, rtol=1e-9))
     assert_allclose(np.sort(result.null_distribution), others, rtol=1e-6)
     assert_allclose(result.pvalue, np.mean(np.array(found) >= observed * (1 - 1e-9)))
@@ -124,6 +126,20 @@ def test_jobs_and_seeds(rng):
         assert_array_equal(test.null_distribution, two.tests[name].null_distribution)
     assert_array_equal(one.effects.null_distribution, two.effects.null_distribution)
     assert not np.array_equal(one.null_distribution, other.null_distribution)
+
+
+def test_names_of_conditions_do_not_matter(rng):
+    X, groups, units = trials_of(rng, (5, 3), n_units=3, shift=0.5)
+    turned = ["ba"["ab".index(group)] for group in groups]
+    one, two = (
+        refitted(X, labels, units, n_permutations=59) for labels in (groups, turned)
+    )
+    assert_allclose(two.null_distribution, one.null_distribution)
+    for name in ("pvalue", "uncorrected"):
+        assert_allclose(two.effects.columns[name], one.effects.columns[name])
+    assert_allclose(
+        two.effects.columns["difference"], -one.effects.columns["difference"]
+    )
 
 
 def test_units_may_be_trials(rng):

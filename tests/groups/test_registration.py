@@ -71,6 +71,18 @@ def test_counterparts_by_hand():
     assert_allclose(nearest_fractions(costs), [[0.75, 0.25], [0.0, 1.0]])
 
 
+def test_intervals_are_quantiles_of_the_refits():
+    options = {**OPTIONS, "n_timesteps": 30, "n_resamples": 2}
+    narrow, wide = (
+        registration_interval(model([0, 3]), model([1, 3]), confidence=c, **options)
+        for c in (0.5, 0.9)
+    )
+    # Between two values, quantiles are linear.
+    assert_allclose(narrow.low + narrow.high, wide.low + wide.high)
+    assert_allclose(0.9 * (narrow.high - narrow.low), 0.5 * (wide.high - wide.low))
+    assert (wide.high > wide.low).any()
+
+
 def test_methods_and_seeds():
     X = model([0, 6]).sample(120, random_state=0)[0]
     X += model([6, 0]).sample(120, random_state=1)[0]

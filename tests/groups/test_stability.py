@@ -3,9 +3,10 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import norm
 
-from skawhmm import HMMTransformer
+from skawhmm import HMMTransformer, Trials
 from skawhmm.datasets import make_hmm_sequences
 from skawhmm.groups import stability_curve
+from skawhmm.groups._stability import _halves
 
 
 @pytest.fixture(scope="module")
@@ -120,3 +121,10 @@ def test_numbers_of_parameters_of_symbols():
     # Two free probabilities per state, and the chain: 1 start and 2 transitions.
     gap = (curve.bic - curve.aic) * 50 / (np.log(50) - 2)
     assert_allclose(gap, [[2, 2], [7, 7]])
+
+
+def test_trials_are_divided_as_a_whole(rng):
+    unit = Trials(list(rng.normal(size=(4, 3, 1))))
+    first, second = _halves(unit)
+    assert [*map(len, (first, second))] == [2, 2]
+    assert_array_equal(second.recordings[0], unit.recordings[2])

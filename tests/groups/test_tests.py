@@ -1,5 +1,5 @@
 import warnings
-from itertools import combinations
+from itertools import combinations, permutations, product
 
 import numpy as np
 import pytest
@@ -454,3 +454,47 @@ def test_a_negative_rest_is_no_lack_of_difference(rng):
     assert result.statistic == np.inf
     assert result.effect_size > 1
     assert result.pvalue <= 0.02
+
+
+def in_set(values, wanted):
+    gaps = np.abs(values[:, None] - np.array(wanted)[None])
+    return (gaps.min(axis=1) <= 1e-8 * (1 + np.abs(values))).all()
+
+
+@pytest.mark.filterwarnings("ignore:There are only")
+def test_null_of_pairs_exchanges_within_pairs_only(rng):
+    values = rng.normal(size=8)
+    pair, group = np.tile(np.arange(4), 2), np.repeat([0, 1], 4)
+    result = hmm_group_test(
+        gaps(values), group, strata=pair, n_permutations=200, random_state=0
+    )
+    differences = values[:4] - values[4:]
+    squares = [
+        stats.ttest_1samp(differences * signs, 0).statistic ** 2
+        for signs in product([1, -1], repeat=4)
+    ]
+    assert in_set(result.null_distribution, squares)
+
+
+def test_null_with_covariates_exchanges_residuals_and_fits_again(rng):
+    values, age, group = (
+        rng.normal(size=5),
+        rng.normal(size=5),
+        np.array([0] * 2 + [1] * 3),
+    )
+    result = hmm_group_test(
+        gaps(values), group, covariates=age, n_permutations=99, random_state=0
+    )
+    first = np.column_stack([np.ones(5), age])
+    full = np.column_stack([first, group])
+
+    def rest(columns, y):
+        return y - columns @ np.linalg.lstsq(columns, y)[0]
+
+    left, ratios = rest(first, values), []
+    for order in permutations(range(5)):
+        y = left[list(order)]
+        small, large = (np.sum(rest(columns, y) ** 2) for columns in (full, first))
+        ratios.append((large - small) / (small / 2))
+    assert_allclose(result.statistic, ratios[0])
+    assert in_set(result.null_distribution, ratios)

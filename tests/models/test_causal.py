@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import logsumexp
 from scipy.stats import multivariate_normal, poisson
 
-from skawhmm import HMMBatch, Trials
+from skawhmm import HMMBatch, HMMTransformer, Trials
 from skawhmm.emissions import (
     Bernoulli,
     ByChannel,
@@ -370,3 +370,20 @@ def test_trials_are_filtered_one_by_one():
     assert [len(x) for x in model.surprise([Trials([first, second])])[0]] == [8, 5]
     with pytest.raises(TypeError, match=r"X\[0\] must be one recording.*Trials"):
         model.forecast([Trials([first, second])])
+
+
+@pytest.mark.parametrize(
+    ("frame", "match"),
+    [
+        (np.nan, "frame must hold at least 1 observed value"),
+        (2.0, "frame must hold flags, which are 0 or 1, got 2"),
+        (1j, "frame must hold numbers, got complex"),
+        ("a", "frame must hold numbers, got strings"),
+        ([0, 1], r"frame must have shape \(1,\)"),
+    ],
+)
+def test_wrong_frames_of_a_stream_are_named(frame, match):
+    x = [[0.0], [1.0], [1.0], [0.0]]
+    model = HMMTransformer(1, emission="bernoulli").fit_transform([x])
+    with pytest.raises(ValueError, match=match):
+        model.stream().update(frame)

@@ -9,6 +9,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from skawhmm import HMMBatch, HMMMonitor, HMMTransformer
+from skawhmm.emissions import Bernoulli, ByChannel, Gamma
 from skawhmm.monitoring._names import StateNames
 
 STAY, SWITCH = 0.9, 0.1
@@ -180,6 +181,24 @@ def test_save_and_load_in_the_middle_of_a_window(fitted, tmp_path):
     assert_array_equal(again.calibration_scores_, two.calibration_scores_)
     again.partial_fit(x[again.n_frames_ :])
     assert same(one.rows_, again.rows_)
+
+
+MIXED = ByChannel(
+    [("step", Gamma(zero_mass=True), slice(0, 1)), ("on", Bernoulli(), [1])]
+)
+
+
+@pytest.mark.parametrize("emission", [MIXED, Gamma(zero_mass=True)])
+def test_templates_of_families_are_saved(emission, tmp_path, rng):
+    busy = np.repeat(rng.random(400) < 0.5, 10)
+    x = np.column_stack([rng.gamma(2.0, 1 + 4 * busy), rng.random(4000) < 0.3])
+    x = x if emission is MIXED else x[:, :1]
+    hmm = HMMTransformer(2, emission=emission, init="pooled", random_state=0)
+    watch = HMMMonitor(50, hmm=hmm).fit([x[:3000]]).partial_fit(x[3000:3333])
+    watch.save(tmp_path / "monitor.npz")
+    again = HMMMonitor.load(tmp_path / "monitor.npz")
+    rest = x[3333:]
+    assert same(watch.partial_fit(rest).rows_, again.partial_fit(rest).rows_)
 
 
 @pytest.mark.parametrize("emission", ["poisson", "categorical"])

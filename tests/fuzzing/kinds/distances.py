@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 
 import skawhmm as sk
+from fuzzing.channels import family_arguments
 from fuzzing.draw import discrete_arguments, gaussian_arguments, pick
 from fuzzing.judge import NOT_FINITE, ORDER, PROPERTY, BreachError, Trial, check_same
 from fuzzing.names import MODELS, arguments_of
@@ -21,11 +22,10 @@ RENAMED_TOLERANCE = 1e-7
 def _size(models):
     """Return the size of the parameters, in which distances are measured."""
     parameters = models.emission.parameters
-    if "means" in parameters:
+    if models.emission.name == "gaussian":
         return np.abs(models.means).max() + np.sqrt(np.abs(models.covars).max())
-    if "rates" in parameters:
-        return 1 + np.abs(models.rates).max()
-    return 1.0
+    arrays = [np.abs(array).max() for array in parameters.values()]
+    return 1 + max(arrays, default=0.0)
 
 
 def _renamed(rng, models):
@@ -45,9 +45,11 @@ def _renamed(rng, models):
 
 def trial(rng):
     """Draw models and a distance, and check the properties of its matrix."""
-    is_gaussian = rng.random() < 0.7
-    if is_gaussian:
+    kind = rng.random()
+    if kind < 0.5:
         maker, (given, text) = None, gaussian_arguments(rng)
+    elif kind < 0.75:
+        maker, (given, text) = "from_arrays", family_arguments(rng)
     else:
         maker, given, text = discrete_arguments(rng)
     metric, params = drawn_metric(rng)

@@ -173,8 +173,9 @@ def _interval(rng):
         "random_state": _values(rng, *SEEDS),
     }
     values, wrong = _finished(given)
+    functions = sk.groups.distance_interval, sk.groups.registration_interval
     return _called(
-        sk.groups.distance_interval,
+        pick(rng, functions),
         values,
         [models],
         wrong=wrong,
