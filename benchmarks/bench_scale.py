@@ -10,7 +10,12 @@ memory of a matrix that is written to a file, and what these costs amount to for
 a hundred million models. The time of a query is extrapolated in proportion to the size
 of the collection, which is an upper estimate.
 
+With ``--approximate N ...``, only approximate search is measured: recall, the time of a
+query and that of the engine alone on the same vectors, the size of the file and the
+time to open it.
+
 Run: python benchmarks/bench_scale.py [--full] [--sizes N ...] [--figure PATH]
+     [--approximate N ...]
 """
 
 import argparse
@@ -118,6 +123,42 @@ def query_rows(sizes, metric, make_models=grouped_models):
                 f"times the models; from the last but one to the last {4**last:.2f}"
             )
     return rows[:, [0, 1, 3, 4]]
+
+
+def approximate_rows(sizes, metric):
+    """Print approximate search beside the bare engine, and files, per size."""
+    print(f"\n{type(metric).__name__}, approximate search for five neighbours:")
+    print(
+        "      N  fit s  recall in fit  recall  candidates  ms/query"
+        "  engine alone ms  certified  certificate ms  file MB  open ms  same"
+    )
+    queries = grouped_models(N_QUERIES, seed=1)
+    for size in sizes:
+        models = grouped_models(size)
+        retriever = HMMRetriever(5, metric=metric, algorithm="approximate", n_jobs=2)
+        build, _ = timed(retriever.fit, models)
+        index = retriever._index(metric)
+        true = index.exact.kneighbors(queries, 5, n_jobs=2)[1]
+        taken, found = timed(retriever.kneighbors, queries, repeats=3)
+        number = index.n_candidates
+        bare, _ = timed(index.graph.candidates, queries, number, 2, repeats=3)
+        proof, proven = timed(retriever.certified, queries, found[1])
+        pairs = zip(true, found[1], strict=True)
+        recall = np.mean([np.isin(*pair).mean() for pair in pairs])
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "retriever.npz"
+            retriever.save(path)
+            opened, loaded = timed(HMMRetriever.load, path)
+            same = np.array_equal(loaded.kneighbors(queries)[1], found[1])
+            n_bytes = path.stat().st_size
+        each = 1e3 / N_QUERIES
+        print(
+            f"{size:7d}  {build:5.0f}  {retriever.recall_:13.3f}  {recall:6.3f}"
+            f"  {number:10d}  {each * taken:8.2f}  {each * bare:15.2f}"
+            f"  {proven.mean():9.2f}  {each * proof:14.2f}  {n_bytes / 1e6:7.0f}"
+            f"  {1e3 * opened:7.1f}  {same!s:>4}",
+            flush=True,
+        )
 
 
 def sampled():
@@ -256,8 +297,15 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--full", action="store_true", help="up to 100 000 models")
     parser.add_argument("--sizes", type=int, nargs="+", help="numbers of models")
+    parser.add_argument(
+        "--approximate", type=int, nargs="+", help="only approximate search"
+    )
     parser.add_argument("--figure", help="where to save a log-log figure")
     args = parser.parse_args()
+    if args.approximate:
+        for metric in (MAW(), JAW()):
+            approximate_rows(args.approximate, metric)
+        return
     sizes = [1000, 3000, 10_000, 20_000] + ([50_000, 100_000] if args.full else [])
     warm = grouped_models(600)
     SearchIndex(warm, MAW()).kneighbors(warm[:5], 5)
