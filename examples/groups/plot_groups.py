@@ -60,12 +60,13 @@ result
 # Which states and transitions differ? P-values are corrected for all rows.
 aligner = HMMAligner("medoid", n_components=3).fit(models)
 effects = state_effects(models, group, reference=aligner, random_state=0)
-EffectsDisplay.from_effects(effects, max_rows=8)
+fig, ax = plt.subplots(layout="constrained")
+EffectsDisplay.from_effects(effects, max_rows=8, ax=ax)
 plt.show()
 effects
 
 # %%
-# The transitions as a graph: patients stay longer in state 2, and leave it less often.
+# The transitions as a graph: patients stay longer in state 0, and leave it less often.
 TransitionGraphDisplay.from_effects(effects)
 plt.show()
 

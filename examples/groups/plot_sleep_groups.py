@@ -100,7 +100,8 @@ for measure, state, following, difference, pvalue in zip(
 # %%
 # The same as a forest plot and as a graph.
 # sphinx_gallery_thumbnail_number = 2
-EffectsDisplay.from_effects(effects, state_names=STAGES, max_rows=12)
+fig, ax = plt.subplots(layout="constrained")
+EffectsDisplay.from_effects(effects, state_names=STAGES, max_rows=12, ax=ax)
 plt.show()
 
 # %%
