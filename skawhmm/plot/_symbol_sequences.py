@@ -273,7 +273,7 @@ class SequenceIndexDisplay(SymbolSequencesDisplay):
     >>> lives = ["SSWW", "SWWW", "SSSH"]
     >>> display = SequenceIndexDisplay.from_sequences(lives, sort="end")
     >>> display.order_
-    array([2, 1, 0])
+    array([2, 0, 1])
     """
 
     def __init__(
@@ -577,7 +577,7 @@ class MedoidSequencesDisplay(SymbolSequencesDisplay):
     ...     lives, ["work"] * 3 + ["home"] * 3, distances=distances
     ... )
     >>> [lives[i] for i in display.medoids_]
-    ['SSHHHH', 'SSSWWW']
+    ['SHHHSH', 'SSSWWW']
     """
 
     _panel_size = 6.4, 3.4

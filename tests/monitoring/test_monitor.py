@@ -1,3 +1,4 @@
+import gc
 import pickle
 import subprocess
 import sys
@@ -263,6 +264,8 @@ def test_memory_stays_constant_over_a_million_frames():
     for _ in range(10):
         for _ in range(10):
             watch.partial_fit(np.tile(x, (5, 1)))
+        # Python keeps the memory of tuples that it no longer needs until it collects.
+        gc.collect()
         sizes.append(tracemalloc.get_traced_memory()[0])
     tracemalloc.stop()
     assert watch.n_frames_ == 1_000_000
