@@ -4,7 +4,8 @@
 
 Two processes at a known distance: how often does the interval of `distance_interval`
 hold it, and how often are they called equivalent at a margin that is exactly their
-distance? Sequences of 1 to 4 states: how often is the number wrong that each criterion
+distance? A third model, as far away as the second: how often is the second called
+nearer? Sequences of 1 to 4 states: how often is the number wrong that each criterion
 chooses? Frames without order: how often does `dynamics_gain` say that order matters,
 and how often does its interval hold the mean gain?
 """
@@ -48,6 +49,24 @@ def intervals(n_draws):
             equivalent += true > 0 and found.within(true) <= 0.05
         shown = f"{equivalent / n_draws:12.2f}" if true > 0 else f"{'':>12}"
         print(f"  {first!s:10} {second!s:15}{true:7.2f}{covered / n_draws:9.2f}{shown}")
+
+
+def nearness(n_draws):
+    print(f"\nnearer, {n_draws} draws of 200 frames, two models equally far away")
+    one, *others = line((0, 4)), line((-1, 3)), line((1, 5))
+    found = 0
+    for seed in range(n_draws):
+        seeds = 3 * seed + np.arange(3)
+        X = [
+            model.sample(200, random_state=int(k))[0][0]
+            for model, k in zip((one, *others), seeds, strict=True)
+        ]
+        fits = HMMTransformer(2, random_state=0).fit_transform(X)
+        result = distance_interval(
+            *(fits[k] for k in range(3)), n_resamples=60, random_state=seed
+        )
+        found += result.nearer >= 0.95
+    print(f"  one is called nearer with confidence 0.95 in {found / n_draws:.3f}")
 
 
 def noise(kind, rng, length):
@@ -160,6 +179,7 @@ def main():
     arguments = parser.parse_args()
     warnings.filterwarnings("ignore")
     intervals(arguments.draws)
+    nearness(5 * arguments.draws)
     numbers_of_states(max(arguments.draws // 5, 1))
     gains(2 * arguments.draws)
 

@@ -61,10 +61,11 @@ class Emission(BaseEstimator, ABC):
         Checks the arrays of a user or of a file.
     ``support``, ``of_channel(channel)``
         Where the values of a channel lie, and the family of one channel: pictures.
-    ``merged(weights)``, ``described(channels)``, ``compared(channels)``,
+    ``merged(weights)``, ``described(channels)``, ``compared(channels)``
+        Mixtures of states as one state; what tables show of a state, and what groups
+        are compared by.
     ``state_names()``
-        Mixtures of states as one state; what tables show of a state; names of states
-        that what they emit gives them.
+        Names of states that what they emit gives them.
 
     **Likelihood and EM: to define if models are to be fitted and scored**
 
