@@ -58,12 +58,18 @@ class Delays(SequenceTransformer):
     def __init__(self, n: int = 1) -> None:
         self.n = n
 
+    def _steps(self) -> range:
+        # The negative of an unsigned integer of NumPy is a large number.
+        n = int(self.n)
+        return range(-n, n + 1)
+
     def _names(self, channels: Any) -> list[str]:
-        steps = range(-self.n, self.n + 1)
-        return [f"{channel}_{step:+d}" for step in steps for channel in channels]
+        return [
+            f"{channel}_{step:+d}" for step in self._steps() for channel in channels
+        ]
 
     def _transform(self, X: Any) -> CheckedSequences:
-        steps = np.arange(-self.n, self.n + 1)
+        steps = np.array(self._steps())
         changed = []
         for x in X:
             places = np.clip(np.arange(len(x))[:, None] + steps, 0, len(x) - 1)

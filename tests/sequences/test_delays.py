@@ -60,3 +60,12 @@ def test_delays_tell_frequencies_apart_that_frames_do_not(rng):
     wide = steps.fit_transform([x])
     (path,), _ = hmm.fit_transform(wide).decode(wide)
     assert agreement(path, fast) > 0.9
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.int8, np.uint64])
+def test_integers_of_numpy_are_numbers(kind, rng):
+    x = rng.normal(size=(9, 2))
+    expected = Delays(2).fit_transform([x])[0]
+    assert_array_equal(Delays(kind(2)).fit_transform([x])[0], expected)
+    names = Delays(2).fit([x]).get_feature_names_out()
+    assert_array_equal(Delays(kind(2)).fit([x]).get_feature_names_out(), names)
