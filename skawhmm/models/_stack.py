@@ -65,11 +65,22 @@ class ModelStack:
         vars(self).update(zip(PARTS, parts, strict=True))
 
     @classmethod
-    def _fitted(cls, template, models, weights, *, observed=None, info=None, **parts):
-        """Return models that our own fits made, which need no checks.
+    def _fitted(
+        cls,
+        template,
+        models,
+        weights,
+        *,
+        observed=None,
+        info=None,
+        sequences=None,
+        **parts,
+    ):
+        """Return models that fits made; only their states are checked.
 
         `models` are `Model` tuples with any numbers of states, `weights` their state
         probabilities (None if they are stationary); further parts are those of `_set`.
+        A family of a user may have fitted states that are wrong.
         """
         startprobs, transmats, states = zip(*models, strict=True)
         startprobs = padded_stack("startprobs", startprobs)
@@ -88,7 +99,7 @@ class ModelStack:
         emission.observed = observed
         batch = cls.__new__(cls)
         chain = transmats, weights, startprobs
-        batch._set(emission, *chain, info or {}, parts.pop("sequences", None), **parts)
+        batch._set(emission, *chain, info or {}, sequences, **parts)
         return batch
 
     def _changed(self, **parts):
