@@ -1,10 +1,10 @@
 from numpy import ndarray
 
-def circle_costs(
-    points: ndarray,
+def add_turns(
+    places: ndarray,
+    grid: ndarray,
     index_a: ndarray,
     index_b: ndarray,
     cost: ndarray,
 ) -> None: ...
-def fill_cells(concentrations: ndarray, cells: ndarray) -> None: ...
-def quantiles(concentration: float, levels: ndarray) -> ndarray: ...
+def upper_quantiles(concentrations: ndarray, levels: ndarray) -> ndarray: ...

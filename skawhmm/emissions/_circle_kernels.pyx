@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from libc.math cimport asin, cos, exp, sqrt
+from libc.math cimport asin, exp, sin, sqrt
 
 from skawhmm.utils._interruption cimport interrupted
 
@@ -17,9 +17,10 @@ cdef extern from "emissions/_circle_kernels.h" nogil:
     """
     const int PANELS
     const double REACH, NODE
-    int add_circle_gaps(
+    int add_turn_costs(
         const double* a,
         const double* b,
+        const double* grid,
         Py_ssize_t n_components,
         Py_ssize_t n_channels,
         Py_ssize_t size,
@@ -27,18 +28,22 @@ cdef extern from "emissions/_circle_kernels.h" nogil:
     ) except -1
 
 
-def circle_costs(
-    const double[:, :, :, ::1] points,
+def add_turns(
+    const double[:, :, :, ::1] places,
+    const double[:, :, ::1] grid,
     const Py_ssize_t[::1] index_a,
     const Py_ssize_t[::1] index_b,
     double[:, :, ::1] cost,
 ):
-    """Add squared distances on the circle between the states of model pairs.
+    """Add what differences of angles cost between the states of model pairs.
 
     Parameters
     ----------
-    points : ndarray of shape (n_models, n_components, n_channels, 1 + 2 * n_cells)
-        Location of each state, then means and deviations of its quantiles.
+    places : ndarray of shape (n_models, n_components, n_channels, 6)
+        Location and width of each state, and the weights of its width in the grid.
+
+    grid : ndarray of shape (size, size, size)
+        From `turn_grid`.
 
     index_a, index_b : ndarray of int of shape (n_pairs,)
         The models of each pair.
@@ -46,56 +51,41 @@ def circle_costs(
     cost : ndarray of shape (n_pairs, n_components, n_components)
         Changed in place.
     """
-    cdef Py_ssize_t n, n_cells = (points.shape[3] - 1) // 2
+    cdef Py_ssize_t n
     with nogil:
         for n in range(index_a.shape[0]):
-            add_circle_gaps(
-                &points[index_a[n], 0, 0, 0], &points[index_b[n], 0, 0, 0],
-                points.shape[1], points.shape[2], n_cells, &cost[n, 0, 0],
+            add_turn_costs(
+                &places[index_a[n], 0, 0, 0], &places[index_b[n], 0, 0, 0],
+                &grid[0, 0, 0], places.shape[1], places.shape[2], grid.shape[0],
+                &cost[n, 0, 0],
             )
 
 
-def fill_cells(const double[::1] concentrations, double[:, ::1] cells):
-    """Fill means and deviations of the quantiles of von Mises distributions around 0.
+def upper_quantiles(const double[::1] concentrations, const double[::1] levels):
+    """Return angles up to which, from 0, von Mises distributions have probabilities.
 
     Parameters
     ----------
     concentrations : ndarray of shape (n_states,)
         Their concentrations.
 
-    cells : ndarray of shape (n_states, 2 * n_cells)
-        Filled with the means, then the deviations, of the quantiles in cells of equal
-        probability.
+    levels : ndarray of shape (n_levels,)
+        Probabilities from 0 to 1/2.
+
+    Returns
+    -------
+    angles : ndarray of shape (n_states, n_levels)
+        The angles.
     """
-    cdef Py_ssize_t n_cells = cells.shape[1] // 2, half = n_cells // 2, n, k
     cdef double[:, ::1] table = np.empty((3, PANELS + 1))
-    cdef double low, high, middle, spread
+    cdef double[:, ::1] found = np.empty((concentrations.shape[0], levels.shape[0]))
+    cdef Py_ssize_t n, k
     with nogil:
         for n in range(concentrations.shape[0]):
             interrupted()
             fill_table(concentrations[n], &table[0, 0])
-            for k in range(half):
-                low = upper_quantile(&table[0, 0], (k + 0.5 - 0.5 * NODE) / n_cells)
-                high = upper_quantile(&table[0, 0], (k + 0.5 + 0.5 * NODE) / n_cells)
-                middle, spread = 0.5 * (low + high), 0.5 * (high - low)
-                cells[n, half + k], cells[n, half - 1 - k] = middle, -middle
-                cells[n, n_cells + half + k] = spread
-                cells[n, n_cells + half - 1 - k] = spread
-
-
-def quantiles(double concentration, const double[::1] levels):
-    """Return quantiles of a von Mises distribution around 0."""
-    cdef double[:, ::1] table = np.empty((3, PANELS + 1))
-    cdef double[::1] found = np.empty(levels.shape[0])
-    cdef double level
-    cdef Py_ssize_t n
-    with nogil:
-        fill_table(concentration, &table[0, 0])
-        for n in range(levels.shape[0]):
-            level = levels[n] - 0.5
-            found[n] = upper_quantile(&table[0, 0], level if level > 0 else -level)
-            if level < 0:
-                found[n] = -found[n]
+            for k in range(levels.shape[0]):
+                found[n, k] = upper_quantile(&table[0, 0], levels[k])
     return np.asarray(found)
 
 
@@ -124,7 +114,8 @@ cdef void fill_table(double concentration, double* table) noexcept nogil:
 
 
 cdef inline double density(double concentration, double angle) noexcept nogil:
-    return exp(concentration * (cos(angle) - 1))
+    cdef double half = sin(0.5 * angle)
+    return exp(-2 * concentration * half * half)
 
 
 cdef double upper_quantile(const double* table, double level) noexcept nogil:

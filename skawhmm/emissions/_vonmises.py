@@ -4,7 +4,13 @@ import numpy as np
 from scipy.special import i0e
 
 from skawhmm.emissions._checks import check_not_negative
-from skawhmm.emissions._circle import CircleCosts, circle_points, vonmises_quantiles
+from skawhmm.emissions._circle import (
+    ROOT_WEIGHTS,
+    CircleCosts,
+    circle_places,
+    circle_points,
+    vonmises_quantiles,
+)
 from skawhmm.emissions._model import FrameParts
 from skawhmm.emissions._univariate import EMPTY_COUNT, ExponentialFamily
 from skawhmm.emissions._univariate_kernels import (
@@ -170,7 +176,10 @@ class VonMises(ExponentialFamily):
 
     def ground_costs(self):
         """Return the costs between the states of any two of the models."""
-        return CircleCosts(circle_points(self.locations, self.concentrations))
+        return CircleCosts(
+            circle_points(self.concentrations),
+            circle_places(self.locations, self.concentrations),
+        )
 
     def spread(self, sequences):
         """Return the root mean square arc between two frames, over the root of 2."""
@@ -185,32 +194,30 @@ class VonMises(ExponentialFamily):
         return float(np.sqrt(total))
 
     def projected(self, points):
-        """Return the parameters of the states with the resultants of points."""
-        means, deviations = np.split(points[..., 1:], 2, axis=3)
-        lengths = np.mean(np.cos(means) * np.exp(-0.5 * deviations**2), axis=3)
+        """Return the concentrations of the states with the resultants of points."""
+        angles = points.reshape(*self.locations.shape, -1) / ROOT_WEIGHTS
+        lengths = np.cos(angles) @ ROOT_WEIGHTS**2
         found = vonmises_concentrations(np.clip(lengths, 0.0, 1.0))
-        return wrapped(points[..., 0]), np.minimum(found, LARGEST_CONCENTRATION)
+        return (np.minimum(found, LARGEST_CONCENTRATION),)
 
     def averaged(self, models, labels, masses):
         """Return states with mean quantiles around the mean angles of matched states.
 
         Angles are averaged as seen from the present average.
         """
-        own, points = (
-            circle_points(part.locations, part.concentrations)
-            for part in (self, models)
+        points = self.matched_means(
+            circle_points(self.concentrations),
+            circle_points(models.concentrations),
+            labels,
+            masses,
         )
-        steps = np.zeros(self.locations.shape)
-        mass = np.zeros(self.locations.shape[:2])
+        steps, mass = np.zeros(self.locations.shape), np.zeros(points.shape[:2])
         gaps = models.locations[:, None] - self.locations[labels][:, :, None]
         np.add.at(mass, labels, masses.sum(axis=2))
-        moved = np.einsum("nij,nijc->nic", masses, wrapped(gaps))
-        np.add.at(steps, labels, moved)
-        means = self.matched_means(own, points, labels, masses)
-        means[..., 0] = (
-            self.locations + steps / np.where(mass > 0, mass, 1.0)[..., None]
-        )
-        return self._replaced(self.projected(means), labels, masses)
+        np.add.at(steps, labels, np.einsum("nij,nijc->nic", masses, wrapped(gaps)))
+        steps /= np.where(mass > 0, mass, 1.0)[..., None]
+        states = wrapped(self.locations + steps), *self.projected(points)
+        return self._replaced(states, labels, masses)
 
 
 def wrapped(angles):
