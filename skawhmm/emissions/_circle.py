@@ -31,7 +31,7 @@ from skawhmm.emissions._gaussian_costs_kernels import add_squared_gaps
 # Quantiles of the upper half of a distribution.
 N_QUANTILES = 24
 
-# Nodes of the grid of factors r on each axis. Distances are right to 4e-4 with 24.
+# Nodes of the grid of factors r on each axis; distances are right to 1e-3 with 24.
 N_GRID = 24
 
 # Quantiles by which the grid is filled.
@@ -121,9 +121,7 @@ def circle_places(locations, concentrations):
     """
     widths = (1 + 2 * concentrations) ** (-1 / 3)
     weights = (1 - widths)[..., None] * cubic_weights(widths * (N_GRID - 1))
-    return np.concatenate(
-        [locations[..., None], widths[..., None], weights], axis=-1
-    )
+    return np.concatenate([locations[..., None], widths[..., None], weights], axis=-1)
 
 
 def cubic_weights(places):
@@ -180,7 +178,9 @@ def _turns(rises, gaps):
     below, here, above = (gaps - shifts[near]) ** 2 + rises[near]
     curvature = below - 2 * here + above
     inside = (below > here) & (above > here)
-    gain = np.where(inside, (below - above) ** 2 / (8 * np.maximum(curvature, 1e-300)), 0)
+    gain = np.where(
+        inside, (below - above) ** 2 / (8 * np.maximum(curvature, 1e-300)), 0
+    )
     # In the limit of no gap costs are a parabola.
     slope = rises[1] / shifts[1] ** 2
     ratios = (here - gain)[1:] / gaps[1:] ** 2

@@ -59,28 +59,28 @@ def channel_panels(model, size, channels, names, sequences):
     return panels
 
 
-def _densities(family, places, size):
-    """Return the densities (n_states, n_places) of one channel."""
-    logs, _ = family.frame_densities(0, np.asarray(places, float)[:, None], size)
+def densities(family, i, places, size):
+    """Return the densities (n_states, n_places) of one channel of model i."""
+    logs, _ = family.frame_densities(i, np.asarray(places, float)[:, None], size)
     return np.exp(np.minimum(logs, 700.0))
 
 
-def _reach(family, size, levels=LEVELS):
-    """Return quantiles (n_levels, n_states) of one channel."""
+def reach(family, size, i=0):
+    """Return low and high quantiles (2, n_states) of one channel of model i."""
     path = np.arange(size)
     return np.array(
-        [family.frames_at(0, path, np.full((size, 1), u))[:, 0] for u in levels]
+        [family.frames_at(i, path, np.full((size, 1), u))[:, 0] for u in LEVELS]
     )
 
 
 def _line(family, weights, values):
-    ends = _reach(family, len(weights))
+    ends = reach(family, len(weights))
     if values is not None and len(values):
         ends = np.append(ends, np.quantile(values, LEVELS))
     low, high = bar_range(ends.ravel())
     # A gamma distribution may be infinite at 0, its lower end.
     places = np.linspace(low, high, N_PLACES) + (high - low) / N_PLACES / 2
-    heights = weights[:, None] * _densities(family, places, len(weights))
+    heights = weights[:, None] * densities(family, 0, places, len(weights))
     panel = {"kind": "curve", "places": places, "heights": heights}
     zeros = family.parameters.get("zero_probs")
     if zeros is not None and zeros[0, : len(weights)].any():
@@ -94,7 +94,7 @@ def _line(family, weights, values):
 
 def _circle(family, weights, values):
     places = np.linspace(-np.pi, np.pi, N_PLACES)
-    heights = weights[:, None] * _densities(family, places, len(weights))
+    heights = weights[:, None] * densities(family, 0, places, len(weights))
     panel = {"kind": "rose", "places": places, "heights": heights}
     if values is not None and len(values):
         counts, edges = np.histogram(values, N_BINS, (-np.pi, np.pi))
@@ -103,12 +103,12 @@ def _circle(family, weights, values):
 
 
 def _counts(family, weights, values):
-    top = float(_reach(family, len(weights)).max())
+    top = float(reach(family, len(weights)).max())
     if values is not None and len(values):
         top = max(top, float(np.quantile(values, LEVELS[1])))
     step = max(1, int(np.ceil((top + 1) / N_PLACES)))
     places = np.arange(0, max(top, 1) + 1, step)
-    heights = weights[:, None] * _densities(family, places, len(weights))
+    heights = weights[:, None] * densities(family, 0, places, len(weights))
     panel = {"kind": "points", "places": places, "heights": heights}
     if values is not None and len(values):
         width = max(1, int(np.ceil((top + 1) / N_BINS)))

@@ -16,6 +16,7 @@ from skawhmm.distances._base import RegisteringDistance
 from skawhmm.distances._maw import MAW
 from skawhmm.distances._pairwise import registrations
 from skawhmm.models._inference import best_paths
+from skawhmm.plot._explorer_channels import emission_panels
 from skawhmm.plot._style import channel_labels
 from skawhmm.sequences._trials import unit_frames
 
@@ -204,10 +205,15 @@ def _states(models, metric, neighbors, channel_names):
         "transmats": _packed(np.rint(65535 * models.transmats), "u2"),
         "plans": _packed(np.rint(255 * np.clip(plans, 0, 1)), "u1"),
         "plane": None,
+        "panels": None,
+        "n_features": models.n_features,
         "names": models.state_names,
     }
-    if models.emission.name != "gaussian":
+    if models.emission.name == "custom":
         return states
+    if models.emission.name != "gaussian":
+        panels = emission_panels(models, channel_names)
+        return states | {"panels": [_packed_panel(panel) for panel in panels]}
     axes = " and ".join(channel_names)
     if models.n_features > 2:
         axes = "the first two principal axes"
@@ -215,6 +221,23 @@ def _states(models, metric, neighbors, channel_names):
         "plane": _packed(_ellipses(models), "f4"),
         "flat": models.n_features == 1,
         "axes": axes,
+    }
+
+
+def _packed_panel(panel):
+    """Return what is drawn of a channel, with heights as bytes of their greatest."""
+    heights, bars, zeros = panel["heights"], panel["bars"], panel["zeros"]
+    peaks = heights.max(axis=(1, 2))
+    if bars is not None:
+        peaks = np.maximum(peaks, bars.max(axis=1))
+        bars = _packed(np.rint(255 * bars / np.maximum(peaks, 1e-300)[:, None]), "u1")
+    unit = np.maximum(peaks, 1e-300)[:, None, None]
+    return panel | {
+        "heights": _packed(np.rint(255 * heights / unit), "u1"),
+        "n_places": heights.shape[2],
+        "peaks": _packed(peaks, "f4"),
+        "bars": bars,
+        "zeros": None if zeros is None else _packed(zeros, "f4"),
     }
 
 

@@ -15,9 +15,18 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy import stats
 
 from skawhmm import MAW, HMMBatch, HMMTransformer, register_states
 from skawhmm.datasets import make_hmm_sequences
+from skawhmm.emissions import (
+    Bernoulli,
+    ByChannel,
+    Categorical,
+    Gamma,
+    NegativeBinomial,
+    VonMises,
+)
 from skawhmm.fitting import MarkovChainTransformer
 from skawhmm.plot import HMMMapDisplay
 from skawhmm.plot._explorer import MAX_STEPS
@@ -441,6 +450,86 @@ def test_page_of_other_emissions(browser, tmp_path, rng, emission):
     browser.run("explorer.select(1)")
     browser.frame()
     assert browser.run("document.getElementById('plane').hidden")
+    assert browser.label("channels") == "What states emit: channel 0"
+    assert not browser.complaints()
+
+
+@pytest.fixture(scope="module")
+def mixed():
+    """A map of models with channels of five kinds."""
+    pytest.importorskip("matplotlib").use("Agg")
+    rng, X = np.random.default_rng(0), []
+    for n in range(6):
+        busy = np.arange(120) // 20 % 2
+        columns = [
+            rng.gamma(3, 0.3 + 2 * busy + n % 2) * (rng.random(120) > 0.05),
+            rng.vonmises(2.0 * busy, 1 + 3 * busy),
+            rng.integers(0, 3, 120) * busy,
+            rng.random(120) < 0.1 + 0.7 * busy,
+            rng.poisson(rng.gamma(3, 1 + 9 * busy)),
+        ]
+        X.append(np.column_stack(columns))
+    blocks = [
+        ("step", Gamma(zero_mass=True), [0]),
+        ("turn", VonMises(), [1]),
+        ("mode", Categorical([0, 1, 2]), [2]),
+        ("flag", Bernoulli(), [3]),
+        ("calls", NegativeBinomial(), [4]),
+    ]
+    hmm = HMMTransformer(
+        2, emission=ByChannel(blocks), keep_sequences=True, random_state=0
+    )
+    return HMMMapDisplay.from_models(hmm.fit_transform(X), method="mds")
+
+
+def test_page_holds_what_states_emit(mixed, tmp_path):
+    page = mixed.to_html(tmp_path / "map.html", channel_names=[*"abcde"])
+    models, panels = mixed.models, page_data(page)["states"]["panels"]
+    assert [panel["kind"] for panel in panels] == [
+        "curve", "rose", "bars", "bars", "curve",
+    ]  # fmt: skip
+    heights = [
+        (panel["heights"].reshape(6, 2, -1) / 255) * panel["peaks"][:, None, None]
+        for panel in panels
+    ]
+    # Bytes are rounded to 1 / 510 of the peak.
+    rounding = [panel["peaks"].max() / 500 for panel in panels]
+    modes, flags = models.emission.block("mode"), models.emission.block("flag")
+    assert_allclose(heights[2], modes.emissionprobs, atol=rounding[2])
+    assert_allclose(heights[3][:, :, 1], flags.probabilities[:, :, 0], atol=rounding[3])
+    turn = models.emission.block("turn")
+    places = 2 * np.pi * np.arange(64) / 64 - np.pi
+    density = stats.vonmises(turn.concentrations, turn.locations).pdf(places)
+    expected = models.weights[..., None] * density
+    assert_allclose(heights[1], expected, atol=rounding[1])
+    assert_allclose(heights[1].sum(axis=(1, 2)) * 2 * np.pi / 64, 1, atol=0.02)
+    low, high = panels[0]["limits"]
+    areas = heights[0].sum(axis=(1, 2)) * (high - low) / 64
+    zeros = np.sum(models.weights * panels[0]["zeros"].reshape(6, 2), axis=1)
+    assert_allclose(areas + zeros, 1, atol=0.06)
+    x = models.sequences[4][:, 3]
+    bars = panels[3]["bars"].reshape(6, 2)[4] / 255 * panels[3]["peaks"][4]
+    assert_allclose(bars, [np.mean(x == 0), np.mean(x == 1)], atol=rounding[3])
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 390])
+def test_states_of_any_kind_are_drawn(browser, mixed, tmp_path, scheme, width):
+    browser.open(mixed.to_html(tmp_path / "map.html"), width, 800, scheme)
+    browser.run("explorer.select(2)")
+    browser.frame()
+    assert browser.label("channels").endswith("channel 3, channel 4")
+    # Each of the five panels holds ink of many colours.
+    inks = browser.run("""(() => {
+        const canvas = document.getElementById("channels");
+        const pen = canvas.getContext("2d");
+        return [0, 1, 2, 3, 4].map((at) => {
+            const w = canvas.width / 2, h = canvas.height / 3;
+            const area = pen.getImageData((at % 2) * w, Math.floor(at / 2) * h, w, h);
+            return new Set(new Uint32Array(area.data.buffer)).size;
+        });
+    })()""")
+    assert min(inks) > 20
     assert not browser.complaints()
 
 
