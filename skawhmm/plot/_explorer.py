@@ -212,8 +212,8 @@ def _states(models, metric, neighbors, channel_names):
     if models.emission.name == "custom":
         return states
     if models.emission.name != "gaussian":
-        panels = emission_panels(models, channel_names)
-        return states | {"panels": [_packed_panel(panel) for panel in panels]}
+        panels = [_packed_panel(p) for p in emission_panels(models, channel_names)]
+        return states | {"panels": panels or None}
     axes = " and ".join(channel_names)
     if models.n_features > 2:
         axes = "the first two principal axes"

@@ -13,8 +13,9 @@ N_BINS = 24
 # At most this many symbols or counts are drawn as bars.
 MAX_BARS = 12
 
-# More channels are not drawn.
+# More channels are not drawn, nor those that would make the page larger than this.
 MAX_PANELS = 8
+MAX_BYTES = 4_000_000
 
 # States with less weight do not widen the axes.
 LEAST_WEIGHT = 0.01
@@ -39,16 +40,27 @@ def emission_panels(models, names):
     panels : list of dict
         One per channel: name, `kind`, `heights` (n_models, n_components, n_places),
         `bars` (n_models, n_bins) of the frames or None, `zeros` (n_models,
-        n_components) or None, and the axis: `limits`, or `labels` of bars.
+        n_components) or None, and the `ends` of its axis, or the `labels` of bars. Channels of
+        a family that does not say where its values lie have no panel, nor have visible
+        chains, whose states are their symbols.
     """
+    emission = models.emission
+    has_channels = emission.support is not None or emission.name == "by_channel"
+    if not has_channels or models.state_names is not None:
+        return []
     frames = None
     if models.sequences is not None:
         frames = [np.reshape(x, (len(x), -1)) for x in unit_frames(models.sequences)]
-    panels = []
-    for c, name in enumerate(names[:MAX_PANELS]):
+    panels, room = [], MAX_BYTES
+    for c, name in enumerate(names):
+        family = emission.of_channel(c)
+        if family.support is None or len(panels) == MAX_PANELS:
+            continue
         values = None if frames is None else [x[:, c] for x in frames]
-        family = models.emission.of_channel(c)
         panel = KINDS[family.support](family, models, values)
+        room -= panel["heights"].size
+        if room < 0:
+            break
         zeros = family.parameters.get("zero_probs")
         has_zeros = zeros is not None and zeros.any()
         panel["zeros"] = zeros[..., 0] if has_zeros else None
@@ -62,15 +74,14 @@ def _line(family, models, values):
     places = low + width * (np.arange(N_PLACES) + 0.5)
     bars = _histograms(values, np.linspace(low, high, N_BINS + 1))
     heights = _heights(family, models, places)
-    return {"kind": "curve", "limits": [low, high], "heights": heights, "bars": bars}
+    return {"kind": "curve", "ends": [low, high], "heights": heights, "bars": bars}
 
 
 def _circle(family, models, values):
     places = 2 * np.pi * np.arange(N_PLACES) / N_PLACES - np.pi
     bars = _histograms(values, np.linspace(-np.pi, np.pi, N_BINS + 1))
     heights = _heights(family, models, places)
-    limits = [-np.pi, np.pi]
-    return {"kind": "rose", "limits": limits, "heights": heights, "bars": bars}
+    return {"kind": "rose", "heights": heights, "bars": bars}
 
 
 def _counts(family, models, values):
@@ -86,7 +97,7 @@ def _counts(family, models, values):
     edges = np.arange(-0.5, top + width + 0.5, width)
     return {
         "kind": "curve",
-        "limits": [-0.5, places[-1] + step - 0.5],
+        "ends": [0, int(places[-1] + step - 1)],
         "heights": _heights(family, models, places),
         "bars": _histograms(values, edges),
     }
