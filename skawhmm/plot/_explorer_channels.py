@@ -40,9 +40,9 @@ def emission_panels(models, names):
     panels : list of dict
         One per channel: name, `kind`, `heights` (n_models, n_components, n_places),
         `bars` (n_models, n_bins) of the frames or None, `zeros` (n_models,
-        n_components) or None, and the `ends` of its axis, or the `labels` of bars. Channels of
-        a family that does not say where its values lie have no panel, nor have visible
-        chains, whose states are their symbols.
+        n_components) or None, and the `ends` of its axis or the `labels` of bars.
+        Channels of a family that does not say where its values lie have no panel, nor
+        have visible chains, whose states are their symbols.
     """
     emission = models.emission
     has_channels = emission.support is not None or emission.name == "by_channel"
