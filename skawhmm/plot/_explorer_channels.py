@@ -1,5 +1,7 @@
 """What states of the explorer's models emit in single channels, packed for its page."""
 
+from typing import Any
+
 import numpy as np
 
 from skawhmm.plot._channels import densities, reach
@@ -51,7 +53,8 @@ def emission_panels(models, names):
     frames = None
     if models.sequences is not None:
         frames = [np.reshape(x, (len(x), -1)) for x in unit_frames(models.sequences)]
-    panels, room = [], MAX_BYTES
+    panels: list[dict[str, Any]] = []
+    room = MAX_BYTES
     for c, name in enumerate(names):
         family = emission.of_channel(c)
         if family.support is None or len(panels) == MAX_PANELS:

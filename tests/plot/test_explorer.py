@@ -514,6 +514,13 @@ def test_page_holds_what_states_emit(mixed, tmp_path):
     assert_allclose(bars, [np.mean(x == 0), np.mean(x == 1)], atol=rounding[3])
 
 
+def test_large_pages_draw_fewer_channels(mixed, tmp_path, monkeypatch):
+    # Room for two curves of 64 places for two states of six models.
+    monkeypatch.setattr("skawhmm.plot._explorer_channels.MAX_BYTES", 2 * 64 * 2 * 6)
+    panels = page_data(mixed.to_html(tmp_path / "map.html"))["states"]["panels"]
+    assert [panel["name"] for panel in panels] == ["channel 0", "channel 1"]
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 390])
 def test_states_of_any_kind_are_drawn(browser, mixed, tmp_path, scheme, width):
@@ -1035,4 +1042,5 @@ def test_states_of_visible_chains_have_their_symbols(browser, tmp_path):
     browser.run("explorer.select(0)")
     assert "a to b: " in browser.label("graphs")
     assert "a with a: " in browser.label("ribbons")
+    assert browser.run("document.getElementById('emits').hidden")
     assert not browser.complaints()
