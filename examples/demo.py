@@ -232,7 +232,7 @@ def confusion(y, found):
 
 def explorer(models, y):
     """Save a map of the phonemes, and two of them with their states registered."""
-    _, ax = plt.subplots(figsize=(8, 8), layout="constrained")
+    _, ax = plt.subplots(figsize=(10, 5.5), layout="constrained")
     chart = HMMMapDisplay.from_models(models, y, metric="jaw", ax=ax)
     save("phonemes_map")
     chart.to_html(OUT / "explorer.html", title="Phonemes")
