@@ -67,6 +67,7 @@ effects
 
 # %%
 # The transitions as a graph: patients stay longer in state 0, and leave it less often.
+# (State 0 of the reference is the third state above; the order of states is arbitrary.)
 TransitionGraphDisplay.from_effects(effects)
 plt.show()
 
