@@ -14,9 +14,7 @@ the mean of their gains over the sets exceeds its standard error, no set loses m
 .003, and a fit of the two small sets stays within twice MiniRocket's time.
 """
 
-import argparse
 import os
-import warnings
 
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[name] = "1"
