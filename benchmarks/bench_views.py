@@ -1,8 +1,9 @@
 """How views are weighted, and which serve by default: decided on training parts.
 
 Run with ``python benchmarks/bench_views.py [--data NAMES] [--seeds N] [--splits N]
-[--keep FOLDER] [--docs FILE]`` and the environment variable ``SKAWHMM_DATA`` set to the folder of the
-data. ``--keep`` stores the vectors of views, so that another run only compares choices.
+[--keep FOLDER] [--docs FILE]`` and the environment variable ``SKAWHMM_DATA`` set to the
+folder of the data. ``--keep`` stores the vectors of views, so that another run only
+compares choices.
 ``--docs`` merges the table into that page, as ``bench_accuracy.py`` does.
 
 The test parts of ``bench_accuracy.py`` are never read. The training part of each split
