@@ -810,14 +810,18 @@ def merge(path, place, name, cells):
     path.write_text(f"{before}{start}\n{text}\n{end}{after}", encoding="utf-8")
 
 
-def commit():
-    """Return the commit of the code that runs; "-dirty" if the package has changes."""
+def current_commit():
+    """Return the commit of the package; it ends in "-dirty" if there are changes."""
     root = Path(__file__).parents[1]
     git = ["git", "-C", str(root)]
     name = subprocess.check_output([*git, "rev-parse", "--short=7", "HEAD"], text=True)
     status = [*git, "status", "--porcelain", "--untracked-files=no", "--", "skawhmm"]
     changed = subprocess.check_output(status, text=True)
     return name.strip() + ("-dirty" if changed else "")
+
+
+# At the start: files may change while the script runs.
+COMMIT = current_commit()
 
 
 def with_commit(rows, name, *, times):
@@ -839,13 +843,13 @@ def document(path, name, found, *, times):
     merge(path, accuracy, name, accuracy_cells(found))
     if times:
         merge(path, seconds, name, time_cells(found))
-    merge(path, commits, name, with_commit(found, commit(), times=times))
+    merge(path, commits, name, with_commit(found, COMMIT, times=times))
 
 
 def document_blocks(path, name, cells):
     """Merge the accuracies of blocks of a data set into the tables of a page."""
     merge(path, 4, name, cells)
-    merge(path, 5, name, {"blocks": commit()})
+    merge(path, 5, name, {"blocks": COMMIT})
 
 
 def print_ratios(scores):

@@ -30,9 +30,9 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 
 import numpy as np  # noqa: E402
 from bench_accuracy import (  # noqa: E402
+    COMMIT,
     DATA,
     SYMBOLS,
-    commit,
     hit_rate,
     is_symbols,
     make_fold,
@@ -204,7 +204,7 @@ def main():
         )
         if args.docs is not None:
             cells = {label: f"{mean:.3f}" for label, mean in scores[name].items()}
-            merge(args.docs, 7, name, cells | {"commit": commit()})
+            merge(args.docs, 7, name, cells | {"commit": COMMIT})
     table = {
         name: {label: f"{mean:.3f}" for label, mean in own.items()}
         for name, own in scores.items()
