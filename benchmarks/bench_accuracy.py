@@ -32,7 +32,7 @@ chain of the reference adds to a mixture. The last tables, in Markdown, have all
 sets side by side.
 
 ``--docs FILE`` merges what was computed into the tables of that page, and leaves the
-other cells alone, so that sets and rows may be printed one at a time. Each set is
+other cells alone, so that sets and rows may be printed one at a time. Each row is
 written when it is done. Times are merged only with ``--times``, which is for a machine
 that does nothing else. The page's last tables have the commit of every cell; it ends in
 "-dirty" if the package had changes that were not committed. ``--rows query`` prints the
@@ -728,8 +728,11 @@ def print_blocks(name, folds):
     return found
 
 
-def print_rows(name, folds, rows, budget):
-    """Print and return accuracy and times of all rows on one data set."""
+def print_rows(name, folds, rows, budget, done):
+    """Print and return accuracy and times of all rows on one data set.
+
+    `done` is called with some rows as soon as they are printed.
+    """
     sizes = f"{len(folds)} x ({len(folds[0].X)} to train, {len(folds[0].X_test)} not)"
     print(f"\n{name}: {sizes}")
     print(f"{'':28}{'accuracy':>9}{'fit s':>9}{'ms/query':>10}  by split")
@@ -742,13 +745,16 @@ def print_rows(name, folds, rows, budget):
             if not parts[-1]:
                 print(f"{word:28}  passed over: more than {budget:g} s")
                 break
+        own = {}
         for row in parts[-1]:
             scores = [part[row] for part in parts]
-            found[row] = Score(*np.mean(scores, axis=0))
-            accuracy, fit_seconds, query_ms = found[row]
+            own[row] = Score(*np.mean(scores, axis=0))
+            accuracy, fit_seconds, query_ms = own[row]
             each = " ".join(f"{score.accuracy:.3f}" for score in scores)
             line = f"{row:28}{accuracy:9.3f}{fit_seconds:9.2f}{query_ms:10.2f}  {each}"
             print(line, flush=True)
+        done(own)
+        found |= own
     return found
 
 
@@ -906,9 +912,12 @@ def main():
             print(f"\n{name}: {error}")
             continue
         rows = chosen_rows(args.rows, SYMBOL_ROWS if name in SYMBOLS else ROWS)
-        scores[name] = print_rows(name, folds, rows, args.budget)
-        if args.docs is not None:
-            document(args.docs, name, scores[name], times=args.times)
+
+        def done(found, name=name):
+            if args.docs is not None:
+                document(args.docs, name, found, times=args.times)
+
+        scores[name] = print_rows(name, folds, rows, args.budget, done)
         if name in DATA and (not args.rows or "blocks" in args.rows):
             blocks = print_blocks(name, folds)
             if args.docs is not None:
