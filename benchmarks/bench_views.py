@@ -23,6 +23,7 @@ Rules, stated before the runs that they judge:
 import argparse
 import os
 import pickle
+import warnings
 from pathlib import Path
 
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
@@ -197,6 +198,7 @@ def main():
     parser.add_argument("--keep", type=Path, help="folder for the vectors of views")
     parser.add_argument("--docs", type=Path, help="page whose table is updated")
     args = parser.parse_args()
+    warnings.filterwarnings("ignore", message="The least populated class")
     scores = {}
     for name in args.data or sets:
         scores[name] = print_choices(
