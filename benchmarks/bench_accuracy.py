@@ -922,11 +922,14 @@ def main():
             blocks = print_blocks(name, folds)
             if args.docs is not None:
                 document_blocks(args.docs, name, blocks)
-    for cells in (accuracy_cells, time_cells):
+    for title, cells in {
+        "accuracy": accuracy_cells,
+        "fit s; ms/query": time_cells,
+    }.items():
         for sets in (DATA, SYMBOLS):
             columns = {name: cells(scores[name]) for name in sets if name in scores}
             if columns:
-                print("", markdown(cells.__name__, columns), sep="\n\n")
+                print("", markdown(title, columns), sep="\n\n")
     print_ratios(scores)
     if not args.rows or "query" in args.rows:
         print_query()
