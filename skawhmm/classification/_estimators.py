@@ -42,7 +42,7 @@ class HMMViewClassifier(ClassifierMixin, ViewRidge):
     Each view is centred and scaled to unit variance. Its inner score :math:`s` is the
     balanced accuracy of a ridge on this view alone, for folds of the training sequences
     that are left out one at a time, less the squared error. The weights
-    of views are proportional to :math:`e^{s / 0.1}`. The penalty and the kernel of the
+    of views are proportional to :math:`e^{s / 0.02}`. The penalty and the kernel of the
     whole are those with the best inner score. Everything is learned in `fit`.
 
     Parameters

@@ -44,10 +44,9 @@ from skawhmm.utils._parallel import Shared, completed
 # Weight of the squared error in the score of a classifier. Accuracy alone is a count of
 # a few hundred sequences, too coarse to decide between penalties and kernels.
 ERROR_WEIGHT = 1.0
-# The difference of scores at which the weights of two views differ by the factor e: ten
-# points of accuracy. Inner scores of a few hundred sequences, or a few subjects, are
-# noisy; sharper weights did worse on training data (``benchmarks/bench_views.py``).
-SCORE_SCALE = 0.1
+# The difference of scores at which the weights of two views differ by the factor e: two
+# points of accuracy. Views that are clearly worse hardly count.
+SCORE_SCALE = 0.02
 # The dual solver scores views and kernels by at most this many sequences. Only the last
 # ridge needs all of them, whose time grows with the third power of their number.
 SCORED_ROWS = 1000

@@ -66,7 +66,7 @@ def test_scores_weights_and_decisions_match_refits_of_ridge(problem, small):
         parts.append(rows / np.sqrt((rows**2).sum() / 60))
     scores = np.array([best(part)[0] for part in parts])
     assert_allclose(list(small.view_scores_.values()), scores, atol=1e-8)
-    weights = np.exp(scores / 0.1)
+    weights = np.exp(scores / 0.02)
     weights /= weights.sum()
     assert_allclose(list(small.view_weights_.values()), weights, atol=1e-8)
     whole = np.hstack(

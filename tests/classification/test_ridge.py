@@ -154,7 +154,7 @@ def test_explained_variance_matches_a_calculation_by_hand():
 
 
 def test_weights_of_views_match_a_calculation_by_hand():
-    weights = score_weights(np.array([0.9, 0.9 - 0.1 * np.log(3)]))
+    weights = score_weights(np.array([0.9, 0.9 - 0.02 * np.log(3)]))
     assert_allclose(weights, [0.75, 0.25])
 
 
