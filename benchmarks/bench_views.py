@@ -17,7 +17,8 @@ Rules, stated before the runs that they judge:
 - Views of distances serve by default if the mean of their gains over the sets exceeds
   its standard error, no set loses more than .003, and a fit of the two small sets stays
   within twice MiniRocket's time.
-- Otherwise the choice with the best mean over the sets is taken.
+- Otherwise the choice with the best mean over the sets is taken, if no set loses more
+  than .003.
 """
 
 import argparse
