@@ -31,7 +31,7 @@ from skawhmm.emissions._gaussian_costs_kernels import add_squared_gaps
 # Quantiles of the upper half of a distribution.
 N_QUANTILES = 24
 
-# Nodes of the grid of factors r on each axis; distances are right to 1e-3 with 24.
+# Nodes of the grid of factors r on each axis; distances are right to about 1e-3.
 N_GRID = 24
 
 # Quantiles by which the grid is filled.
@@ -190,5 +190,5 @@ def _turns(rises, gaps):
 def vonmises_quantiles(location, concentration, levels):
     """Return quantiles of a von Mises distribution."""
     above = np.ascontiguousarray(levels) - 0.5
-    found = upper_quantiles(np.array([concentration]), np.abs(above))[0]
+    found = upper_quantiles(np.array([float(concentration)]), np.abs(above))[0]
     return location + np.copysign(found, above)
