@@ -291,8 +291,7 @@ class BlockSteps(Steps):
 
     def expectation(self, model, active):
         """Return the log likelihood and the expected statistics of the model."""
-        n_bytes = sum(block.data.frames.nbytes for block in self.blocks)
-        shared = Shared((self.family, self.blocks, model, active), n_bytes)
+        shared = Shared((self.family, self.blocks, model, active))
         n_states = model.startprob.shape[1]
         parts = list(
             completed(

@@ -560,7 +560,7 @@ def fit_models(sequences, options, *, pooled=None, n_jobs=None, verbose=False):
         n_jobs = 1
     parts = completed(
         fit_block,
-        Shared((sequences, options, pooled), sum(x.nbytes for x in recordings)),
+        Shared((sequences, options, pooled)),
         tasks,
         n_jobs=n_jobs,
         verbose=verbose,
