@@ -14,7 +14,6 @@ import numpy as np
 from skawhmm.emissions._gaussian import Gaussian
 from skawhmm.emissions._model import Data, Model
 from skawhmm.fitting._em_kernels import update_chains
-from skawhmm.models._counts import Counts
 from skawhmm.numerics._paths import DEAD_COUNT, without_empty_states
 from skawhmm.sequences._trials import recordings_of
 from skawhmm.utils._seeds import item_rng
@@ -297,7 +296,7 @@ def model_at(model, i):
 
 
 class Fit(NamedTuple):
-    """A fitted model in raw units, how the fit went, and its counts (one row)."""
+    """A fitted model in raw units, how the fit went, and its `Counts` as arrays."""
 
     model: Model
     weights: np.ndarray
@@ -308,7 +307,7 @@ class Fit(NamedTuple):
     n_iter: int
     converged: bool
     n_timesteps: int
-    counts: Counts
+    counts: tuple[np.ndarray, np.ndarray]
     n_trials: int = 1
 
 
@@ -485,7 +484,7 @@ def finished_fit(runs, data, options):
         int(runs.n_iter[0]),
         bool(runs.converged[0]),
         int(data.offsets[-1]),
-        Counts(runs.counts, runs.moves),
+        (runs.counts[0], runs.moves[0]),
         len(data.offsets) - 1,
     )
 

@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 from functools import partial
+from itertools import chain
+from operator import ne
 from typing import Any, ClassVar
 
 import numpy as np
@@ -266,8 +268,8 @@ class HMMTransformer(ModelTransformer):
                 not isinstance(check_emission("emission", emission), Gaussian)
             ),
         ),
-        Unused(("relevance",), "prior", lambda prior: prior != "pooled"),
-        Unused(("prior", "n_mix"), "engine", lambda engine: engine != "batched"),
+        Unused(("relevance",), "prior", partial(ne, "pooled")),
+        Unused(("prior", "n_mix"), "engine", partial(ne, "batched")),
         Unused(ESTIMATOR_OPTIONS, "engine", lambda engine: not isinstance(engine, str)),
     )
     _read_later: ClassVar = frozenset({"missing", "keep_sequences"})
@@ -437,23 +439,18 @@ class HMMTransformer(ModelTransformer):
         super()._check_parameters()
         self._given_template().check_options()
 
-    def _sizes(self):
-        """Return the criterion or None, and the (largest) number of states."""
-        if isinstance(self.n_components, str):
-            return self.n_components, MOST_STATES
-        return None, self.n_components
-
     def _options(self):
-        criterion, n_components = self._sizes()
+        # A criterion chooses among all numbers of states up to the largest.
+        is_criterion = isinstance(self.n_components, str)
         return FitOptions(
-            n_components=n_components,
+            n_components=MOST_STATES if is_criterion else self.n_components,
             topology=self.topology,
             n_mix=self.n_mix,
             n_init=self.n_init,
             max_iter=self.max_iter,
             tol=self.tol,
             relevance=self.relevance if self.prior == "pooled" else 0.0,
-            criterion=criterion,
+            criterion=self.n_components if is_criterion else None,
             seed=self._seed,
             engine=self._resolved_engine(),
             template=self._template,
@@ -567,7 +564,7 @@ def fit_models(sequences, options, *, pooled=None, n_jobs=None, verbose=False):
         label="fits",
         amounts=[last - first for first, last in tasks],
     )
-    return [fit for part in parts for fit in part]
+    return list(chain.from_iterable(parts))
 
 
 def fit_block(shared, first, last):

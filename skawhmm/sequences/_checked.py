@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from skawhmm.sequences._trials import mapped, split_units
+from skawhmm.sequences._trials import Trials, mapped, split_units
 
 
 class CheckedSequences(list):
@@ -35,7 +35,8 @@ class CheckedSequences(list):
 
     @property
     def _first(self):
-        return split_units(self[:1])[0][0]
+        unit = self[0]
+        return unit.recordings[0] if isinstance(unit, Trials) else unit
 
     @property
     def is_text(self):

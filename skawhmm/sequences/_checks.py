@@ -137,7 +137,8 @@ def check_channels(estimator, n_channels, names=None, *, reset):
     if reset:
         estimator.n_features_in_ = n_channels
         estimator._learned_from = (n_channels, "sequences")
-    _check_channel_count(estimator, n_channels)
+    else:
+        _check_channel_count(estimator, n_channels)
 
 
 def _check_channel_count(estimator, n_channels, hint=""):

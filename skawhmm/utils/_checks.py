@@ -129,18 +129,18 @@ def check_verbose(name, value):
 
 def check_random(name, value):
     """Raise unless `value` is an integer, a RandomState, a Generator or None."""
-    message = (
+    wanted = (
         f"{name} must be an integer from 0 to 2**32 - 1, a RandomState, a Generator "
-        f"or None, got {shown_value(value)}."
+        "or None"
     )
     if isinstance(value, bool | np.bool_):
-        raise TypeError(message)
+        raise TypeError(f"{wanted}, got {shown_value(value)}.")
     if isinstance(value, np.random.Generator):
         return
     try:
         check_random_state(value)
     except ValueError as error:
-        raise ValueError(message) from error
+        raise ValueError(f"{wanted}, got {shown_value(value)}.") from error
 
 
 def check_seed(random_state):

@@ -71,11 +71,6 @@ def _received(rest, buffers):
     return shared
 
 
-def progress_bar(total, label, verbose):
-    """Return a progress bar, to be used in a `with` block."""
-    return tqdm(total=total, desc=label, disable=not verbose)
-
-
 def completed(
     function, shared, tasks, *, n_jobs, verbose=0, label="tasks", amounts=None
 ):
@@ -115,7 +110,7 @@ def completed(
     n_jobs = check_n_jobs("n_jobs", n_jobs)
     n_done, retries = 0, MAX_RETRIES
     total = len(tasks) if amounts is None else sum(amounts)
-    with progress_bar(total, label, verbose) as bar:
+    with tqdm(total=total, desc=label, disable=not verbose) as bar:
         while n_done < len(tasks):
             left = islice(tasks, n_done, None)
             if n_jobs is not None:

@@ -220,9 +220,7 @@ def test_how_work_is_done_is_checked_after_fit_too(change, make_batch):
 
 def test_more_jobs_than_tasks_are_not_started():
     # joblib would start all of these threads.
-    found = completed(
-        lambda s, k: s.value + k, Shared(6), [(1,), (2,)], n_jobs=2**62
-    )
+    found = completed(lambda s, k: s.value + k, Shared(6), [(1,), (2,)], n_jobs=2**62)
     assert [*found] == [7, 8]
 
 
