@@ -29,9 +29,9 @@ class CheckedSequences(list):
     def split(self):
         """Return the recordings as checked sequences, and their units, see `Units`."""
         recordings, units = split_units(self)
-        return self if units is None else CheckedSequences(
-            recordings, self.names
-        ), units
+        if units is not None:
+            recordings = CheckedSequences(recordings, self.names)
+        return recordings, units
 
     @property
     def _first(self):
