@@ -602,9 +602,9 @@ def _tile(shared, row, column):
     if not diagonal:
         tile.reshape(-1, *values.shape[1:])[:] = values
         return tile
-    upper = np.triu_indices(rows.size)
-    tile[upper] = values
-    tile[upper[::-1]] = values
+    places = np.triu_indices(rows.size)
+    tile[places] = values
+    tile[places[::-1]] = values
     return tile
 
 

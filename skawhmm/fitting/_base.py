@@ -148,7 +148,7 @@ def make_batch(
         The models, with their counts and info columns that say how the fits went.
     """
     # One tuple per field, with one entry per fit.
-    columns = Fit(*zip(*fits, strict=True))
+    columns: Any = Fit._make(zip(*fits, strict=True))
     observed = None
     if mask_missing and fits[0].observed is not None:
         observed = np.stack(columns.observed)

@@ -441,16 +441,16 @@ class HMMTransformer(ModelTransformer):
 
     def _options(self):
         # A criterion chooses among all numbers of states up to the largest.
-        is_criterion = isinstance(self.n_components, str)
+        size = self.n_components
         return FitOptions(
-            n_components=MOST_STATES if is_criterion else self.n_components,
+            n_components=MOST_STATES if isinstance(size, str) else size,
             topology=self.topology,
             n_mix=self.n_mix,
             n_init=self.n_init,
             max_iter=self.max_iter,
             tol=self.tol,
             relevance=self.relevance if self.prior == "pooled" else 0.0,
-            criterion=self.n_components if is_criterion else None,
+            criterion=size if isinstance(size, str) else None,
             seed=self._seed,
             engine=self._resolved_engine(),
             template=self._template,
