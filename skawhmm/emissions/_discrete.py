@@ -81,7 +81,9 @@ class Discrete(SimpleEmission):
 
         # States are updated one by one, whichever models they belong to.
         found = tuple(flat(part[rows]) for part in expected.statistics)
-        (fresh,) = self.update(found, (flat(states[active]),), (flat(before),), relevance)
+        (fresh,) = self.update(
+            found, (flat(states[active]),), (flat(before),), relevance
+        )
         states[active] = fresh.reshape(-1, *states.shape[1:])
 
     def scorer(self, startprobs, transmats, sizes):

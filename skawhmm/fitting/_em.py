@@ -270,6 +270,12 @@ def copied(model):
     )
 
 
+def stack_of(model):
+    """Return a model as a stack of one."""
+    startprob, transmat, states = model
+    return Model(startprob[None], transmat[None], tuple(part[None] for part in states))
+
+
 def stacked(models):
     """Return several models with equally many states as a stack."""
     startprobs, transmats, states = zip(*models, strict=True)
@@ -379,7 +385,7 @@ def start_model(data, n_states, options, rng, *, first):
         drawn = rng.standard_exponential(allowed.shape) * allowed
         transmat = drawn / drawn.sum(axis=1, keepdims=True)
         states = family.random_states(frames, n_states, rng)
-        return stacked([Model(start / start.sum(), transmat, states)])
+        return stack_of(Model(start / start.sum(), transmat, states))
     cuts = np.arange(1, n_states) / n_states
     if not first:
         cuts = np.sort(rng.random(n_states - 1))
@@ -395,11 +401,11 @@ def start_model(data, n_states, options, rng, *, first):
     moves = (stays + 1.0) * allowed
     statistics = family.statistics(frames, post, common)
     states = family.update(statistics, common, common, 1.0)
-    return stacked([Model(start, moves / moves.sum(axis=1, keepdims=True), states)])
+    return stack_of(Model(start, moves / moves.sum(axis=1, keepdims=True), states))
 
 
 def screened_starts(data, n_states, options, run):
-    """Return the best of several starts of each model after a few EM steps from each."""
+    """Return the best of several starts of each model after a few EM steps."""
     n_candidates = CANDIDATES if n_states > 1 else 1
     drawn = []
     for i in range(len(data.firsts) - 1):
@@ -439,7 +445,7 @@ def fits_of(data, options, pooled=None):
     """
     n_units = len(data.firsts) - 1
     if pooled is not None:
-        starts = repeated(stacked([pooled]), n_units)
+        starts = repeated(stack_of(pooled), n_units)
         runs = run_em(Steps(options.template, data, options.rule, starts), starts)
         return finished_fits(runs, data, options)
     most = np.array([most_states(data.chosen([i]), options) for i in range(n_units)])

@@ -502,8 +502,8 @@ FRAME_VALUES = 20
 LEAST_WORK = 2**19
 # A block of at most so much work stays in the shared cache.
 MOST_WORK = 2**20
-# EM of families without compiled steps goes from unit to unit, and threads wait for each
-# other: with fewer frames per unit, two threads are slower than one.
+# EM of families without compiled steps goes from unit to unit, and threads wait for
+# each other: with fewer frames per unit, two threads are slower than one.
 THREAD_FRAMES = 4000
 
 
