@@ -82,9 +82,6 @@ class Emission(BaseEstimator, ABC):
     ``checked(X, caller, n_features)``, ``learned(X, caller)``
         Sequences of a user as arrays, and what all models share, such as an alphabet.
         By default sequences hold numbers in one or more channels.
-    ``has_compiled_steps``
-        Whether `expectations` is one compiled call for many models: more of them are
-        then fitted in parallel.
     ``accepts_missing``
         Whether densities skip values that are NaN; by default they are an error.
     ``has_moments``, ``moments(i, size)``
@@ -762,9 +759,6 @@ class Emission(BaseEstimator, ABC):
     def log_priors(self, model: Model, prior: Model, active: Array) -> Array:
         """Return the log priors of states per frame of relevance, up to a constant."""
         self._lacking("a way to be fitted")
-
-    # Whether `expectations` of many models is one compiled call.
-    has_compiled_steps: ClassVar[bool] = False
 
     # ---------------------------------------------------------------- Ground cost
 

@@ -28,7 +28,6 @@ class Discrete(SimpleEmission):
     """
 
     accepts_missing = True
-    has_compiled_steps = True
 
     # Symbols: expected symbols; counts: expected counts, and frames that hold them.
     n_statistics: ClassVar[int]

@@ -76,7 +76,6 @@ class Gaussian(GaussianFrames, Emission):
     parameter_axes: ClassVar = {"covars": (2, 3)}
     keeps_sequences = True
     accepts_missing = True
-    has_compiled_steps = True
     has_kernel = True
 
     means: np.ndarray

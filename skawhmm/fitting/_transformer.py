@@ -502,8 +502,9 @@ FRAME_VALUES = 20
 LEAST_WORK = 2**19
 # A block of at most so much work stays in the shared cache.
 MOST_WORK = 2**20
-# EM of families without compiled steps goes from unit to unit, and threads wait for
-# each other: with fewer frames per unit, two threads are slower than one.
+# Other families draw start values, and most of them take EM steps, unit by unit in
+# Python: with fewer frames per unit, two threads wait for each other and are slower
+# than one.
 THREAD_FRAMES = 4000
 
 
@@ -550,13 +551,13 @@ def fit_models(sequences, options, *, pooled=None, n_jobs=None, verbose=False):
     recordings, firsts = recordings_of(sequences)
     work = [x.size + FRAME_VALUES * len(x) for x in recordings]
     sizes = np.add.reduceat(work, firsts[:-1])
-    is_compiled = options.template.has_compiled_steps
+    is_gaussian = isinstance(options.template, Gaussian)
     # Other families take long for a single unit.
-    least = LEAST_WORK if is_compiled else 1
+    least = LEAST_WORK if is_gaussian else 1
     limits = {"per_job": BLOCKS_PER_JOB, "least": least, "most": MOST_WORK}
     tasks = even_ranges(sizes, n_jobs, **limits)
     n_frames = sum(map(len, recordings)) / len(sizes)
-    if not is_compiled and n_frames < THREAD_FRAMES and workers_are_threads():
+    if not is_gaussian and n_frames < THREAD_FRAMES and workers_are_threads():
         n_jobs = 1
     parts = completed(
         fit_block,
