@@ -499,8 +499,9 @@ FRAME_VALUES = 20
 LEAST_WORK = 2**19
 # A block of at most so much work stays in the shared cache.
 MOST_WORK = 2**20
-# EM of other families goes from unit to unit, and threads wait for each other between
-# its steps: with fewer frames per unit, two threads are slower than one.
+# Other families draw start values, and most of them take EM steps, unit by unit in
+# Python: with fewer frames per unit, two threads wait for each other and are slower
+# than one.
 THREAD_FRAMES = 4000
 
 
