@@ -276,7 +276,8 @@ class _Block:
         """Return pairs in groups, chosen per query, whose bounds are within limits."""
         balls, metric = self.index.balls, self.index.metric
         reach = self.bound_limits(limits) / metric.marginal_weight
-        query, group = np.nonzero(chosen & (self.group_bounds <= reach[:, None]))
+        near = np.flatnonzero(chosen & (self.group_bounds <= reach[:, None]))
+        query, group = np.divmod(near, balls.n_groups)
         query, place, bounds, is_certain, counts = group_survivors(
             self.points,
             balls,
