@@ -12,8 +12,8 @@ of the collection, which is an upper estimate.
 
 With ``--approximate N ...``, only approximate search is measured, by MAW, JAW and, up
 to 100 000 models, MMD, which has no bounds: recall, the time of a query, the size of
-the file and the time to open it; beside it an engine alone (usearch, if it is
-installed) on the same vectors, with states in the order of their first coordinate.
+the file and the time to open it; then an engine alone (usearch, if it is installed)
+on the same vectors, with states in the order of their first coordinate.
 
 Run: python benchmarks/bench_scale.py [--full] [--sizes N ...] [--figure PATH]
      [--approximate N ...]
@@ -140,7 +140,6 @@ def approximate_rows(sizes, metric):
     print(
         "      N  fit s  recall in fit  recall  groups  candidates  ms/query"
         "  certified  certificate ms  file MB  open ms  same"
-        "  engine: fit s  recall  ms/query"
     )
     queries = grouped_models(N_QUERIES, seed=1)
     for size in sizes:
@@ -167,8 +166,7 @@ def approximate_rows(sizes, metric):
             f"  {recall(true, found[1]):6.3f}  {index.n_groups:6d}"
             f"  {index.n_candidates:10d}  {each * taken:8.2f}"
             f"  {proven.mean():9.2f}  {each * proof:14.2f}  {n_bytes / 1e6:7.0f}"
-            f"  {1e3 * opened:7.1f}  {same!s:>4}"
-            f"  {engine(models, queries, true, metric)}",
+            f"  {1e3 * opened:7.1f}  {same!s:>4}",
             flush=True,
         )
 
@@ -179,25 +177,37 @@ def recall(true, found):
     return np.mean([np.isin(*pair).mean() for pair in pairs])
 
 
-def engine(models, queries, true, metric):
-    """Return how long usearch takes for candidates, and the recall among them."""
+def engine_rows(sizes):
+    """Print how well usearch alone finds the neighbours by MAW, on the same points."""
+    print("\nusearch alone, MAW:\n      N  fit s  recall  ms/query")
     try:
         from usearch.index import Index
     except ModuleNotFoundError:
-        return "usearch is not installed"
-    units = point_units(models, metric)
+        print("  not installed")
+        return
+    queries = grouped_models(N_QUERIES, seed=1)
+    for size in sizes:
+        models = grouped_models(size)
+        true = SearchIndex(models, MAW(), n_jobs=2).kneighbors(queries, 5, n_jobs=2)[1]
+        units = point_units(models, MAW())
+        data, asked = (ordered_points(batch, units) for batch in (models, queries))
+        graph = Index(ndim=data.shape[1], metric="l2sq", dtype="f32")
+        build, _ = timed(graph.add, np.arange(len(data)), data, threads=2)
+        taken, found = timed(
+            graph.search, asked, ENGINE_CANDIDATES, threads=2, repeats=3
+        )
+        print(
+            f"{size:7d}  {build:5.1f}  {recall(true, found.keys):6.3f}"
+            f"  {1e3 / N_QUERIES * taken:8.2f}",
+            flush=True,
+        )
 
-    def vectors(batch):
-        points = units.points(batch)[0]
-        order = np.argsort(points[:, :, 0], axis=1)[:, :, None]
-        return np.take_along_axis(points, order, axis=1).reshape(len(batch), -1)
 
-    data, asked = vectors(models), vectors(queries)
-    graph = Index(ndim=data.shape[1], metric="l2sq", dtype="f32")
-    build, _ = timed(graph.add, np.arange(len(data)), data, threads=2)
-    taken, found = timed(graph.search, asked, ENGINE_CANDIDATES, threads=2, repeats=3)
-    each = 1e3 / N_QUERIES
-    return f"{build:13.1f}  {recall(true, found.keys):6.3f}  {each * taken:8.2f}"
+def ordered_points(models, units):
+    """Return a vector per model: its points in the order of their first coordinate."""
+    points = units.points(models)[0]
+    order = np.argsort(points[:, :, 0], axis=1)[:, :, None]
+    return np.take_along_axis(points, order, axis=1).reshape(len(models), -1)
 
 
 def sampled():
@@ -346,6 +356,7 @@ def main():
             approximate_rows(args.approximate, metric)
         small = [size for size in args.approximate if size <= MOST_UNBOUNDED]
         approximate_rows(small, MMD())
+        engine_rows(args.approximate)
         return
     sizes = [1000, 3000, 10_000, 20_000] + ([50_000, 100_000] if args.full else [])
     warm = grouped_models(600)
