@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skawhmm.neighbors._search_kernels import (
+    LANES,
     from_tiles,
     in_tiles,
     relaxed_bounds,
@@ -309,15 +310,14 @@ def joined_balls(balls, arrays, p):
     # They may be larger than the models that set the scale.
     largest = max(balls.largest, float(np.abs(arrays[0]).max()))
     new = grouped(*arrays, p, (balls.origin, balls.scale, largest))
-    sizes = [(part, len(part.order), part.n_groups) for part in (balls, new)]
-    vectors = [from_tiles(part.tiles, n) for part, n, _ in sizes]
-    centres = [from_tiles(part.centres, n) for part, _, n in sizes]
+    vectors = from_tiles(new.tiles, len(new.order))
+    centres = from_tiles(new.centres, new.n_groups)
     both = ("used", "margins", "spreads", "chains", "apart")
     balls = balls._replace(
         order=np.concatenate([balls.order, len(balls.order) + new.order]),
         starts=np.concatenate([balls.starts, len(balls.order) + new.starts[1:]]),
-        centres=in_tiles(np.concatenate(centres)),
-        tiles=in_tiles(np.concatenate(vectors)),
+        centres=_appended(balls.centres, balls.n_groups, centres),
+        tiles=_appended(balls.tiles, len(balls.order), vectors),
         largest=largest,
         **{
             name: np.concatenate([getattr(balls, name), getattr(new, name)])
@@ -327,6 +327,13 @@ def joined_balls(balls, arrays, p):
     if len(balls.order) > (1 + LATER_FRACTION) * balls.n_grouped + MIN_LATER:
         balls = regrouped_balls(balls, p)
     return balls
+
+
+def _appended(tiles, n_models, vectors):
+    """Return tiles of so many models with more of them; full tiles stay as they are."""
+    n_full = n_models // LANES
+    rest = from_tiles(tiles[n_full:], n_models - n_full * LANES)
+    return np.concatenate([tiles[:n_full], in_tiles(np.concatenate([rest, vectors]))])
 
 
 def kept_balls(balls, rows, p):

@@ -212,7 +212,7 @@ def test_transport_bound_counts_mass_that_changes_states():
 
 def test_balls_of_states_by_hand():
     # Two models with states near 0 and near 10; the last state has no weight.
-    vectors = np.array([[[0], [10], [50]], [[12], [2], [50]]], np.float32)
+    vectors = np.array([[[0], [10], [5]], [[12], [2], [5]]], np.float32)
     weights = np.array([[0.5, 0.5, 0], [0.5, 0.5, 0]])
     starts = np.array([0, 2])
     centres, used, spreads = state_balls(vectors, weights, starts, 3, 1.0)
