@@ -21,7 +21,7 @@ from skawhmm.models._counts import Counts
 from skawhmm.neighbors._approximate import ApproximateIndex
 from skawhmm.neighbors._balls import Balls, compares_chains
 from skawhmm.neighbors._points import PointIndex, PointUnits
-from skawhmm.neighbors._search import SearchIndex
+from skawhmm.neighbors._search import SearchIndex, can_prune
 from skawhmm.neighbors._search_kernels import LANES
 from skawhmm.utils._archives import archived_arrays
 from skawhmm.utils._mapped_arrays import mapped_arrays, write_arrays
@@ -272,6 +272,8 @@ def _index(header, parts, models, metric):
     if keys is not None:
         _check_arrays({"keys": keys}, {"keys": np.uint64}, {"keys": (len(models),)})
     if "index" in header:
+        if not can_prune(metric, models):
+            raise ValueError(f"{metric!r:.100} has no bounds")
         balls = _balls(header["index"], parts[INDEX], models, 2 * models.n_features)
         exact = SearchIndex.of(models, metric, keys, balls)
         # Kernels read chains where the distance has bounds for them.

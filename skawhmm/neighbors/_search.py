@@ -40,6 +40,7 @@ from skawhmm.distances._pairwise import oriented
 from skawhmm.distances._registration import optimal_registrations, power_cost
 from skawhmm.models._batch import HMMBatch
 from skawhmm.neighbors._balls import (
+    LARGEST_COORDINATE,
     grown_balls,
     kept_balls,
     make_balls,
@@ -258,8 +259,14 @@ class _Block:
             metric.p,
         )
         self.group_bounds = self.centre_gaps - balls.widest
-        same_size = self.points.vectors.shape[1] == balls.used.shape[1]
-        has_chains = same_size and len(self.points.chains) and len(balls.chains)
+        has_chains = (
+            self.points.vectors.shape[1] == balls.used.shape[1]
+            and len(self.points.chains)
+            and len(balls.chains)
+            # Plans between projected vectors need not be those between states.
+            and max(np.abs(self.points.vectors).max(), balls.largest)
+            < LARGEST_COORDINATE
+        )
         self.transition_weight = metric.transition_weight if has_chains else 0.0
         # Nothing else is cheaper than the distance.
         self.is_done = both_diagonal(self.queries, index.references) and (
