@@ -756,8 +756,7 @@ def markdown(title, by_data):
     rows = list(dict.fromkeys(row for found in by_data.values() for row in found))
     lines = [[title, *by_data], ["---"] * (len(by_data) + 1)]
     lines += [
-        [row, *(found.get(row, "passed over") for found in by_data.values())]
-        for row in rows
+        [row, *(found.get(row, "") for found in by_data.values())] for row in rows
     ]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
