@@ -7,6 +7,7 @@ and candidates a query gets, the other half measures the recall, so it was not c
 import warnings
 from collections import Counter
 from copy import copy
+from typing import Any
 
 import numpy as np
 
@@ -119,7 +120,8 @@ class ApproximateIndex:
     @property
     def _all_groups(self):
         """Number of groups."""
-        return (self.points or self.exact).balls.n_groups
+        index: Any = self.points or self.exact
+        return index.balls.n_groups
 
     def _measure(self, n_neighbors, min_recall, n_jobs):
         """Set how many groups and candidates a query gets, and the recall.

@@ -237,16 +237,17 @@ def make_balls(models, metric, n_jobs=None):
     origin, scale = vector_units(models)
     value = models, metric, origin, scale
     arrays = _by_blocks(_compact_block, value, len(models), n_jobs)
-    return grouped(*arrays, metric.p, (origin, scale, 1.0), n_jobs)
+    return grouped(arrays, metric.p, (origin, scale, 1.0), n_jobs)
 
 
-def grouped(vectors, margins, chains, apart, p, units, n_jobs=None):
+def grouped(arrays, p, units, n_jobs=None):
     """Return models in groups.
 
     Parameters
     ----------
-    vectors, margins, chains, apart : ndarray
-        The models, as `Balls` has them; vectors not in tiles.
+    arrays : sequence of ndarray
+        Vectors, not in tiles, margins, chains and distances of states of the models, as
+        `Balls` has them.
 
     p : float
         Order of the distance.
@@ -262,6 +263,8 @@ def grouped(vectors, margins, chains, apart, p, units, n_jobs=None):
     balls : Balls
         The groups.
     """
+    vectors, margins, chains, apart = arrays
+    origin, scale, largest = units
     rng = np.random.default_rng(0)
     divide = partial(_divided, vectors, margins, rng=rng, n_jobs=n_jobs)
     groups = _small_groups(len(vectors), divide)
@@ -284,18 +287,20 @@ def grouped(vectors, margins, chains, apart, p, units, n_jobs=None):
         spreads,
         chains[order] if len(chains) else chains,
         apart[order] if len(apart) else apart,
-        *units,
-        n_grouped=len(order),
+        origin,
+        scale,
+        largest,
+        len(order),
     )
 
 
 def regrouped_balls(balls, p):
     """Return the same models in new groups."""
     moved = np.argsort(balls.order)
-    arrays = from_tiles(balls.tiles, len(balls.order)), balls.margins
-    arrays = *arrays, balls.chains, balls.apart
-    arrays = [array[moved] if len(array) else array for array in arrays]
-    return grouped(*arrays, p, (balls.origin, balls.scale, balls.largest))
+    vectors = from_tiles(balls.tiles, len(balls.order))
+    stored = vectors, balls.margins, balls.chains, balls.apart
+    arrays = [array[moved] if len(array) else array for array in stored]
+    return grouped(arrays, p, (balls.origin, balls.scale, balls.largest))
 
 
 def grown_balls(balls, models, metric):
@@ -309,7 +314,7 @@ def joined_balls(balls, arrays, p):
     """Return the groups and further ones, of models given by their arrays."""
     # They may be larger than the models that set the scale.
     largest = max(balls.largest, float(np.abs(arrays[0]).max()))
-    new = grouped(*arrays, p, (balls.origin, balls.scale, largest))
+    new = grouped(arrays, p, (balls.origin, balls.scale, largest))
     vectors = from_tiles(new.tiles, len(new.order))
     centres = from_tiles(new.centres, new.n_groups)
     both = ("used", "margins", "spreads", "chains", "apart")

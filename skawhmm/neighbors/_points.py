@@ -128,7 +128,7 @@ def _best_next_weight(models, metric, units, n_jobs):
 def _gaps(queries, models, units):
     """Return the relaxed transport between the points of all models of two batches."""
     near, far = units.points(queries), units.points(models)
-    return relaxed_bounds(*near, in_tiles(far[0]), far[1], 1.0)
+    return relaxed_bounds(near[0], near[1], in_tiles(far[0]), far[1], 1.0)
 
 
 class PointIndex:
@@ -157,7 +157,7 @@ class PointIndex:
         # Points are in units already; the last coordinate may be above 1.
         largest = float(np.abs(arrays[0]).max())
         origin = np.zeros(arrays[0].shape[2])
-        return cls(units, grouped(*arrays, 1.0, (origin, 1.0, largest), n_jobs))
+        return cls(units, grouped(arrays, 1.0, (origin, 1.0, largest), n_jobs))
 
     def added(self, models):
         """Return an index with more models."""

@@ -431,7 +431,8 @@ def group_survivors(
                         one.weights, two.weights = &weights[a, 0], &probs[b, 0]
                         one.steps, one.within = &chains_a[a, 0, 0], &within_a[a, 0, 0]
                         bound += transition_weight * transition(
-                            &one, &two, &cells[n_cells], <int>size_b, joint, &carried
+                            &one, &two, &cells[n_cells], <int>size_b, joint,
+                            (limits[a] - bound) / transition_weight, &carried
                         )
                     if bound <= limits[a]:
                         kept_a[count], kept_b[count] = a, b
@@ -488,9 +489,13 @@ cdef double transition(
     const double* plan,
     int size,
     bint joint,
+    double limit,
     const Carried* carried,
 ) except? -1.0 nogil:
-    """The transition component of two models under a registration, for p = 1."""
+    """The transition component of two models under a registration, for p = 1.
+
+    Above a limit, the part that compares the states of the first model is enough.
+    """
     cdef double* forth = carried.forth
     cdef double* back = carried.back
     cdef double total
@@ -499,6 +504,8 @@ cdef double transition(
     total = rows_cost(
         0.0, a.weights, a.steps, carried.moved, a.within, size, 1.0, &carried.rows
     )
+    if total > limit:
+        return total
     carry_chain(back, a.steps, forth, size, joint, carried.half, carried.moved)
     return rows_cost(
         total, b.weights, b.steps, carried.moved, b.within, size, 1.0, &carried.rows
