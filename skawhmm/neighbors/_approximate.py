@@ -236,7 +236,7 @@ class ApproximateIndex:
         ]
         results = completed(
             _nearest_candidates,
-            Shared((self, n_neighbors, is_own), self.references.nbytes),
+            Shared((self, n_neighbors, is_own)),
             tasks,
             n_jobs=n_jobs,
             verbose=verbose,

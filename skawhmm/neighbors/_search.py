@@ -202,7 +202,7 @@ class SearchIndex:
             for first in range(0, len(queries), QUERY_BLOCK)
             for last in [min(first + QUERY_BLOCK, len(queries))]
         ]
-        shared = Shared(self, 2 * self.references.nbytes)
+        shared = Shared(self)
         parts = completed(
             _certified_block,
             shared,
@@ -222,7 +222,7 @@ class SearchIndex:
             for first in range(0, n_queries, QUERY_BLOCK)
             for last in [min(first + QUERY_BLOCK, n_queries)]
         ]
-        shared = Shared((self, *sought), 2 * self.references.nbytes)
+        shared = Shared((self, *sought))
         parts, total = [], Counter[str]()
         for found, counts in completed(
             _search_block,
