@@ -9,7 +9,7 @@ from itertools import islice, starmap
 
 import cloudpickle
 import numpy as np
-from joblib import Parallel, cpu_count, delayed, effective_n_jobs, parallel_config
+from joblib import Parallel, delayed, effective_n_jobs, parallel_config
 from joblib.parallel import ThreadingBackend, get_active_backend
 from tqdm.auto import tqdm
 
