@@ -10,9 +10,10 @@ memory of a matrix that is written to a file, and what these costs amount to for
 a hundred million models. The time of a query is extrapolated in proportion to the size
 of the collection, which is an upper estimate.
 
-With ``--approximate N ...``, only approximate search is measured: recall, the time of a
-query and that of the engine alone on the same vectors, the size of the file and the
-time to open it.
+With ``--approximate N ...``, only approximate search is measured, by MAW, JAW and, up
+to 100 000 models, MMD, which has no bounds: recall, the time of a query, the size of
+the file and the time to open it; then an engine alone (usearch, if it is installed)
+on the same vectors, with states in the order of their first coordinate.
 
 Run: python benchmarks/bench_scale.py [--full] [--sizes N ...] [--figure PATH]
      [--approximate N ...]
@@ -39,9 +40,17 @@ from skawhmm import (
     pairwise_hmm_distances,
 )
 from skawhmm.datasets import load_spoken_digits
+from skawhmm.distances import MMD
+from skawhmm.neighbors._points import point_units
 from skawhmm.neighbors._search import SearchIndex
 
 N_QUERIES = 200
+
+# Candidates that the bare engine is asked for.
+ENGINE_CANDIDATES = 64
+
+# A distance without bounds is compared with all distances up to so many models.
+MOST_UNBOUNDED = 100_000
 
 
 def grouped_models(n_models, n_components=3, n_features=12, n_groups=200, seed=0):
@@ -85,7 +94,7 @@ def query_rows(sizes, metric, make_models=grouped_models):
     """Print a row per number of models; return sizes, times, numbers of distances."""
     print(f"\n{type(metric).__name__}, {make_models.__name__.replace('_', ' ')}")
     print(
-        "      N  index s  ms/query  CPU ms  brute ms    groups  members  relaxed"
+        "      N  index s  ms/query  CPU ms  brute ms    groups  members    plans"
         "  marginal  distances  same  index/models  MB peak"
     )
     rows = []
@@ -100,7 +109,7 @@ def query_rows(sizes, metric, make_models=grouped_models):
         slow, every = timed(pairwise_hmm_distances, queries[:10], models, metric)
         expected = np.argsort(every, axis=1, kind="stable")[:, :5]
         same = np.array_equal(expected, found[1][:10])
-        stages = ("group", "member", "relaxed", "marginal", "distance")
+        stages = ("group", "member", "transport", "marginal", "distance")
         counts = [index.counts[stage] / N_QUERIES for stage in stages]
         memory = sum(np.asarray(x).nbytes for x in index.balls) + index.keys.nbytes
         times = [1e3 * fast / N_QUERIES, 1e3 * cpu / N_QUERIES, 1e2 * slow]
@@ -126,11 +135,11 @@ def query_rows(sizes, metric, make_models=grouped_models):
 
 
 def approximate_rows(sizes, metric):
-    """Print approximate search beside the bare engine, and files, per size."""
+    """Print approximate search, the bare engine beside it, and files, per size."""
     print(f"\n{type(metric).__name__}, approximate search for five neighbours:")
     print(
-        "      N  fit s  recall in fit  recall  candidates  ms/query"
-        "  engine alone ms  certified  certificate ms  file MB  open ms  same"
+        "      N  fit s  recall in fit  recall  groups  candidates  ms/query"
+        "  certified  certificate ms  file MB  open ms  same"
     )
     queries = grouped_models(N_QUERIES, seed=1)
     for size in sizes:
@@ -138,13 +147,13 @@ def approximate_rows(sizes, metric):
         retriever = HMMRetriever(5, metric=metric, algorithm="approximate", n_jobs=2)
         build, _ = timed(retriever.fit, models)
         index = retriever._index(metric)
-        true = index.exact.kneighbors(queries, 5, n_jobs=2)[1]
+        if index.exact is None:
+            every = pairwise_hmm_distances(queries, models, metric, n_jobs=2)
+            true = np.argsort(every, axis=1, kind="stable")[:, :5]
+        else:
+            true = index.exact.kneighbors(queries, 5, n_jobs=2)[1]
         taken, found = timed(retriever.kneighbors, queries, repeats=3)
-        number = index.n_candidates
-        bare, _ = timed(index.graph.candidates, queries, number, 2, repeats=3)
         proof, proven = timed(retriever.certified, queries, found[1])
-        pairs = zip(true, found[1], strict=True)
-        recall = np.mean([np.isin(*pair).mean() for pair in pairs])
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "retriever.npz"
             retriever.save(path)
@@ -153,12 +162,52 @@ def approximate_rows(sizes, metric):
             n_bytes = path.stat().st_size
         each = 1e3 / N_QUERIES
         print(
-            f"{size:7d}  {build:5.0f}  {retriever.recall_:13.3f}  {recall:6.3f}"
-            f"  {number:10d}  {each * taken:8.2f}  {each * bare:15.2f}"
+            f"{size:7d}  {build:5.1f}  {retriever.recall_:13.3f}"
+            f"  {recall(true, found[1]):6.3f}  {index.n_groups:6d}"
+            f"  {index.n_candidates:10d}  {each * taken:8.2f}"
             f"  {proven.mean():9.2f}  {each * proof:14.2f}  {n_bytes / 1e6:7.0f}"
             f"  {1e3 * opened:7.1f}  {same!s:>4}",
             flush=True,
         )
+
+
+def recall(true, found):
+    """Return the fraction of the true neighbours that were found."""
+    pairs = zip(true, found, strict=True)
+    return np.mean([np.isin(*pair).mean() for pair in pairs])
+
+
+def engine_rows(sizes):
+    """Print how well usearch alone finds the neighbours by MAW, on the same points."""
+    print("\nusearch alone, MAW:\n      N  fit s  recall  ms/query")
+    try:
+        from usearch.index import Index
+    except ModuleNotFoundError:
+        print("  not installed")
+        return
+    queries = grouped_models(N_QUERIES, seed=1)
+    for size in sizes:
+        models = grouped_models(size)
+        true = SearchIndex(models, MAW(), n_jobs=2).kneighbors(queries, 5, n_jobs=2)[1]
+        units = point_units(models, MAW())
+        data, asked = (ordered_points(batch, units) for batch in (models, queries))
+        graph = Index(ndim=data.shape[1], metric="l2sq", dtype="f32")
+        build, _ = timed(graph.add, np.arange(len(data)), data, threads=2)
+        taken, found = timed(
+            graph.search, asked, ENGINE_CANDIDATES, threads=2, repeats=3
+        )
+        print(
+            f"{size:7d}  {build:5.1f}  {recall(true, found.keys):6.3f}"
+            f"  {1e3 / N_QUERIES * taken:8.2f}",
+            flush=True,
+        )
+
+
+def ordered_points(models, units):
+    """Return a vector per model: its points in the order of their first coordinate."""
+    points = units.points(models)[0]
+    order = np.argsort(points[:, :, 0], axis=1)[:, :, None]
+    return np.take_along_axis(points, order, axis=1).reshape(len(models), -1)
 
 
 def sampled():
@@ -305,6 +354,9 @@ def main():
     if args.approximate:
         for metric in (MAW(), JAW()):
             approximate_rows(args.approximate, metric)
+        small = [size for size in args.approximate if size <= MOST_UNBOUNDED]
+        approximate_rows(small, MMD())
+        engine_rows(args.approximate)
         return
     sizes = [1000, 3000, 10_000, 20_000] + ([50_000, 100_000] if args.full else [])
     warm = grouped_models(600)

@@ -1,3 +1,5 @@
+from typing import Any
+
 from numpy import ndarray
 
 def marginal_components(
@@ -17,3 +19,4 @@ def transition_components(
     hellinger: bool,
 ) -> ndarray: ...
 def carried_chains(transmats: ndarray, plans: ndarray, joint: bool) -> ndarray: ...
+def make_rows(size: int) -> tuple[Any, ...]: ...

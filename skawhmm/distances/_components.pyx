@@ -125,20 +125,14 @@ def transition_components(
     cdef int size = <int>probs.shape[1], n_cells = size * size
     cdef Py_ssize_t n, a, b
     cdef double total
-    numbers, nodes = make_workspace(size, size)
-    cdef double[::1] matrices = np.empty(6 * n_cells)
-    cdef double[::1] masses = np.empty(2 * size)
-    cdef int[::1] states = np.empty(2 * size, np.intc)
+    cdef double[::1] matrices = np.empty(4 * n_cells)
     cdef double[::1] transition = np.empty(index_a.shape[0])
     cdef double* forth = &matrices[0]
     cdef double* back = forth + n_cells
     cdef double* half = back + n_cells
     cdef double* moved = half + n_cells
-    cdef Rows rows
-    rows.cost, rows.plan = moved + n_cells, moved + 2 * n_cells
-    rows.surplus, rows.deficit = &masses[0], &masses[size]
-    rows.sources, rows.sinks = &states[0], &states[size]
-    rows.tree = tree_of(numbers, nodes)
+    row_scratch = make_rows(size)
+    cdef Rows rows = rows_of(row_scratch, size)
     cdef RowsCost compared = rows_gap if hellinger else rows_cost
     with nogil:
         for n in range(index_a.shape[0]):
@@ -282,16 +276,22 @@ cdef inline int multiply(
                     out[i * size + k] += fraction * right[j * size + k]
 
 
-cdef struct Rows:
-    # Scratch for transport between two rows: costs and a plan, what the one row has
-    # more than the other and less, and in which states.
-    double* cost
-    double* plan
-    double* surplus
-    double* deficit
-    int* sources
-    int* sinks
-    Tree tree
+def make_rows(size):
+    """Return the scratch arrays that comparisons of rows use, to be reused."""
+    masses, states = np.empty(2 * (size + size * size)), np.empty(2 * size, np.intc)
+    return masses, states, *make_workspace(size, size)
+
+
+cdef Rows rows_of(scratch, int size):
+    """The arrays of `make_rows`, which must live on, as the comparisons read them."""
+    cdef double[::1] masses = scratch[0]
+    cdef int[::1] states = scratch[1]
+    cdef Rows rows
+    rows.surplus, rows.deficit = &masses[0], &masses[size]
+    rows.cost, rows.plan = &masses[2 * size], &masses[2 * size + size * size]
+    rows.sources, rows.sinks = &states[0], &states[size]
+    rows.tree = tree_of(scratch[2], scratch[3])
+    return rows
 
 
 ctypedef double (*RowsCost)(

@@ -1,12 +1,13 @@
-"""Approximate nearest neighbours: a graph proposes models, distances decide.
+"""Approximate nearest neighbours: only the models of near groups are compared.
 
-Models are held out while the graph is made. One half of them decides how many
-candidates a query gets, the other half measures the recall, so it was not chosen.
+Models are held out to choose and to measure. One half of them decides how many groups
+and candidates a query gets, the other half measures the recall, so it was not chosen.
 """
 
 import warnings
 from collections import Counter
 from copy import copy
+from typing import Any
 
 import numpy as np
 
@@ -14,12 +15,7 @@ from skawhmm.distances._pairwise import all_pairs
 from skawhmm.distances._resolve import fitted_metric
 from skawhmm.models._batch import HMMBatch
 from skawhmm.neighbors._from_distances import nearest
-from skawhmm.neighbors._graph import (
-    ModelGraph,
-    engine,
-    point_units,
-    state_points,
-)
+from skawhmm.neighbors._points import PointIndex, state_points
 from skawhmm.neighbors._search import (
     QUERY_BLOCK,
     SearchIndex,
@@ -34,8 +30,9 @@ from skawhmm.utils._parallel import Shared, completed
 HELD_OUT, LEAST_HELD_OUT = 400, 20
 HELD_OUT_PAIRS = 400_000
 
-# Candidates of a query to begin with, twice as many as long as the recall is too low,
-# and at most.
+# Groups of a query to begin with, and candidates at least and at most; twice as many as
+# long as the recall is too low.
+FIRST_GROUPS = 4
 FIRST_CANDIDATES, MOST_CANDIDATES = 32, 8192
 
 # Pairs of which distances are computed at once.
@@ -43,8 +40,7 @@ PAIR_BLOCK = 1 << 14
 
 
 def check_approximable(models):
-    """Raise unless a graph can propose neighbours among these models."""
-    engine()
+    """Raise unless states of these models are points."""
     if state_points(models[:1]) is None:
         raise ValueError(
             "algorithm='approximate' needs models that observed every feature and "
@@ -56,6 +52,10 @@ def check_approximable(models):
 
 class ApproximateIndex:
     """Reference models arranged for approximate search.
+
+    If the distance has bounds, this is the exact search among the nearest groups of
+    `SearchIndex`. Otherwise members of the nearest groups of `PointIndex` are ranked by
+    the transport of their points, and the distances of the first ones are computed.
 
     Parameters
     ----------
@@ -69,204 +69,212 @@ class ApproximateIndex:
         Number of neighbours whose recall is measured.
 
     min_recall : float
-        The recall that decides how many candidates a query gets.
+        The recall that decides how many groups and candidates a query gets.
 
     n_jobs : int, default=None
-        Number of joblib workers, and of threads that make the graph.
-
-    verbose : int, default=0
-        Whether to show a progress bar.
+        Number of joblib workers.
 
     Attributes
     ----------
     recall : float
         Fraction of the nearest neighbours of held out models that were found.
 
+    n_groups : int
+        Number of groups that a query is compared with.
+
     n_candidates : int
-        Number of nodes of the graph that a query is compared with.
+        Number of their members of which distances are computed, if there are no bounds.
 
     counts : Counter
-        How many full distances the last search computed.
+        How many pairs the last search examined.
     """
 
-    def __init__(
-        self, references, metric, n_neighbors, min_recall, *, n_jobs=None, verbose=0
-    ):
+    def __init__(self, references, metric, n_neighbors, min_recall, *, n_jobs=None):
         self.references = references._bare()
         self.metric = fitted_metric(metric, self.references)
-        self.exact = None
+        self.exact = self.points = None
         if can_prune(self.metric, self.references):
             self.exact = SearchIndex(self.references, self.metric, n_jobs=n_jobs)
-        self.keys = self.references.keys if self.exact is None else self.exact.keys
+            self.keys = self.exact.keys
+        else:
+            self.points = PointIndex.make(self.references, self.metric, n_jobs)
+            self.keys = self.references.keys
         self.counts: Counter[str] = Counter()
-        self._build(n_neighbors, min_recall, n_jobs, verbose)
+        self.n_groups, self.n_candidates, self.recall = 1, FIRST_CANDIDATES, 1.0
+        self.n_fitted = len(self)
+        self._measure(n_neighbors, min_recall, n_jobs)
 
     @classmethod
-    def of(cls, references, metric, keys, exact, graph, members, n_candidates, recall):
+    def of(cls, references, metric, keys, exact, points, numbers):
         """Return the index whose parts are known, such as those in a file."""
         index = cls.__new__(cls)
         index.references, index.metric, index.keys = references._bare(), metric, keys
-        index.exact, index.graph = exact, graph
-        index.members, index.starts = members
-        index.n_candidates, index.recall = n_candidates, recall
+        index.exact, index.points = exact, points
+        vars(index).update(numbers)
         index.counts = Counter()
         return index
 
     def __len__(self):
         return len(self.references)
 
-    def _build(self, n_neighbors, min_recall, n_jobs, verbose):
-        """Make the graph; held out models are its last nodes."""
+    @property
+    def _all_groups(self):
+        """Number of groups."""
+        index: Any = self.points or self.exact
+        return index.balls.n_groups
+
+    def _measure(self, n_neighbors, min_recall, n_jobs):
+        """Set how many groups and candidates a query gets, and the recall.
+
+        Models are held out of the groups; what a group's centres are is not affected.
+        """
         _, firsts = np.unique(self.keys, return_index=True)
-        rng = np.random.default_rng(0)
-        firsts = rng.permutation(firsts)
         most = HELD_OUT
         if self.exact is None:
             most = int(np.clip(HELD_OUT_PAIRS // len(self), LEAST_HELD_OUT, HELD_OUT))
         n_held = min(most, len(firsts) // 5)
-        nodes = np.concatenate([firsts[n_held:], firsts[:n_held]])
-        self._set_members(self.keys, self.keys[nodes])
-        self.graph = ModelGraph(point_units(self.references, self.metric, n_jobs))
-        work = {"n_jobs": n_jobs, "verbose": verbose}
-        self.graph.add(self.references[nodes[: len(nodes) - n_held]], **work)
-        self.n_candidates, self.recall = len(nodes), 1.0
-        if n_held > 1:
-            self._measure(nodes[-n_held:], n_neighbors, min_recall, n_jobs)
-        self.graph.add(self.references[nodes[len(nodes) - n_held :]], **work)
-
-    def _set_members(self, keys, node_keys):
-        """Set `members`, the models of each node in their order, and `starts`."""
-        order = np.argsort(node_keys, kind="stable")
-        node = order[np.searchsorted(node_keys, keys, sorter=order)]
-        self.members = np.argsort(node, kind="stable")
-        sizes = np.bincount(node, minlength=len(node_keys))
-        self.starts = np.concatenate([[0], np.cumsum(sizes)])
-
-    def _measure(self, held, n_neighbors, min_recall, n_jobs):
-        """Set the number of candidates and the recall, by models not in the graph."""
-        inside = self.members[: self.starts[self.graph.n_nodes]]
-        queries, rest = self.references[held], np.sort(inside)
+        if n_held < 2:
+            self.n_groups, self.n_candidates = self._all_groups, len(self)
+            return
+        held = np.random.default_rng(0).permutation(firsts)[:n_held]
+        rest = np.flatnonzero(~np.isin(self.keys, self.keys[held]))
         n_neighbors = min(n_neighbors, len(rest))
-        if self.exact is None:
-            others = self.references[rest]
-            pairs = all_pairs(queries, others, self.metric, n_jobs=n_jobs)
-            true = nearest(pairs, n_neighbors)[0]
-        else:
-            index = self.exact.kept(rest)
-            true = index.kneighbors(queries, n_neighbors, n_jobs=n_jobs)[0]
-        half = len(held) // 2
+        trial, queries = self._without(rest), self.references[held]
+        true = trial._true_neighbors(queries, n_neighbors, n_jobs)
+        half, work = n_held // 2, (n_neighbors, n_jobs)
+        chosen, reached = trial._choose(queries[:half], true[:half], min_recall, *work)
+        if reached < min_recall:
+            warnings.warn(
+                f"algorithm='approximate' reaches a recall of {reached:.3f} with "
+                f"{chosen[1]} candidates per query, below min_recall={min_recall}. "
+                "Other algorithms find all neighbours.",
+                UserWarning,
+                stacklevel=2,
+            )
+        self.n_groups, self.n_candidates = trial.n_groups, trial.n_candidates = chosen
+        self.recall = trial._recall(queries[half:], true[half:], *work)
 
-        def recall(rows):
-            found = self.kneighbors(queries[rows], n_neighbors, n_jobs=n_jobs)[0]
-            # Which of several at equal distances are found does not count.
-            return float(np.mean(found <= true[rows][:, -1:]))
+    def _without(self, rest):
+        """Return an index with some of the references, in the same groups."""
+        index = copy(self)
+        index.references, index.keys = self.references[rest], self.keys[rest]
+        index.exact = self.exact and self.exact.kept(rest)
+        index.points = self.points and self.points.kept(rest)
+        return index
 
-        most = min(MOST_CANDIDATES, self.graph.n_nodes)
-        self.n_candidates = min(FIRST_CANDIDATES, most)
-        while (reached := recall(slice(None, half))) < min_recall:
-            if self.n_candidates == most:
-                warnings.warn(
-                    f"algorithm='approximate' reaches a recall of {reached:.3f} with "
-                    f"{most} candidates per query, below min_recall={min_recall}. "
-                    "Other algorithms find all neighbours.",
-                    UserWarning,
-                    stacklevel=2,
-                )
+    def _true_neighbors(self, queries, n_neighbors, n_jobs):
+        """Return the distances of the nearest references."""
+        if self.exact is not None:
+            return self.exact.kneighbors(queries, n_neighbors, n_jobs=n_jobs)[0]
+        pairs = all_pairs(queries, self.references, self.metric, n_jobs=n_jobs)
+        return nearest(pairs, n_neighbors)[0]
+
+    def _recall(self, queries, true, n_neighbors, n_jobs):
+        """Return the fraction of the neighbours, by their distances, that are found."""
+        found = self.kneighbors(queries, n_neighbors, n_jobs=n_jobs)[0]
+        # Which of several at equal distances are found does not count.
+        return float(np.mean(found <= true[:, -1:]))
+
+    def _choose(self, queries, true, min_recall, n_neighbors, n_jobs):
+        """Return the least numbers of groups and candidates that suffice, and a recall.
+
+        Numbers are doubled: first that of groups, then that of candidates.
+        """
+        most = self._all_groups, min(MOST_CANDIDATES, len(self))
+        self.n_groups, self.n_candidates = FIRST_GROUPS, most[1]
+        for name, limit in zip(("n_groups", "n_candidates"), most, strict=True):
+            if name == "n_candidates" and self.exact is not None:
                 break
-            self.n_candidates = min(2 * self.n_candidates, most)
-        self.recall = recall(slice(half, None))
+            if name == "n_candidates":
+                self.n_candidates = FIRST_CANDIDATES
+            setattr(self, name, min(getattr(self, name), limit))
+            while True:
+                reached = self._recall(queries, true, n_neighbors, n_jobs)
+                value = getattr(self, name)
+                if reached >= min_recall or value == limit:
+                    break
+                setattr(self, name, min(2 * value, limit))
+        return (self.n_groups, self.n_candidates), reached
 
     def takes(self, models):
         """Whether models can be added without a change to those that are here."""
-        fits = self.exact is None or self.exact.takes(models)
-        return fits and state_points(models[:1]) is not None
+        if self.exact is not None:
+            return self.exact.takes(models)
+        size = models.transmats.shape[1] == self.references.transmats.shape[1]
+        return size and state_points(models[:1]) is not None
 
     def added(self, models):
         """Return an index with more references, for which `takes` holds."""
         index, models = copy(self), models._bare()
         index.references = HMMBatch.concatenate([self.references, models])
         index.keys = np.concatenate([self.keys, models.keys])
-        if self.exact is not None:
-            index.exact = self.exact.added(models)
-        index.graph = self.graph.copy()
-        index.graph.add(models)
-        more = len(self) + np.arange(len(models))
-        index.members = np.concatenate([self.members, more])
-        ends = len(self.members) + 1 + np.arange(len(models))
-        index.starts = np.concatenate([self.starts, ends])
+        index.exact = self.exact and self.exact.added(models)
+        index.points = self.points and self.points.added(models)
         return index
 
     def kept(self, rows):
-        """Return an index with some of the references; None if there are too few.
-
-        The nodes of others stay in the graph, as the way to those that are left.
-        """
-        if 2 * len(rows) < len(self.starts):
-            return None
-        index = copy(self)
-        index.references, index.keys = self.references[rows], self.keys[rows]
-        if self.exact is not None:
-            index.exact = self.exact.kept(rows)
-        moved = np.full(len(self), -1)
-        moved[rows] = np.arange(len(rows))
-        members = moved[self.members]
-        stay = members >= 0
-        index.members = members[stay]
-        index.starts = np.concatenate([[0], np.cumsum(stay)])[self.starts]
-        return index
+        """Return an index with some of the references; None if there are too few."""
+        return self._without(rows) if 2 * len(rows) >= self.n_fitted else None
 
     def kneighbors(self, queries, n_neighbors, *, n_jobs=None, verbose=0):
         """Find near references of each query, the nearest ones with few exceptions."""
-        own = None if queries is not None else np.arange(len(self))
-        queries = self.references if queries is None else queries._bare()
-        # A query that is a reference is not its own neighbour.
-        n_wanted = n_neighbors + (own is not None)
-        number = max(self.n_candidates, 2 * n_wanted)
-        nodes = self.graph.candidates(queries, number, n_jobs)
-        candidates = [self._models_at(found, n_wanted) for found in nodes]
-        short = [n for n, rows in enumerate(candidates) if len(rows) < n_wanted]
-        for n in short:
-            # Parts of the graph may not be connected.
-            candidates[n] = np.arange(len(self))
+        if self.exact is not None:
+            found = self.exact.kneighbors(
+                queries,
+                n_neighbors,
+                n_groups=self.n_groups,
+                n_jobs=n_jobs,
+                verbose=verbose,
+            )
+            self.counts = self.exact.counts
+            return found
+        is_own = queries is None
+        queries = self.references if is_own else queries._bare()
         tasks = [
-            (queries[first:last], first, candidates[first:last])
+            (queries[first : first + QUERY_BLOCK], first)
             for first in range(0, len(queries), QUERY_BLOCK)
-            for last in [min(first + QUERY_BLOCK, len(queries))]
         ]
-        value = self.references, self.keys, self.metric, n_neighbors, own is not None
         results = completed(
             _nearest_candidates,
-            Shared(value),
+            Shared((self, n_neighbors, is_own)),
             tasks,
             n_jobs=n_jobs,
             verbose=verbose,
             label="queries",
         )
-        found = [one for part in results for one in part]
-        self.counts = Counter(distance=sum(map(len, candidates)))
+        parts = list(results)
+        self.counts = Counter(distance=sum(number for _, number in parts))
+        found = [one for part, _ in parts for one in part]
         return np.array([one[0] for one in found]), np.array([one[1] for one in found])
 
-    def _models_at(self, nodes, n_wanted):
-        """Return the first models of some nodes; those of a node are equal."""
-        sizes = np.minimum(self.starts[nodes + 1] - self.starts[nodes], n_wanted)
-        places = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-        return self.members[np.repeat(self.starts[nodes], sizes) + places]
 
-
-def _nearest_candidates(shared, queries, first, candidates):
-    """Return distances and indices of the nearest candidates of a few queries."""
-    references, keys, metric, n_neighbors, is_own = shared.value
+def _nearest_candidates(shared, queries, first):
+    """Return what is found for a few queries, and the number of distances."""
+    index, n_neighbors, is_own = shared.value
+    references, metric = index.references, index.metric
+    # A query that is a reference is not its own neighbour.
+    n_wanted = n_neighbors + is_own
+    number = max(index.n_candidates, 2 * n_wanted)
+    ranked = index.points.candidates(queries, index.n_groups, n_wanted)
     if is_own:
-        candidates = [rows[rows != first + n] for n, rows in enumerate(candidates)]
-    query = np.repeat(np.arange(len(queries)), [len(rows) for rows in candidates])
-    reference = np.concatenate(candidates)
+        ranked = [rows[rows != first + n] for n, rows in enumerate(ranked)]
+    ranked = [rows[:number] for rows in ranked]
+    query = np.repeat(np.arange(len(queries)), [len(rows) for rows in ranked])
+    reference = np.concatenate(ranked)
     distances = np.empty(query.size)
     tile = getattr(metric, "max_tile", None)
     step = PAIR_BLOCK if tile is None else tile**2
     for start in range(0, query.size, step):
         now = slice(start, start + step)
         _, prepared, a, b = paired(
-            metric, queries, queries.keys, references, keys, query[now], reference[now]
+            metric,
+            queries,
+            queries.keys,
+            references,
+            index.keys,
+            query[now],
+            reference[now],
         )
         distances[now] = metric.distances(prepared, a, b)
-    return nearest_of((query, reference, distances), len(queries), n_neighbors)
+    found = nearest_of((query, reference, distances), len(queries), n_neighbors)
+    return found, query.size

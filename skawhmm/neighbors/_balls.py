@@ -1,10 +1,10 @@
-r"""Models in groups whose states lie in a few balls.
+r"""Models in groups whose states lie near a few centres.
 
-Every model of a group has its state vectors inside of the group's balls, so that the
-distance of a query to the balls bounds its distances to all models of the group. Any
-grouping gives right bounds; a good one gives small balls. Here models are divided among
-some of them that are far from each other, level by level, so that the work grows little
-faster than their number.
+The cost of moving the states of a query to the centres of a group, less the cost of
+moving those of a member there, bounds the distance of the two. Any grouping gives right
+bounds; in a good one the second cost is small. Here models are divided among some of
+them that are far from each other, level by level, so that the work grows little faster
+than their number.
 """
 
 from functools import partial
@@ -13,7 +13,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from skawhmm.neighbors._search_kernels import relaxed_bounds, state_balls
+from skawhmm.neighbors._search_kernels import (
+    LANES,
+    from_tiles,
+    in_tiles,
+    relaxed_bounds,
+    state_balls,
+)
 from skawhmm.utils._parallel import Shared, completed
 
 # Groups that one level of the division makes, and examples per group that they are
@@ -29,10 +35,16 @@ MEANS_STEPS = 3
 GROUP_FACTOR = 0.4
 MIN_GROUP = 16
 
-# Groups with a ball of more than this times the usual radius are divided further.
+# Groups with a member farther from the centres than this times the usual are divided
+# further.
 WIDE = 1.5
 WIDE_ROUNDS = 3
 WIDE_BRANCHES = 3
+
+# Models that came after the others were grouped, as a fraction of these and at least,
+# at which all are grouped anew; so the cost per added model does not grow.
+LATER_FRACTION = 0.25
+MIN_LATER = 64
 
 # Models treated at once while an index is made.
 BUILD_BLOCK = 4096
@@ -42,8 +54,35 @@ BUILD_BLOCK = 4096
 LARGEST_COORDINATE = 2.0**50
 
 
+class Points(NamedTuple):
+    """Models as sets of points, one per state, and what else bounds need.
+
+    Attributes
+    ----------
+    vectors : ndarray of float32 of shape (n_models, n_components, n_dimensions)
+        State vectors, in the units of an index.
+
+    margins : ndarray of shape (n_models, n_components)
+        State probabilities.
+
+    chains : ndarray of shape (n_models, n_components, n_components)
+        Transition matrices; zero models if they are not compared.
+
+    within : ndarray of shape (n_models, n_components, n_components)
+        Distances of the state vectors of a model; likewise.
+    """
+
+    vectors: NDArray[np.float32]
+    margins: NDArray[np.float64]
+    chains: NDArray[np.float64]
+    within: NDArray[np.float64]
+
+
 class Balls(NamedTuple):
-    """Models in groups, and balls that contain the state vectors of each group.
+    """Models in groups around centres of their states.
+
+    Models are in the order of `order` in all arrays. Within a group, the farthest from
+    the centres come first.
 
     Attributes
     ----------
@@ -53,25 +92,29 @@ class Balls(NamedTuple):
     starts : ndarray of int of shape (n_groups + 1,)
         Where each group begins in `order`.
 
-    centres : ndarray of float32 of shape (n_groups, n_components, 2 * n_features)
-        Centres of the balls.
+    centres : ndarray of float32, in tiles
+        Centres of the groups, as many as models have states.
 
-    radii : ndarray of float32 of shape (n_groups, n_components)
-        Their radii; negative if there is no such ball.
+    used : ndarray of uint8 of shape (n_groups, n_components)
+        Whether a centre is the nearest of a state of the group.
 
-    vectors : ndarray of float32 of shape (n_models, n_components, 2 * n_features)
-        State vectors minus `origin`, in units of `scale`, in the order of `order`.
+    tiles : ndarray of float32, in tiles
+        State vectors minus `origin`, in units of `scale`.
 
     margins : ndarray of shape (n_models, n_components)
-        State probabilities, in the same order.
+        State probabilities.
 
-    balls : ndarray of uint16 of shape (n_models, n_components)
-        Which ball of its group each state is in, in the same order.
+    spreads : ndarray of float32 of shape (n_models,)
+        Cost of moving the states of a model to the nearest centres of its group.
 
-    reaches : ndarray of float32 of shape (n_models, n_components)
-        Its distance to the centre of this ball.
+    chains : ndarray of float32 of shape (n_models, n_components, n_components)
+        Transition matrices; zero models if their bounds do not need them.
 
-    origin : ndarray of shape (2 * n_features,)
+    apart : ndarray of float32 of shape (n_models, n_pairs)
+        Distances between the state vectors of each model, in the order (1, 0), (2, 0),
+        (2, 1), (3, 0); likewise.
+
+    origin : ndarray of shape (n_dimensions,)
         Origin of the vectors.
 
     scale : float
@@ -79,19 +122,34 @@ class Balls(NamedTuple):
 
     largest : float
         No vector has a coordinate above it; 1 for the models that set the scale.
+
+    n_grouped : int
+        Number of models that were divided together.
     """
 
     order: NDArray[np.int64]
     starts: NDArray[np.int64]
     centres: NDArray[np.float32]
-    radii: NDArray[np.float32]
-    vectors: NDArray[np.float32]
+    used: NDArray[np.uint8]
+    tiles: NDArray[np.float32]
     margins: NDArray[np.float64]
-    balls: NDArray[np.uint16]
-    reaches: NDArray[np.float32]
+    spreads: NDArray[np.float32]
+    chains: NDArray[np.float32]
+    apart: NDArray[np.float32]
     origin: NDArray[np.float64]
     scale: float
-    largest: float = 1.0
+    largest: float
+    n_grouped: int
+
+    @property
+    def n_groups(self):
+        """Number of groups."""
+        return len(self.starts) - 1
+
+    @property
+    def widest(self):
+        """The largest spread of each group; 0 for an empty one."""
+        return np.append(self.spreads, 0)[self.starts[:-1]] * (np.diff(self.starts) > 0)
 
 
 def state_vectors(models):
@@ -128,6 +186,35 @@ def vector_units(models, vectors_of=state_vectors):
     return origin, 2.0 ** np.ceil(np.log2(largest)) if largest > 0 else 1.0
 
 
+def points_of(models, metric, origin, scale):
+    """Return models as sets of points, in the units of an index."""
+    vectors = compact_vectors(models, origin, scale)
+    prepared = metric.prepare(models)
+    margins = np.ascontiguousarray(prepared.margins)
+    if not compares_chains(metric, models):
+        return Points(
+            vectors, margins, *[np.empty((0, *prepared.transmats[0].shape))] * 2
+        )
+    within = np.zeros(prepared.transmats.shape)
+    for i, j in zip(*np.tril_indices(vectors.shape[1], -1), strict=True):
+        gaps = vectors[:, i].astype(float) - vectors[:, j]
+        within[:, i, j] = within[:, j, i] = np.sqrt(np.square(gaps).sum(axis=1))
+    return Points(vectors, margins, np.ascontiguousarray(prepared.transmats), within)
+
+
+def compares_chains(metric, models):
+    """Whether the transition component can be bounded together with the marginal one.
+
+    State vectors must then be as far from each other as the states.
+    """
+    return (
+        metric.transition_weight > 0
+        and metric.p == 1
+        and getattr(metric, "rows", "transport") == "transport"
+        and models.covariance_type == "diag"
+    )
+
+
 def make_balls(models, metric, n_jobs=None):
     """Return the models in groups of about equal size.
 
@@ -145,82 +232,133 @@ def make_balls(models, metric, n_jobs=None):
     Returns
     -------
     balls : Balls
-        The groups and their balls.
+        The groups.
     """
     origin, scale = vector_units(models)
     value = models, metric, origin, scale
-    vectors, margins = _by_blocks(_compact_block, value, len(models), n_jobs)
+    arrays = _by_blocks(_compact_block, value, len(models), n_jobs)
+    return grouped(arrays, metric.p, (origin, scale, 1.0), n_jobs)
+
+
+def grouped(arrays, p, units, n_jobs=None):
+    """Return models in groups.
+
+    Parameters
+    ----------
+    arrays : sequence of ndarray
+        Vectors, not in tiles, margins, chains and distances of states of the models, as
+        `Balls` has them.
+
+    p : float
+        Order of the distance.
+
+    units : tuple
+        `origin`, `scale` and `largest` of the groups.
+
+    n_jobs : int, default=None
+        Number of joblib workers.
+
+    Returns
+    -------
+    balls : Balls
+        The groups.
+    """
+    vectors, margins, chains, apart = arrays
+    origin, scale, largest = units
     rng = np.random.default_rng(0)
-    return _grouped(vectors, margins, origin, scale, 1.0, rng, n_jobs)
-
-
-def _grouped(vectors, margins, origin, scale, largest, rng, n_jobs=None):
-    """Return models, given by their vectors and margins, in groups."""
     divide = partial(_divided, vectors, margins, rng=rng, n_jobs=n_jobs)
     groups = _small_groups(len(vectors), divide)
     for _ in range(WIDE_ROUNDS):
         groups = _narrow_groups(groups, vectors, margins, divide)
     order, starts = _joined(groups)
-    vectors, margins = vectors[order], margins[order]
-    centres, radii, balls, reaches = state_balls(vectors, margins, starts, MEANS_STEPS)
+    centres, used, spreads = state_balls(
+        vectors[order], margins[order], starts, MEANS_STEPS, p
+    )
+    group = np.repeat(np.arange(len(groups)), np.diff(starts))
+    farthest = np.lexsort((order, -spreads, group))
+    order, spreads = order[farthest], spreads[farthest]
     return Balls(
         order,
         starts,
-        centres,
-        radii,
-        vectors,
-        margins,
-        balls,
-        reaches,
+        in_tiles(centres),
+        used,
+        in_tiles(vectors[order]),
+        margins[order],
+        spreads,
+        chains[order] if len(chains) else chains,
+        apart[order] if len(apart) else apart,
         origin,
         scale,
         largest,
+        len(order),
     )
 
 
-def regrouped_balls(balls):
+def regrouped_balls(balls, p):
     """Return the same models in new groups."""
-    vectors, margins = np.empty_like(balls.vectors), np.empty_like(balls.margins)
-    vectors[balls.order], margins[balls.order] = balls.vectors, balls.margins
-    units = balls.origin, balls.scale, balls.largest
-    return _grouped(vectors, margins, *units, np.random.default_rng(0))
+    moved = np.argsort(balls.order)
+    vectors = from_tiles(balls.tiles, len(balls.order))
+    stored = vectors, balls.margins, balls.chains, balls.apart
+    arrays = [array[moved] if len(array) else array for array in stored]
+    return grouped(arrays, p, (balls.origin, balls.scale, balls.largest))
 
 
 def grown_balls(balls, models, metric):
     """Return the groups and further ones, of models with the next indices."""
-    vectors = compact_vectors(models, balls.origin, balls.scale)
-    margins = metric.prepare(models).margins
-    # They may be larger than the models that set the scale.
-    largest = max(balls.largest, float(np.abs(vectors).max()))
-    units = balls.origin, balls.scale, largest
-    new = _grouped(vectors, margins, *units, np.random.default_rng(0))
-    return balls._replace(
-        order=np.concatenate([balls.order, len(balls.order) + new.order]),
-        starts=np.concatenate([balls.starts, len(balls.order) + new.starts[1:]]),
-        centres=np.concatenate([balls.centres, new.centres]),
-        radii=np.concatenate([balls.radii, new.radii]),
-        vectors=np.concatenate([balls.vectors, new.vectors]),
-        margins=np.concatenate([balls.margins, new.margins]),
-        balls=np.concatenate([balls.balls, new.balls]),
-        reaches=np.concatenate([balls.reaches, new.reaches]),
-        largest=largest,
+    return joined_balls(
+        balls, _stored(models, metric, balls.origin, balls.scale), metric.p
     )
 
 
-def kept_balls(balls, rows):
+def joined_balls(balls, arrays, p):
+    """Return the groups and further ones, of models given by their arrays."""
+    # They may be larger than the models that set the scale.
+    largest = max(balls.largest, float(np.abs(arrays[0]).max()))
+    new = grouped(arrays, p, (balls.origin, balls.scale, largest))
+    vectors = from_tiles(new.tiles, len(new.order))
+    centres = from_tiles(new.centres, new.n_groups)
+    both = ("used", "margins", "spreads", "chains", "apart")
+    balls = balls._replace(
+        order=np.concatenate([balls.order, len(balls.order) + new.order]),
+        starts=np.concatenate([balls.starts, len(balls.order) + new.starts[1:]]),
+        centres=_appended(balls.centres, balls.n_groups, centres),
+        tiles=_appended(balls.tiles, len(balls.order), vectors),
+        largest=largest,
+        **{
+            name: np.concatenate([getattr(balls, name), getattr(new, name)])
+            for name in both
+        },
+    )
+    if len(balls.order) > (1 + LATER_FRACTION) * balls.n_grouped + MIN_LATER:
+        balls = regrouped_balls(balls, p)
+    return balls
+
+
+def _appended(tiles, n_models, vectors):
+    """Return tiles of so many models with more of them; full tiles stay as they are."""
+    n_full = n_models // LANES
+    rest = from_tiles(tiles[n_full:], n_models - n_full * LANES)
+    return np.concatenate([tiles[:n_full], in_tiles(np.concatenate([rest, vectors]))])
+
+
+def kept_balls(balls, rows, p):
     """Return the groups with some of the models only, whose indices increase."""
     moved = np.full(len(balls.order), -1)
     moved[rows] = np.arange(len(rows))
     order = moved[balls.order]
     keep = order >= 0
-    return balls._replace(
+    balls = balls._replace(
         order=order[keep],
         starts=np.concatenate([[0], np.cumsum(keep)])[balls.starts],
-        vectors=balls.vectors[keep],
+        tiles=in_tiles(from_tiles(balls.tiles, len(order))[keep]),
         margins=balls.margins[keep],
-        balls=balls.balls[keep],
-        reaches=balls.reaches[keep],
+        spreads=balls.spreads[keep],
+        chains=balls.chains[keep] if len(balls.chains) else balls.chains,
+        apart=balls.apart[keep] if len(balls.apart) else balls.apart,
     )
+    if 2 * len(balls.order) < balls.n_grouped:
+        balls = regrouped_balls(balls, p)
+    return balls
 
 
 def blocks(size):
@@ -257,8 +395,8 @@ def _small_groups(n_models, divide):
 def _narrow_groups(groups, vectors, margins, divide):
     """Return groups, the wide ones of which are divided once more."""
     order, starts = _joined(groups)
-    _, radii, *_ = state_balls(vectors[order], margins[order], starts, MEANS_STEPS)
-    widest = radii.max(axis=1)
+    spreads = state_balls(vectors[order], margins[order], starts, MEANS_STEPS, 1.0)[2]
+    widest = np.maximum.reduceat(spreads, starts[:-1])
     wide = widest > WIDE * np.median(widest)
     return [
         part
@@ -272,7 +410,7 @@ def _divided(vectors, margins, group, n_parts, *, rng, n_jobs):
     if n_parts < 2:
         return [group]
     seeds = _seeds(vectors, margins, group, n_parts, rng)
-    value = vectors, margins, group, seeds
+    value = vectors, margins, group, in_tiles(vectors[seeds]), margins[seeds]
     (labels,) = _by_blocks(_nearest_seeds, value, group.size, n_jobs)
     order = np.argsort(labels, kind="stable")
     parts = np.split(group[order], np.cumsum(np.bincount(labels))[:-1])
@@ -280,11 +418,17 @@ def _divided(vectors, margins, group, n_parts, *, rng, n_jobs):
 
 
 def _compact_block(shared, first, last):
-    """Return vectors and margins of some models."""
+    """Return what groups hold of some models."""
     models, metric, origin, scale = shared.value
-    some = models[first:last]
-    margins = metric.prepare(some).margins
-    return compact_vectors(some, origin, scale), margins
+    return _stored(models[first:last], metric, origin, scale)
+
+
+def _stored(models, metric, origin, scale):
+    """Return vectors, margins, chains and distances of states, as `Balls` has them."""
+    points = points_of(models, metric, origin, scale)
+    below = np.tril_indices(points.vectors.shape[1], -1)
+    apart = points.within[:, *below].astype(np.float32)
+    return points.vectors, points.margins, points.chains.astype(np.float32), apart
 
 
 def _seeds(vectors, margins, group, n_seeds, rng):
@@ -292,11 +436,12 @@ def _seeds(vectors, margins, group, n_seeds, rng):
     size = min(EXAMPLES_PER_BRANCH * n_seeds, group.size)
     some = rng.choice(group, size, replace=False)
     points, probs = vectors[some], margins[some]
+    tiles = in_tiles(points)
     chosen = [0]
     nearest = np.full(size, np.inf)
     for draw in rng.random(n_seeds - 1):
         last = chosen[-1:]
-        costs = relaxed_bounds(points, probs, points[last], probs[last], 1.0)[:, 0]
+        costs = relaxed_bounds(points[last], probs[last], tiles, probs, 1.0)[0]
         nearest = np.minimum(nearest, costs**2)
         levels = np.cumsum(nearest)
         place = np.searchsorted(levels, draw * levels[-1], "right")
@@ -306,9 +451,7 @@ def _seeds(vectors, margins, group, n_seeds, rng):
 
 def _nearest_seeds(shared, first, last):
     """Return which seed is nearest to each of some models of a group."""
-    vectors, margins, group, seeds = shared.value
+    vectors, margins, group, seeds, probs = shared.value
     some = group[first:last]
-    costs = relaxed_bounds(
-        vectors[some], margins[some], vectors[seeds], margins[seeds], 1.0
-    )
+    costs = relaxed_bounds(vectors[some], margins[some], seeds, probs, 1.0)
     return (costs.argmin(axis=1),)

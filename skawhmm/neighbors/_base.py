@@ -165,8 +165,9 @@ class NeighborsMixin(KNeighborsMixin, ReferencesMixin):
     def search_counts_(self) -> dict[str, int]:
         """Number of pairs that each stage of the last search examined.
 
-        A pruned search has the stages "group", "member", "relaxed", "marginal" and
-        "distance"; a search through all models only has the last one.
+        A pruned search has the stages "group", "member", "transport", "marginal" and
+        "distance", without those that examined nothing; a search through all models
+        only has the last one.
         """
         check_is_fitted(self)
         return dict(self._searched.get("counts", {}))

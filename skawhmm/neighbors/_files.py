@@ -19,22 +19,29 @@ from skawhmm.models._batch import HMMBatch
 from skawhmm.models._counts import NAMES as COUNTS
 from skawhmm.models._counts import Counts
 from skawhmm.neighbors._approximate import ApproximateIndex
-from skawhmm.neighbors._balls import Balls
-from skawhmm.neighbors._graph import ModelGraph, PointUnits
-from skawhmm.neighbors._search import SearchIndex
+from skawhmm.neighbors._balls import Balls, compares_chains
+from skawhmm.neighbors._points import PointIndex, PointUnits
+from skawhmm.neighbors._search import SearchIndex, can_prune
+from skawhmm.neighbors._search_kernels import LANES
 from skawhmm.utils._archives import archived_arrays
 from skawhmm.utils._mapped_arrays import mapped_arrays, write_arrays
 
 KIND = "skawhmm.HMMRetriever"
-VERSION = 1
+VERSION = 2
 HEADER = "header"
 
 # What begins the names of arrays, by what they belong to.
-MODELS, INDEX, GRAPH = "models/", "index/", "graph/"
+MODELS, INDEX, POINTS = "models/", "index/", "points/"
 
-# Fields of `Balls` and `PointUnits` that are numbers, not arrays.
-BALL_NUMBERS = ("scale", "largest")
-UNIT_NUMBERS = ("scale", "spread", "next_weight", "n_points")
+# Fields of indices that are numbers, not arrays.
+BALL_NUMBERS = {"scale": float, "largest": float, "n_grouped": int}
+APPROXIMATE_NUMBERS = {
+    "n_groups": int,
+    "n_candidates": int,
+    "n_fitted": int,
+    "recall": float,
+}
+UNIT_NUMBERS = ("scale", "spread", "next_weight")
 
 
 def save_retriever(path, params, models, index):
@@ -62,25 +69,31 @@ def save_retriever(path, params, models, index):
         "params": _stored_params(params),
         "models": about,
     }
-    graph = index if isinstance(index, ApproximateIndex) else None
-    exact = index if graph is None else graph.exact
     if index is not None:
         named[f"{INDEX}keys"] = index.keys
-    if exact is not None:
-        balls = exact.balls._asdict()
-        header["index"] = {name: balls.pop(name) for name in BALL_NUMBERS}
-        header["index"]["n_grouped"] = exact.n_grouped
-        named.update({INDEX + name: array for name, array in balls.items()})
-    if graph is not None:
-        units = graph.graph.units._asdict()
-        named[f"{GRAPH}origin"] = units.pop("origin")
-        numbers = {"n_candidates": graph.n_candidates, "recall": graph.recall}
-        header["graph"] = {**units, **numbers}
-        named[f"{GRAPH}members"], named[f"{GRAPH}starts"] = graph.members, graph.starts
-        named[f"{GRAPH}nodes"] = graph.graph.written()
+    if isinstance(index, ApproximateIndex):
+        header["approximate"] = {
+            name: getattr(index, name) for name in APPROXIMATE_NUMBERS
+        }
+        if index.points is not None:
+            units = index.points.units._asdict()
+            named[f"{POINTS}units"] = units.pop("origin")
+            header["units"] = units
+            header["points"] = _name_balls(named, POINTS, index.points.balls)
+        index = index.exact
+    if index is not None:
+        header["index"] = _name_balls(named, INDEX, index.balls)
     header["arrays"] = sorted(named)
     text = np.array(json.dumps(header, default=_plain))
     write_arrays(path, {HEADER: text, **named})
+
+
+def _name_balls(named, start, balls):
+    """Add the arrays of groups to those that have names; return the numbers."""
+    arrays = balls._asdict()
+    numbers = {name: arrays.pop(name) for name in BALL_NUMBERS}
+    named.update({start + name: array for name, array in arrays.items()})
+    return numbers
 
 
 def _plain(value):
@@ -140,7 +153,7 @@ def load_retriever(path, memory_map):
             "HMMRetriever.save writes such files."
         ) from error
     header = _checked_header(where, arrays)
-    parts: dict[str, dict[str, Any]] = {MODELS: {}, INDEX: {}, GRAPH: {}}
+    parts: dict[str, dict[str, Any]] = {MODELS: {}, INDEX: {}, POINTS: {}}
     for name, array in arrays.items():
         start, _, rest = name.partition("/")
         parts[f"{start}/"][rest] = array
@@ -155,8 +168,8 @@ def load_retriever(path, memory_map):
 
     def make_index(metric):
         try:
-            return _index(header, parts, models, metric, memory_map)
-        except (KeyError, TypeError, ValueError, RuntimeError) as error:
+            return _index(header, parts, models, metric)
+        except (KeyError, TypeError, ValueError) as error:
             raise ValueError(
                 f"{where} must hold the index of its models, but it is damaged: {error}"
             ) from error
@@ -182,7 +195,7 @@ def _checked_header(where, arrays):
             f"{where} has version {str(header.get('version'))[:40]} of the {KIND} "
             f"format; this skawhmm reads version {VERSION}."
         )
-    known = all(name.startswith((MODELS, INDEX, GRAPH)) for name in arrays)
+    known = all(name.startswith((MODELS, INDEX, POINTS)) for name in arrays)
     if header.get("arrays") != sorted(arrays) or not known:
         raise ValueError(
             f"{where} must hold the arrays {header.get('arrays')}, got "
@@ -252,41 +265,60 @@ def _check_arrays(arrays, dtypes, shapes):
             )
 
 
-def _index(header, parts, models, metric, memory_map):
+def _index(header, parts, models, metric):
     """Return the index of models, or None if the file has none."""
-    exact = None
+    exact = points = None
+    keys = parts[INDEX].pop("keys", None)
+    if keys is not None:
+        _check_arrays({"keys": keys}, {"keys": np.uint64}, {"keys": (len(models),)})
     if "index" in header:
-        numbers = dict(header["index"])
-        n_grouped = int(numbers.pop("n_grouped"))
-        keys = parts[INDEX].pop("keys")
-        fields: dict[str, Any] = {k: float(v) for k, v in numbers.items()}
-        balls = Balls(**parts[INDEX], **fields)
-        _check_balls(balls, keys, models)
-        exact = SearchIndex.of(models, metric, keys, balls, n_grouped)
-    if "graph" not in header:
+        if not can_prune(metric, models):
+            raise ValueError(f"{metric!r:.100} has no bounds")
+        balls = _balls(header["index"], parts[INDEX], models, 2 * models.n_features)
+        exact = SearchIndex.of(models, metric, keys, balls)
+        # Kernels read chains where the distance has bounds for them.
+        n_chains = len(models) if compares_chains(metric, models) else 0
+        if len(balls.chains) != n_chains:
+            raise ValueError(
+                f"{n_chains} chains are needed, {len(balls.chains)} stored"
+            )
+    if "approximate" not in header:
         return exact
-    numbers = dict(header["graph"])
-    keys = parts[INDEX]["keys"] if exact is None else exact.keys
-    arrays = parts[GRAPH]
-    members, starts = arrays["members"], arrays["starts"]
-    _check_partition(starts, members, len(models))
-    units = PointUnits(
-        origin=arrays["origin"], **{name: numbers[name] for name in UNIT_NUMBERS}
-    )
-    graph = ModelGraph.read(units, arrays["nodes"], is_mapped=memory_map)
-    if graph.n_nodes != len(starts) - 1:
-        raise ValueError(f"{len(starts) - 1} nodes are named, {graph.n_nodes} stored")
+    numbers = {
+        name: kind(header["approximate"][name])
+        for name, kind in APPROXIMATE_NUMBERS.items()
+    }
+    if "points" in header:
+        origin = parts[POINTS].pop("units")
+        balls = _balls(header["points"], parts[POINTS], models, 2 * len(origin) + 1)
+        units = {name: float(header["units"][name]) for name in UNIT_NUMBERS}
+        points = PointIndex(PointUnits(origin, **units), balls)
     chosen = fitted_metric(metric, models._bare())
-    return ApproximateIndex.of(
-        models,
-        chosen,
-        keys,
-        exact,
-        graph,
-        (members, starts),
-        int(numbers["n_candidates"]),
-        float(numbers["recall"]),
-    )
+    return ApproximateIndex.of(models, chosen, keys, exact, points, numbers)
+
+
+def _balls(numbers, arrays, models, n_dimensions):
+    """Return groups of models, whose arrays fit the models, as kernels rely on."""
+    numbers = {name: kind(numbers[name]) for name, kind in BALL_NUMBERS.items()}
+    balls = Balls(**arrays, **numbers)
+    n_models, size = models.weights.shape
+    n_groups = len(balls.starts) - 1
+    n_chains = n_models if len(balls.chains) else 0
+    shapes = {
+        "centres": (-(-n_groups // LANES), size, n_dimensions, LANES),
+        "used": (n_groups, size),
+        "tiles": (-(-n_models // LANES), size, n_dimensions, LANES),
+        "margins": (n_models, size),
+        "spreads": (n_models,),
+        "chains": (n_chains, size, size),
+        "apart": (n_chains, size * (size - 1) // 2),
+        "origin": (n_dimensions,),
+    }
+    dtypes: dict[str, Any] = dict.fromkeys(shapes, np.float32)
+    dtypes.update(margins=np.float64, origin=np.float64, used=np.uint8)
+    _check_arrays(balls._asdict(), dtypes, shapes)
+    _check_partition(balls.starts, balls.order, n_models)
+    return balls
 
 
 def _check_partition(starts, order, n_models):
@@ -296,25 +328,3 @@ def _check_partition(starts, order, n_models):
         raise ValueError("the groups do not hold all models")
     if np.diff(starts).min(initial=0) < 0 or order.min() < 0 or order.max() >= n_models:
         raise ValueError("the groups hold models that do not exist")
-
-
-def _check_balls(balls, keys, models):
-    """Raise unless arrays of groups fit the models, as kernels rely on."""
-    n_models, size = models.weights.shape
-    n_groups, n_dimensions = len(balls.starts) - 1, 2 * models.n_features
-    shapes = {
-        "centres": (n_groups, size, n_dimensions),
-        "radii": (n_groups, size),
-        "vectors": (n_models, size, n_dimensions),
-        "margins": (n_models, size),
-        "balls": (n_models, size),
-        "reaches": (n_models, size),
-        "origin": (n_dimensions,),
-    }
-    dtypes: dict[str, Any] = dict.fromkeys(shapes, np.float32)
-    dtypes.update(margins=np.float64, origin=np.float64, balls=np.uint16)
-    _check_arrays(balls._asdict(), dtypes, shapes)
-    _check_arrays({"keys": keys}, {"keys": np.uint64}, {"keys": (n_models,)})
-    _check_partition(balls.starts, balls.order, n_models)
-    if balls.balls.max() >= size:
-        raise ValueError("states are in balls that do not exist")

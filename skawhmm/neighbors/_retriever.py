@@ -62,14 +62,14 @@ class HMMRetriever(NeighborsMixin, BaseEstimator):
         Whether to compare a query with all models ("brute"), or to skip those that a
         lower bound of the distance rules out ("pruned"; for "maw", "iaw", "jaw" and
         "coupling" with ``p >= 1``). The neighbours are the same. By default pruned,
-        where possible, among 500 models or more. With "approximate", a graph of near
-        models proposes candidates, whatever the distance, and a few neighbours may be
-        missed; it needs ``pip install "skawhmm[search]"``, models that observed every
-        feature, and states with coordinates, such as Gaussian ones.
+        where possible, among 500 models or more. With "approximate", a query is only
+        compared with models of the groups nearest to it, whatever the distance, and a
+        few neighbours may be missed; it needs models that observed every feature, and
+        states with coordinates, such as Gaussian ones.
 
     min_recall : float in (0, 1], default=0.99
         The fraction of the neighbours that an approximate search should find. It
-        decides how many candidates are compared with a query.
+        decides how many groups and candidates are compared with a query.
 
     n_jobs : int, default=None
         Number of joblib workers for the distances, threads by default.
@@ -87,8 +87,8 @@ class HMMRetriever(NeighborsMixin, BaseEstimator):
 
     recall_ : float
         Fraction of the `n_neighbors` nearest models that an approximate search found
-        for models that were held out when `fit` made the graph, and that did not
-        decide the number of candidates.
+        for models that were held out, and that did not decide the numbers of groups
+        and candidates.
 
     n_samples_fit_ : int
         Number of models to choose from.
@@ -207,7 +207,6 @@ class HMMRetriever(NeighborsMixin, BaseEstimator):
                 self.n_neighbors,
                 self.min_recall,
                 n_jobs=self.n_jobs,
-                verbose=self.verbose,
             )
             self._searched["index"] = self._purpose(metric), index
         return index if self._is_approximate else super()._index(metric)

@@ -1,13 +1,14 @@
 r"""Exact nearest neighbours without computing every distance.
 
 A reference can be skipped as soon as a lower bound of its distance exceeds the distance
-of the k-th neighbour found so far. Bounds are applied cheapest first: the distance to
-the balls that contain the states of a group of models (see `_balls`); for the models of
-the groups that are left, the distance to the balls that their own states are in, the
-relaxed and then the optimal transport of state vectors; the marginal component and the
-bound of the transition component. The distances that are left are computed like any
-others, so the answers are the same as those of a search through all references, to the
-last bit and with ties in the same order.
+of the k-th neighbour found so far. Bounds are applied cheapest first: the cost of
+moving the states of the query to the centres of a group of models, less the cost of
+moving those of a member there (see `_balls`); the relaxed and then the optimal
+transport of state vectors, with the transition component under the best plan if this is
+certain; otherwise the marginal component and the bound of the transition component. The
+distances that are left are computed like any others, so the answers are the same as
+those of a search through all references, to the last bit and with ties in the same
+order.
 
 With :math:`f = (\mu, \sqrt{\operatorname{diag} \Sigma})` the Euclidean distance of two
 states' vectors is at most :math:`W_2`: each coordinate of a coupling of two Gaussians
@@ -15,9 +16,8 @@ costs at least what the coupling of its own margins does. Hence, for p >= 1:
 
 - relaxed: :math:`R^p \ge \sum_i \pi_a[i] \min_j \lVert f_i - f_j \rVert^p` and the same
   with a and b exchanged, since a plan with one margin less to obey costs no more;
-- group: the same with the distance to the nearest ball in place of the nearest state;
-- member: the same with the distance to the centre of the ball that a state is in, less
-  the distance of this state to the centre;
+- group: R is at least the cost of moving a to the centres less that of b, by the
+  triangle inequality;
 - transport: :math:`R^p \ge OT_{c}(\pi_a, \pi_b)` with
   :math:`c_{ij} = \lVert f_i - f_j \rVert^p`;
 - transition: :math:`OT_{C^p}(s, t) \ge \lVert (s - t) F \rVert^p` for rows s, t and the
@@ -28,8 +28,10 @@ costs at least what the coupling of its own margins does. Hence, for p >= 1:
 
 from collections import Counter
 from copy import copy
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from skawhmm.distances._aggregated import registered_transitions
 from skawhmm.distances._base import BoundedDistance
@@ -38,15 +40,15 @@ from skawhmm.distances._pairwise import oriented
 from skawhmm.distances._registration import optimal_registrations, power_cost
 from skawhmm.models._batch import HMMBatch
 from skawhmm.neighbors._balls import (
-    compact_vectors,
+    LARGEST_COORDINATE,
     grown_balls,
     kept_balls,
     make_balls,
-    regrouped_balls,
+    points_of,
     state_vectors,
 )
 from skawhmm.neighbors._search_kernels import (
-    group_bounds,
+    costs_to_centres,
     group_survivors,
     transition_bounds,
 )
@@ -55,10 +57,6 @@ from skawhmm.utils._parallel import Shared, completed
 # Bounds and distances are rounded; a reference is dropped only if its bound exceeds
 # the limit by more than this fraction.
 PRUNING_SLACK = 1e-6
-
-# References that came after the others were grouped, as a fraction of these, at which
-# all are grouped anew; so the cost per added reference does not grow.
-LATER_FRACTION = 0.25
 
 # Rounding of single precision.
 SINGLE = 2.0**-24
@@ -123,8 +121,9 @@ class SearchIndex:
     ----------
     counts : Counter
         How many pairs each stage examined in the last search: "group" (queries and
-        groups), "member" (queries and the models of the groups that are left),
-        "relaxed", "marginal" and "distance" (the full ones).
+        groups), "member" (queries and models of the groups that are left), "transport"
+        (of state vectors), "marginal" (where that is not the marginal component) and
+        "distance" (the full ones).
     """
 
     def __init__(self, references, metric, *, n_jobs=None):
@@ -132,13 +131,12 @@ class SearchIndex:
         references = references._bare()
         balls = make_balls(references, metric, n_jobs)
         self._set(references, references.keys, balls)
-        self.n_grouped = len(self)
 
     @classmethod
-    def of(cls, references, metric, keys, balls, n_grouped):
+    def of(cls, references, metric, keys, balls):
         """Return the index whose parts are known, such as those in a file."""
         index = cls.__new__(cls)
-        index.metric, index.n_grouped = metric, n_grouped
+        index.metric = metric
         index._set(references._bare(), keys, balls)
         return index
 
@@ -146,9 +144,9 @@ class SearchIndex:
         """Set what belongs to the references."""
         self.references, self.keys, self.balls = references, keys, balls
         self.counts: Counter[str] = Counter()
-        size = balls.vectors.shape[2]
+        size = balls.tiles.shape[2]
         # Single precision: of sums, in proportion to them, and of the vectors.
-        self.relative = PRUNING_SLACK + (size / 8 + 16) * SINGLE
+        self.relative = PRUNING_SLACK + (size + 16) * SINGLE
         # The bounds of two equal models differ from 0 by rounding.
         norm = np.sqrt(size) * balls.scale * balls.largest
         self.rounding = norm * (PRUNING_SLACK + 4 * SINGLE)
@@ -171,33 +169,28 @@ class SearchIndex:
             np.concatenate([self.keys, models.keys]),
             grown_balls(self.balls, models, self.metric),
         )
-        if len(index) > (1 + LATER_FRACTION) * self.n_grouped + QUERY_BLOCK:
-            index._regroup()
         return index
 
     def kept(self, rows):
         """Return an index with some of the references, in their order."""
         index = copy(self)
-        index._set(self.references[rows], self.keys[rows], kept_balls(self.balls, rows))
-        if 2 * len(index) < self.n_grouped:
-            index._regroup()
+        balls = kept_balls(self.balls, rows, self.metric.p)
+        index._set(self.references[rows], self.keys[rows], balls)
         return index
 
-    def _regroup(self):
-        """Group all references anew."""
-        self.balls = regrouped_balls(self.balls)
-        self.n_grouped = len(self)
-
-    def kneighbors(self, queries, n_neighbors, *, n_jobs=None, verbose=0):
-        """Find the nearest references of each query."""
-        parts = self._run(queries, n_neighbors, None, n_jobs, verbose)
+    def kneighbors(
+        self, queries, n_neighbors, *, n_groups=None, n_jobs=None, verbose=0
+    ):
+        """Find the nearest references of each query; in so many groups, or in all."""
+        sought = n_neighbors, None, n_groups
+        parts = self._run(queries, sought, n_jobs, verbose)
         distances = np.array([found[0] for part in parts for found in part])
         indices = np.array([found[1] for part in parts for found in part])
         return distances, indices
 
     def radius_neighbors(self, queries, radius, *, n_jobs=None, verbose=0):
         """Find all references within a distance of each query."""
-        parts = self._run(queries, None, radius, n_jobs, verbose)
+        parts = self._run(queries, (None, radius, None), n_jobs, verbose)
         found = [one for part in parts for one in part]
         return [one[0] for one in found], [one[1] for one in found]
 
@@ -220,7 +213,7 @@ class SearchIndex:
         )
         return np.concatenate([*parts])
 
-    def _run(self, queries, n_neighbors, radius, n_jobs, verbose):
+    def _run(self, queries, sought, n_jobs, verbose):
         if queries is not None:
             queries = queries._bare()
         n_queries = len(self if queries is None else queries)
@@ -229,7 +222,7 @@ class SearchIndex:
             for first in range(0, n_queries, QUERY_BLOCK)
             for last in [min(first + QUERY_BLOCK, n_queries)]
         ]
-        shared = Shared((self, n_neighbors, radius))
+        shared = Shared((self, *sought))
         parts, total = [], Counter[str]()
         for found, counts in completed(
             _search_block,
@@ -255,47 +248,69 @@ class _Block:
         self.own = own if queries is None else None
         self.queries = index.references[own] if queries is None else queries
         self.keys = index.keys[own] if queries is None else queries.keys
-        self.vectors = compact_vectors(self.queries, balls.origin, balls.scale)
-        self.margins = index.metric.prepare(self.queries).margins
+        metric = index.metric
+        self.points = points_of(self.queries, metric, balls.origin, balls.scale)
         # Lower bounds of the marginal component to all models of each group.
-        self.group_bounds, self.centre_gaps = group_bounds(
-            self.vectors, self.margins, balls.centres, balls.radii, index.metric.p
+        self.centre_gaps = costs_to_centres(
+            self.points.vectors,
+            self.points.margins,
+            balls.centres,
+            balls.used,
+            metric.p,
         )
-        self.group_bounds *= balls.scale
+        self.group_bounds = self.centre_gaps - balls.widest
+        has_chains = (
+            self.points.vectors.shape[1] == balls.used.shape[1]
+            and len(self.points.chains)
+            and len(balls.chains)
+            # Plans between projected vectors need not be those between states.
+            and max(np.abs(self.points.vectors).max(), balls.largest)
+            < LARGEST_COORDINATE
+        )
+        self.transition_weight = metric.transition_weight if has_chains else 0.0
+        # Nothing else is cheaper than the distance.
+        self.is_done = both_diagonal(self.queries, index.references) and (
+            metric.transition_weight == 0
+        )
         self.counts: Counter[str] = Counter(group=self.group_bounds.size)
 
-    def reach(self, limits):
-        """Return the largest marginal component that a distance within limits has."""
+    def bound_limits(self, limits):
+        """Return the largest bounds, in units of the index, of distances in limits."""
         index = self.index
-        factor = (1 + index.relative) / index.metric.marginal_weight
-        return limits * factor + index.rounding
+        return (limits * (1 + index.relative) + index.rounding) / index.balls.scale
 
-    def survivors(self, query, group, limits):
-        """Return pairs in groups whose bounds of R are within limits, and these."""
-        index, balls = self.index, self.index.balls
-        query, place, bounds, n_relaxed = group_survivors(
-            self.vectors,
-            self.margins,
+    def survivors(self, chosen, limits):
+        """Return pairs in groups, chosen per query, whose bounds are within limits."""
+        balls, metric = self.index.balls, self.index.metric
+        reach = self.bound_limits(limits) / metric.marginal_weight
+        near = np.flatnonzero(chosen & (self.group_bounds <= reach[:, None]))
+        query, group = np.divmod(near, balls.n_groups)
+        query, place, bounds, is_certain, counts = group_survivors(
+            self.points,
             balls,
             query,
             group,
-            self.reach(limits) / balls.scale,
-            index.metric.p,
+            self.centre_gaps,
+            self.bound_limits(limits),
+            metric.p,
+            metric.marginal_weight,
+            self.transition_weight,
+            getattr(metric, "steps", "independent") == "joint",
         )
-        sizes = np.diff(balls.starts)
-        self.counts["member"] += int(sizes[group].sum())
-        self.counts["relaxed"] += n_relaxed
-        reference = balls.order[place]
-        bounds *= balls.scale
+        self.counts["member"] += counts[0]
+        self.counts["transport"] += counts[1]
+        pairs = Pairs(query, balls.order[place], bounds, is_certain | self.is_done)
         if self.own is None:
-            return query, reference, bounds
+            return pairs
         # A reference is not its own neighbour.
-        others = self.own[query] != reference
-        return query[others], reference[others], bounds[others]
+        return pairs.at(self.own[query] != pairs.reference)
 
-    def distances(self, query, reference, limits):
+    def distances(self, pairs, limits):
         """Return the distances of pairs, infinite where bounds exceed the limits."""
         index, metric = self.index, self.index.metric
+        query, reference = pairs.query, pairs.reference
+        distances = np.full(query.size, np.inf)
+        keep = np.arange(query.size)
         both, prepared, a, b = paired(
             metric,
             self.queries,
@@ -305,17 +320,37 @@ class _Block:
             query,
             reference,
         )
-        keep = np.arange(query.size)
-        distances = np.full(query.size, np.inf)
-        if np.isfinite(limits[query]).any():
-            self.counts["marginal"] += query.size
-            bounds = _registered_bounds(metric, prepared, state_vectors(both), a, b)
+        waiting = np.flatnonzero(~pairs.is_done & np.isfinite(limits[query]))
+        if waiting.size:
+            self.counts["marginal"] += waiting.size
+            bounds = np.zeros(query.size)
+            bounds[waiting] = _registered_bounds(
+                metric, prepared, state_vectors(both), a[waiting], b[waiting]
+            )
             limits = limits * (1 + PRUNING_SLACK) + index.rounding
             keep = np.flatnonzero(bounds <= limits[query])
         self.counts["distance"] += keep.size
         if keep.size:
             distances[keep] = metric.distances(prepared, a[keep], b[keep])
         return distances
+
+
+class Pairs(NamedTuple):
+    """Queries and references, bounds, and whether no other bound is left to try."""
+
+    query: NDArray[np.intp]
+    reference: NDArray[np.int64]
+    bounds: NDArray[np.float64]
+    is_done: NDArray[np.bool_]
+
+    def at(self, rows):
+        """Return some of the pairs."""
+        return Pairs(*(array[rows] for array in self))
+
+
+def both_diagonal(queries, references):
+    """Whether state vectors are as far from each other as the states."""
+    return queries.covariance_type == references.covariance_type == "diag"
 
 
 def paired(metric, queries, query_keys, references, keys, query, reference):
@@ -396,14 +431,13 @@ def _least_transitions(metric, prepared, vectors, a, b, plans):
 
 def _search_block(shared, queries, first, last):
     """Search for a few queries; return what was found for each, and the counts."""
-    index, n_neighbors, radius = shared.value
+    index, n_neighbors, radius, n_groups = shared.value
     block = _Block(index, queries, np.arange(first, last))
     n_queries = len(block.keys)
     limits = np.full(n_queries, np.inf if radius is None else radius)
     found = _NOTHING
-    for query, group in _best_first(block, n_neighbors):
-        near = block.group_bounds[query, group] <= block.reach(limits)[query]
-        pairs = block.survivors(query[near], group[near], limits)
+    for chosen in _best_first(block, n_neighbors, n_groups):
+        pairs = block.survivors(chosen, limits)
         found, limits = _examined(block, pairs, found, limits, n_neighbors)
     return nearest_of(found, n_queries, n_neighbors, radius), block.counts
 
@@ -413,61 +447,95 @@ def _certified_block(shared, queries, indices):
     index, (n_queries, n_given) = shared.value, indices.shape
     block = _Block(index, queries, None)
     given = np.repeat(np.arange(n_queries), n_given), indices.ravel()
-    distances = block.distances(*given, np.full(n_queries, np.inf))
+    unbounded = Pairs(*given, np.zeros(indices.size), np.ones(indices.size, bool))
+    distances = block.distances(unbounded, np.full(n_queries, np.inf))
     limits = distances.reshape(indices.shape).max(axis=1)
-    near = block.group_bounds <= block.reach(limits)[:, None]
-    query, group = np.divmod(np.flatnonzero(near), near.shape[1])
-    query, reference, _ = block.survivors(query, group, limits)
-    others = ~(indices[query] == reference[:, None]).any(axis=1)
-    query, reference = query[others], reference[others]
+    pairs = block.survivors(np.ones(block.group_bounds.shape, bool), limits)
+    pairs = pairs.at(~(indices[pairs.query] == pairs.reference[:, None]).any(axis=1))
+    query = pairs.query
     if query.size:
-        near = block.distances(query, reference, limits) <= limits[query]
-        query = query[near]
+        query = query[block.distances(pairs, limits) <= limits[query]]
     return np.bincount(query, minlength=n_queries) == 0
 
 
-def _best_first(block, n_neighbors):
-    """Yield queries and groups of references: the nearest groups, others, all others.
+def _best_first(block, n_neighbors, n_groups):
+    """Yield groups of each query, as masks: the nearest groups, others, all others.
 
-    The first ones have enough references to set limits; the next ones tighten them.
+    The first ones have enough references to set limits; the next ones tighten them. If
+    a number of groups is given, the next ones are the last.
     """
-    shape = block.group_bounds.shape
-    rank = np.zeros(shape, np.intp)
-    n_first = n_near = 0
+    waiting = np.ones(block.group_bounds.shape, bool)
     if n_neighbors is not None:
-        order = np.argsort(block.centre_gaps, axis=1)
-        np.put_along_axis(rank, order, np.arange(shape[1])[None], axis=1)
-        held = np.cumsum(np.diff(block.index.balls.starts)[order], axis=1)
         # A query may be among the references.
-        n_first = np.maximum((held <= n_neighbors).sum(axis=1) + 1, FIRST_GROUPS)[
-            :, None
-        ]
-        n_near = n_first + NEAR_GROUPS
-    for now in (
-        rank < n_first,
-        (rank >= n_first) & (rank < n_near),
-        rank >= n_near,
-    ):
-        yield np.divmod(np.flatnonzero(now), shape[1])
+        gaps, sizes = block.centre_gaps, np.diff(block.index.balls.starts)
+        top, n_first = nearest_groups(gaps, sizes, n_neighbors + 1, n_groups)
+        rank = np.arange(top.shape[1])
+        n_last = n_first + NEAR_GROUPS if n_groups is None else top.shape[1]
+        for now in (rank < n_first, (rank >= n_first) & (rank < n_last)):
+            query, place = np.nonzero(now)
+            chosen = np.zeros_like(waiting)
+            chosen[query, top[query, place]] = True
+            waiting &= ~chosen
+            yield chosen
+    if n_groups is None:
+        yield waiting
+
+
+def nearest_groups(gaps, sizes, n_wanted, n_groups=None):
+    """Return the groups whose centres are nearest to each query, nearest first.
+
+    Parameters
+    ----------
+    gaps : ndarray of shape (n_queries, n_groups)
+        Costs of the queries to the centres.
+
+    sizes : ndarray of int of shape (n_groups,)
+        Number of models in each group.
+
+    n_wanted : int
+        Number of models that a query needs.
+
+    n_groups : int, default=None
+        Number of groups to return at least; by default enough for two parts of
+        `_best_first`.
+
+    Returns
+    -------
+    top : ndarray of int of shape (n_queries, n_top)
+        The groups.
+
+    n_first : ndarray of int of shape (n_queries, 1)
+        How many of these, at least `FIRST_GROUPS`, hold as many models as are wanted.
+    """
+    n_top = FIRST_GROUPS + NEAR_GROUPS if n_groups is None else n_groups
+    n_more = NEAR_GROUPS if n_groups is None else 0
+    while True:
+        n_top = min(n_top, sizes.size)
+        top = np.argpartition(gaps, n_top - 1, axis=1)[:, :n_top]
+        order = np.argsort(np.take_along_axis(gaps, top, axis=1), axis=1)
+        top = np.take_along_axis(top, order, axis=1)
+        held = np.cumsum(sizes[top], axis=1)
+        n_first = np.maximum((held < n_wanted).sum(axis=1) + 1, FIRST_GROUPS)
+        if n_top == sizes.size or n_first.max() + n_more <= n_top:
+            return top, n_first[:, None]
+        n_top *= 2
 
 
 def _examined(block, pairs, found, limits, n_neighbors):
     """Return the references found so far and the limits, after some more pairs."""
-    query, reference, bounds = pairs
-    order = np.lexsort((bounds, query))
-    query, reference, bounds = query[order], reference[order], bounds[order]
-    size = query.size
+    pairs = pairs.at(np.lexsort((pairs.bounds, pairs.query)))
+    size = pairs.query.size
     if n_neighbors is not None:
         size = max(FIRST_ROUND * n_neighbors, FIRST_PAIRS // limits.size)
-    while query.size:
-        rank = np.arange(query.size) - np.searchsorted(query, query)
-        now = rank < size
-        distances = block.distances(query[now], reference[now], limits)
-        found = _joined(found, query[now], reference[now], distances)
+    while pairs.query.size:
+        query = pairs.query
+        now = np.arange(query.size) - np.searchsorted(query, query) < size
+        some = pairs.at(now)
+        distances = block.distances(some, limits)
+        found = _joined(found, some.query, some.reference, distances)
         if n_neighbors is not None:
             limits = _limits(found, limits.size, n_neighbors)
-        later = ~now & (bounds <= block.reach(limits)[query])
-        query, reference, bounds = query[later], reference[later], bounds[later]
+        pairs = pairs.at(~now & (pairs.bounds <= block.bound_limits(limits)[query]))
         size *= ROUND_GROWTH
     return found, limits
 

@@ -2,31 +2,31 @@ from typing import Any
 
 from numpy import ndarray
 
-POINT_SET_GAP: int
-MOST_POINTS: int
+LANES: int
 
+def in_tiles(vectors: ndarray) -> ndarray: ...
+def from_tiles(tiles: ndarray, n_models: int) -> ndarray: ...
 def relaxed_bounds(
-    vectors_a: ndarray,
-    weights_a: ndarray,
-    vectors_b: ndarray,
-    weights_b: ndarray,
-    p: float,
+    vectors: ndarray, weights: ndarray, tiles: ndarray, probs: ndarray, p: float
 ) -> ndarray: ...
+def costs_to_centres(
+    vectors: ndarray, weights: ndarray, centres: ndarray, used: ndarray, p: float
+) -> ndarray: ...
+def state_balls(
+    vectors: ndarray, weights: ndarray, starts: ndarray, n_steps: int, p: float
+) -> tuple[ndarray, ndarray, ndarray]: ...
 def group_survivors(
-    vectors: ndarray,
-    weights: ndarray,
+    queries: Any,
     groups: Any,
     model: ndarray,
     group: ndarray,
+    to_centres: ndarray,
     limits: ndarray,
     p: float,
-) -> tuple[ndarray, ndarray, ndarray, int]: ...
-def group_bounds(
-    vectors: ndarray, weights: ndarray, centres: ndarray, radii: ndarray, p: float
-) -> tuple[ndarray, ndarray]: ...
-def state_balls(
-    vectors: ndarray, weights: ndarray, starts: ndarray, n_steps: int
-) -> tuple[ndarray, ndarray, ndarray, ndarray]: ...
+    marginal_weight: float,
+    transition_weight: float,
+    joint: bool,
+) -> tuple[ndarray, ndarray, ndarray, ndarray, tuple[int, int]]: ...
 def transition_bounds(
     weights: ndarray,
     transmats: ndarray,

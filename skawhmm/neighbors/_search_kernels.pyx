@@ -4,58 +4,43 @@ import numpy as np
 
 from libc.math cimport INFINITY, pow, sqrt
 
-from skawhmm.distances._components cimport carry_chain, conditionals
-from skawhmm.numerics._transport cimport Tree, least_cost, tree_of
+from skawhmm.distances._components cimport (
+    Rows, carry_chain, conditionals, rows_cost, rows_of
+)
+from skawhmm.numerics._transport cimport Tree, largest_cost, least_cost, tree_of
 from skawhmm.utils._interruption cimport interrupted
 
+from skawhmm.distances._components import make_rows
 from skawhmm.numerics._transport import make_workspace
 
 cdef extern from "neighbors/_search_kernels.h" nogil:
-    int fill_relaxed(
+    const int C_LANES "LANES"
+    void fill_relaxed(
         const float* vectors_a,
         const double* weights_a,
         Py_ssize_t size_a,
-        const float* vectors_b,
+        const float* tile,
         const double* weights_b,
         Py_ssize_t size_b,
-        Py_ssize_t n_models,
+        Py_ssize_t n_lanes,
         Py_ssize_t size,
         double p,
-        float* nearest,
+        float* scratch,
         double* bounds,
-    ) except -1
-    int fill_group_bounds(
+    )
+    void fill_to_centres(
         const float* vectors_a,
         const double* weights_a,
         Py_ssize_t size_a,
-        const float* centres,
-        const float* radii,
+        const float* tile,
+        const unsigned char* used,
         Py_ssize_t size_b,
-        Py_ssize_t n_groups,
+        Py_ssize_t n_lanes,
         Py_ssize_t size,
         double p,
-        double* bounds,
-        double* to_centres,
-    ) except -1
-    void fill_gaps(
-        const float* vectors_a,
-        Py_ssize_t size_a,
-        const float* vectors_b,
-        Py_ssize_t size_b,
-        Py_ssize_t size,
-        float* gaps,
+        float* scratch,
+        double* costs,
     )
-    double member_bound(
-        const double* weights_a,
-        Py_ssize_t size_a,
-        const float* gaps,
-        const double* weights_b,
-        const unsigned short* balls,
-        const float* reaches,
-        Py_ssize_t size_b,
-        double p,
-    )
-    float point_set_gap(const float* a, const float* b, size_t length)
     double squared_row_gap(
         const double* row,
         const double* other,
@@ -66,89 +51,136 @@ cdef extern from "neighbors/_search_kernels.h" nogil:
     )
 
 
-# Where engines find the distance of models that are stored as vectors.
-POINT_SET_GAP = <size_t>&point_set_gap
+# Models of a tile.
+LANES = C_LANES
 
-# The largest number of points of such a vector.
-MOST_POINTS = 256
+cdef extern from *:
+    """
+    /* Rounding of single precision. */
+    #define SINGLE 5.9604644775390625e-8
+    """
+    const double SINGLE
+
+
+def in_tiles(const float[:, :, ::1] vectors):
+    """State vectors of models in tiles, the form in which kernels compare them.
+
+    Parameters
+    ----------
+    vectors : ndarray of float32 of shape (n_models, n_components, n_dimensions)
+        State vectors.
+
+    Returns
+    -------
+    tiles : ndarray of float32 of shape (n_tiles, n_components, n_dimensions, LANES)
+        The same, with the models of a tile in the last axis; zero behind the last one.
+    """
+    cdef Py_ssize_t n_models = vectors.shape[0], n, j, k
+    cdef float[:, :, :, ::1] tiles = np.zeros(
+        ((n_models + C_LANES - 1) // C_LANES, *np.shape(vectors)[1:], C_LANES), np.float32
+    )
+    with nogil:
+        for n in range(n_models):
+            for j in range(vectors.shape[1]):
+                for k in range(vectors.shape[2]):
+                    tiles[n // C_LANES, j, k, n % C_LANES] = vectors[n, j, k]
+    return np.asarray(tiles)
+
+
+def from_tiles(tiles, n_models):
+    """Return the state vectors, (n_models, n_components, n_dimensions), of tiles."""
+    vectors = tiles.transpose(0, 3, 1, 2).reshape(-1, *tiles.shape[1:3])
+    return np.ascontiguousarray(vectors[:n_models])
 
 
 def relaxed_bounds(
-    const float[:, :, ::1] vectors_a,
-    const double[:, ::1] weights_a,
-    const float[:, :, ::1] vectors_b,
-    const double[:, ::1] weights_b,
+    const float[:, :, ::1] vectors,
+    const double[:, ::1] weights,
+    const float[:, :, :, ::1] tiles,
+    const double[:, ::1] probs,
     double p,
 ):
     """Costs of the plans that obey one margin only, for all models of two batches.
 
     Parameters
     ----------
-    vectors_a, weights_a, vectors_b, weights_b : ndarray
-        State vectors (float32) and state probabilities of the models on each side.
+    vectors, weights : ndarray
+        State vectors (float32) and state probabilities of the models of one batch.
+
+    tiles, probs : ndarray
+        State vectors of the others, in tiles, and their state probabilities.
 
     p : float
         Order of the distance.
 
     Returns
     -------
-    bounds : ndarray of shape (n_models_a, n_models_b)
+    bounds : ndarray of shape (n_models, n_others)
         Lower bounds of the marginal component.
     """
-    cdef Py_ssize_t size_a = vectors_a.shape[1], size_b = vectors_b.shape[1], n
-    cdef float[::1] nearest = np.empty(size_a + size_b, np.float32)
-    cdef double[:, ::1] bounds = np.empty((vectors_a.shape[0], vectors_b.shape[0]))
-    if bounds.shape[0] > 0 and bounds.shape[1] > 0:
-        with nogil:
-            for n in range(bounds.shape[0]):
+    cdef Py_ssize_t size_a = vectors.shape[1], size_b = tiles.shape[1], n, t, lane
+    cdef Py_ssize_t n_others = probs.shape[0], n_lanes
+    cdef float[::1] scratch = np.empty((size_b + 1) * (size_a + 1) * C_LANES, np.float32)
+    cdef double[::1] costs = np.empty(C_LANES)
+    cdef double[:, ::1] bounds = np.empty((vectors.shape[0], n_others))
+    with nogil:
+        for n in range(vectors.shape[0]):
+            for t in range((n_others + C_LANES - 1) // C_LANES):
+                interrupted()
+                n_lanes = min(n_others - t * C_LANES, <Py_ssize_t>C_LANES)
                 fill_relaxed(
-                    &vectors_a[n, 0, 0], &weights_a[n, 0], size_a, &vectors_b[0, 0, 0],
-                    &weights_b[0, 0], size_b, bounds.shape[1], vectors_a.shape[2], p,
-                    &nearest[0], &bounds[n, 0],
+                    &vectors[n, 0, 0], &weights[n, 0], size_a, &tiles[t, 0, 0, 0],
+                    &probs[t * C_LANES, 0], size_b, n_lanes, tiles.shape[2], p,
+                    &scratch[0], &costs[0],
                 )
+                for lane in range(n_lanes):
+                    bounds[n, t * C_LANES + lane] = costs[lane]
     return np.asarray(bounds)
 
 
-def group_bounds(
+def costs_to_centres(
     const float[:, :, ::1] vectors,
     const double[:, ::1] weights,
-    const float[:, :, ::1] centres,
-    const float[:, ::1] radii,
+    const float[:, :, :, ::1] centres,
+    const unsigned char[:, ::1] used,
     double p,
 ):
-    """Lower bounds of `relaxed_bounds` between models and all models of groups.
+    """Costs of moving the states of models to the nearest centres of groups.
 
     Parameters
     ----------
     vectors, weights : ndarray
         State vectors (float32) and state probabilities of the models.
 
-    centres, radii : ndarray of float32
-        Balls that contain the state vectors of each group; a negative radius stands for
-        no ball.
+    centres : ndarray of float32
+        Centres of the groups, in tiles.
+
+    used : ndarray of uint8 of shape (n_groups, n_components)
+        Whether a centre belongs to its group.
 
     p : float
         Order of the distance.
 
     Returns
     -------
-    bounds : ndarray of shape (n_models, n_groups)
-        The bounds.
-
-    to_centres : ndarray of shape (n_models, n_groups)
-        Costs to the centres, by which groups are ranked.
+    costs : ndarray of shape (n_models, n_groups)
+        The costs.
     """
-    cdef Py_ssize_t n
-    cdef double[:, ::1] to_centres = np.empty((vectors.shape[0], centres.shape[0]))
-    cdef double[:, ::1] bounds = np.empty((vectors.shape[0], centres.shape[0]))
+    cdef Py_ssize_t size_a = vectors.shape[1], size_b = used.shape[1], n, t
+    cdef Py_ssize_t n_groups = used.shape[0], n_lanes
+    cdef float[::1] scratch = np.empty((size_b + 1) * (size_a + 1) * C_LANES, np.float32)
+    cdef double[:, ::1] costs = np.empty((vectors.shape[0], n_groups))
     with nogil:
-        for n in range(bounds.shape[0]):
-            fill_group_bounds(
-                &vectors[n, 0, 0], &weights[n, 0], vectors.shape[1], &centres[0, 0, 0],
-                &radii[0, 0], centres.shape[1], bounds.shape[1], vectors.shape[2], p,
-                &bounds[n, 0], &to_centres[n, 0],
-            )
-    return np.asarray(bounds), np.asarray(to_centres)
+        for n in range(vectors.shape[0]):
+            for t in range((n_groups + C_LANES - 1) // C_LANES):
+                interrupted()
+                n_lanes = min(n_groups - t * C_LANES, <Py_ssize_t>C_LANES)
+                fill_to_centres(
+                    &vectors[n, 0, 0], &weights[n, 0], size_a, &centres[t, 0, 0, 0],
+                    &used[t * C_LANES, 0], size_b, n_lanes, centres.shape[2], p, &scratch[0],
+                    &costs[n, t * C_LANES],
+                )
+    return np.asarray(costs)
 
 
 def state_balls(
@@ -156,10 +188,11 @@ def state_balls(
     const double[:, ::1] weights,
     const Py_ssize_t[::1] starts,
     Py_ssize_t n_steps,
+    double p,
 ):
-    """Balls that contain the state vectors of the models of each group.
+    """Centres of the states of the models of each group, and how far these are.
 
-    The vectors are divided among as many balls as models have states, by k-means that
+    The vectors are divided among as many centres as models have states, by k-means that
     starts from the states of the first model of a group.
 
     Parameters
@@ -174,53 +207,51 @@ def state_balls(
     n_steps : int
         Steps of k-means.
 
+    p : float
+        Order of the distance.
+
     Returns
     -------
     centres : ndarray of float32 of shape (n_groups, n_components, n_dimensions)
-        Centres of the balls.
+        The centres.
 
-    radii : ndarray of float32 of shape (n_groups, n_components)
-        Their radii, rounded up; -1 for a ball without states.
+    used : ndarray of uint8 of shape (n_groups, n_components)
+        Whether a centre is the nearest one of a state.
 
-    balls : ndarray of uint16 of shape (n_models, n_components)
-        Which ball each state is in.
-
-    reaches : ndarray of float32 of shape (n_models, n_components)
-        The distance of each state to the centre of its ball, rounded up.
+    spreads : ndarray of float32 of shape (n_models,)
+        The cost of moving the states of each model to the nearest centres, rounded up.
     """
     cdef Py_ssize_t n_groups = starts.shape[0] - 1, n_components = vectors.shape[1]
     cdef Py_ssize_t size = vectors.shape[2], g, n, i, j, k, step
     cdef float[:, :, ::1] centres = np.array(np.asarray(vectors)[np.asarray(starts)[:-1]])
-    cdef float[:, ::1] radii = np.empty((n_groups, n_components), np.float32)
+    cdef unsigned char[:, ::1] used = np.zeros((n_groups, n_components), np.uint8)
     cdef double[:, ::1] sums = np.empty((n_components, size + 1))
-    cdef unsigned short[:, ::1] balls = np.zeros((vectors.shape[0], n_components), np.uint16)
-    cdef float[:, ::1] reaches = np.zeros((vectors.shape[0], n_components), np.float32)
-    cdef double gap
+    cdef float[::1] spreads = np.zeros(vectors.shape[0], np.float32)
+    # Costs to centres are rounded by less, so that differences stay bounds.
+    cdef double gap, total, upwards = 1.000001 + 2 * (size + 16) * SINGLE
     with nogil:
         for g in range(n_groups):
             for step in range(n_steps + 1):
                 sums[:, :] = 0.0
-                radii[g, :] = -1.0
                 for n in range(starts[g], starts[g + 1]):
                     if n % 64 == 0:
                         interrupted()
+                    total = 0.0
                     for i in range(n_components):
                         if weights[n, i] > 0:
                             j = nearest_centre(vectors[n, i], centres[g], &gap)
-                            # Rounded up, from single precision.
-                            reaches[n, i] = <float>(1.000001 * gap)
-                            balls[n, i] = <unsigned short>j
-                            radii[g, j] = max(radii[g, j], reaches[n, i])
+                            total += weights[n, i] * (gap if p == 1 else pow(gap, p))
                             sums[j, size] += 1
                             for k in range(size):
                                 sums[j, k] += vectors[n, i, k]
+                    total = total if p == 1 else pow(total, 1 / p)
+                    spreads[n] = <float>(upwards * total)
                 for j in range(n_components):
+                    used[g, j] = sums[j, size] > 0
                     if step < n_steps and sums[j, size] > 0:
                         for k in range(size):
                             centres[g, j, k] = <float>(sums[j, k] / sums[j, size])
-    return (
-        np.asarray(centres), np.asarray(radii), np.asarray(balls), np.asarray(reaches)
-    )
+    return np.asarray(centres), np.asarray(used), np.asarray(spreads)
 
 
 cdef Py_ssize_t nearest_centre(
@@ -239,24 +270,45 @@ cdef Py_ssize_t nearest_centre(
     return best
 
 
+cdef struct Chain:
+    # A model of which the transition component is needed: state probabilities,
+    # transition matrix, and costs between its states.
+    const double* weights
+    const double* steps
+    const double* within
+
+
+cdef struct Carried:
+    # Scratch for chains that are transferred, and for the comparison of their rows.
+    double* forth
+    double* back
+    double* half
+    double* moved
+    Rows rows
+
+
 def group_survivors(
-    const float[:, :, ::1] vectors,
-    const double[:, ::1] weights,
+    queries,
     groups,
     const Py_ssize_t[::1] model,
     const Py_ssize_t[::1] group,
+    const double[:, ::1] to_centres,
     const double[::1] limits,
     double p,
+    double marginal_weight,
+    double transition_weight,
+    bint joint,
 ):
-    """Pairs of a model and a member of a group whose bounds are within a limit.
+    """Pairs of a query and a member of a group whose bounds are within a limit.
 
-    Three bounds are tried: the distance to the balls that the states of the member are
-    in, the bound by `relaxed_bounds`, and the optimal transport of the state vectors.
+    The bounds are the cost to the centres less the spread of the member, the one by
+    `relaxed_bounds`, the optimal transport of the state vectors, and, if the best plan
+    is certain, the transition component under it.
 
     Parameters
     ----------
-    vectors, weights : ndarray
-        State vectors (float32) and state probabilities of the models.
+    queries : Points
+        The models that are compared.
 
     groups : Balls
         The groups.
@@ -264,11 +316,22 @@ def group_survivors(
     model, group : ndarray of int of shape (n_comparisons,)
         Each model that is compared, and the group it is compared with.
 
+    to_centres : ndarray of shape (n_models, n_groups)
+        Costs of the models to the centres of groups.
+
     limits : ndarray of shape (n_models,)
         Largest bound of a pair that is kept.
 
     p : float
         Order of the distance.
+
+    marginal_weight, transition_weight : float
+        Weights of the components in the bound. The second is 0 unless state vectors are
+        as far from each other as states, both models have the same number of states, and
+        p = 1.
+
+    joint : bool
+        As in `transition_components`, whose rows are compared by transport.
 
     Returns
     -------
@@ -276,71 +339,176 @@ def group_survivors(
         The pairs that are kept, in the order of the comparisons; members by their place.
 
     bounds : ndarray of shape (n_pairs,)
-        Costs of their optimal plans.
+        Their bounds.
 
-    n_relaxed : int
-        How many pairs the second bound was computed for.
+    is_certain : ndarray of bool of shape (n_pairs,)
+        Whether the transition component is part of the bound.
+
+    counts : tuple of int
+        How many pairs were in a tile that was compared, and how many plans were made.
     """
-    cdef const float[:, :, ::1] points = groups.vectors
+    cdef const float[:, :, ::1] vectors = queries.vectors
+    cdef const double[:, ::1] weights = queries.margins
+    cdef const double[:, :, ::1] chains_a = queries.chains
+    cdef const double[:, :, ::1] within_a = queries.within
+    cdef const float[:, :, :, ::1] tiles = groups.tiles
     cdef const double[:, ::1] probs = groups.margins
-    cdef const float[:, :, ::1] centres = groups.centres
-    cdef const unsigned short[:, ::1] balls = groups.balls
-    cdef const float[:, ::1] reaches = groups.reaches
+    cdef const float[::1] spreads = groups.spreads
+    cdef const float[:, :, ::1] chains = groups.chains
+    cdef const float[:, ::1] apart = groups.apart
     cdef const Py_ssize_t[::1] starts = groups.starts
-    cdef Py_ssize_t size_a = vectors.shape[1], size_b = points.shape[1]
-    cdef Py_ssize_t size = vectors.shape[2], n_cells = size_a * size_b
-    cdef Py_ssize_t r, a, b, g, k, total = 0, count = 0, n_relaxed = 0
+    cdef Py_ssize_t size_a = vectors.shape[1], size_b = tiles.shape[1]
+    cdef Py_ssize_t size = tiles.shape[2], n_cells = size_a * size_b
+    cdef Py_ssize_t r, a, b, g, k, t, first, last, lane, total = 0, count = 0
+    cdef Py_ssize_t n_relaxed = 0, n_plans = 0
     for r in range(model.shape[0]):
         total += starts[group[r] + 1] - starts[group[r]]
     numbers, nodes = make_workspace(size_a, size_b)
     cdef Tree tree = tree_of(numbers, nodes)
-    cdef float[::1] nearest = np.empty(size_a + size_b, np.float32)
-    cdef float[::1] gaps = np.empty(2 * n_cells, np.float32)
+    cdef float[::1] scratch = np.empty((size_b + 1) * (size_a + 1) * C_LANES, np.float32)
+    cdef double[::1] relaxed = np.empty(C_LANES)
     cdef double[::1] cells = np.empty(2 * n_cells)
-    cdef double bound = 0.0
+    cdef double[::1] own = np.empty(2 * size_b * size_b)
+    cdef double[::1] matrices = np.empty(4 * n_cells)
+    cdef Carried carried
+    carried.forth, carried.back = &matrices[0], &matrices[n_cells]
+    carried.half, carried.moved = &matrices[2 * n_cells], &matrices[3 * n_cells]
+    row_scratch = make_rows(size_b)
+    carried.rows = rows_of(row_scratch, <int>size_b)
+    cdef Chain one, two
+    two.steps, two.within = &own[0], &own[size_b * size_b]
+    cdef double bound, most, near, largest = groups.largest
+    cdef double fraction = 2 * (size_a + size_b) * SINGLE
+    cdef bint certain
     cdef Py_ssize_t[::1] kept_a = np.empty(total, np.intp)
     cdef Py_ssize_t[::1] kept_b = np.empty(total, np.intp)
     cdef double[::1] bounds = np.empty(total)
+    cdef unsigned char[::1] sure = np.empty(total, np.uint8)
     with nogil:
         for r in range(model.shape[0]):
             a, g = model[r], group[r]
-            fill_gaps(
-                &vectors[a, 0, 0], size_a, &centres[g, 0, 0], size_b, size, &gaps[0]
-            )
-            for k in range(n_cells):
-                gaps[k] = <float>sqrt(gaps[k])
-            for b in range(starts[g], starts[g + 1]):
-                if b % 256 == 0:
-                    interrupted()
-                if member_bound(
-                    &weights[a, 0], size_a, &gaps[0], &probs[b, 0], &balls[b, 0],
-                    &reaches[b, 0], size_b, p,
-                ) > limits[a]:
-                    continue
-                n_relaxed += 1
+            most = limits[a] / marginal_weight
+            near = to_centres[a, g] - most
+            for t in range(starts[g] // C_LANES, (starts[g + 1] + C_LANES - 1) // C_LANES):
+                interrupted()
+                first = max(starts[g], t * C_LANES)
+                last = min(starts[g + 1], (t + 1) * C_LANES)
+                # Those that follow have smaller spreads.
+                if spreads[first] < near:
+                    break
                 fill_relaxed(
-                    &vectors[a, 0, 0], &weights[a, 0], size_a, &points[b, 0, 0],
-                    &probs[b, 0], size_b, 1, size, p, &nearest[0], &bound,
+                    &vectors[a, 0, 0], &weights[a, 0], size_a, &tiles[t, 0, 0, 0],
+                    &probs[t * C_LANES, 0], size_b,
+                    min(probs.shape[0] - t * C_LANES, <Py_ssize_t>C_LANES), size, p,
+                    &scratch[0], &relaxed[0],
                 )
-                if bound > limits[a]:
-                    continue
-                fill_gaps(
-                    &vectors[a, 0, 0], size_a, &points[b, 0, 0], size_b, size,
-                    &gaps[n_cells],
-                )
-                for k in range(n_cells):
-                    cells[k] = half_power(gaps[n_cells + k], p)
-                bound = least_cost(
-                    &weights[a, 0], &probs[b, 0], &cells[0], <int>size_a, <int>size_b,
-                    &cells[n_cells], &tree,
-                )
-                bound = bound if p == 1 else pow(bound, 1 / p)
-                if bound <= limits[a]:
-                    kept_a[count], kept_b[count], bounds[count] = a, b, bound
-                    count += 1
+                n_relaxed += last - first
+                for b in range(first, last):
+                    lane = b - t * C_LANES
+                    if relaxed[lane] > most:
+                        continue
+                    n_plans += 1
+                    for k in range(n_cells):
+                        cells[k] = half_power(scratch[k * C_LANES + lane], p)
+                    bound = least_cost(
+                        &weights[a, 0], &probs[b, 0], &cells[0], <int>size_a, <int>size_b,
+                        &cells[n_cells], &tree,
+                    )
+                    bound = marginal_weight * (bound if p == 1 else pow(bound, 1 / p))
+                    if bound > limits[a]:
+                        continue
+                    certain = False
+                    if transition_weight > 0:
+                        certain = is_certain(
+                            &cells[0], <int>size_b, fraction * (
+                                (size + 16) * largest_cost(
+                                    &cells[0], <int>size_a, <int>size_b, &tree
+                                ) + 4 * sqrt(<double>size) * largest
+                            ), &tree,
+                        )
+                    if certain:
+                        load_chain(chains[b], apart[b], &own[0])
+                        one.weights, two.weights = &weights[a, 0], &probs[b, 0]
+                        one.steps, one.within = &chains_a[a, 0, 0], &within_a[a, 0, 0]
+                        bound += transition_weight * transition(
+                            &one, &two, &cells[n_cells], <int>size_b, joint,
+                            (limits[a] - bound) / transition_weight, &carried
+                        )
+                    if bound <= limits[a]:
+                        kept_a[count], kept_b[count] = a, b
+                        bounds[count], sure[count] = bound, certain
+                        count += 1
     return (
         np.array(kept_a[:count]), np.array(kept_b[:count]), np.array(bounds[:count]),
-        n_relaxed,
+        np.array(sure[:count]).view(bool), (n_relaxed, n_plans),
+    )
+
+
+cdef bint is_certain(
+    const double* cost, int size, double slack, const Tree* tree
+) noexcept nogil:
+    """Whether a plan of the least cost stays the only one under costs of more digits.
+
+    It does if every cell outside of its tree costs more than the tree by the rounding
+    of as many cells as a cycle has.
+    """
+    cdef int i, j
+    for i in range(size):
+        for j in range(size):
+            if tree.depth[i] < 0 or tree.depth[size + j] < 0:
+                continue
+            if tree.parent[i] == size + j or tree.parent[size + j] == i:
+                continue
+            if cost[i * size + j] - tree.price[i] - tree.price[size + j] <= slack:
+                return False
+    return True
+
+
+cdef void load_chain(
+    const float[:, ::1] chain, const float[::1] apart, double* own
+) noexcept nogil:
+    """Write a transition matrix, its rows summing to one, and costs between states."""
+    cdef Py_ssize_t size = chain.shape[0], i, j, k = 0
+    cdef double* within = own + size * size
+    cdef double total
+    for i in range(size):
+        total = 0.0
+        for j in range(size):
+            total += chain[i, j]
+        for j in range(size):
+            own[i * size + j] = chain[i, j] / total if total > 0 else 0.0
+        within[i * size + i] = 0.0
+        for j in range(i):
+            within[i * size + j] = within[j * size + i] = apart[k]
+            k += 1
+
+
+cdef double transition(
+    const Chain* a,
+    const Chain* b,
+    const double* plan,
+    int size,
+    bint joint,
+    double limit,
+    const Carried* carried,
+) except? -1.0 nogil:
+    """The transition component of two models under a registration, for p = 1.
+
+    Above a limit, the part that compares the states of the first model is enough.
+    """
+    cdef double* forth = carried.forth
+    cdef double* back = carried.back
+    cdef double total
+    conditionals(plan, size, forth, back)
+    carry_chain(forth, b.steps, back, size, joint, carried.half, carried.moved)
+    total = rows_cost(
+        0.0, a.weights, a.steps, carried.moved, a.within, size, 1.0, &carried.rows
+    )
+    if total > limit:
+        return total
+    carry_chain(back, a.steps, forth, size, joint, carried.half, carried.moved)
+    return rows_cost(
+        total, b.weights, b.steps, carried.moved, b.within, size, 1.0, &carried.rows
     )
 
 

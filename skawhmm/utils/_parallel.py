@@ -9,7 +9,7 @@ from itertools import islice, starmap
 
 import cloudpickle
 import numpy as np
-from joblib import Parallel, cpu_count, delayed, effective_n_jobs, parallel_config
+from joblib import Parallel, delayed, effective_n_jobs, parallel_config
 from joblib.parallel import ThreadingBackend, get_active_backend
 from tqdm.auto import tqdm
 
@@ -232,12 +232,6 @@ def _sent(client, shared):
         raise
     except OSError as error:
         raise CancelledError from error
-
-
-def n_threads(n_jobs):
-    """Return how many threads a library may start that has threads of its own."""
-    n_workers = effective_n_jobs(check_n_jobs("n_jobs", n_jobs))
-    return max(1, min(n_workers, cpu_count()))
 
 
 def even_ranges(sizes, n_jobs, *, per_job, least=1, most=np.inf):

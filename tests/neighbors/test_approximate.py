@@ -1,13 +1,11 @@
-"""Approximate search: recall, certificates, engines, models that come and go."""
-
-import sys
+"""Approximate search: recall, certificates, models that come and go."""
 
 import numpy as np
 import pytest
 
 from skawhmm import HMMBatch, HMMRetriever, pairwise_hmm_distances
-from skawhmm.neighbors._graph import PointUnits, point_units
-from skawhmm.neighbors._search_kernels import relaxed_bounds
+from skawhmm.neighbors._points import PointIndex, PointUnits, point_units
+from skawhmm.neighbors._search_kernels import in_tiles, relaxed_bounds
 
 
 def clustered(n_models, n_components=3, n_features=4, seed=0, n_groups=12):
@@ -113,7 +111,7 @@ def test_models_come_and_go(collection):
     true = HMMRetriever(5, algorithm="brute").fit(left)
     wanted = true.kneighbors(queries, return_distance=False)
     assert recall(fast.kneighbors(queries, return_distance=False), wanted) >= 0.97
-    # Most are removed: the graph is made anew.
+    # Most are removed: the index is made anew.
     fast.remove(np.arange(700))
     wanted = true.remove(np.arange(700)).kneighbors(queries, return_distance=False)
     assert recall(fast.kneighbors(queries, return_distance=False), wanted) >= 0.97
@@ -143,25 +141,48 @@ def test_points_do_not_depend_on_the_order_of_states(collection):
         models.covars[:5, order],
     )
     one, two = units.points(models[:5]), units.points(turned)
-    gaps = relaxed_bounds(one[0], one[1], two[0], two[1], 1.0)
+    gaps = relaxed_bounds(*one, in_tiles(two[0]), two[1], 1.0)
     assert np.allclose(np.diagonal(gaps), 0, atol=1e-5)
     assert np.all(gaps[~np.eye(5, dtype=bool)] > 0.01)
 
 
 def test_points_by_hand():
     model = HMMBatch([[[0.5, 0.5], [0.25, 0.75]]], [[[1.0], [4.0]]], [[[4.0], [9.0]]])
-    units = PointUnits(np.zeros(2), 1.0, 3.0, 2.0, 2)
+    units = PointUnits(np.zeros(2), 1.0, 3.0, 2.0)
     points, probs = units.points(model)
     assert np.allclose(probs, [[1 / 3, 2 / 3]])
     # Mean and standard deviation, twice those after a step, 2 * 3 times probability.
     assert np.allclose(points[0], [[1, 2, 5, 5, 2], [4, 3, 6.5, 5.5, 4]])
 
 
-def test_a_missing_engine_names_the_extra(collection, monkeypatch):
-    monkeypatch.setitem(sys.modules, "usearch", None)
-    monkeypatch.setitem(sys.modules, "usearch.index", None)
-    with pytest.raises(ImportError, match=r"skawhmm\[search\]"):
-        HMMRetriever(algorithm="approximate").fit(collection[0])
+def test_candidates_are_the_members_of_the_nearest_groups(collection):
+    models, queries = collection
+    index = PointIndex.make(models, HMMRetriever()._resolved_metric())
+    some = queries[:7]
+    every = index.candidates(some, index.balls.n_groups, 1)
+    for rows in every:
+        assert np.array_equal(np.sort(rows), np.arange(len(models)))
+    group = np.empty(len(models), int)
+    sizes = np.diff(index.balls.starts)
+    group[index.balls.order] = np.repeat(np.arange(len(sizes)), sizes)
+    for rows, best in zip(index.candidates(some, 3, 1), every, strict=True):
+        assert 1 <= len(np.unique(group[rows])) <= 3
+        assert len(rows) == sizes[np.unique(group[rows])].sum()
+        # In the same order, the nearest first.
+        assert np.array_equal(best[np.isin(best, rows)], rows)
+    # Small groups do not leave a query without as many models as it needs.
+    assert min(map(len, index.candidates(some, 1, 300))) >= 300
+
+
+def test_all_groups_and_candidates_give_the_exact_neighbors(collection):
+    models, queries = collection
+    for metric in ("jaw", "mmd"):
+        fast = HMMRetriever(5, metric=metric, algorithm="approximate").fit(models)
+        index = fast._index(fast._resolved_metric())
+        index.n_groups, index.n_candidates = index._all_groups, len(models)
+        true = HMMRetriever(5, metric=metric, algorithm="brute").fit(models)
+        for x in (queries, None):
+            assert np.array_equal(fast.kneighbors(x), true.kneighbors(x))
 
 
 def test_bad_input(collection):
@@ -194,7 +215,7 @@ def test_bad_input(collection):
 
 def test_a_recall_that_is_not_reached_is_said(collection, monkeypatch):
     monkeypatch.setattr("skawhmm.neighbors._approximate.MOST_CANDIDATES", 2)
-    retriever = HMMRetriever(5, metric="jaw", min_recall=1.0, algorithm="approximate")
+    retriever = HMMRetriever(5, metric="mmd", min_recall=1.0, algorithm="approximate")
     with pytest.warns(UserWarning, match="below min_recall=1.0"):
         retriever.fit(collection[0])
     assert retriever.recall_ < 1

@@ -12,6 +12,7 @@ from skawhmm.neighbors._balls import (
     regrouped_balls,
     state_vectors,
 )
+from skawhmm.neighbors._search_kernels import from_tiles
 
 
 def grouped(n_models, seed=0):
@@ -31,23 +32,33 @@ def check_balls(balls, models):
     vectors = (state_vectors(models)[balls.order] - balls.origin) / balls.scale
     assert np.abs(vectors).max() <= 1.000001 * balls.largest
     rounding = 1e-6 * balls.largest
-    np.testing.assert_allclose(balls.vectors, vectors, atol=rounding)
+    stored = from_tiles(balls.tiles, len(models))
+    np.testing.assert_allclose(stored, vectors, atol=rounding)
+    np.testing.assert_allclose(balls.margins, models.weights[balls.order])
+    centres = from_tiles(balls.centres, balls.n_groups)
     for g, (first, last) in enumerate(
         zip(balls.starts, balls.starts[1:], strict=False)
     ):
-        gaps = np.linalg.norm(vectors[first:last, :, None] - balls.centres[g], axis=3)
-        assert np.all((gaps <= balls.radii[g] + rounding).any(axis=2))
-        own = balls.balls[first:last, :, None].astype(int)
-        own_gaps = np.take_along_axis(gaps, own, axis=2)[:, :, 0]
-        assert np.all(own_gaps <= balls.reaches[first:last] + rounding)
+        own = stored[first:last, :, None].astype(float)
+        gaps = np.linalg.norm(own - centres[g], axis=3)
+        nearest = np.where(balls.used[g], gaps, np.inf).min(axis=2)
+        spreads = (balls.margins[first:last] * nearest).sum(axis=1)
+        # Rounded up, and the farthest first.
+        assert np.all(spreads <= balls.spreads[first:last] + 1e-9)
+        np.testing.assert_allclose(balls.spreads[first:last], spreads, rtol=1e-5)
+        assert np.all(np.diff(balls.spreads[first:last]) <= 0)
+    assert_array_equal(balls.chains, models.transmats[balls.order].astype("f4"))
+    below = np.tril_indices(3, -1)
+    apart = np.linalg.norm(vectors[:, below[0]] - vectors[:, below[1]], axis=2)
+    np.testing.assert_allclose(balls.apart, apart, atol=3 * rounding)
 
 
-def test_balls_contain_the_states_of_their_groups():
+def test_spreads_are_the_costs_of_moving_models_to_their_centres():
     models = grouped(300)
     balls = make_balls(models, MAW())
     check_balls(balls, models)
     assert balls.largest == 1
-    assert len(balls.radii) < 100
+    assert balls.n_groups < 100
 
 
 def test_balls_stay_right_as_models_come_and_go():
@@ -59,9 +70,11 @@ def test_balls_stay_right_as_models_come_and_go():
     assert balls.largest > 1
     check_balls(balls, both)
     rows = np.arange(0, 290, 3)
-    balls = kept_balls(balls, rows)
+    check_balls(kept_balls(balls, rows, 1), both[rows])
+    rows = np.delete(np.arange(290), [3, 77, 210])
+    balls = kept_balls(balls, rows, 1)
     check_balls(balls, both[rows])
-    check_balls(regrouped_balls(balls), both[rows])
+    check_balls(regrouped_balls(balls, 1), both[rows])
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])

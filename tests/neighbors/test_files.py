@@ -168,16 +168,39 @@ def too_large(x):
         (set_array("index/order", too_large), "models that do not exist"),
         (set_array("index/starts", lambda x: x[:-1]), "damaged"),
         (set_array("index/starts", lambda x: x - 1), "do not hold all models"),
-        (set_array("index/balls", lambda x: x + 9), "balls that do not exist"),
-        (set_array("index/vectors", one_less), "vectors must be float32"),
-        (set_array("graph/members", too_large), "models that do not exist"),
-        (set_array("graph/nodes", lambda x: x[:100]), "damaged"),
-        (set_array("graph/nodes", lambda x: x[::-1].copy()), "damaged"),
+        (set_array("index/used", one_less), "used must be uint8"),
+        (set_array("index/tiles", one_less), "tiles must be float32"),
+        (set_array("index/spreads", one_less), "spreads must be float32"),
+        (set_array("index/chains", one_less), "chains must be float32"),
+        (set_array("index/chains", lambda x: x[:0]), "damaged"),
+        (set_array("index/apart", one_less), "apart must be float32"),
+        (set_entry("approximate", value={}), "damaged"),
     ],
 )
 def test_damaged_files(collection, tmp_path, change, message):
     path = tmp_path / "x.npz"
-    HMMRetriever(2, algorithm="approximate").fit(collection[0][:600]).save(path)
+    retriever = HMMRetriever(2, metric="jaw", algorithm="approximate")
+    retriever.fit(collection[0][:600]).save(path)
+    rewritten(path, change)
+    with pytest.raises(ValueError, match=message):
+        HMMRetriever.load(path)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (set_array("points/order", too_large), "models that do not exist"),
+        (set_array("points/centres", one_less), "centres must be float32"),
+        (set_array("points/tiles", lambda x: x[:, :, 1:]), "tiles must be float32"),
+        (set_array("points/units", one_less), "damaged"),
+        (set_array("index/keys", one_less), "keys must be uint64"),
+        (set_entry("units", value={}), "damaged"),
+    ],
+)
+def test_damaged_files_of_points(collection, tmp_path, change, message):
+    path = tmp_path / "x.npz"
+    retriever = HMMRetriever(2, metric="mmd", algorithm="approximate")
+    retriever.fit(collection[0][:100]).save(path)
     rewritten(path, change)
     with pytest.raises(ValueError, match=message):
         HMMRetriever.load(path)

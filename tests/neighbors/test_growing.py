@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from skawhmm import HMMBatch, HMMNoveltyDetector, HMMRetriever, HMMTransformer
-from skawhmm.neighbors._search import SearchIndex
+from skawhmm.neighbors import _balls
 
 
 def models(n_models, seed, n_components=3):
@@ -89,14 +89,14 @@ def test_the_cost_is_that_of_what_is_added(monkeypatch):
     retriever = HMMRetriever(2, algorithm="pruned").fit(models(400, seed=0))
     retriever.kneighbors(models(2, seed=1))
     prepared, planted = [], []
-    inner, plant = type(retriever._check_ready()).prepare, SearchIndex._regroup
+    inner, plant = type(retriever._check_ready()).prepare, _balls.regrouped_balls
     monkeypatch.setattr(
         type(retriever._check_ready()),
         "prepare",
         lambda self, batch: prepared.append(len(batch)) or inner(self, batch),
     )
     monkeypatch.setattr(
-        SearchIndex, "_regroup", lambda self: planted.append(len(self)) or plant(self)
+        _balls, "regrouped_balls", lambda *args: planted.append(1) or plant(*args)
     )
     for n in range(200):
         retriever.partial_fit(models(1, seed=n + 2))

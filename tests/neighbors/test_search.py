@@ -182,7 +182,8 @@ def test_few_distances_are_computed(metric):
     index.kneighbors(references[:70], 5)
     assert index.counts["distance"] < 0.1 * 70 * 700
     # The first 3 times 5 references of a query set its limit.
-    assert index.counts["distance"] <= index.counts["marginal"] + 70 * 15
+    examined = index.counts["marginal"] + index.counts["transport"]
+    assert index.counts["distance"] <= examined
     # The next search counts anew.
     index.kneighbors(references[:1], 5)
     assert index.counts["distance"] < 100
@@ -226,8 +227,8 @@ def test_estimators_find_the_same_by_pruning(labelled, params):
         assert_array_equal(pruned.predict(queries), brute.predict(queries))
     assert 0 < pruned.n_distance_evaluations_ < 0.5 * brute.n_distance_evaluations_
     assert brute.search_counts_ == {"distance": 300 * 300}
-    stages = ["group", "member", "relaxed", "marginal", "distance"]
-    assert sorted(pruned.search_counts_) == sorted(stages)
+    stages = {"group", "member", "transport", "distance"}
+    assert stages <= set(pruned.search_counts_) <= stages | {"marginal"}
 
 
 def test_retriever_radius_by_pruning(labelled):

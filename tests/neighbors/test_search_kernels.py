@@ -1,18 +1,27 @@
 """Each bound stays below what it bounds, on any models."""
 
 import numpy as np
+import ot
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from skawhmm import MAW, HMMBatch, pairwise_hmm_components
+from skawhmm import (
+    JAW,
+    MAW,
+    HMMBatch,
+    pairwise_hmm_components,
+    pairwise_hmm_distances,
+)
 from skawhmm.distances._prepared import prepare_models
 from skawhmm.distances._registration import optimal_registrations, power_cost
-from skawhmm.neighbors._balls import make_balls, state_vectors
+from skawhmm.neighbors._balls import make_balls, points_of, state_vectors
 from skawhmm.neighbors._search_kernels import (
-    group_bounds,
+    costs_to_centres,
+    from_tiles,
     group_survivors,
+    in_tiles,
     relaxed_bounds,
     state_balls,
     transition_bounds,
@@ -49,13 +58,13 @@ def single(models):
 def test_relaxed_bound_is_below_the_marginal_component(models, p):
     marginal = pairwise_hmm_components(models, p=p)[0]
     vectors, weights = single(models)
-    relaxed = relaxed_bounds(vectors, weights, vectors, weights, p)
+    relaxed = relaxed_bounds(vectors, weights, in_tiles(vectors), weights, p)
     # Self-distances are rounding on both sides.
     assert np.all(relaxed <= SINGLE_SLACK * marginal + 1e-5)
 
 
 @given(batches(), batches(), st.sampled_from([1.0, 1.5, 2.0]), st.integers(1, 3))
-def test_group_bound_is_below_all_relaxed_bounds(models, others, p, cut):
+def test_cost_to_centres_less_spread_is_below_the_transport(models, others, p, cut):
     size = max(models.means.shape[2], others.means.shape[2])
     (vectors, weights), (points, probs) = (single(x) for x in (models, others))
     vectors, points = (
@@ -69,34 +78,107 @@ def test_group_bound_is_below_all_relaxed_bounds(models, others, p, cut):
         for both in (np.split(x, 2, axis=2) for x in (vectors, points))
     )
     starts = np.array([0, cut, 4])
-    centres, radii, *_ = state_balls(points, probs, starts, 2)
-    bounds, to_centres = group_bounds(vectors, weights, centres, radii, p)
-    relaxed = relaxed_bounds(vectors, weights, points, probs, p)
+    centres, used, spreads = state_balls(points, probs, starts, 2, p)
+    costs = costs_to_centres(vectors, weights, in_tiles(centres), used, p)
+    gaps = np.linalg.norm(
+        vectors[:, None, :, None].astype(float) - points[None, :, None], axis=4
+    )
+    transport = [
+        [ot.emd2(a, b, gap**p) ** (1 / p) for b, gap in zip(probs, row, strict=True)]
+        for a, row in zip(weights, gaps, strict=True)
+    ]
+    transport = np.array(transport)
     for group in (0, 1):
-        members = relaxed[:, starts[group] : starts[group + 1]]
-        assert np.all(bounds[:, [group]] <= SINGLE_SLACK * members + 1e-5)
-    if p == 1:
-        assert np.all(bounds <= to_centres + 1e-5)
+        members = slice(starts[group], starts[group + 1])
+        bounds = costs[:, [group]] - spreads[members]
+        assert np.all(bounds <= SINGLE_SLACK * transport[:, members] + 1e-5)
 
 
-def survivors(models, p, limit):
+@given(st.integers(0, 20), st.integers(1, 3), st.integers(1, 5))
+def test_tiles_hold_all_vectors(n_models, size, n_dimensions):
+    vectors = np.random.default_rng(0).normal(size=(n_models, size, n_dimensions))
+    vectors = vectors.astype(np.float32)
+    tiles = in_tiles(vectors)
+    assert tiles.shape == (-(-n_models // 8), size, n_dimensions, 8)
+    assert_array_equal(from_tiles(tiles, n_models), vectors)
+
+
+@given(batches(), batches(), st.sampled_from([1.0, 1.5, 2.0]))
+def test_relaxed_bound_follows_its_formula(models, others, p):
+    (vectors, weights), (points, probs) = (single(x) for x in (models, others))
+    size = min(vectors.shape[2], points.shape[2])
+    vectors, points = vectors[:, :, :size].copy(), points[:, :, :size].copy()
+    gaps = np.linalg.norm(
+        vectors[:, None, :, None].astype(float) - points[None, :, None], axis=4
+    )
+    far = np.where(probs[None, :, None] > 0, gaps, np.inf).min(axis=3)
+    near = np.where(weights[:, None, :, None] > 0, gaps, np.inf).min(axis=2)
+    one = (weights[:, None] * far**p).sum(axis=2)
+    two = (probs * near**p).sum(axis=2)
+    actual = relaxed_bounds(vectors, weights, in_tiles(points), probs, p)
+    expected = np.maximum(one, two) ** (1 / p)
+    assert_allclose(actual, expected, rtol=1e-5, atol=1e-5)
+
+
+def survivors(models, metric, limit, *, weights=(1.0, 0.0)):
     """All models against all groups, with places turned into indices."""
-    groups = make_balls(models, MAW(p=p))
-    vectors = np.empty_like(groups.vectors)
-    vectors[groups.order] = groups.vectors
-    n_groups = len(groups.starts) - 1
+    groups = make_balls(models, metric)
+    points = points_of(models, metric, groups.origin, groups.scale)
+    costs = costs_to_centres(
+        points.vectors, points.margins, groups.centres, groups.used, metric.p
+    )
+    n_groups = groups.n_groups
     model = np.repeat(np.arange(len(models)), n_groups)
     group = np.tile(np.arange(n_groups), len(models))
     limits = np.full(len(models), limit / groups.scale)
-    weights = np.array(models.weights)
-    found = group_survivors(vectors, weights, groups, model, group, limits, p)
-    return found[0], groups.order[found[1]], found[2] * groups.scale, found[3]
+    found = group_survivors(
+        points,
+        groups,
+        model,
+        group,
+        costs,
+        limits,
+        metric.p,
+        *weights,
+        getattr(metric, "steps", None) == "joint",
+    )
+    return found[0], groups.order[found[1]], found[2] * groups.scale, *found[3:]
+
+
+@given(batches(), st.sampled_from([MAW(0.3), JAW(0.6)]))
+def test_bound_with_transitions_is_the_distance_where_it_is_certain(models, metric):
+    if models.covariance_type == "full":
+        models = HMMBatch(
+            models.transmats, models.means, np.diagonal(models.covars, 0, 2, 3)
+        )
+    weights = metric.marginal_weight, metric.transition_weight
+    a, b, bounds, is_certain, _ = survivors(models, metric, np.inf, weights=weights)
+    assert a.size == len(models) ** 2
+    distances = pairwise_hmm_distances(models, metric=metric)[a, b]
+    # The chains are rounded, too.
+    assert np.all(bounds <= SINGLE_SLACK * distances + 1e-5)
+    assert_allclose(bounds[is_certain], distances[is_certain], rtol=1e-4, atol=1e-5)
+
+
+def test_most_plans_are_certain_and_ties_are_not(rng):
+    models = HMMBatch(
+        rng.dirichlet(np.ones(3), (30, 3)),
+        rng.normal(size=(30, 3, 4)),
+        rng.uniform(0.5, 2, (30, 3, 4)),
+    )
+    weights = JAW().marginal_weight, JAW().transition_weight
+    is_certain = survivors(models, JAW(), np.inf, weights=weights)[3]
+    assert is_certain.mean() > 0.95
+    # Equal states leave several plans of the least cost.
+    means = np.repeat(models.means[:, :1], 3, axis=1)
+    models = HMMBatch(models.transmats, means, np.ones((30, 3, 4)))
+    assert not survivors(models, JAW(), np.inf, weights=weights)[3].any()
 
 
 @given(batches(), st.sampled_from([1.0, 1.5, 2.0]))
 def test_transport_bound_is_below_the_marginal_component(models, p):
     marginal = pairwise_hmm_components(models, p=p)[0]
-    a, b, bounds, _ = survivors(models, p, np.inf)
+    a, b, bounds, *_ = survivors(models, MAW(p=p), np.inf)
     assert bounds.size == marginal.size
     assert np.all(bounds <= SINGLE_SLACK * marginal[a, b] + 1e-5)
     if models.covariance_type == "diag":
@@ -107,9 +189,9 @@ def test_transport_bound_is_below_the_marginal_component(models, p):
 @given(batches(), st.sampled_from([1.0, 2.0]), st.floats(0.1, 3))
 def test_survivors_are_the_pairs_within_limits(models, p, limit):
     marginal = pairwise_hmm_components(models, p=p)[0]
-    a, b, bounds, n_relaxed = survivors(models, p, limit)
+    a, b, bounds, _, counts = survivors(models, MAW(p=p), limit)
     assert np.all(bounds <= 1.000001 * limit)
-    assert bounds.size <= n_relaxed <= marginal.size
+    assert bounds.size <= counts[1] <= counts[0] <= marginal.size
     kept = np.zeros(marginal.shape, bool)
     kept[a, b] = True
     assert kept[marginal < (1 - 1e-5) * limit - 1e-5].all()
@@ -120,27 +202,27 @@ def test_transport_bound_counts_mass_that_changes_states():
     # half of the mass moves by 4, which relaxed bounds do not see.
     chains = [[[0.75, 0.25], [0.75, 0.25]], [[0.25, 0.75], [0.25, 0.75]]]
     models = HMMBatch(chains, [[[0.0], [4.0]]] * 2, np.ones((2, 2, 1)))
-    a, b, bounds, n_relaxed = survivors(models, 1.0, 1.9)
-    assert n_relaxed == 4
+    a, b, bounds, _, counts = survivors(models, MAW(), 1.9)
+    assert counts == (4, 4)
     assert_array_equal(a, b)
     assert_allclose(bounds, 0, atol=1e-6)
-    bounds = survivors(models, 1.0, np.inf)[2]
+    bounds = survivors(models, MAW(), np.inf)[2]
     assert_allclose(np.sort(bounds), [0, 0, 2, 2], atol=1e-5)
 
 
 def test_balls_of_states_by_hand():
     # Two models with states near 0 and near 10; the last state has no weight.
-    vectors = np.array([[[0], [10], [50]], [[12], [2], [50]]], np.float32)
+    vectors = np.array([[[0], [10], [5]], [[12], [2], [5]]], np.float32)
     weights = np.array([[0.5, 0.5, 0], [0.5, 0.5, 0]])
-    centres, radii, balls, reaches = state_balls(vectors, weights, np.array([0, 2]), 3)
-    assert_array_equal(balls, [[0, 1, 0], [1, 0, 0]])
-    assert_allclose(reaches, [[1, 1, 0], [1, 1, 0]], rtol=1e-5)
+    starts = np.array([0, 2])
+    centres, used, spreads = state_balls(vectors, weights, starts, 3, 1.0)
+    assert_array_equal(used, [[1, 1, 0]])
     assert_allclose(centres[0, :2, 0], [1, 11])
-    assert_allclose(radii, [[1, 1, -1]], rtol=1e-5)
+    assert_allclose(spreads, [1, 1], rtol=1e-5)
+    assert np.all(spreads > 1)
     query = np.array([[[5.0]]], np.float32), np.ones((1, 1))
-    bounds, to_centres = group_bounds(*query, centres, radii, 1.0)
-    assert_allclose(bounds, [[3]], rtol=1e-5)
-    assert_allclose(to_centres, [[4]])
+    costs = costs_to_centres(*query, in_tiles(centres), used, 1.0)
+    assert_allclose(costs, [[4]])
 
 
 @given(batches(), st.sampled_from([1.0, 1.5, 2.0]), st.booleans())
@@ -171,7 +253,8 @@ def test_bounds_are_tight_for_one_state(make_batch):
     a, b = pairs_of(models)
     marginal = pairwise_hmm_components(models)[0][a, b]
     vectors, weights = single(models)
-    bounds = relaxed_bounds(vectors, weights, vectors, weights, 1.0)[a, b]
+    tiles = in_tiles(vectors)
+    bounds = relaxed_bounds(vectors, weights, tiles, weights, 1.0)[a, b]
     assert_allclose(bounds, marginal, rtol=1e-5, atol=1e-6)
 
 
@@ -184,7 +267,8 @@ def test_relaxed_bound_by_hand():
         [[[1.0], [1.0]], [[1.0]]],
     )
     vectors, weights = single(models)
-    bounds = relaxed_bounds(vectors[:1], weights[:1], vectors, weights, 1.0)
+    tiles = in_tiles(vectors)
+    bounds = relaxed_bounds(vectors[:1], weights[:1], tiles, weights, 1.0)
     assert_allclose(bounds, [[0, 0.5 * 1 + 0.5 * 3]])
 
 
