@@ -239,7 +239,7 @@ def check_targets(y, caller):
 def check_classes(y, caller):
     """Return the classes of a training set as an array with one axis."""
     y = check_targets(y, caller)
-    check_one_type("y", y)
+    check_one_type("y", y, "entry of X")
     y = check_array(y, ensure_2d=False, dtype=None, input_name="y")
     y = column_or_1d(y, warn=True)
     check_classification_targets(y)

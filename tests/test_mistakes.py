@@ -288,7 +288,7 @@ MISTAKES = {
         lambda d: EffectsDisplay.from_effects(
             state_effects(d.models, d.y, n_permutations=99, random_state=0), ("0", "9")
         ),
-        *(ValueError, "groups must be one of the pairs", "('0', '9')", "(0, 1)"),
+        *(ValueError, "groups must be one of the pairs", "('0', '9')", "('0', '1')"),
     ),
     "units without a column of trials": Mistake(
         lambda d: as_sequences(frame(who=[1, 1, 2], x=[0.5, 1, 2]), unit="who"),

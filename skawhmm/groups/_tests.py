@@ -344,7 +344,7 @@ def _check_fitting(X, hmm, refit, match, units):
     if match == "models" and units is None:
         raise ValueError("match='models' needs units with several models, got None.")
     if not refit and match not in FITTED_MATCHES:
-        check_unused("hmm", hmm, None, "unless refit or match fits models")
+        check_unused("hmm", hmm, None, f"with {refit=!r} and {match=!r}")
     elif is_models(X):
         name = f"refit={refit!r}" if refit else f"match={match!r}"
         raise TypeError(
@@ -411,7 +411,7 @@ def checked_matrices(X):
         X = real_array("X", X)
     except (TypeError, ValueError) as error:
         raise TypeError(
-            f"{forms}, got {type(X).__name__} that is not an array of numbers. "
+            f"{forms}, got a {type(X).__name__} that is not an array of numbers. "
             "HMMTransformer makes models from sequences."
         ) from error
     if (
@@ -436,8 +436,8 @@ def _check_cells(wrong, X, wanted):
     if wrong.any():
         cell = tuple(int(k) for k in np.argwhere(wrong)[0])
         raise ValueError(
-            f"X must hold distances that must {wanted}, got {X[cell]} in row {cell[0]},"
-            f" column {cell[1]}."
+            f"The distances in X must {wanted}, got {X[cell]} in row {cell[0]}, column "
+            f"{cell[1]}."
         )
 
 
