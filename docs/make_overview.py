@@ -6,6 +6,7 @@ a page; its picture is a screenshot of it (the command is printed).
 """
 
 import re
+import runpy
 import tempfile
 from itertools import pairwise
 from pathlib import Path
@@ -17,14 +18,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.pipeline import make_pipeline
 
-from skawhmm import (
-    Framewise,
-    HMMBatch,
-    HMMTransformer,
-    pairwise_hmm_distances,
-)
+from skawhmm import Framewise, HMMTransformer, pairwise_hmm_distances
 from skawhmm.datasets import make_hmm_sequences, make_phonemes
-from skawhmm.groups import HMMAligner, state_effects
 from skawhmm.plot import (
     EffectsDisplay,
     HMMMapDisplay,
@@ -159,32 +154,17 @@ def order():
 
 
 def groups():
-    """Draw which state differs between two groups of separately fitted models."""
-    rng = np.random.default_rng(0)
-    group = np.repeat(["control", "patient"], 20)
-    stay = np.where(group == "patient", 0.85, 0.7) + rng.normal(0, 0.04, 40)
-    truth = HMMBatch(
-        transmats=[
-            [[0.9, 0.05, 0.05], [0.1, 0.8, 0.1], [0.7 * (1 - s), 0.3 * (1 - s), s]]
-            for s in stay
-        ],
-        means=rng.normal([[0, 0], [6, 0], [3, 6]], 0.4, (40, 3, 2)),
-        covars=np.ones((40, 3, 2)),
-    )
-    recordings, _ = truth.sample(400, random_state=0)
-    models = HMMBatch.concatenate(
-        [
-            HMMTransformer(n, random_state=0).fit_transform(recordings[n - 3 :: 2])
-            for n in (3, 4)
-        ]
-    )
-    group = np.r_[group[::2], group[1::2]]
-    aligner = HMMAligner("medoid", n_components=3).fit(models)
-    effects = state_effects(models, group, reference=aligner, random_state=0)
+    """Draw which state differs between two groups: the subjects of the gallery."""
+    found = runpy.run_path(str(HERE.parent / "examples" / "groups" / "plot_groups.py"))
+    plt.close("all")
     figure, axes = plt.subplots(1, 2, figsize=(9, 3.4), layout="constrained")
-    EffectsDisplay.from_effects(effects, max_rows=7, ax=axes[0])
+    EffectsDisplay.from_effects(found["effects"], max_rows=7, ax=axes[0])
     StateSummaryDisplay.from_models(
-        models, group, "dwell_time", reference=aligner, ax=axes[1]
+        found["models"],
+        found["group"],
+        "dwell_time",
+        reference=found["aligner"],
+        ax=axes[1],
     )
     figure.savefig(OUT / "groups.png", dpi=125)
 

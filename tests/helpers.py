@@ -7,6 +7,27 @@ from scipy.stats import multivariate_normal
 from sklearn.base import BaseEstimator, TransformerMixin
 
 from skawhmm import HMMBatch
+from skawhmm.emissions import (
+    Bernoulli,
+    Categorical,
+    Gamma,
+    Gaussian,
+    NegativeBinomial,
+    Poisson,
+    StudentT,
+    VonMises,
+)
+
+MIXED_BLOCKS = [
+    ("step", Gamma(), [0]),
+    ("turn", VonMises(), [1]),
+    ("posture", Gaussian("full"), [2, 3]),
+    ("mode", Categorical([0, 1, 2]), [4]),
+    ("flag", Bernoulli(), [5]),
+    ("count", NegativeBinomial(), [6]),
+    ("noise", StudentT(), [7]),
+    ("calls", Poisson(), [8]),
+]
 
 
 class Moments(TransformerMixin, BaseEstimator):
@@ -155,3 +176,21 @@ def all_paths(logs, startprob, transmat):
         for s, t in pairwise(range(n_timesteps)):
             scores = scores + np.log(transmat)[paths[:, s], paths[:, t]]
     return paths, scores
+
+
+def mixed_frames(rng, busy, factor=1.0):
+    """Draw frames of the nine channels of `MIXED_BLOCKS`, given the state of each."""
+    n_timesteps = len(busy)
+    return np.column_stack(
+        [
+            rng.gamma(3, np.where(busy, 2.0 * factor, 0.3)),
+            rng.vonmises(np.where(busy, 2.0, 0.0), np.where(busy, 4.0, 1.0)),
+            rng.normal(3 * busy),
+            rng.normal(-busy),
+            rng.integers(0, 3, n_timesteps) * busy,
+            rng.random(n_timesteps) < np.where(busy, 0.8, 0.1),
+            rng.poisson(rng.gamma(3, np.where(busy, 5.0, 1.0))),
+            5 * busy + rng.standard_t(4, n_timesteps),
+            rng.poisson(np.where(busy, 8.0, 2.0)),
+        ]
+    )

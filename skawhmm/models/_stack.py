@@ -11,8 +11,12 @@ from numpy.typing import NDArray
 from skawhmm.emissions._checks import check_finite, check_probabilities
 from skawhmm.models._checks import (
     as_arrays,
+    check_carried,
     check_concatenable,
+    check_feature_names,
+    check_info,
     check_model_shapes,
+    check_observed,
     checked_rows,
 )
 from skawhmm.models._counts import Counts
@@ -63,6 +67,60 @@ class ModelStack:
         chain = transmats, weights, startprobs
         parts = emission, *chain, info, sequences, feature_names, counts
         vars(self).update(zip(PARTS, parts, strict=True))
+
+    def _build(
+        self,
+        family,
+        transmats,
+        states,
+        *,
+        shared=None,
+        weights=None,
+        startprobs=None,
+        observed=None,
+        info=None,
+        sequences=None,
+        feature_names=None,
+        counts=None,
+    ):
+        """Check the parts of models, and set them.
+
+        Parameters
+        ----------
+        family : Emission
+            Template of the states.
+
+        states : dict of array-like
+            Parameters of the states, by name.
+
+        shared : dict, default=None
+            What all models have in common, by name; entries that are None are left out.
+
+        transmats, weights, startprobs, observed, info : object
+            As in the constructor; so are `sequences` and `feature_names`.
+
+        counts : Counts, default=None
+            What the data of the models contain.
+        """
+        stacks, _ = checked_stacks(transmats, states, weights, startprobs, family)
+        chain = stacks["transmats"], stacks["weights"], stacks["startprobs"]
+        extras = {name: v for name, v in (shared or {}).items() if v is not None}
+        is_state = (chain[1] > 0) | (chain[2] > 0)
+        emission = family.from_arrays({**stacks, **extras}, is_state)
+        n_models = len(chain[0])
+        if observed is not None:
+            emission.observed = check_observed(observed, n_models, emission.n_features)
+        carried = check_carried(sequences, n_models, emission)
+        columns = check_info(info or {}, n_models)
+        names = check_feature_names(feature_names, emission.n_features)
+        self._set(emission, *chain, columns, carried, names, counts)
+
+    @classmethod
+    def _of(cls, family, transmats, states, **parts):
+        """Return models of some family; the parameters are those of `_build`."""
+        batch = cls.__new__(cls)
+        batch._build(family, transmats, states, **parts)
+        return batch
 
     @classmethod
     def _fitted(

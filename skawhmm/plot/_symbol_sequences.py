@@ -1,5 +1,6 @@
 """Displays of many sequences of symbols, those of social sequence analysis."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
@@ -35,11 +36,12 @@ PANELS_PER_ROW = 3
 ROW_GAP = 0.08
 
 
-class SymbolSequencesDisplay:
+class SymbolSequencesDisplay(ABC):
     """What the displays of many sequences have in common: panels, colours, legend."""
 
     _panel_size = 4.2, 3.4
     _shows_missing = True
+    _has_titles = True
 
     def __init__(
         self,
@@ -99,10 +101,16 @@ class SymbolSequencesDisplay:
         """
         codes = self._coded()
         kinds, labels = distinct_labels("y", self.y, len(codes), "sequence")
-        panels = [np.flatnonzero(labels == k) for k in range(len(kinds))]
-        self._prepare(codes, panels)
-        self._begin(ax, self._n_axes(panels))
-        self._draw_panels(codes, panels, kinds)
+        groups = [np.flatnonzero(labels == k) for k in range(len(kinds))]
+        panels = self._prepare(codes, groups, kinds)
+        self._begin(ax, len(panels))
+        for panel, (axes, rows) in enumerate(zip(self.axes_, panels, strict=True)):
+            self._draw(axes, codes[rows], panel)
+            axes.set_xlim(self.start - 0.5, self.start + codes.shape[1] - 0.5)
+            axes.set_xlabel("time")
+            axes.spines[["top", "right"]].set_visible(False)
+            if self.y is not None and self._has_titles:
+                axes.set_title(literal(f"{kinds[panel]} (n = {len(rows)})"))
         self._draw_legend(self._shows_missing and (codes == MISSING).any())
         return self
 
@@ -126,11 +134,13 @@ class SymbolSequencesDisplay:
         self.colors_ = symbol_colors(len(self.symbols_))
         return codes
 
-    def _prepare(self, codes, panels):
-        """Check the parameters of the display itself."""
+    @abstractmethod
+    def _prepare(self, codes, groups, kinds):
+        """Compute what the display shows, and return the rows of each panel."""
 
-    def _n_axes(self, panels):
-        return len(panels)
+    @abstractmethod
+    def _draw(self, ax, codes, panel):
+        """Draw the sequences of one panel."""
 
     def _begin(self, ax, n_axes):
         """Set the axes: those given, or new ones in rows."""
@@ -155,19 +165,6 @@ class SymbolSequencesDisplay:
                 f"ax must hold one axes per panel, {n_axes}, got {len(self.axes_)}."
             )
         self.figure_ = self.axes_[0].figure
-
-    def _draw_panels(self, codes, panels, kinds):
-        for panel, (ax, rows) in enumerate(zip(self.axes_, panels, strict=True)):
-            self._draw(ax, codes[rows], panel)
-            ax.set_xlim(self.start - 0.5, self.start + codes.shape[1] - 0.5)
-            ax.set_xlabel("time")
-            ax.spines[["top", "right"]].set_visible(False)
-            if self.y is not None:
-                ax.set_title(literal(f"{kinds[panel]} (n = {len(rows)})"))
-
-    def _draw(self, ax, codes, panel):
-        """Draw the sequences of one panel."""
-        raise NotImplementedError
 
     def _draw_rows(self, ax, codes, edges, gap=0.0):
         """Draw sequences as rows of colours between edges of the vertical axis."""
@@ -289,7 +286,7 @@ class SequenceIndexDisplay(SymbolSequencesDisplay):
         super().__init__(X, y, symbols=symbols, names=names, start=start)
         self.sort = sort
 
-    def _prepare(self, codes, panels):
+    def _prepare(self, codes, groups, kinds):  # noqa: ARG002
         n_sequences = len(codes)
         keys = np.zeros((n_sequences, 1))
         if isinstance(self.sort, str):
@@ -302,10 +299,10 @@ class SequenceIndexDisplay(SymbolSequencesDisplay):
         elif self.sort is not None:
             keys = shaped_array("sort", self.sort, n_sequences)[:, None]
         # The first key is the last that `lexsort` reads.
-        orders = [rows[np.lexsort(keys[rows, ::-1].T)] for rows in panels]
+        orders = [rows[np.lexsort(keys[rows, ::-1].T)] for rows in groups]
         self.order_ = np.concatenate(orders)
-        panels[:] = orders
         self.rows_: list[Any] = []
+        return orders
 
     def _draw(self, ax, codes, panel):  # noqa: ARG002
         self.rows_.append(self._draw_rows(ax, codes, np.arange(len(codes) + 1) + 0.5))
@@ -383,12 +380,12 @@ class StateDistributionDisplay(SymbolSequencesDisplay):
 
     _shows_missing = False
 
-    def _prepare(self, codes, panels):
+    def _prepare(self, codes, groups, kinds):  # noqa: ARG002
         n_symbols = len(self.symbols_)
         counts = np.array(
             [
                 [(codes[rows] == code).sum(axis=0) for code in range(n_symbols)]
-                for rows in panels
+                for rows in groups
             ]
         ).transpose(0, 2, 1)
         total = counts.sum(axis=2, keepdims=True)
@@ -397,6 +394,7 @@ class StateDistributionDisplay(SymbolSequencesDisplay):
         largest = np.log(n_symbols) if n_symbols > 1 else 1.0
         self.entropies_ = (0.0 - (self.frequencies_ * logs).sum(axis=2)) / largest
         self.areas_: list[Any] = []
+        return groups
 
     def _draw(self, ax, codes, panel):
         edges = self.start - 0.5 + np.arange(codes.shape[1] + 1)
@@ -485,11 +483,11 @@ class SequenceFrequencyDisplay(SymbolSequencesDisplay):
         super().__init__(X, y, symbols=symbols, names=names, start=start)
         self.max_rows = max_rows
 
-    def _prepare(self, codes, panels):
+    def _prepare(self, codes, groups, kinds):  # noqa: ARG002
         check_integer("max_rows", self.max_rows, 1)
         self.counts_, self.examples_ = [], []
         self.rows_: list[Any] = []
-        for rows in panels:
+        for rows in groups:
             own = codes[rows]
             _, first, counts = np.unique(
                 own, axis=0, return_index=True, return_counts=True
@@ -498,21 +496,18 @@ class SequenceFrequencyDisplay(SymbolSequencesDisplay):
             order = np.lexsort((first, -counts))[: self.max_rows]
             self.counts_.append(counts[order])
             self.examples_.append(rows[first[order]])
+        self._frequent = [codes[rows] for rows in self.examples_]
+        return groups
 
     def _draw(self, ax, codes, panel):
         counts = self.counts_[panel]
         edges = np.concatenate([[0], np.cumsum(counts)]) / len(codes)
-        own = self._coded_rows[self.examples_[panel]]
         gap = ROW_GAP * edges[-1] / len(counts)
-        self.rows_.append(self._draw_rows(ax, own, edges, gap))
+        self.rows_.append(self._draw_rows(ax, self._frequent[panel], edges, gap))
         middles = (edges[:-1] + edges[1:]) / 2
         ax.set_yticks(middles, [f"{100 * n / len(codes):.3g} %" for n in counts])
         ax.tick_params(axis="y", length=0)
         ax.set_ylabel(f"{100 * edges[-1]:.3g} % of the sequences")
-
-    def _draw_panels(self, codes, panels, kinds):
-        self._coded_rows = codes
-        super()._draw_panels(codes, panels, kinds)
 
 
 class MedoidSequencesDisplay(SymbolSequencesDisplay):
@@ -581,6 +576,7 @@ class MedoidSequencesDisplay(SymbolSequencesDisplay):
     """
 
     _panel_size = 6.4, 3.4
+    _has_titles = False
 
     def __init__(
         self,
@@ -595,36 +591,33 @@ class MedoidSequencesDisplay(SymbolSequencesDisplay):
         super().__init__(X, y, symbols=symbols, names=names, start=start)
         self.distances = distances
 
-    def _prepare(self, codes, panels):
+    def _prepare(self, codes, groups, kinds):
         distances = check_square("distances", self.distances, of="sequence")
         if len(distances) != len(codes):
             raise ValueError(
                 f"distances must have one row per sequence, {len(codes)}, got "
                 f"{len(distances)}."
             )
-        self.medoids_ = np.empty(len(panels), np.int64)
-        self.mean_distances_ = np.empty(len(panels))
-        for k, rows in enumerate(panels):
+        self.medoids_ = np.empty(len(groups), np.int64)
+        self.mean_distances_ = np.empty(len(groups))
+        for k, rows in enumerate(groups):
             means = distances[np.ix_(rows, rows)].mean(axis=0)
             self.medoids_[k] = rows[np.argmin(means)]
             self.mean_distances_[k] = means.min()
+        self._sizes = [len(rows) for rows in groups]
+        self._groups = (
+            [""] * len(kinds) if self.y is None else [f"{k}\n" for k in kinds]
+        )
+        return [np.arange(len(codes))]
 
-    def _n_axes(self, panels):  # noqa: ARG002
-        return 1
-
-    def _draw_panels(self, codes, panels, kinds):
-        ax = self.axes_[0]
-        sizes = np.array([len(rows) for rows in panels])
-        edges = np.concatenate([[0], np.cumsum(sizes)]) / len(codes)
-        gap = ROW_GAP / len(sizes)
+    def _draw(self, ax, codes, panel):  # noqa: ARG002
+        edges = np.concatenate([[0], np.cumsum(self._sizes)]) / len(codes)
+        gap = ROW_GAP / len(self._sizes)
         self.rows_ = self._draw_rows(ax, codes[self.medoids_], edges, gap)
-        names = [""] * len(kinds) if self.y is None else [f"{k}\n" for k in kinds]
+        parts = zip(self._groups, self._sizes, self.mean_distances_, strict=True)
         texts = [
             literal(f"{name}n = {n}, mean distance {mean:.2g}")
-            for name, n, mean in zip(names, sizes, self.mean_distances_, strict=True)
+            for name, n, mean in parts
         ]
         ax.set_yticks((edges[:-1] + edges[1:]) / 2, texts)
         ax.tick_params(axis="y", length=0)
-        ax.set_xlim(self.start - 0.5, self.start + codes.shape[1] - 0.5)
-        ax.set_xlabel("time")
-        ax.spines[["top", "right"]].set_visible(False)

@@ -5,6 +5,8 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
+from helpers import MIXED_BLOCKS as BLOCKS
+from helpers import mixed_frames
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
@@ -21,14 +23,10 @@ from skawhmm import (
     pairwise_hmm_distances,
 )
 from skawhmm.emissions import (
-    Bernoulli,
     ByChannel,
     Categorical,
     Gamma,
     Gaussian,
-    NegativeBinomial,
-    Poisson,
-    StudentT,
     VonMises,
 )
 from skawhmm.emissions._model import Model
@@ -36,41 +34,16 @@ from skawhmm.features import HMMClassDistance
 from skawhmm.fitting._em import Rule, Steps
 from skawhmm.groups import distance_interval, state_table
 
-BLOCKS = [
-    ("step", Gamma(), [0]),
-    ("turn", VonMises(), [1]),
-    ("posture", Gaussian("full"), [2, 3]),
-    ("mode", Categorical([0, 1, 2]), [4]),
-    ("flag", Bernoulli(), [5]),
-    ("count", NegativeBinomial(), [6]),
-    ("noise", StudentT(), [7]),
-    ("calls", Poisson(), [8]),
-]
-
-
-def table(rng, n_timesteps=200, factor=1.0):
-    """Draw a sequence of nine channels of eight kinds, with two states."""
-    busy = np.cumsum(rng.random(n_timesteps) < 0.08) % 2
-    return np.column_stack(
-        [
-            rng.gamma(3, np.where(busy, 2.0 * factor, 0.3)),
-            rng.vonmises(np.where(busy, 2.0, 0.0), np.where(busy, 4.0, 1.0)),
-            rng.normal(3 * busy),
-            rng.normal(-busy),
-            rng.integers(0, 3, n_timesteps) * busy,
-            rng.random(n_timesteps) < np.where(busy, 0.8, 0.1),
-            rng.poisson(rng.gamma(3, np.where(busy, 5.0, 1.0))),
-            5 * busy + rng.standard_t(4, n_timesteps),
-            rng.poisson(np.where(busy, 8.0, 2.0)),
-        ]
-    )
-
 
 @pytest.fixture
 def tables(rng):
     """Sequences of two kinds, which differ in the length of steps."""
     y = np.arange(10) % 2
-    return [table(rng, factor=1 + label) for label in y], y
+    X = []
+    for label in y:
+        busy = np.cumsum(rng.random(200) < 0.08) % 2
+        X.append(mixed_frames(rng, busy, factor=1 + label))
+    return X, y
 
 
 @pytest.fixture

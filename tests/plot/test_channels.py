@@ -2,32 +2,17 @@
 
 import numpy as np
 import pytest
+from helpers import MIXED_BLOCKS, mixed_frames
 from numpy.testing import assert_allclose
 
 from skawhmm import HMMBatch, HMMTransformer
 from skawhmm.emissions import (
-    Bernoulli,
     ByChannel,
-    Categorical,
     Gamma,
-    Gaussian,
-    NegativeBinomial,
-    Poisson,
-    StudentT,
-    VonMises,
 )
 from skawhmm.plot import HMMDisplay
 
-BLOCKS = [
-    ("step", Gamma(zero_mass=True), [0]),
-    ("turn", VonMises(), [1]),
-    ("posture", Gaussian("full"), [2, 3]),
-    ("mode", Categorical([0, 1, 2]), [4]),
-    ("flag", Bernoulli(), [5]),
-    ("count", NegativeBinomial(), [6]),
-    ("noise", StudentT(), [7]),
-    ("calls", Poisson(), [8]),
-]
+BLOCKS = [("step", Gamma(zero_mass=True), [0]), *MIXED_BLOCKS[1:]]
 KINDS = [
     "curve",
     "rose",
@@ -44,19 +29,8 @@ KINDS = [
 @pytest.fixture
 def mixed(rng):
     busy = np.arange(200) // 25 % 2
-    x = np.column_stack(
-        [
-            rng.gamma(3, 0.3 + 2 * busy) * (rng.random(200) > 0.05),
-            rng.vonmises(2.0 * busy, 1 + 3 * busy),
-            rng.normal(3 * busy),
-            rng.normal(-busy),
-            rng.integers(0, 3, 200) * busy,
-            rng.random(200) < 0.1 + 0.7 * busy,
-            rng.poisson(rng.gamma(3, 1 + 4 * busy)),
-            5 * busy + rng.standard_t(4, 200),
-            rng.poisson(2 + 6 * busy),
-        ]
-    )
+    x = mixed_frames(rng, busy)
+    x[rng.random(200) < 0.05, 0] = 0
     hmm = HMMTransformer(2, emission=ByChannel(BLOCKS), random_state=0)
     return hmm.fit_transform([x]), x
 
