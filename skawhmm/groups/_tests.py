@@ -411,7 +411,7 @@ def checked_matrices(X):
         X = real_array("X", X)
     except (TypeError, ValueError) as error:
         raise TypeError(
-            f"{forms}, got a {type(X).__name__} that is not an array of numbers. "
+            f"{forms}, got {type(X).__name__}, which is not an array of numbers. "
             "HMMTransformer makes models from sequences."
         ) from error
     if (
