@@ -24,6 +24,15 @@ def built(maker, given):
     return HMMBatch(**given) if maker is None else getattr(HMMBatch, maker)(**given)
 
 
+def trimmed(model):
+    """Return the parameters of a model without its padding."""
+    size = int(model.n_components[0])
+    arrays = {name: a[0, :size] for name, a in model.emission.parameters.items()}
+    for name in ("weights", "startprobs"):
+        arrays[name] = getattr(model, name)[0, :size]
+    return {**arrays, "transmats": model.transmats[0, :size, :size]}
+
+
 @contextlib.contextmanager
 def closed_figures():
     """Draw without a screen, and close all figures at the end."""

@@ -9,6 +9,7 @@ from fuzzing.draw import odd_sequences, pick
 from fuzzing.judge import NOT_FINITE, PROPERTY, BreachError, Trial, check_same
 from fuzzing.names import arguments_of
 from fuzzing.params import drawn_params, known
+from fuzzing.uses import trimmed
 from skawhmm import HMMTransformer
 
 # Factor of the frames for models in other units.
@@ -40,8 +41,8 @@ def trial(rng):
             )
         elif claim == "alone":
             fitted = clone(hmm).fit(X)
-            alone = [_trimmed(fitted.transform([x])) for x in X]
-            check_same(alone, [_trimmed(m) for m in models], "fitted alone")
+            alone = [trimmed(fitted.transform([x])) for x in X]
+            check_same(alone, [trimmed(m) for m in models], "fitted alone")
         elif claim == "jobs":
             check_same(
                 clone(hmm).set_params(n_jobs=2).fit(X).transform(X), models, "two jobs"
@@ -78,16 +79,6 @@ def _check_scaled(hmm, X, models):
         )
     check_same(found.means / UNIT, models.means, "means in other units")
     check_same(found.covars / UNIT**2, models.covars, "covars in other units")
-
-
-def _trimmed(model):
-    """Return the parameters of a model without its padding."""
-    size = int(model.n_components[0])
-    arrays = {
-        name: getattr(model, name)[0, :size]
-        for name in ("weights", "startprobs", *model.emission.parameters)
-    }
-    return {**arrays, "transmats": model.transmats[0, :size, :size]}
 
 
 def _check_proper(models):
