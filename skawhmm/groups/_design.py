@@ -156,7 +156,7 @@ class Design(NamedTuple):
             names = ", ".join(map(str, self.names))
             raise ValueError(
                 f"groups must not follow from strata and covariates, got groups "
-                f"({names}) of which these leave {effect.shape[1] + 1} to tell apart."
+                f"({names}) of which these leave only {effect.shape[1] + 1} distinct."
             )
         return effect, blocks, nuisance
 

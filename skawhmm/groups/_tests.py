@@ -7,7 +7,7 @@ explain :math:`\operatorname{tr}(Q^\top G_0 Q)` of the variation
 :math:`\operatorname{tr}(G_0)`, where Q is an orthonormal basis of the differences
 between groups outside :math:`H_0`. Their ratio of mean squares is the pseudo-F of
 Anderson (2001); in one dimension it is the F of the analysis of (co)variance. With
-distances in the place of their squares it is the energy statistic of Rizzo and Szekely.
+distances instead of their squares it is the energy statistic of Rizzo and Szekely.
 
 Permutations exchange what is left after :math:`H_0` (Freedman and Lane), within strata.
 They permute the rows of the bases, so that a thousand of them are one matrix product.
@@ -104,7 +104,7 @@ def hmm_group_test(
 ) -> GroupTestResult:
     """Test whether groups of models differ, by permutation of their distances.
 
-    The models need not share an order of states, nor their number. The test is made
+    The order and the number of states may differ between models. The test is made
     for the distance and, with the same permutations, for its two components: do the
     states differ, or the movement between them?
 

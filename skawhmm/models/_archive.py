@@ -78,8 +78,8 @@ def check_stored(models):
     """Raise unless arrays define the models, so that a file can hold them."""
     if not models.emission.is_stored:
         raise TypeError(
-            "Only models with Gaussian states, symbols or counts can be saved, got "
-            f"states of kind {models.emission.name!r}."
+            "Models whose states are given by their costs cannot be saved, got states "
+            f"of kind {models.emission.name!r}."
         )
     if not len(models):
         raise ValueError("A batch that is saved must hold models, got none.")

@@ -63,7 +63,7 @@ def legend_above(ax, **options):
 
 
 def literal(text):
-    """Return a user's text such that matplotlib draws it unchanged, even `$` signs."""
+    """Return a user's text escaped, so that matplotlib draws `$` signs unchanged."""
     return str(text).replace("$", r"\$")
 
 

@@ -223,7 +223,7 @@ def is_id_name(name):
 
 
 def is_time_name(name):
-    """Whether a column is called as times usually are."""
+    """Whether a column has a name that columns of times usually have."""
     return str(name).lower() in TIME_NAMES
 
 

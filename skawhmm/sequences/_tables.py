@@ -363,7 +363,7 @@ def warn_of_constant_columns(values, codes, names):
 
 
 def shown_value(value):
-    """Return a value as it is printed in a message."""
+    """Return a value formatted for a message."""
     is_plain = isinstance(value, np.number | np.str_ | np.bool_)
     return repr(value.item()) if is_plain else str(value)
 
