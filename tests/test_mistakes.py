@@ -1063,7 +1063,7 @@ MISTAKES = {
     ),
     "categories as covariates": Mistake(
         lambda d: hmm_group_test(d.models, d.y, covariates=["f", "m"] * 4),
-        *(ValueError, "covariates must be", "got strings", "as columns of 0 and 1"),
+        *(TypeError, "covariates must be", "got strings", "as columns of 0 and 1"),
     ),
     "a transformer for a test that fits nothing": Mistake(
         lambda d: hmm_group_test(d.models, d.y, hmm=transformer()),
