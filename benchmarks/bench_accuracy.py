@@ -1,8 +1,9 @@
 """Accuracy on real data: the recommended classifier, distances, other libraries.
 
-Run with ``python benchmarks/bench_accuracy.py [--quick] [--data NAMES] [--rows WORDS]``
-and the environment variable ``SKAWHMM_DATA`` set to the folder of the data. Files that
-are missing are skipped, and so are the rows of libraries that are not installed.
+Run with ``python benchmarks/bench_accuracy.py [--quick] [--data NAMES] [--rows WORDS]
+[--docs FILE [--times]]`` and the environment variable ``SKAWHMM_DATA`` set to the
+folder of the data. Files that are missing are skipped, and so are the rows of libraries
+that are not installed.
 ``--quick`` uses the two small sets. ``--rows ours`` prints the recommended classifier
 and the trivial baselines only, in less than 20 minutes.
 
@@ -15,9 +16,8 @@ chorale), actions of students (by group), languages, and families of genes (200 
 each), five folds each. Accuracy is the mean over the splits, for symbols the balanced
 accuracy. Every choice is made on the training part: the views of the recommended
 classifier by inner folds that keep subjects together if they are known, penalties of
-other rows by cross-validation (linear support vector machines on words have penalty 1
-with more than 1000 training sequences). Rows of the recommended classifier are printed
-for two seeds and their mean.
+other rows by cross-validation. Rows of the recommended classifier are printed for two
+seeds and their mean.
 
 IAW uses 32 points per model and KL 200 steps, instead of 256 and 2000, to save time:
 the exact assignment of 256 points takes milliseconds per pair, which is minutes to
@@ -29,14 +29,21 @@ milliseconds per query. On an idle machine they equal wall times. Rows that
 would take longer than ``--budget`` seconds per split are skipped with a message. The
 second table of a data set shows what each block of the vectors is worth, and what the
 chain of the reference adds to a mixture. The last tables, in Markdown, have all data
-sets side by side; with ``--docs FILE`` they are also written to that page. A last line
-has the time of a query of 200 frames and 12 channels.
+sets side by side.
+
+``--docs FILE`` merges what was computed into the tables of that page, and leaves the
+other cells alone, so that sets and rows may be printed one at a time. Each row is
+written when it is done. Times are merged only with ``--times``, which is for a machine
+that does nothing else. The page's last tables have the commit of every cell; it ends in
+"-dirty" if the package had changes that were not committed. ``--rows query`` prints the
+time of a query of 200 frames and 12 channels.
 """
 
 import argparse
 import importlib.util
 import logging
 import os
+import subprocess
 import time
 import warnings
 from collections import namedtuple
@@ -94,8 +101,6 @@ GENES = 200
 
 PENALTIES = [0.1, 1.0, 10.0, 100.0]
 SVM_PENALTIES = [0.1, 1.0, 10.0]
-# With more training sequences the penalty of a linear SVM is 1: a search takes long.
-SEARCHED_SEQUENCES = 1000
 SMOOTHING = [1e-3, 1e-2, 1e-1, 1.0]
 BALANCED = "balanced_accuracy"
 RIDGE_ALPHAS = np.logspace(-4, 0, 5)
@@ -448,7 +453,7 @@ def ngram_rows(fold, budget):  # noqa: ARG001
 
 def word_rows(low, high):
     """Rows of long words as scikit-learn counts them, settings by cross-validation."""
-    label = f"words of {high}" if low == high else f"words of {low} to {high}"
+    label = f"words of {low}" if low == high else f"words of {low} to {high}"
     rivals = {
         "linear SVM": (LinearSVC(class_weight="balanced"), {"C": SVM_PENALTIES}),
         "naive Bayes": (MultinomialNB(fit_prior=False), {"alpha": SMOOTHING}),
@@ -464,8 +469,6 @@ def word_rows(low, high):
             steps = [words, idf] if rival == "linear SVM" else [words]
             folds = 3 if fold.groups is None else StratifiedGroupKFold(3)
             search = GridSearchCV(classifier, grid, cv=folds, scoring=BALANCED)
-            if rival == "linear SVM" and len(fold.X) > SEARCHED_SEQUENCES:
-                search = LinearSVC(class_weight="balanced")
             own = Texts(make_pipeline(*steps), search)
             scores[f"{label}: {rival}"] = scored_fit(own, fold, groups=fold.groups)
         return scores
@@ -476,18 +479,16 @@ def word_rows(low, high):
 class Texts:
     """Words of texts, and a classifier of them, for symbols that are integers."""
 
-    def __init__(self, words, classifier):
-        self.words, self.classifier = words, classifier
+    def __init__(self, words, search):
+        self.words, self.search = words, search
 
     def fit(self, X, y, groups):
         """Fit words and classifier."""
-        rows = self.words.fit_transform(self.texts(X))
-        params = {"groups": groups} if hasattr(self.classifier, "cv") else {}
-        self.classifier.fit(rows, y, **params)
+        self.search.fit(self.words.fit_transform(self.texts(X)), y, groups=groups)
 
     def predict(self, X):
         """Predict classes."""
-        return self.classifier.predict(self.words.transform(self.texts(X)))
+        return self.search.predict(self.words.transform(self.texts(X)))
 
     def texts(self, X):
         """Sequences as texts, with one character per symbol."""
@@ -727,8 +728,11 @@ def print_blocks(name, folds):
     return found
 
 
-def print_rows(name, folds, rows, budget):
-    """Print and return accuracy and times of all rows on one data set."""
+def print_rows(name, folds, rows, budget, done):
+    """Print and return accuracy and times of all rows on one data set.
+
+    `done` is called with some rows as soon as they are printed.
+    """
     sizes = f"{len(folds)} x ({len(folds[0].X)} to train, {len(folds[0].X_test)} not)"
     print(f"\n{name}: {sizes}")
     print(f"{'':28}{'accuracy':>9}{'fit s':>9}{'ms/query':>10}  by split")
@@ -741,54 +745,117 @@ def print_rows(name, folds, rows, budget):
             if not parts[-1]:
                 print(f"{word:28}  passed over: more than {budget:g} s")
                 break
+        own = {}
         for row in parts[-1]:
             scores = [part[row] for part in parts]
-            found[row] = Score(*np.mean(scores, axis=0))
-            accuracy, fit_seconds, query_ms = found[row]
+            own[row] = Score(*np.mean(scores, axis=0))
+            accuracy, fit_seconds, query_ms = own[row]
             each = " ".join(f"{score.accuracy:.3f}" for score in scores)
             line = f"{row:28}{accuracy:9.3f}{fit_seconds:9.2f}{query_ms:10.2f}  {each}"
             print(line, flush=True)
+        done(own)
+        found |= own
     return found
 
 
-def markdown(title, by_data):
-    """Return a table with one column per data set."""
-    rows = list(dict.fromkeys(row for found in by_data.values() for row in found))
-    lines = [[title, *by_data], ["---"] * (len(by_data) + 1)]
-    lines += [
-        [row, *(found.get(row, "passed over") for found in by_data.values())]
-        for row in rows
-    ]
+def markdown(title, columns):
+    """Return a table from the cells of each column, by row."""
+    rows = list(dict.fromkeys(row for cells in columns.values() for row in cells))
+    lines = [[title, *columns], ["---"] * (len(columns) + 1)]
+    lines += [[row, *(c.get(row, "") for c in columns.values())] for row in rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
-def side_by_side(scores, measure):
-    """Return the tables of accuracy and of times of several data sets."""
-    texts = {
-        measure: "{0.accuracy:.3f}",
-        "fit s; ms/query": "{0.fit_seconds:.2f}; {0.query_ms:.2f}",
+def cells_of(table):
+    """Return the title of a table in Markdown, and the cells of each column by row."""
+    lines = [line.strip()[1:-1].split("|") for line in table.strip().splitlines()]
+    lines = [[cell.strip() for cell in line] for line in lines]
+    (title, *names), _, *rows = lines
+    return title, {
+        name: {row[0]: row[n] for row in rows if row[n]}
+        for n, name in enumerate(names, start=1)
     }
-    tables = []
-    for title, text in texts.items():
-        cells = {
-            name: {
-                row: "a fit failed" if np.isnan(score.accuracy) else text.format(score)
-                for row, score in found.items()
-            }
-            for name, found in scores.items()
-        }
-        tables.append(markdown(title, cells))
-    return tables
 
 
-def document(path, tables):
-    """Put each table between its marks on a page of the documentation."""
+def accuracy_cells(found):
+    """Return the text of accuracies by row."""
+    return {
+        row: "a fit failed" if np.isnan(score.accuracy) else f"{score.accuracy:.3f}"
+        for row, score in found.items()
+    }
+
+
+def time_cells(found):
+    """Return the text of times by row."""
+    return {
+        row: "a fit failed"
+        if np.isnan(score.accuracy)
+        else f"{score.fit_seconds:.2f}; {score.query_ms:.2f}"
+        for row, score in found.items()
+    }
+
+
+def merge(path, place, name, cells):
+    """Put cells of one data set into a table of a page; others stay.
+
+    Cells are texts by row, or a function that makes them from the earlier ones.
+    """
     page = path.read_text(encoding="utf-8")
-    for place, text in enumerate(tables):
-        start, end = f"<!-- table {place} -->", f"<!-- end of table {place} -->"
-        before, rest = page.split(start)
-        page = f"{before}{start}\n{text}\n{end}{rest.split(end)[1]}"
-    path.write_text(page, encoding="utf-8")
+    start, end = f"<!-- table {place} -->", f"<!-- end of table {place} -->"
+    before, rest = page.split(start)
+    table, after = rest.split(end)
+    title, columns = cells_of(table)
+    own = columns.setdefault(name, {})
+    own.update(cells(own) if callable(cells) else cells)
+    # Rows keep their order, that of the page.
+    order = [line[1:].split("|")[0].strip() for line in table.strip().splitlines()[2:]]
+    order += [row for row in own if row not in order]
+    for column, found in columns.items():
+        columns[column] = {row: found.get(row, "") for row in order}
+    text = markdown(title, columns)
+    path.write_text(f"{before}{start}\n{text}\n{end}{after}", encoding="utf-8")
+
+
+def current_commit():
+    """Return the commit of the package; it ends in "-dirty" if there are changes."""
+    root = Path(__file__).parents[1]
+    git = ["git", "-C", str(root)]
+    name = subprocess.check_output([*git, "rev-parse", "--short=7", "HEAD"], text=True)
+    status = [*git, "status", "--porcelain", "--untracked-files=no", "--", "skawhmm"]
+    changed = subprocess.check_output(status, text=True)
+    return name.strip() + ("-dirty" if changed else "")
+
+
+# At the start: files may change while the script runs.
+COMMIT = current_commit()
+
+
+def with_commit(rows, name, *, times):
+    """Return a function that replaces the commits of rows: of accuracies; of times."""
+
+    def cells(earlier):
+        found = {}
+        for row in rows:
+            _, _, timed = earlier.get(row, "").partition("; ")
+            found[row] = f"{name}; {name if times else timed or 'none'}"
+        return found
+
+    return cells
+
+
+def document(path, name, found, *, times):
+    """Merge the rows of a data set into the tables of a page."""
+    accuracy, seconds, commits = (2, 3, 6) if name in SYMBOLS else (0, 1, 5)
+    merge(path, accuracy, name, accuracy_cells(found))
+    if times:
+        merge(path, seconds, name, time_cells(found))
+    merge(path, commits, name, with_commit(found, COMMIT, times=times))
+
+
+def document_blocks(path, name, cells):
+    """Merge the accuracies of blocks of a data set into the tables of a page."""
+    merge(path, 4, name, cells)
+    merge(path, 5, name, {"blocks": COMMIT})
 
 
 def print_ratios(scores):
@@ -824,44 +891,48 @@ def chosen_rows(words, rows):
 def main():
     """Read the options and print the tables."""
     everything = {**DATA, **SYMBOLS}
-    words = [*{**ROWS, **SYMBOL_ROWS}, "blocks", "ours"]
+    words = [*{**ROWS, **SYMBOL_ROWS}, "blocks", "ours", "query"]
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="the two small sets only")
     parser.add_argument("--data", nargs="*", help=f"of {', '.join(everything)}")
     parser.add_argument("--rows", nargs="*", default=[], help=f"of {', '.join(words)}")
     parser.add_argument("--budget", type=float, default=600.0, help="seconds per split")
-    parser.add_argument("--docs", type=Path, help="page that shows the last tables")
+    parser.add_argument("--docs", type=Path, help="page whose tables are updated")
+    parser.add_argument("--times", action="store_true", help="update its times as well")
     args = parser.parse_args()
     logging.getLogger("hmmlearn").setLevel(logging.ERROR)
     warnings.filterwarnings("ignore", message="The least populated class")
     warnings.filterwarnings("ignore", message=".*fewer distinct frames")
     warnings.filterwarnings("ignore", message=".*unsafe cast")
-    frames, symbols, blocks = {}, {}, {}
+    scores = {}
     for name in args.data or (QUICK if args.quick else everything):
         try:
             folds = everything[name]()
         except FileNotFoundError as error:
             print(f"\n{name}: {error}")
             continue
-        if name in SYMBOLS:
-            rows = chosen_rows(args.rows, SYMBOL_ROWS)
-            symbols[name] = print_rows(name, folds, rows, args.budget)
-            continue
-        rows = chosen_rows(args.rows, ROWS)
-        frames[name] = print_rows(name, folds, rows, args.budget)
-        if not args.rows or "blocks" in args.rows:
-            blocks[name] = print_blocks(name, folds)
-    tables = [
-        *side_by_side(frames, "accuracy"),
-        *side_by_side(symbols, "balanced accuracy"),
-    ]
-    if blocks:
-        tables.append(markdown("blocks; reference HMM / mixture", blocks))
-    print("", *tables, "", sep="\n\n")
-    print_ratios(frames)
-    print_query()
-    if args.docs is not None:
-        document(args.docs, tables)
+        rows = chosen_rows(args.rows, SYMBOL_ROWS if name in SYMBOLS else ROWS)
+
+        def done(found, name=name):
+            if args.docs is not None:
+                document(args.docs, name, found, times=args.times)
+
+        scores[name] = print_rows(name, folds, rows, args.budget, done)
+        if name in DATA and (not args.rows or "blocks" in args.rows):
+            blocks = print_blocks(name, folds)
+            if args.docs is not None:
+                document_blocks(args.docs, name, blocks)
+    for title, cells in {
+        "accuracy": accuracy_cells,
+        "fit s; ms/query": time_cells,
+    }.items():
+        for sets in (DATA, SYMBOLS):
+            columns = {name: cells(scores[name]) for name in sets if name in scores}
+            if columns:
+                print("", markdown(title, columns), sep="\n\n")
+    print_ratios(scores)
+    if not args.rows or "query" in args.rows:
+        print_query()
 
 
 if __name__ == "__main__":

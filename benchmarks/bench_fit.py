@@ -146,7 +146,7 @@ def started_loop(group, starts, options, n_steps):
 def frames_of(group):
     """The sequences of a group in the coordinates of the fit."""
     n_features = len(group.points)
-    flat = np.split(group.data.frames, n_features * group.bounds[1:-1])
+    flat = np.split(group.data.frames, n_features * group.data.bounds[1:-1])
     return [part.reshape(n_features, -1).T for part in flat]
 
 
@@ -192,7 +192,7 @@ def print_same_start(size, n):
     both, _ = seconds(Parallel(n_jobs=2, prefer="threads"), tasks, n_runs=3)
     n_steps = [max(fit.n_iter, 1) for fit in fits]
     theirs, judges = seconds(started_loop, group, starts, options, n_steps)
-    excess = group.coordinates.excess(np.diff(group.bounds), group.seen)
+    excess = group.coordinates.excess(np.diff(group.data.bounds), group.seen)
     values = np.array([fit.log_likelihood for fit in fits]) + excess
     floor = options.template.reg_covar
     others = np.array(

@@ -221,7 +221,7 @@ def starts(n_components, n_features, n_timesteps):
     options = FitOptions(n_components=n_components)
     X = make_data(40, n_timesteps, n_features, n_components)
     group, _ = prepared(X, options)
-    offsets = group.bounds
+    offsets = group.data.bounds
 
     def ours():
         start_labels(group.points, offsets, offsets, n_components, 2, options)

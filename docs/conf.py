@@ -82,10 +82,19 @@ sphinx_gallery_conf = {
 # Agg cannot show a window, which `plt.show` at the end of each example asks for.
 warnings.filterwarnings("ignore", message="FigureCanvasAgg is non-interactive")
 
+
+def short_warning(message, category, *_):
+    """Format a warning of an example without the path of its file."""
+    return f"{category.__name__}: {message}\n"
+
+
+warnings.formatwarning = short_warning
+
 html_theme = "pydata_sphinx_theme"
 html_title = "skawhmm"
 html_static_path = ["_static"]
 html_css_files = ["skawhmm.css"]
+html_js_files = ["figures.js"]
 html_favicon = "_static/favicon.svg"
 html_show_sourcelink = False
 html_copy_source = False

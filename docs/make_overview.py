@@ -108,7 +108,7 @@ def order_table():
         row[0]: {
             name: float(cell.split()[0])
             for name, cell in zip(cells[0][1:], row[1:], strict=True)
-            if cell != "passed over"
+            if cell
         }
         for row in cells[2:]
     }

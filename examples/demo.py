@@ -1,10 +1,10 @@
-"""A tour in three parts: phonemes, sequences in which order matters, two groups.
+"""A tour in three parts: sequences in which order matters, two groups, phonemes.
 
-1. Phonemes are classified, cross-validated over speakers, with a search over alpha.
-   They are synthesised (34 of them, by several speakers), or come from the TIMIT sample
-   if the folder named by the environment variable SKAWHMM_DATA contains it.
-2. Two classes of sequences differ only in the order of their frames.
-3. Two groups of subjects, one model per subject: do they differ, and in which state?
+1. Two classes of sequences differ only in the order of their frames.
+2. Two groups of subjects, one model per subject: do they differ, and in which state?
+3. Phonemes are classified, cross-validated over speakers, and shown on a map. They are
+   synthesised (34 of them, by several speakers), or come from the TIMIT sample if the
+   folder named by the environment variable SKAWHMM_DATA contains it.
 
 The folder demo_output receives the figures, and a map to explore in a browser.
 
@@ -13,6 +13,7 @@ Run: make demo
 
 import time
 from pathlib import Path
+from textwrap import fill, indent
 
 import matplotlib as mpl
 import numpy as np
@@ -53,19 +54,84 @@ ALPHAS = np.linspace(0, 1, 101)
 COLORS = {"maw": "#D55E00", "jaw": "#0072B2"}
 
 
-# 1. Phonemes
+# 1. Order
+
+
+def order():
+    """Compare MAW and JAW on classes that differ in their transitions only."""
+    X, y = make_hmm_sequences(
+        150, differ_in="transitions", separation=0.6, n_timesteps=60, random_state=0
+    )
+    print("\n1. Order: 150 sequences, two classes, the same states in another order")
+    hmm = HMMTransformer(3, random_state=0)
+    _, ax = plt.subplots(figsize=(6.4, 4), layout="constrained")
+    for metric, color in COLORS.items():
+        knn = KNeighborsHMMClassifierCV(n_neighbors=1, metric=metric, hmm=hmm)
+        knn.fit(X, y)
+        ax.plot(knn.alphas_, knn.scores_.ravel(), color=color, label=metric.upper())
+        print(
+            f"   {metric.upper()}: 1-NN {knn.scores_.ravel()[0]:.3f} by states alone, "
+            f"{knn.best_score_:.3f} with transitions (alpha {knn.alpha_:.2f})"
+        )
+    ax.set(xlabel="alpha", ylabel="accuracy of 1-NN, leaving one out", ylim=(0.4, 1))
+    ax.legend(loc="lower right", frameon=False)
+    save("order_alpha")
+    knn = KNeighborsHMMClassifier(1, metric="jaw", hmm=hmm)
+    gain = dynamics_gain(X, y, estimator=knn, random_state=0)
+    print(indent(fill(f"dynamics_gain: {gain.meaning}", 80), "   "))
+
+
+# 2. Groups
+
+
+def groups():
+    """Test whether two groups of separately fitted models differ, and where."""
+    rng = np.random.default_rng(0)
+    group = np.repeat(["control", "patient"], 20)
+    stay = np.where(group == "patient", 0.85, 0.7) + rng.normal(0, 0.04, 40)
+    subjects = HMMBatch(
+        transmats=[
+            [[0.9, 0.05, 0.05], [0.1, 0.8, 0.1], [0.7 * (1 - s), 0.3 * (1 - s), s]]
+            for s in stay
+        ],
+        means=rng.normal([[0, 0], [6, 0], [3, 6]], 0.4, (40, 3, 2)),
+        covars=np.ones((40, 3, 2)),
+    )
+    recordings, _ = subjects.sample(400, random_state=0)
+    models = HMMTransformer(3, random_state=0).fit_transform(recordings)
+    print(
+        "\n2. Groups: 20 controls, 20 patients who stay longer in one of their states"
+    )
+    result = hmm_group_test(models, group, random_state=0)
+    print(indent(result.report(), "   "))
+    aligner = HMMAligner("medoid").fit(models)
+    effects = state_effects(models, group, reference=aligner, random_state=0)
+    print("   What differs most:")
+    print(indent("\n".join(str(effects).splitlines()[2:6]), "   "))
+    _, axes = plt.subplots(1, 2, figsize=(11, 4), layout="constrained")
+    EffectsDisplay.from_effects(effects, max_rows=8, ax=axes[0])
+    StateSummaryDisplay.from_models(
+        models, group, "dwell_time", reference=aligner, ax=axes[1]
+    )
+    save("groups_states")
+
+
+# 3. Phonemes
 
 
 def phonemes():
     """Classify phonemes of speakers that are not in the training data."""
     X, y, speakers, source = load_phonemes()
-    print(f"\n1. Phonemes: {source}")
+    print(f"\n3. Phonemes: {source}")
     print(
         f"   {len(X)} sequences of {X[0].shape[1]} features, "
         f"{len(np.unique(y))} phonemes, {len(np.unique(speakers))} groups of speakers"
     )
     cv = list(GroupKFold(min(3, len(np.unique(speakers)))).split(y, groups=speakers))
-    print("   Accuracy on speakers that were not heard in training:")
+    print(
+        f"   Guessing would be right in {1 / len(np.unique(y)):.2f} of the cases. "
+        "Accuracy on new speakers:"
+    )
     summary = make_pipeline(
         FunctionTransformer(summary_features), StandardScaler(), KNeighborsClassifier(1)
     )
@@ -166,7 +232,7 @@ def confusion(y, found):
 
 def explorer(models, y):
     """Save a map of the phonemes, and two of them with their states registered."""
-    _, ax = plt.subplots(figsize=(8, 8), layout="constrained")
+    _, ax = plt.subplots(figsize=(10, 5.5), layout="constrained")
     chart = HMMMapDisplay.from_models(models, y, metric="jaw", ax=ax)
     save("phonemes_map")
     chart.to_html(OUT / "explorer.html", title="Phonemes")
@@ -186,67 +252,6 @@ def alike(models, y, distances):
     return best, int(nearest[best])
 
 
-# 2. Order
-
-
-def order():
-    """Compare MAW and JAW on classes that differ in their transitions only."""
-    X, y = make_hmm_sequences(
-        150, differ_in="transitions", separation=0.6, n_timesteps=60, random_state=0
-    )
-    print("\n2. Order: 150 sequences, two classes, the same states in another order")
-    hmm = HMMTransformer(3, random_state=0)
-    _, ax = plt.subplots(figsize=(6.4, 4), layout="constrained")
-    for metric, color in COLORS.items():
-        knn = KNeighborsHMMClassifierCV(n_neighbors=1, metric=metric, hmm=hmm)
-        knn.fit(X, y)
-        ax.plot(knn.alphas_, knn.scores_.ravel(), color=color, label=metric.upper())
-        print(
-            f"   {metric.upper()}: 1-NN {knn.scores_.ravel()[0]:.3f} by states alone, "
-            f"{knn.best_score_:.3f} with transitions (alpha {knn.alpha_:.2f})"
-        )
-    ax.set(xlabel="alpha", ylabel="accuracy of 1-NN, leaving one out", ylim=(0.4, 1))
-    ax.legend(loc="lower right", frameon=False)
-    save("order_alpha")
-    knn = KNeighborsHMMClassifier(1, metric="jaw", hmm=hmm)
-    gain = dynamics_gain(X, y, estimator=knn, random_state=0)
-    print(f"   dynamics_gain: {gain.meaning}")
-
-
-# 3. Groups
-
-
-def groups():
-    """Test whether two groups of separately fitted models differ, and where."""
-    rng = np.random.default_rng(0)
-    group = np.repeat(["control", "patient"], 20)
-    stay = np.where(group == "patient", 0.85, 0.7) + rng.normal(0, 0.04, 40)
-    subjects = HMMBatch(
-        transmats=[
-            [[0.9, 0.05, 0.05], [0.1, 0.8, 0.1], [0.7 * (1 - s), 0.3 * (1 - s), s]]
-            for s in stay
-        ],
-        means=rng.normal([[0, 0], [6, 0], [3, 6]], 0.4, (40, 3, 2)),
-        covars=np.ones((40, 3, 2)),
-    )
-    recordings, _ = subjects.sample(400, random_state=0)
-    models = HMMTransformer(3, random_state=0).fit_transform(recordings)
-    print(
-        "\n3. Groups: 20 controls, 20 patients who stay longer in one of their states"
-    )
-    result = hmm_group_test(models, group, random_state=0)
-    print("   " + str(result).replace("\n", "\n   "))
-    aligner = HMMAligner("medoid").fit(models)
-    effects = state_effects(models, group, reference=aligner, random_state=0)
-    print("   " + "\n   ".join(str(effects).splitlines()[:6]))
-    _, axes = plt.subplots(1, 2, figsize=(11, 4), layout="constrained")
-    EffectsDisplay.from_effects(effects, max_rows=8, ax=axes[0])
-    StateSummaryDisplay.from_models(
-        models, group, "dwell_time", reference=aligner, ax=axes[1]
-    )
-    save("groups_states")
-
-
 def save(name):
     plt.savefig(OUT / f"{name}.png", dpi=150, bbox_inches="tight")
     plt.close()
@@ -254,14 +259,19 @@ def save(name):
 
 def main():
     OUT.mkdir(exist_ok=True)
-    phonemes()
     order()
     groups()
+    phonemes()
     print(
-        f"\nIn the folder {OUT}/: {', '.join(sorted(p.name for p in OUT.iterdir()))}"
-        f"\n\nTry next: open {OUT}/explorer.html in a browser and click a point;"
-        "\n  SKAWHMM_DATA=/path/to/timit make demo; your own sequences, a list of"
-        "\n  arrays of shape (n_timesteps, n_features); and the tutorial: make docs"
+        f"\nFigures in {OUT}/:"
+        "\n   order_alpha.png            accuracy against the weight of transitions"
+        "\n   groups_states.png          which states and transitions differ"
+        "\n   phonemes_confusion.png     which phonemes are mistaken for others"
+        "\n   phonemes_map.png           all phonemes, similar ones close together"
+        "\n   phonemes_registration.png  the states of two phonemes, matched"
+        "\n   explorer.html              the map in a browser: click a point"
+        "\n\nTry next: the tutorial (make docs, docs/_build/html/tutorial.html), and"
+        "\nyour own sequences, a list of arrays of shape (n_timesteps, n_features)."
     )
 
 

@@ -42,8 +42,7 @@ METRIC_NAMES = frozenset({"metric", *METRIC_CHECKS})
 
 def check_hmm(name, value):
     """Raise unless `value` can turn sequences into models, or is None."""
-    members = ("fit_transform", "transform")
-    able = all(hasattr(value, member) for member in members)
+    able = hasattr(value, "fit_transform") and hasattr(value, "transform")
     if value is not None and (isinstance(value, type) or not able):
         raise TypeError(
             f"{name} must be None or a transformer with fit_transform and transform, "

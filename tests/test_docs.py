@@ -68,6 +68,14 @@ def test_readme_code_prints_its_comments(capsys):
         assert said.startswith(capsys.readouterr().out.rstrip("\n"))
 
 
+def test_settings_of_the_gallery_are_not_part_of_its_text():
+    scripts = sorted(HOME.glob("examples/*/plot_*.py"))
+    assert scripts
+    for script in scripts:
+        text = script.read_text(encoding="utf-8")
+        assert not re.search(r"^# .*\n# sphinx_gallery_", text, re.MULTILINE), script
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_pages_mention_only_public_names(page):
     import skawhmm

@@ -89,7 +89,14 @@ def test_version_is_defined_once(monkeypatch):
     assert SETTINGS["project"]["dynamic"] == ["version"]
     citation = (HOME / "CITATION.cff").read_text(encoding="utf-8")
     assert f"version: {skawhmm.__version__}" in citation.splitlines()
-    assert re.search(r"^date-released: \d{4}-\d\d-\d\d$", citation, re.MULTILINE)
+
+
+def test_citation_has_a_date_if_and_only_if_the_version_is_released():
+    changelog = (HOME / "CHANGELOG.md").read_text(encoding="utf-8")
+    citation = (HOME / "CITATION.cff").read_text(encoding="utf-8")
+    heading = rf"^## {re.escape(skawhmm.__version__)} \((\d{{4}}-\d\d-\d\d)\)$"
+    released = re.findall(heading, changelog, re.MULTILINE)
+    assert re.findall(r"^date-released: (.+)$", citation, re.MULTILINE) == released
 
 
 def test_owner_placeholders_are_in_one_place():

@@ -37,7 +37,8 @@ moving = Deltas(lags=2).fit_transform(X)
 models = HMMTransformer(n_components=6, random_state=0).fit_transform(moving)
 retriever = HMMRetriever(n_neighbors=5).fit(models)
 distances, neighbors = retriever.kneighbors()
-print("fraction of neighbours of the same kind:", np.mean(y[neighbors] == y[:, None]))
+same = np.mean(y[neighbors] == y[:, None])
+print(f"fraction of neighbours of the same kind: {same:.2f}")
 
 # %%
 # One query of each kind on the left, with its neighbours to the right.

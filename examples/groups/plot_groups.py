@@ -7,6 +7,7 @@ with four states. The models have no common order of states, so they are compare
 distances first. Then their states are aligned to see where the difference lies.
 """
 
+# sphinx_gallery_thumbnail_number = 2
 import matplotlib.pyplot as plt
 import numpy as np
 
@@ -50,7 +51,6 @@ models
 # %%
 # The groups differ, in their transitions more than in their states. The figure shows
 # the statistic of the transitions, and its values with subjects assigned at random.
-# sphinx_gallery_thumbnail_number = 2
 result = hmm_group_test(models, group, random_state=0)
 GroupTestDisplay.from_result(result, "transition")
 plt.show()
@@ -67,6 +67,7 @@ effects
 
 # %%
 # The transitions as a graph: patients stay longer in state 0, and leave it less often.
+# (State 0 of the reference is the third state above; the order of states is arbitrary.)
 TransitionGraphDisplay.from_effects(effects)
 plt.show()
 

@@ -12,6 +12,7 @@ of the Dreem open data sets, MIT licence). If it is not there, nights are drawn 
 chains that differ in a similar way.
 """
 
+# sphinx_gallery_thumbnail_number = 2
 import matplotlib.pyplot as plt
 import numpy as np
 
@@ -99,7 +100,6 @@ for measure, state, following, difference, pvalue in zip(
 
 # %%
 # The same as a forest plot and as a graph.
-# sphinx_gallery_thumbnail_number = 2
 fig, ax = plt.subplots(layout="constrained")
 EffectsDisplay.from_effects(effects, state_names=STAGES, max_rows=12, ax=ax)
 plt.show()

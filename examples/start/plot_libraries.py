@@ -70,6 +70,7 @@ distances = pairwise_hmm_distances(models, alpha=0.5)
 fig, ax = plt.subplots(figsize=(6.4, 5), layout="constrained")
 DistanceMatrixDisplay.from_distances(distances, recording, ax=ax)
 ax.set_title("12 models: 3 libraries, 4 recordings")
+plt.show()
 
 # %%
 # The light blocks are the recordings: whichever library fitted a model, its nearest
@@ -85,4 +86,3 @@ print(f"smallest distance between recordings: {distances[~same].min():.2f}")
 theirs = models[8].to_hmmlearn()
 print(f"hmmlearn with its own model:    {from_hmmlearn[0].score(recordings[0]):.1f}")
 print(f"hmmlearn with pomegranate's:    {theirs.score(recordings[0]):.1f}")
-plt.show()

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from operator import eq
 from typing import Any, ClassVar
 
 import numpy as np
@@ -88,9 +89,7 @@ class ViewRidge(EstimatorMixin, BaseEstimator):
         "solver": partial(check_choice, choices=("auto", *SOLVERS)),
         "max_rank": partial(check_optional, check=partial(check_integer, low=1)),
     }
-    _unused: ClassVar = (
-        Unused(("max_rank",), "solver", lambda solver: solver == "dual"),
-    )
+    _unused: ClassVar = (Unused(("max_rank",), "solver", partial(eq, "dual")),)
 
     def explain(
         self, X: Any, by: str | Sequence[str] = ("view", "block")

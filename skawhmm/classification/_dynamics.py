@@ -278,10 +278,9 @@ def dynamics_gain(
     folds = checked_folds(cv, y, groups, estimator)
     scores = np.empty((1 + n_permutations, len(folds)))
     tasks = [(k,) for k in range(len(folds))]
-    n_bytes = sum(x.nbytes for x in recordings_of(sequences)[0])
     for n in range(1 + n_permutations):
         data = prepare(permuted(sequences, seed, n) if n else sequences)
-        shared = Shared((estimator, data, y, scorer, folds), n_bytes)
+        shared = Shared((estimator, data, y, scorer, folds))
         label = f"permutation {n}" if n else "unchanged sequences"
         scores[n] = list(
             completed(

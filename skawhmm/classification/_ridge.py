@@ -372,7 +372,7 @@ class Problem(NamedTuple):
 
     def ridges(self, solve, arrays, label):
         """Return the ridge of each of several arrays, by several jobs."""
-        shared = Shared((solve, arrays, self[:5]), sum(x.nbytes for x in arrays))
+        shared = Shared((solve, arrays, self[:5]))
         return self.run(ridge_task, shared, len(arrays), label, self.n_jobs)
 
 
@@ -437,7 +437,7 @@ def learn_dual(named, sequences, problem, rng):
     learned : Learned
         With the kernel that has the best score; the linear one if several have it.
     """
-    shared = Shared((named, sequences, rng), 0)
+    shared = Shared((named, sequences, rng))
     views, rows, grams = zip(
         *problem.run(dual_view, shared, len(named), "views"), strict=True
     )
@@ -497,7 +497,7 @@ def learn_primal(named, sequences, problem, rng):
 
     The parameters and the result are those of `learn_dual`.
     """
-    shared = Shared((named, sequences, problem.max_rank, rng), 0)
+    shared = Shared((named, sequences, problem.max_rank, rng))
     found = problem.run(primal_view, shared, len(named), "views")
     views, parts = tuple(view for view, _ in found), [part for _, part in found]
     del found

@@ -1,11 +1,13 @@
 """Averages of models."""
 
 from functools import partial
+from operator import eq
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.cluster import KMeans
+from tqdm.auto import tqdm
 
 from skawhmm.cluster._averaging import (
     indexed_centers,
@@ -31,7 +33,6 @@ from skawhmm.utils._checks import (
     check_real,
 )
 from skawhmm.utils._numbers import real_array
-from skawhmm.utils._parallel import progress_bar
 from skawhmm.utils._parameters import Unused, check_effects, defaults_of
 from skawhmm.utils._seeds import random_stream
 
@@ -52,7 +53,7 @@ CHECKS = {
 
 # An average of states that are matched by index needs no search.
 SEARCH = "n_components", "update_weights", "max_iter", "tol", "random_state"
-UNUSED = (Unused(SEARCH, "registration", lambda value: value == "identity"),)
+UNUSED = (Unused(SEARCH, "registration", partial(eq, "identity")),)
 
 
 def hmm_barycenter(
@@ -187,7 +188,8 @@ def hmm_barycenter(
     size = int(largest if n_components is None else n_components)
     members = make_members(models, size)
     start = _start(members, size, fractions, random_stream(random_state))
-    with progress_bar(max_iter, "steps of the average", verbose) as bar:
+    label = "steps of the average"
+    with tqdm(total=max_iter, desc=label, disable=not verbose) as bar:
         found = _search(
             members, start, fractions, update_weights, max_iter, tol, bar.update
         )

@@ -11,6 +11,7 @@ from sklearn.base import (
     ClusterMixin,
     TransformerMixin,
 )
+from tqdm.auto import tqdm
 
 from skawhmm._estimator import (
     ModelsMixin,
@@ -29,7 +30,6 @@ from skawhmm.distances._pairwise import all_pairs
 from skawhmm.distances._resolve import fitted_metric
 from skawhmm.utils._checks import check_choice, check_integer, check_real
 from skawhmm.utils._interruption import all_or_nothing
-from skawhmm.utils._parallel import progress_bar
 from skawhmm.utils._seeds import random_stream
 
 INITS = {"k-means++": spread_seeds, "medoids": medoid_seeds, "random": random_seeds}
@@ -263,7 +263,8 @@ class HMMKMeans(ModelsMixin, _HMMClusterer):
         )
         rule = self.max_iter, self.tol
         n_rounds = int(self.n_init) * int(self.max_iter)
-        with progress_bar(n_rounds, "rounds of k-means", self.verbose) as bar:
+        label, hidden = "rounds of k-means", not self.verbose
+        with tqdm(total=n_rounds, desc=label, disable=hidden) as bar:
             runs = (
                 kmeans_partition(members, seeds, distances, *rule, bar.update)
                 for seeds in starts

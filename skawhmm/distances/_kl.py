@@ -1,6 +1,7 @@
 """Kullback-Leibler divergence rates."""
 
 from functools import partial
+from operator import ne
 from typing import Any, ClassVar
 
 import numpy as np
@@ -168,7 +169,7 @@ class KL(Parametrized):
         ),
     }
     _unused: ClassVar = (
-        Unused(("n_steps", "random_state"), "method", lambda m: m != "monte_carlo"),
+        Unused(("n_steps", "random_state"), "method", partial(ne, "monte_carlo")),
     )
 
     # Sequences are drawn anew for each tile, so that they need not all be kept.

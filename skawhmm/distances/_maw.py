@@ -1,6 +1,7 @@
 """MAW: the aggregated distance whose registration is optimal transport."""
 
 from functools import partial
+from operator import eq
 from typing import Any, ClassVar
 
 import numpy as np
@@ -69,7 +70,7 @@ class MAW(Aggregated):
         **Aggregated._parameter_checks,
         "registration": partial(check_choice, choices=REGISTRATIONS),
     }
-    _unused: ClassVar = (Unused(("steps",), "registration", lambda r: r == "identity"),)
+    _unused: ClassVar = (Unused(("steps",), "registration", partial(eq, "identity")),)
 
     def __init__(
         self,

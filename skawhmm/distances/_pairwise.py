@@ -27,8 +27,8 @@ from skawhmm.models._checks import (
 )
 from skawhmm.utils._checks import (
     WORK_CHECKS,
-    check_distances,
     check_float_type,
+    check_not_nan,
     check_parameters,
     check_real,
 )
@@ -446,7 +446,7 @@ def computed_tiles(problem, method, n_jobs, verbose):
     work = metric, method, metric.prepare(models), keys, offset
     results = completed(
         _tile,
-        Shared(work, models.nbytes),
+        Shared(work),
         tiles,
         n_jobs=n_jobs,
         verbose=verbose,
@@ -458,7 +458,7 @@ def computed_tiles(problem, method, n_jobs, verbose):
 def fill_tile(matrix, tiles, tile, values):
     """Write a tile, and its mirror image; return it as the matrix stores it."""
     row, column = tile
-    check_distances("metric", values, first=(row.start, column.start))
+    check_not_nan("metric", values, first=(row.start, column.start))
     matrix[row, column] = values
     if tiles.mirrored:
         matrix[column, row] = values.swapaxes(0, 1)
@@ -589,9 +589,7 @@ def _tile(shared, row, column):
     metric, method, prepared, keys, offset = shared.value
     rows = np.arange(row.start, row.stop)
     columns = offset + np.arange(column.start, column.stop)
-    index_a, index_b = (
-        index.ravel() for index in np.meshgrid(rows, columns, indexing="ij")
-    )
+    index_a, index_b = np.repeat(rows, columns.size), np.tile(columns, rows.size)
     diagonal = keys is not None and rows[0] == columns[0]
     if diagonal:
         # The lower half of a tile on the diagonal mirrors the upper one.
@@ -604,9 +602,9 @@ def _tile(shared, row, column):
     if not diagonal:
         tile.reshape(-1, *values.shape[1:])[:] = values
         return tile
-    upper = np.triu_indices(rows.size)
-    tile[upper] = values
-    tile[upper[::-1]] = values
+    places = np.triu_indices(rows.size)
+    tile[places] = values
+    tile[places[::-1]] = values
     return tile
 
 

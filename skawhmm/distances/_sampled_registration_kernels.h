@@ -15,7 +15,26 @@ static void squared_distances(
 {
     for (ptrdiff_t j = 0; j < n_samples; j++)
         row[j] = 0.0;
-    for (ptrdiff_t k = 0; k < n_features; k++) {
+    ptrdiff_t k = 0;
+    /* Four features at a time, so that sums are loaded and stored less often. */
+    for (; k + 4 <= n_features; k += 4) {
+        const double *restrict channel = channels + k * n_samples;
+        const double a = x[k], b = x[k + 1], c = x[k + 2], d = x[k + 3];
+        const double in_a = mask[k], in_b = mask[k + 1];
+        const double in_c = mask[k + 2], in_d = mask[k + 3];
+        for (ptrdiff_t j = 0; j < n_samples; j++) {
+            const double gap_a = a - channel[j], gap_b = b - channel[j + n_samples];
+            const double gap_c = c - channel[j + 2 * n_samples];
+            const double gap_d = d - channel[j + 3 * n_samples];
+            double sum = row[j];
+            sum += gap_a * gap_a * in_a;
+            sum += gap_b * gap_b * in_b;
+            sum += gap_c * gap_c * in_c;
+            sum += gap_d * gap_d * in_d;
+            row[j] = sum;
+        }
+    }
+    for (; k < n_features; k++) {
         const double value = x[k], factor = mask[k];
         const double *restrict channel = channels + k * n_samples;
         for (ptrdiff_t j = 0; j < n_samples; j++) {

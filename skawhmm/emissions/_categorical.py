@@ -8,7 +8,6 @@ import numpy as np
 import ot
 
 from skawhmm.emissions._categorical_kernels import (
-    add_symbol_counts,
     squared_transports,
     squared_variations,
     state_divergences,
@@ -69,6 +68,7 @@ class Categorical(Discrete):
     support = "symbols"
     parameter_names = ("emissionprobs",)
     shared_names = ("symbols", "symbol_costs")
+    n_statistics = 1
     hmmlearn_class = "CategoricalHMM"
     hmmlearn_attribute = "emissionprob_"
     n_features = 1
@@ -217,12 +217,6 @@ class Categorical(Discrete):
         (frequencies,) = self.common_states(codes)[0]
         table = 1 - np.eye(len(frequencies)) if self.costs is None else self.costs**2
         return float(np.sqrt(0.5 * frequencies @ table @ frequencies))
-
-    def statistics(self, frames, post, states):
-        """Return the expected number of each symbol in each state."""
-        sums = np.zeros(states[0].shape)
-        add_symbol_counts(frames, post, sums)
-        return (sums,)
 
     def update(self, statistics, states, prior, relevance):
         """Return the states of the M step."""

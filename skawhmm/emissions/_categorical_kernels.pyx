@@ -206,28 +206,3 @@ def state_divergences(
                     # Rounding can push the divergence of equal states below zero.
                     divergences[n, i, j] = max(total, 0.0)
     return np.asarray(divergences)
-
-
-def add_symbol_counts(
-    const Py_ssize_t[::1] frames, const double[:, ::1] post, double[:, ::1] sums
-):
-    """Add the expected number of each symbol in each state.
-
-    Parameters
-    ----------
-    frames : ndarray of int of shape (n_timesteps,)
-        Codes of the symbols; those below 0 were not observed.
-
-    post : ndarray of shape (n_components, n_timesteps)
-        State probabilities.
-
-    sums : ndarray of shape (n_components, n_symbols)
-        Changed in place.
-    """
-    cdef Py_ssize_t k, t
-    with nogil:
-        for k in range(sums.shape[0]):
-            interrupted()
-            for t in range(frames.shape[0]):
-                if frames[t] >= 0:
-                    sums[k, frames[t]] += post[k, t]

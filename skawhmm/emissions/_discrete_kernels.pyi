@@ -1,6 +1,20 @@
 from numpy import ndarray
 
 def fill_log_densities(frames: ndarray, states: ndarray, out: ndarray) -> None: ...
+def fill_statistics(
+    frames: ndarray, post: ndarray, sums: ndarray, sizes: ndarray
+) -> None: ...
+def fill_expectations(
+    frames: ndarray,
+    offsets: ndarray,
+    firsts: ndarray,
+    chains: tuple[ndarray, ndarray],
+    states: ndarray,
+    active: ndarray,
+    expected: tuple[ndarray, ndarray, ndarray],
+    statistics: tuple[ndarray, ...],
+    values: ndarray,
+) -> None: ...
 def fill_likelihoods(
     frames: ndarray,
     states: ndarray,

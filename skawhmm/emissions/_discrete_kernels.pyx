@@ -5,7 +5,7 @@ import numpy as np
 from libc.math cimport isnan, lgamma, log
 from libc.string cimport memcpy
 
-from skawhmm.numerics._forward_backward cimport log_likelihood, passes_size
+from skawhmm.numerics._forward_backward cimport log_likelihood, passes_each, passes_size
 from skawhmm.utils._interruption cimport LITTLE_WORK, interrupted
 
 cdef extern from *:
@@ -41,6 +41,113 @@ def fill_log_densities(frames, const double[:, ::1] states, double[:, ::1] out):
             &own, &states[0, 0], states.shape[0], states.shape[1], &logs[0, 0],
             &out[0, 0],
         )
+
+
+def fill_statistics(
+    frames, const double[:, ::1] post, double[:, ::1] sums, double[:, ::1] sizes
+):
+    """Add expected symbols, or expected counts and numbers of frames, in each state.
+
+    Parameters
+    ----------
+    frames : ndarray of shape (n_timesteps,) or (n_timesteps, n_channels)
+        Symbols or counts.
+
+    post : ndarray of shape (n_components, n_timesteps)
+        State probabilities.
+
+    sums, sizes : ndarray of shape (n_components, n_values)
+        Changed in place; the second one not for symbols.
+    """
+    cdef Frames own = frames_of(frames)
+    with nogil:
+        add_statistics(
+            &own, &post[0, 0], sums.shape[0], sums.shape[1], &sums[0, 0], &sizes[0, 0]
+        )
+
+
+def fill_expectations(
+    frames,
+    const Py_ssize_t[::1] offsets,
+    const Py_ssize_t[::1] firsts,
+    chains,
+    const double[:, :, ::1] states,
+    const Py_ssize_t[::1] active,
+    expected,
+    statistics,
+    double[::1] values,
+):
+    """E step of several models, each with its own sequences.
+
+    Parameters
+    ----------
+    frames : ndarray of shape (n_frames,) or (n_frames, n_channels)
+        Symbols or counts of all models.
+
+    offsets, firsts : ndarray of int
+        Where sequences begin and end, and which of these are the bounds of models.
+
+    chains : tuple of ndarray
+        Start and transition probabilities of all models.
+
+    states : ndarray of shape (n_models, n_components, n_values)
+        Parameters of all models.
+
+    active : ndarray of int of shape (n_active,)
+        Which models.
+
+    expected : tuple of ndarray
+        Starts, moves and frames per state, one row per active model; zeros that receive
+        the sums.
+
+    statistics : tuple of ndarray
+        Likewise the sums and, for counts, the sizes of `fill_statistics`.
+
+    values : ndarray of shape (n_active,)
+        Receives the log likelihoods.
+    """
+    cdef Frames whole = frames_of(frames), own
+    cdef const double[:, ::1] startprobs = chains[0]
+    cdef const double[:, :, ::1] transmats = chains[1]
+    cdef double[:, ::1] starts = expected[0]
+    cdef double[:, :, ::1] moves = expected[1]
+    cdef double[:, ::1] counts = expected[2]
+    # Symbols have no sizes.
+    cdef double[:, :, ::1] sums = statistics[0]
+    cdef double[:, :, ::1] sizes = statistics[len(statistics) - 1]
+    cdef Py_ssize_t n_components = states.shape[1], n_values = states.shape[2]
+    cdef Py_ssize_t n_frames = 0, longest = 0, n, m, s, k, t
+    for n in range(active.shape[0]):
+        m = active[n]
+        n_frames = max(n_frames, offsets[firsts[m + 1]] - offsets[firsts[m]])
+        for s in range(firsts[m], firsts[m + 1]):
+            longest = max(longest, offsets[s + 1] - offsets[s])
+    cdef double[:, ::1] logs = np.empty((n_components, n_values))
+    cdef double[:, :, ::1] rows = np.empty((2, n_components, n_frames))
+    cdef double[::1] scratch = np.empty(passes_size(n_components, longest))
+    cdef double* densities = &rows[0, 0, 0]
+    cdef double* post = &rows[1, 0, 0]
+    with nogil:
+        for n in range(active.shape[0]):
+            interrupted()
+            m = active[n]
+            own = frames_between(
+                &whole, n_values, offsets[firsts[m]], offsets[firsts[m + 1]]
+            )
+            fill_densities(
+                &own, &states[m, 0, 0], n_components, n_values, &logs[0, 0], densities
+            )
+            values[n] = passes_each(
+                densities, own.n_timesteps, &offsets[firsts[m]],
+                firsts[m + 1] - firsts[m], &startprobs[m, 0], &transmats[m, 0, 0],
+                n_components, post, &starts[n, 0], &moves[n, 0, 0], &scratch[0],
+            )
+            add_statistics(
+                &own, post, n_components, n_values, &sums[n, 0, 0], &sizes[n, 0, 0]
+            )
+            for k in range(n_components):
+                for t in range(own.n_timesteps):
+                    counts[n, k] += post[k * own.n_timesteps + t]
 
 
 def fill_likelihoods(
@@ -115,6 +222,49 @@ cdef Frames frames_of(array):
         counts = array
         frames.counts = &counts[0, 0]
     return frames
+
+
+cdef Frames frames_between(
+    const Frames* frames, Py_ssize_t n_channels, Py_ssize_t first, Py_ssize_t last
+) noexcept nogil:
+    """The frames first to last; `n_channels` is not used for symbols."""
+    cdef Frames part
+    part.codes, part.counts = frames.codes, frames.counts
+    part.n_timesteps = last - first
+    if frames.counts == NULL:
+        part.codes = frames.codes + first
+    else:
+        part.counts = frames.counts + first * n_channels
+    return part
+
+
+cdef int add_statistics(
+    const Frames* frames,
+    const double* post,
+    Py_ssize_t n_components,
+    Py_ssize_t n_values,
+    double* sums,
+    double* sizes,
+) except -1 nogil:
+    """Add the statistics of frames; see `fill_statistics`."""
+    cdef Py_ssize_t n_timesteps = frames.n_timesteps, k, t, c, code
+    cdef const double* row
+    cdef double count
+    for k in range(n_components):
+        row = post + k * n_timesteps
+        if n_timesteps > LITTLE_WORK:
+            interrupted()
+        for t in range(n_timesteps):
+            if frames.counts == NULL:
+                code = frames.codes[t]
+                if code >= 0:
+                    sums[k * n_values + code] += row[t]
+                continue
+            for c in range(n_values):
+                count = frames.counts[t * n_values + c]
+                if not isnan(count):
+                    sums[k * n_values + c] += row[t] * count
+                    sizes[k * n_values + c] += row[t]
 
 
 cdef int fill_densities(

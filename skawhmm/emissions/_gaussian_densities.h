@@ -291,8 +291,50 @@ static int add_all_moments(
     return 0;
 }
 
-/* The same of one channel where it was observed, and the weighted count. `seen` is NULL
- * if it was everywhere. */
+/* Channels handled at a time if there are few frames. */
+#define CHANNEL_BLOCK 64
+
+/* The same for fewer than LANES frames: channels fill the registers. */
+VECTOR
+static void add_few_moments(
+    const double *restrict frames,
+    ptrdiff_t stride,
+    ptrdiff_t n_features,
+    ptrdiff_t n_frames,
+    const double *restrict post,
+    ptrdiff_t post_stride,
+    const double *restrict means,
+    ptrdiff_t n_components,
+    double *restrict counts,
+    double *restrict firsts,
+    double *restrict seconds)
+{
+    double values[LANES][CHANNEL_BLOCK];
+    for (ptrdiff_t first = 0; first < n_features; first += CHANNEL_BLOCK) {
+        const ptrdiff_t rest = n_features - first;
+        const ptrdiff_t size = rest < CHANNEL_BLOCK ? rest : CHANNEL_BLOCK;
+        for (ptrdiff_t c = 0; c < size; c++)
+            for (ptrdiff_t t = 0; t < n_frames; t++)
+                values[t][c] = frames[(first + c) * stride + t];
+        for (ptrdiff_t k = 0; k < n_components; k++) {
+            const ptrdiff_t cell = k * n_features + first;
+            const double *restrict mean = means + cell;
+            double *restrict count = counts + cell, *restrict sum = firsts + cell;
+            double *restrict square = seconds + cell;
+            for (ptrdiff_t t = 0; t < n_frames; t++) {
+                const double weight = post[k * post_stride + t];
+                for (ptrdiff_t c = 0; c < size; c++) {
+                    const double gap = values[t][c] - mean[c];
+                    count[c] += weight;
+                    sum[c] += weight * gap;
+                    square[c] += weight * gap * gap;
+                }
+            }
+        }
+    }
+}
+
+/* The same of one channel where it was observed, and the weighted count. */
 VECTOR
 static void add_seen_moments(
     const double *restrict row,
@@ -307,10 +349,10 @@ static void add_seen_moments(
     const ptrdiff_t n_rest = n_frames % LANES, last = n_frames - LANES;
     Moments moments = {lanes_of(0.0), lanes_of(0.0)};
     Lanes counts = lanes_of(0.0), means = lanes_of(mean);
-    if (n_frames < LANES || seen == NULL) {
+    if (n_frames < LANES) {
         for (ptrdiff_t t = 0; t < n_frames; t++) {
             const double gap = row[t] - mean;
-            const double weight = seen ? weights[t] * seen[t] : weights[t];
+            const double weight = weights[t] * seen[t];
             *count += weight;
             *first += weight * gap;
             *second += weight * gap * gap;

@@ -54,6 +54,19 @@ cdef extern from "emissions/_gaussian_densities.h" nogil:
         double* firsts,
         double* seconds,
     ) except -1
+    void add_few_moments(
+        const double* frames,
+        Py_ssize_t stride,
+        Py_ssize_t n_features,
+        Py_ssize_t n_frames,
+        const double* post,
+        Py_ssize_t post_stride,
+        const double* means,
+        Py_ssize_t n_components,
+        double* counts,
+        double* firsts,
+        double* seconds,
+    )
     void add_seen_moments(
         const double* row,
         const double* seen,
@@ -182,9 +195,15 @@ cdef int add_diag_moments(
     the present means, so that little cancels.
     """
     cdef Py_ssize_t k, c, cell
-    cdef const double* seen = NULL
+    cdef const double* seen
     if frames.seen == NULL and frames.n_frames >= LANES:
         add_all_moments(
+            frames.values, frames.stride, frames.n_features, frames.n_frames, post,
+            post_stride, means, n_components, counts, firsts, seconds,
+        )
+        return 0
+    if frames.seen == NULL:
+        add_few_moments(
             frames.values, frames.stride, frames.n_features, frames.n_frames, post,
             post_stride, means, n_components, counts, firsts, seconds,
         )
@@ -192,10 +211,9 @@ cdef int add_diag_moments(
     for c in range(frames.n_features):
         if frames.n_frames > TIME_BLOCK:
             interrupted()
+        seen = frames.seen + c * frames.stride
         for k in range(n_components):
             cell = k * frames.n_features + c
-            if frames.seen != NULL:
-                seen = frames.seen + c * frames.stride
             add_seen_moments(
                 frames.values + c * frames.stride, seen, post + k * post_stride,
                 frames.n_frames, means[cell], counts + cell, firsts + cell,

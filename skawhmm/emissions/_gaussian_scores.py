@@ -95,7 +95,7 @@ class PackedSequences(NamedTuple):
 
 def packed_sequences(sequences):
     """Return sequences in the form that the compiled loop reads."""
-    lengths = np.array([len(sequence) for sequence in sequences])
+    lengths = np.array([*map(len, sequences)])
     frames = np.concatenate([sequence.T.ravel() for sequence in sequences])
     starts = np.cumsum([0, *(sequence.size for sequence in sequences)])[:-1]
     seen, gappy = np.empty(0), np.zeros(len(sequences), np.uint8)

@@ -37,6 +37,20 @@ class Data(NamedTuple):
         """Where the frames of each model begin and end."""
         return self.offsets[self.firsts]
 
+    def chosen(self, members: Any) -> "Data":
+        """Return the sequences of some models; frames are one row per frame."""
+        if len(members) == len(self.firsts) - 1:
+            return self
+        bounds, lengths = self.bounds, np.diff(self.offsets)
+        frames = [self.frames[bounds[i] : bounds[i + 1]] for i in members]
+        sizes = [lengths[self.firsts[i] : self.firsts[i + 1]] for i in members]
+        return Data(
+            frames[0] if len(frames) == 1 else np.concatenate(frames),
+            self.seen,
+            np.cumsum(np.concatenate([[0], *sizes])),
+            np.cumsum([0, *map(len, sizes)]),
+        )
+
 
 class FrameParts(NamedTuple):
     """Frames in the form in which `IAW` compares them, all with the same leading axes.

@@ -7,11 +7,7 @@ from skawhmm.emissions._checks import check_not_negative
 from skawhmm.emissions._discrete import Discrete
 from skawhmm.emissions._discrete_kernels import shared_log
 from skawhmm.emissions._mmd import gaussian_mmd_comparer, median_squared_gap
-from skawhmm.emissions._poisson_kernels import (
-    add_count_sums,
-    rate_divergences,
-    squared_rate_gaps,
-)
+from skawhmm.emissions._poisson_kernels import rate_divergences, squared_rate_gaps
 from skawhmm.sequences._checks import check_sequences
 
 # A state with less than this many expected frames is empty and keeps its parameters.
@@ -44,6 +40,7 @@ class Poisson(Discrete):
     support = "counts"
     parameter_names = ("rates",)
     has_kernel = True
+    n_statistics = 2
     hmmlearn_class = "PoissonHMM"
     hmmlearn_attribute = "lambdas_"
 
@@ -96,12 +93,6 @@ class Poisson(Discrete):
         (mean,) = self.common_states(frames)
         drawn = frames[rng.integers(len(frames), size=n_states)]
         return (0.5 * (mean + np.where(np.isnan(drawn), mean, drawn)),)
-
-    def statistics(self, frames, post, states):
-        """Return the expected counts of each channel in each state, and of frames."""
-        sums, sizes = np.zeros(states[0].shape), np.zeros(states[0].shape)
-        add_count_sums(frames, post, sums, sizes)
-        return sums, sizes
 
     def update(self, statistics, states, prior, relevance):
         """Return the rates of the M step."""

@@ -6,6 +6,3 @@ def squared_rate_gaps(
 def rate_divergences(
     states: ndarray, index_a: ndarray, index_b: ndarray
 ) -> ndarray: ...
-def add_count_sums(
-    frames: ndarray, post: ndarray, sums: ndarray, sizes: ndarray
-) -> None: ...

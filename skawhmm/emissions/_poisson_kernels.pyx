@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from libc.math cimport fabs, isnan, log
+from libc.math cimport fabs, log
 
 from skawhmm.utils._interruption cimport interrupted
 
@@ -79,33 +79,3 @@ def rate_divergences(
                     # Rounding can push the divergence of equal states below zero.
                     divergences[n, i, j] = max(total, 0.0)
     return np.asarray(divergences)
-
-
-def add_count_sums(
-    const double[:, ::1] frames,
-    const double[:, ::1] post,
-    double[:, ::1] sums,
-    double[:, ::1] sizes,
-):
-    """Add the expected counts of each channel in each state, and the frames.
-
-    Parameters
-    ----------
-    frames : ndarray of shape (n_timesteps, n_channels)
-        Counts; NaN was not observed.
-
-    post : ndarray of shape (n_components, n_timesteps)
-        State probabilities.
-
-    sums, sizes : ndarray of shape (n_components, n_channels)
-        Changed in place.
-    """
-    cdef Py_ssize_t k, t, c
-    with nogil:
-        for k in range(sums.shape[0]):
-            interrupted()
-            for t in range(frames.shape[0]):
-                for c in range(sums.shape[1]):
-                    if not isnan(frames[t, c]):
-                        sums[k, c] += post[k, t] * frames[t, c]
-                        sizes[k, c] += post[k, t]

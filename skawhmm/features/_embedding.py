@@ -430,8 +430,7 @@ class HMMEmbedding(EstimatorMixin, TransformerMixin, BaseEstimator):
         recipe = self._kind.recipe(blocks, float(self.relevance), bool(self.normalize))
         recordings, firsts = recordings_of(sequences)
         lengths = np.add.reduceat([len(x) for x in recordings], firsts[:-1])
-        n_bytes = sum(x.nbytes for x in recordings)
-        shared = Shared((recordings, firsts, recipe, self.dtype), n_bytes)
+        shared = Shared((recordings, firsts, recipe, self.dtype))
         tasks = task_ranges(lengths)
         results = completed(
             embedded_task,

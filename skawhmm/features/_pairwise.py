@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Mapping
 from functools import partial
+from operator import eq
 from typing import Any, ClassVar
 
 import numpy as np
@@ -165,7 +166,7 @@ class PairwiseHMMDistance(
     }
     _unused: ClassVar = (
         Unused(("gamma",), "output", lambda output: output not in KERNELS),
-        Unused(("alpha",), "output", lambda output: output == "components"),
+        Unused(("alpha",), "output", partial(eq, "components")),
     )
     _read_later: ClassVar = METRIC_NAMES | {"output"}
 

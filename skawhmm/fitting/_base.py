@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 
+from skawhmm.fitting._em import Fit
 from skawhmm.models._batch import HMMBatch
 from skawhmm.models._counts import Counts
 from skawhmm.models._inference import own_log_likelihoods
@@ -17,6 +18,9 @@ from skawhmm.sequences._windows import WindowList
 from skawhmm.utils._parameters import ParametersMixin
 
 WEIGHTS = ("occupancy", "stationary", "uniform")
+
+# Fields of fits that become info columns of the models.
+INFO = "converged", "n_iter", "log_likelihood", "n_timesteps", "n_trials"
 
 
 class ModelTransformer(ParametersMixin, TransformerMixin, BaseEstimator):
@@ -143,21 +147,23 @@ def make_batch(
     models : HMMBatch
         The models, with their counts and info columns that say how the fits went.
     """
+    # One tuple per field, with one entry per fit.
+    columns: Any = Fit._make(zip(*fits, strict=True))
     observed = None
     if mask_missing and fits[0].observed is not None:
-        observed = np.stack([fit.observed for fit in fits])
+        observed = np.stack(columns.observed)
     if sequences is not None:
         # The models own what they carry: users may change their arrays later.
         sequences = mapped(np.array, sequences)
     return HMMBatch._fitted(
         template,
-        [fit.model for fit in fits],
-        state_weights([fit.weights for fit in fits], weights),
+        columns.model,
+        state_weights(columns.weights, weights),
         observed=observed,
-        info=fit_info(fits),
+        info={name: np.array(getattr(columns, name)) for name in INFO},
         sequences=sequences,
         feature_names=feature_names,
-        counts=Counts.concatenate([fit.counts for fit in fits]),
+        counts=Counts.stacked(*zip(*columns.counts, strict=True)),
     )
 
 
@@ -174,12 +180,13 @@ def scored(models, sequences, n_jobs=None):
     Gaussian states are fitted in coordinates that resolve more than covariances in raw
     units can hold, so that the last log likelihood of EM may differ.
     """
-    if models.covariance_type == "full":
+    if models.emission.covariance_type == "full":
         # Channels without values have mean and variance 0.
         sequences = mapped(partial(np.nan_to_num, nan=0.0), sequences)
     values = own_log_likelihoods(models, sequences, n_jobs)
-    values = np.where(np.isfinite(values), values, models.info["log_likelihood"])
-    return models._changed(_info={**models._info, "log_likelihood": values})
+    info = models._info
+    values = np.where(np.isfinite(values), values, info["log_likelihood"])
+    return models._changed(_info={**info, "log_likelihood": values})
 
 
 def state_weights(occupancies, weights):
@@ -189,9 +196,3 @@ def state_weights(occupancies, weights):
     if weights == "uniform":
         return [(part > 0) / np.count_nonzero(part) for part in occupancies]
     return occupancies
-
-
-def fit_info(fits):
-    """Return how the fits went, as info columns with one entry per model."""
-    names = ["converged", "n_iter", "log_likelihood", "n_timesteps", "n_trials"]
-    return {name: np.array([getattr(fit, name) for fit in fits]) for name in names}

@@ -6,7 +6,6 @@ takes no further steps. Gaussian states are fitted in `_gaussian_fit`, by the sa
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +13,6 @@ import numpy as np
 from skawhmm.emissions._gaussian import Gaussian
 from skawhmm.emissions._model import Data, Model
 from skawhmm.fitting._em_kernels import update_chains
-from skawhmm.models._counts import Counts
 from skawhmm.numerics._paths import DEAD_COUNT, without_empty_states
 from skawhmm.sequences._trials import recordings_of
 from skawhmm.utils._seeds import item_rng
@@ -271,11 +269,24 @@ def copied(model):
     )
 
 
+def stack_of(model):
+    """Return a model as a stack of one."""
+    startprob, transmat, states = model
+    return Model(startprob[None], transmat[None], tuple(part[None] for part in states))
+
+
 def stacked(models):
     """Return several models with equally many states as a stack."""
     startprobs, transmats, states = zip(*models, strict=True)
     parts = (np.stack(part) for part in zip(*states, strict=True))
     return Model(np.stack(startprobs), np.stack(transmats), tuple(parts))
+
+
+def joined(stacks):
+    """Return several stacks of models with equally many states as one."""
+    startprobs, transmats, states = zip(*stacks, strict=True)
+    parts = (np.concatenate(part) for part in zip(*states, strict=True))
+    return Model(np.concatenate(startprobs), np.concatenate(transmats), tuple(parts))
 
 
 def repeated(model, n_models):
@@ -297,7 +308,7 @@ def model_at(model, i):
 
 
 class Fit(NamedTuple):
-    """A fitted model in raw units, how the fit went, and its counts (one row)."""
+    """A fitted model in raw units, how the fit went, and its `Counts` as arrays."""
 
     model: Model
     weights: np.ndarray
@@ -308,7 +319,7 @@ class Fit(NamedTuple):
     n_iter: int
     converged: bool
     n_timesteps: int
-    counts: Counts
+    counts: tuple[np.ndarray, np.ndarray]
     n_trials: int = 1
 
 
@@ -373,7 +384,7 @@ def start_model(data, n_states, options, rng, *, first):
         drawn = rng.standard_exponential(allowed.shape) * allowed
         transmat = drawn / drawn.sum(axis=1, keepdims=True)
         states = family.random_states(frames, n_states, rng)
-        return stacked([Model(start / start.sum(), transmat, states)])
+        return stack_of(Model(start / start.sum(), transmat, states))
     cuts = np.arange(1, n_states) / n_states
     if not first:
         cuts = np.sort(rng.random(n_states - 1))
@@ -389,29 +400,36 @@ def start_model(data, n_states, options, rng, *, first):
     moves = (stays + 1.0) * allowed
     statistics = family.statistics(frames, post, common)
     states = family.update(statistics, common, common, 1.0)
-    return stacked([Model(start, moves / moves.sum(axis=1, keepdims=True), states)])
+    return stack_of(Model(start, moves / moves.sum(axis=1, keepdims=True), states))
 
 
-def screened_start(data, n_states, options, run):
-    """Return the best of several starts after a few EM steps from each."""
-    rng = frames_rng(data.frames, options.seed, run)
-    starts = [
-        start_model(data, n_states, options, rng, first=run == 0 and n == 0)
-        for n in range(CANDIDATES if n_states > 1 else 1)
-    ]
+def screened_starts(data, n_states, options, run):
+    """Return the best of several starts of each model after a few EM steps."""
+    n_candidates = CANDIDATES if n_states > 1 else 1
+    drawn = []
+    for i in range(len(data.firsts) - 1):
+        own = data.chosen([i])
+        rng = frames_rng(own.frames, options.seed, run)
+        drawn.append(
+            [
+                start_model(own, n_states, options, rng, first=run == 0 and n == 0)
+                for n in range(n_candidates)
+            ]
+        )
+    starts = [joined(candidates) for candidates in zip(*drawn, strict=True)]
     steps = Steps(options.template, data, options.rule._replace(relevance=0.0))
     if n_states == 1:
         return run_em(steps, starts[0], max_iter=SCREENING_STEPS, tol=0.0).model
     return best_start(steps, starts, n_steps=SCREENING_STEPS, tol=0.0)
 
 
-def fit_one(data, options, pooled=None):
-    """Fit one model to one or more sequences.
+def fits_of(data, options, pooled=None):
+    """Fit one model to the sequences of each unit.
 
     Parameters
     ----------
     data : Data
-        The sequences of one model.
+        The sequences of the units.
 
     options : FitOptions
         What to fit and how.
@@ -421,23 +439,43 @@ def fit_one(data, options, pooled=None):
 
     Returns
     -------
-    fit : Fit
-        The model; with a criterion, that with the number of states it prefers.
+    fits : list of Fit
+        The models; with a criterion, those with the numbers of states it prefers.
     """
-    if options.criterion is not None and pooled is None:
-        return selected_fit(data, options)
+    n_units = len(data.firsts) - 1
     if pooled is not None:
-        start = stacked([pooled])
-        runs = run_em(Steps(options.template, data, options.rule, start), start)
-        return finished_fit(runs, data, options)
-    n_states = int(min(options.n_components, most_states(data, options)))
+        starts = repeated(stack_of(pooled), n_units)
+        runs = run_em(Steps(options.template, data, options.rule, starts), starts)
+        return finished_fits(runs, data, options)
+    most = np.array([most_states(data.chosen([i]), options) for i in range(n_units)])
+    fits: list[Any] = [None] * n_units
+    best, sizes = np.full(n_units, np.inf), options.sizes
+    for size in sizes:
+        n_states = np.minimum(most, size)
+        chosen = (n_states == size) | (len(sizes) == 1)
+        for own in np.unique(n_states[chosen]).tolist():
+            members = np.flatnonzero(chosen & (n_states == own))
+            part = data.chosen(members)
+            for i, fit in zip(members, best_fits(part, own, options), strict=True):
+                value = 0.0
+                if options.criterion is not None:
+                    inner = data.bounds[i : i + 2]
+                    n_free = options.template.n_free(data.frames[slice(*inner)])
+                    n_free = chain_size(options.topology, own) + own * n_free
+                    value = criterion_value(fit, n_free, options)
+                if value < best[i]:
+                    fits[i], best[i] = fit, value
+    return fits
+
+
+def best_fits(data, n_states, options):
+    """Return fits with `n_states` states, each the best of `n_init` restarts."""
     best: Any = None
     for run in range(options.n_init):
-        start = screened_start(data, n_states, options, run)
-        runs = run_em(Steps(options.template, data, options.rule, start), start)
-        if best is None or runs.objective[0] > best.objective[0]:
-            best = runs
-    return finished_fit(best, data, options)
+        starts = screened_starts(data, n_states, options, run)
+        runs = run_em(Steps(options.template, data, options.rule, starts), starts)
+        best = runs if best is None else better(best, runs)
+    return finished_fits(best, data, options)
 
 
 def most_states(data, options):
@@ -468,60 +506,40 @@ def cut_off(runs, data, template):
     )
 
 
-def finished_fit(runs, data, options):
-    """Return a finished run as a fit, without transitions to empty states."""
+def finished_fits(runs, data, options):
+    """Return finished runs as fits, without transitions to empty states."""
+    counts = runs.counts
     if options.relevance == 0:
         runs = cut_off(runs, data, options.template)
-    model, counts = model_at(runs.model, 0), runs.counts[0]
-    if options.relevance == 0:
         counts = np.where(counts < DEAD_COUNT, 0.0, counts)
-    return Fit(
-        model,
-        counts / counts.sum(),
-        None,
-        len(counts),
-        float(runs.log_likelihood[0]),
-        float(runs.objective[0]),
-        int(runs.n_iter[0]),
-        bool(runs.converged[0]),
-        int(data.offsets[-1]),
-        Counts(runs.counts, runs.moves),
-        len(data.offsets) - 1,
-    )
-
-
-def selected_fit(data, options):
-    """Return the fit with the number of states that the criterion prefers."""
-    best, best_value = None, np.inf
-    for n_states in options.sizes:
-        only = replace(options, n_components=n_states, criterion=None)
-        fit = fit_one(data, only)
-        if fit.n_states < n_states:
-            break
-        n_free = chain_size(options.topology, n_states)
-        n_free += n_states * options.template.n_free(data.frames)
-        value = criterion_value(fit, n_free, options)
-        if value < best_value:
-            best, best_value = fit, value
-    return best
+    weights = counts / counts.sum(axis=1, keepdims=True)
+    lengths, n_trials = np.diff(data.bounds), np.diff(data.firsts)
+    return [
+        Fit(
+            model_at(runs.model, i),
+            weights[i],
+            None,
+            weights.shape[1],
+            float(runs.log_likelihood[i]),
+            float(runs.objective[i]),
+            int(runs.n_iter[i]),
+            bool(runs.converged[i]),
+            int(lengths[i]),
+            (runs.counts[i], runs.moves[i]),
+            int(n_trials[i]),
+        )
+        for i in range(len(lengths))
+    ]
 
 
 def general_fits(sequences, options, pooled=None):
-    """Fit one model per unit; the other parameters are those of `fit_one`."""
-    recordings, firsts = recordings_of(sequences)
-    return [
-        fit_one(one_model(recordings[i:j], options), options, pooled)
-        for i, j in pairwise(firsts)
-    ]
+    """Fit one model per unit; the other parameters are those of `fits_of`."""
+    return fits_of(options.template.data(*recordings_of(sequences)), options, pooled)
 
 
 def general_pooled_fit(sequences, options):
     """Fit one model to all sequences together, by maximum likelihood."""
-    data = one_model(recordings_of(sequences)[0], options)
-    fit = fit_one(data, replace(options, relevance=0.0))
+    recordings, _ = recordings_of(sequences)
+    data = options.template.data(recordings, [0, len(recordings)])
+    (fit,) = fits_of(data, replace(options, relevance=0.0))
     return fit.model, fit
-
-
-def one_model(recordings, options):
-    """Return the sequences of one model in the form that EM reads."""
-    return options.template.data(recordings, [0, len(recordings)])

@@ -42,7 +42,6 @@ from skawhmm.fitting._starts import (
     segment_starts,
     split_starts,
 )
-from skawhmm.models._counts import Counts
 from skawhmm.sequences._trials import recordings_of
 
 # Number of starts compared before a fit: this many frames in all, within these bounds.
@@ -112,11 +111,6 @@ class Group:
     seen: np.ndarray
     data: Data
 
-    @property
-    def bounds(self):
-        """Where the frames of each unit begin and end."""
-        return self.data.bounds
-
 
 def gaussian_data(frames, seen, offsets, firsts=None):
     """Return frames in the form in which Gaussian states read them."""
@@ -135,7 +129,7 @@ def pool_of(sequences):
     """Return the pool of a list of sequences or `Trials`."""
     recordings, firsts = recordings_of(sequences)
     channels = np.ascontiguousarray(np.concatenate(recordings).T)
-    return Pool(channels, np.cumsum([0, *(len(x) for x in recordings)]), firsts)
+    return Pool(channels, np.cumsum([0, *map(len, recordings)]), firsts)
 
 
 def equal_rows(keys):
@@ -237,11 +231,10 @@ def given_start(data, labels, n_features, n_states, options):
     shape = (n_features, n_states, options.topology, options.n_mix, full)
     origin, allowed = blank_model(*shape)
     n_models = len(data.firsts) - 1
-    means, covars = (part[0] for part in origin.states)
-    start, moves, *moments = (
-        np.zeros((n_models, *part.shape))
-        for part in (origin.startprob[0], origin.transmat[0], means, means, covars)
-    )
+    model = repeated(origin, n_models)
+    start, moves = np.zeros_like(model.startprob), np.zeros_like(model.transmat)
+    means, covars = model.states
+    moments = Moments(np.zeros_like(means), np.zeros_like(means), np.zeros_like(covars))
     fill_given(
         data.frames,
         data.seen,
@@ -251,11 +244,10 @@ def given_start(data, labels, n_features, n_states, options):
         origin.states,
         (origin.startprob[0], allowed),
         (start, moves),
-        Moments(*moments),
+        moments,
     )
     every, steps = np.arange(n_models), starting_steps(data, options)
-    model = repeated(origin, n_models)
-    expected = Expected(start, moves, start, Moments(*moments))
+    expected = Expected(start, moves, start, moments)
     steps.maximization(expected, every, model, every)
     return model
 
@@ -414,9 +406,9 @@ def finished_fits(runs, group, options):
     entered = model.startprob + model.transmat.sum(axis=1) > 0
     weights = np.where(entered, runs.counts, 0.0)
     weights /= weights.sum(axis=1, keepdims=True)
-    lengths, n_trials = np.diff(group.bounds), np.diff(group.data.firsts)
-    counts = Counts(runs.counts, runs.moves)
-    excess = coordinates.excess(lengths, group.seen, group.bounds)
+    bounds = group.data.bounds
+    lengths, n_trials = np.diff(bounds), np.diff(group.data.firsts)
+    excess = coordinates.excess(lengths, group.seen, bounds)
     observed = np.broadcast_to(~coordinates.missing, (len(lengths), means.shape[-1]))
     return [
         Fit(
@@ -429,7 +421,7 @@ def finished_fits(runs, group, options):
             int(runs.n_iter[i]),
             bool(runs.converged[i]),
             int(lengths[i]),
-            counts[i : i + 1],
+            (runs.counts[i], runs.moves[i]),
             int(n_trials[i]),
         )
         for i in range(len(lengths))
@@ -443,9 +435,7 @@ def still_fit(n_timesteps, centre, missing, options, n_trials=1):
         covars = np.zeros((1, len(centre), len(centre)))
     model = Model(np.ones(1), np.ones((1, 1)), (centre[None], covars))
     n_steps = n_timesteps - n_trials
-    counts = Counts(
-        np.full((1, 1), 1.0 * n_timesteps), np.full((1, 1, 1), 1.0 * n_steps)
-    )
+    counts = np.array([1.0 * n_timesteps]), np.array([[1.0 * n_steps]])
     done = 0.0, 0.0, 0, True, int(n_timesteps)
     return Fit(model, np.ones(1), ~missing, 1, *done, counts, int(n_trials))
 

@@ -5,6 +5,7 @@ which a prior distribution may be added as if it had been seen so many times.
 """
 
 from functools import partial
+from operator import ne
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -15,7 +16,6 @@ from skawhmm.emissions._model import Model
 from skawhmm.fitting._base import WEIGHTS, ModelTransformer, make_batch, with_columns
 from skawhmm.fitting._em import Fit
 from skawhmm.models._batch import HMMBatch
-from skawhmm.models._counts import Counts
 from skawhmm.sequences._checks import check_no_missing
 from skawhmm.sequences._names import fitted_names
 from skawhmm.sequences._trials import naming_trials, recordings_of, split_units
@@ -101,9 +101,7 @@ class MarkovChainTransformer(ModelTransformer):
         "weights": partial(check_choice, choices=WEIGHTS),
         "keep_sequences": check_boolean,
     }
-    _unused: ClassVar = (
-        Unused(("relevance",), "prior", lambda prior: prior != "pooled"),
-    )
+    _unused: ClassVar = (Unused(("relevance",), "prior", partial(ne, "pooled")),)
     _read_later: ClassVar = frozenset({"keep_sequences"})
 
     def __init__(
@@ -298,8 +296,7 @@ def chain_fits(counts, chains):
         weighted_logs(counted, chain)
         for counted, chain in zip(counts[:2], chains[:2], strict=True)
     )
-    sizes = counts.weights.sum(axis=1)
-    seen = Counts(counts.weights, counts.transmat)
+    sizes, starts = counts.weights.sum(axis=1), counts.startprob.sum(axis=1)
     return [
         Fit(
             model=Model(start, transmat, states),
@@ -311,11 +308,11 @@ def chain_fits(counts, chains):
             n_iter=0,
             converged=True,
             n_timesteps=int(size),
-            counts=seen[i : i + 1],
+            counts=tuple(seen),
             n_trials=int(n_trials),
         )
-        for i, (start, transmat, weights, score, size, n_trials) in enumerate(
-            zip(*chains, scores, sizes, counts.startprob.sum(axis=1), strict=True)
+        for start, transmat, weights, score, size, n_trials, *seen in zip(
+            *chains, scores, sizes, starts, counts.weights, counts.transmat, strict=True
         )
     ]
 

@@ -40,7 +40,6 @@ from skawhmm.fitting._gaussian_fit import (
 )
 from skawhmm.fitting._starts import distinct_count
 from skawhmm.models._batch import HMMBatch
-from skawhmm.models._counts import Counts
 from skawhmm.models._inference import log_likelihood, posteriors
 from skawhmm.numerics._paths import without_empty_states
 from skawhmm.sequences._forms import warn_caller
@@ -67,7 +66,7 @@ class PooledModel:
     log_likelihood: float
     n_iter: int
     converged: bool
-    counts: Counts
+    counts: tuple[np.ndarray, np.ndarray]
 
 
 def fit_pooled(sequences, options, n_jobs=None):
@@ -246,7 +245,7 @@ def pooled_runs(blocks, coordinates, n_states, options, n_jobs):
         float(best.log_likelihood[0] - excess),
         int(best.n_iter[0]),
         bool(best.converged[0]),
-        Counts(best.counts, best.moves),
+        (best.counts[0], best.moves[0]),
     )
 
 
@@ -291,8 +290,7 @@ class BlockSteps(Steps):
 
     def expectation(self, model, active):
         """Return the log likelihood and the expected statistics of the model."""
-        n_bytes = sum(block.data.frames.nbytes for block in self.blocks)
-        shared = Shared((self.family, self.blocks, model, active), n_bytes)
+        shared = Shared((self.family, self.blocks, model, active))
         n_states = model.startprob.shape[1]
         parts = list(
             completed(

@@ -53,15 +53,17 @@ cdef extern from "fitting/_starts.h" nogil:
         Py_ssize_t* fresh,
         Py_ssize_t* labels,
     )
-    double fill_mean(
+    Py_ssize_t means_size(Py_ssize_t n_labels, Py_ssize_t n_features)
+    int fill_means(
         const double* points,
         const Py_ssize_t* labels,
-        Py_ssize_t label,
+        Py_ssize_t n_labels,
         Py_ssize_t n_features,
         Py_ssize_t n_frames,
-        double* member,
-        double* mean,
-    )
+        double* scratch,
+        double* counts,
+        double* means,
+    ) except -1
 
 
 # Seeds
@@ -205,15 +207,15 @@ cdef struct Work:
     double* lengths
     Py_ssize_t n_features
     Py_ssize_t n_frames
-    # Centers, one of them, twice that, and closeness of every frame to each.
+    # Centers, those that are tried, how many frames each has, and scratch for them.
     double* centers
-    double* center
+    double* tried
+    double* counts
     double* doubled
+    double* sums
+    # Closeness of every frame to each center; one number per frame, for passing use.
     double* scores
-    # One number per frame, for passing use.
     double* nearest
-    double* best
-    double* trial
     # Labels found, labels before.
     Py_ssize_t* labels
     Py_ssize_t* before
@@ -222,22 +224,30 @@ cdef struct Work:
 def _make_work(n_features, n_frames, n_clusters):
     """Return the scratch arrays of a range of at most so many frames."""
     n_features, n_frames = max(n_features, 1), max(n_frames, 1)
-    frames = np.empty((n_features + n_clusters + 4, n_frames))
-    centers = np.empty((n_clusters + 2, n_features))
+    n_clusters = max(n_clusters, 1)
+    frames = np.empty((n_features + n_clusters + 2, n_frames))
+    # Three arrays of centers, two of one number per center.
+    size = n_clusters * (3 * n_features + 2)
+    centers = np.empty(size + means_size(n_clusters, n_features))
     return frames, centers, np.empty((2, n_frames), np.intp)
 
 
 cdef Work work_of(
-    double[:, ::1] frames, double[:, ::1] centers, Py_ssize_t[:, ::1] labels
+    double[:, ::1] frames,
+    double[::1] centers,
+    Py_ssize_t[:, ::1] labels,
+    Py_ssize_t n_features,
 ) noexcept nogil:
     """The arrays of `_make_work` as the kernels read them."""
     cdef Work work
-    cdef Py_ssize_t n_clusters = centers.shape[0] - 2
+    cdef Py_ssize_t width = max(n_features, 1)
+    cdef Py_ssize_t n_clusters = frames.shape[0] - width - 2
     work.lengths, work.nearest = &frames[0, 0], &frames[1, 0]
-    work.best, work.trial = &frames[2, 0], &frames[3, 0]
-    work.scores, work.points = &frames[4, 0], &frames[4 + n_clusters, 0]
-    work.center, work.doubled = &centers[0, 0], &centers[1, 0]
-    work.centers = &centers[2, 0]
+    work.scores, work.points = &frames[2, 0], &frames[2 + n_clusters, 0]
+    work.counts, work.centers = &centers[0], &centers[n_clusters]
+    work.tried = work.centers + n_clusters * width
+    work.doubled = work.tried + n_clusters * width
+    work.sums = work.doubled + n_clusters * (width + 1)
     work.labels, work.before = &labels[0, 0], &labels[1, 0]
     work.n_features = work.n_frames = 0
     return work
@@ -277,36 +287,45 @@ cdef int spread_centers(
 ) except -1 nogil:
     """Start centers by k-means++, the best of a few draws for each."""
     cdef Py_ssize_t n_features = work.n_features, n_frames = work.n_frames
+    # These are no more than the clusters, for each of which `scores` has a row.
     cdef Py_ssize_t n_draws = 2 + <Py_ssize_t>log(<double>n_clusters)
-    cdef Py_ssize_t k, draw, candidate, c, t
-    cdef double total, best_total = INFINITY
+    cdef Py_ssize_t n_tried = 1, best, candidate, k, draw, c, t
+    cdef double total, least
+    cdef double* trial
     for t in range(n_frames):
         work.nearest[t] = INFINITY
     for k in range(n_clusters):
-        for draw in range(n_draws if k > 0 else 1):
-            if n_frames > LITTLE_WORK:
-                interrupted()
+        if n_frames > LITTLE_WORK:
+            interrupted()
+        for draw in range(n_tried):
             if k > 0:
                 candidate = drawn_index(work.nearest, n_frames, uniform(state))
             else:
                 candidate = min(<Py_ssize_t>(uniform(state) * n_frames), n_frames - 1)
+            work.counts[draw] = candidate
             for c in range(n_features):
-                work.center[c] = work.points[c * n_frames + candidate]
-            fill_closenesses(
-                work.points, work.center, 1, n_features, n_frames, work.doubled,
-                work.trial,
-            )
+                work.tried[draw * n_features + c] = work.points[c * n_frames + candidate]
+        fill_closenesses(
+            work.points, work.tried, n_tried, n_features, n_frames, work.doubled,
+            work.scores,
+        )
+        best, least = 0, INFINITY
+        for draw in range(n_tried):
+            trial = work.scores + draw * n_frames
+            candidate = <Py_ssize_t>work.counts[draw]
             # A frame is not drawn twice, however its distance to itself is rounded.
-            work.trial[candidate] = work.lengths[candidate]
-            total = lower_nearest(work.lengths, work.nearest, n_frames, work.trial)
-            if draw == 0 or total < best_total:
-                best_total = total
-                work.best, work.trial = work.trial, work.best
-                memcpy(
-                    work.centers + k * n_features, work.center,
-                    n_features * sizeof(double),
-                )
-        work.nearest, work.best = work.best, work.nearest
+            trial[candidate] = work.lengths[candidate]
+            total = lower_nearest(work.lengths, work.nearest, n_frames, trial)
+            if total < least:
+                best, least = draw, total
+        memcpy(
+            work.nearest, work.scores + best * n_frames, n_frames * sizeof(double)
+        )
+        memcpy(
+            work.centers + k * n_features, work.tried + best * n_features,
+            n_features * sizeof(double),
+        )
+        n_tried = n_draws
 
 
 cdef int move_centers(Py_ssize_t n_clusters, Work* work) except -1 nogil:
@@ -316,15 +335,13 @@ cdef int move_centers(Py_ssize_t n_clusters, Work* work) except -1 nogil:
     """
     cdef Py_ssize_t n_features = work.n_features, n_frames = work.n_frames
     cdef Py_ssize_t k, c, t, worst
-    cdef double count, least, score
+    cdef double least, score
+    fill_means(
+        work.points, work.labels, n_clusters, n_features, n_frames, work.sums,
+        work.counts, work.centers,
+    )
     for k in range(n_clusters):
-        if n_frames > LITTLE_WORK:
-            interrupted()
-        count = fill_mean(
-            work.points, work.labels, k, n_features, n_frames, work.trial,
-            work.centers + k * n_features,
-        )
-        if count > 0:
+        if work.counts[k] > 0:
             continue
         worst, least = 0, INFINITY
         for t in range(n_frames):
@@ -347,16 +364,17 @@ cdef int cluster(Py_ssize_t n_clusters, uint64_t* state, Work* work) except -1 n
     fill_squared_lengths(work.points, work.n_features, n_frames, work.lengths)
     spread_centers(n_clusters, state, work)
     for rounds in range(MAX_ROUNDS):
+        if rounds > 0:
+            move_centers(n_clusters, work)
         fill_closenesses(
             work.points, work.centers, n_clusters, work.n_features, n_frames,
             work.doubled, work.scores,
         )
         n_changed = assign(
-            work.scores, n_clusters, n_frames, work.trial, work.before, work.labels
+            work.scores, n_clusters, n_frames, work.nearest, work.before, work.labels
         )
         if n_changed <= LEAST_CHANGE * n_frames:
             break
-        move_centers(n_clusters, work)
 
 
 def kmeans_starts(
@@ -388,7 +406,7 @@ def kmeans_starts(
     cdef Py_ssize_t n_ranges = bounds.shape[0] - 1, i, r
     cdef Py_ssize_t longest = longest_range(&bounds[0], n_ranges)
     frames, centers, found = _make_work(points.shape[0], longest, n_states)
-    cdef Work work = work_of(frames, centers, found)
+    cdef Work work = work_of(frames, centers, found, points.shape[0])
     with nogil:
         for i in range(n_ranges):
             interrupted()
@@ -420,7 +438,7 @@ def split_starts(
     cdef Py_ssize_t n_ranges = bounds.shape[0] - 1, i, r, k, n_states
     cdef Py_ssize_t longest = longest_range(&bounds[0], n_ranges)
     frames, centers, found = _make_work(points.shape[0], longest, n_mix)
-    cdef Work work = work_of(frames, centers, found)
+    cdef Work work = work_of(frames, centers, found, points.shape[0])
     cdef Py_ssize_t[::1] members = np.empty(longest, np.intp)
     cdef Py_ssize_t[::1] distinct = np.empty(max(n_mix, 1), np.intp)
     cdef Py_ssize_t[::1] before = np.empty(points.shape[1], np.intp)
@@ -502,7 +520,7 @@ def segment_starts(
     cdef Py_ssize_t first, last = 0, i, r
     cdef Py_ssize_t longest = longest_range(&bounds[0], n_ranges)
     frames, centers, found = _make_work(points.shape[0], longest, n_states)
-    cdef Work work = work_of(frames, centers, found)
+    cdef Work work = work_of(frames, centers, found, points.shape[0])
     cdef double[::1] values = np.empty(n_states)
     cdef unsigned char[:, ::1] stepped = np.empty((longest, n_states), np.uint8)
     with nogil:

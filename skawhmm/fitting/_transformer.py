@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 from functools import partial
+from itertools import chain
+from operator import ne
 from typing import Any, ClassVar
 
 import numpy as np
@@ -263,8 +265,8 @@ class HMMTransformer(ModelTransformer):
                 not isinstance(check_emission("emission", emission), Gaussian)
             ),
         ),
-        Unused(("relevance",), "prior", lambda prior: prior != "pooled"),
-        Unused(("prior", "n_mix"), "engine", lambda engine: engine != "batched"),
+        Unused(("relevance",), "prior", partial(ne, "pooled")),
+        Unused(("prior", "n_mix"), "engine", partial(ne, "batched")),
         Unused(ESTIMATOR_OPTIONS, "engine", lambda engine: not isinstance(engine, str)),
     )
     _read_later: ClassVar = frozenset({"missing", "keep_sequences"})
@@ -434,23 +436,18 @@ class HMMTransformer(ModelTransformer):
         super()._check_parameters()
         self._given_template().check_options()
 
-    def _sizes(self):
-        """Return the criterion or None, and the (largest) number of states."""
-        if isinstance(self.n_components, str):
-            return self.n_components, MOST_STATES
-        return None, self.n_components
-
     def _options(self):
-        criterion, n_components = self._sizes()
+        # A criterion chooses among all numbers of states up to the largest.
+        size = self.n_components
         return FitOptions(
-            n_components=n_components,
+            n_components=MOST_STATES if isinstance(size, str) else size,
             topology=self.topology,
             n_mix=self.n_mix,
             n_init=self.n_init,
             max_iter=self.max_iter,
             tol=self.tol,
             relevance=self.relevance if self.prior == "pooled" else 0.0,
-            criterion=criterion,
+            criterion=size if isinstance(size, str) else None,
             seed=self._seed,
             engine=self._resolved_engine(),
             template=self._template,
@@ -499,8 +496,9 @@ FRAME_VALUES = 20
 LEAST_WORK = 2**19
 # A block of at most so much work stays in the shared cache.
 MOST_WORK = 2**20
-# EM of other families goes from unit to unit, and threads wait for each other between
-# its steps: with fewer frames per unit, two threads are slower than one.
+# Other families draw start values, and most of them take EM steps, unit by unit in
+# Python: with fewer frames per unit, two threads wait for each other and are slower
+# than one.
 THREAD_FRAMES = 4000
 
 
@@ -557,14 +555,14 @@ def fit_models(sequences, options, *, pooled=None, n_jobs=None, verbose=False):
         n_jobs = 1
     parts = completed(
         fit_block,
-        Shared((sequences, options, pooled), sum(x.nbytes for x in recordings)),
+        Shared((sequences, options, pooled)),
         tasks,
         n_jobs=n_jobs,
         verbose=verbose,
         label="fits",
         amounts=[last - first for first, last in tasks],
     )
-    return [fit for part in parts for fit in part]
+    return list(chain.from_iterable(parts))
 
 
 def fit_block(shared, first, last):

@@ -75,7 +75,7 @@ def permuted_rows(strata, n_permutations, rng):
 
 def permuted(function, arrays, strata, n_permutations, seed, *, n_jobs=None, verbose=0):
     """Return what a function gives for many permutations."""
-    shared = Shared((function, arrays, strata, seed), sum(x.nbytes for x in arrays))
+    shared = Shared((function, arrays, strata, seed))
     starts = range(0, n_permutations, BLOCK)
     tasks = [(k, min(BLOCK, n_permutations - first)) for k, first in enumerate(starts)]
     parts = completed(

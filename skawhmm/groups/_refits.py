@@ -315,7 +315,7 @@ def permuted_trials(refitting, n_permutations, seed, workers):
     observed = refitting.ratios(models, 1)[0]
     if workers["verbose"]:
         _tell_cost(len(labels), len(models), process_time() - begin)
-    shared = Shared(refitting, sum(x.nbytes for x in refitting.recordings))
+    shared = Shared(refitting)
     step = max(1, MODELS_PER_TASK // len(models))
     tasks = [(labels[k : k + step],) for k in range(0, len(labels), step)]
     amounts = [len(task[0]) for task in tasks]

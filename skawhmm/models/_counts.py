@@ -48,6 +48,16 @@ class Counts:
             np.concatenate([part.transitions for part in padded]),
         )
 
+    @classmethod
+    def stacked(cls, states: Sequence[Any], transitions: Sequence[Any]) -> "Counts":
+        """Return the counts of models given one by one, padded to the largest."""
+        size = max(map(len, states))
+        stacks = np.zeros((len(states), size)), np.zeros((len(states), size, size))
+        for i, (frames, steps) in enumerate(zip(states, transitions, strict=True)):
+            stacks[0][i, : len(frames)] = frames
+            stacks[1][i, : len(frames), : len(frames)] = steps
+        return cls(*stacks)
+
     def by_name(self) -> dict[str, NDArray[np.float64]]:
         """Return the arrays by the names that they have in files."""
         return dict(zip(NAMES, (self.states, self.transitions), strict=True))

@@ -54,7 +54,7 @@ def log_likelihood(batch, sequences, *, startprobs=None, n_jobs=None, verbose=0)
     score = batch.emission.scorer(*chains(batch, startprobs))
     scores = np.empty((len(recordings), len(batch)))
     tasks = even_ranges([len(x) for x in recordings], n_jobs, per_job=BLOCKS_PER_JOB)
-    shared = Shared((score, recordings, len(batch)), sum(x.nbytes for x in recordings))
+    shared = Shared((score, recordings, len(batch)))
     shown = {
         "verbose": verbose,
         "label": "sequences",
@@ -80,7 +80,7 @@ def own_log_likelihoods(batch, sequences, n_jobs=None):
     limits = {"per_job": BLOCKS_PER_JOB, "least": LEAST_VALUES}
     tasks = even_ranges(sizes, n_jobs, **limits)
     score = batch.emission.pair_scorer(*chains(batch, None))
-    shared = Shared((score, recordings, models), sum(x.nbytes for x in recordings))
+    shared = Shared((score, recordings, models))
     parts = completed(_own_range, shared, tasks, n_jobs=n_jobs)
     return np.add.reduceat(np.concatenate([*parts]), firsts[:-1])
 

@@ -173,8 +173,7 @@ def _counts(models, where):
                     f"models[{n}] of {where} must hold {name} of shape {shape} that "
                     "are not negative, as all models or none."
                 )
-    each = [Counts(states[None], moves[None]) for states, moves in given]
-    return Counts.concatenate(each)
+    return Counts.stacked(*zip(*given, strict=True))
 
 
 def _read_column(name, column, where):

@@ -450,7 +450,7 @@ def checked_stacks(transmats, states, weights, startprobs, family=None):
 
 def padded_stack(name, arrays, size=None):
     """Return one array for all models, with states that no path reaches at the end."""
-    lengths = [len(array) for array in arrays]
+    lengths = [*map(len, arrays)]
     size = max(lengths) if size is None else size
     if min(lengths) == size:
         # `np.stack` is slower.

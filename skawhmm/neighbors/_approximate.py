@@ -236,7 +236,7 @@ class ApproximateIndex:
         value = self.references, self.keys, self.metric, n_neighbors, own is not None
         results = completed(
             _nearest_candidates,
-            Shared(value, self.references.nbytes),
+            Shared(value),
             tasks,
             n_jobs=n_jobs,
             verbose=verbose,

@@ -231,7 +231,7 @@ def blocks(size):
 
 def _by_blocks(function, value, size, n_jobs):
     """Return the arrays that a function makes of each block, concatenated."""
-    shared = Shared(value, value[0].nbytes)
+    shared = Shared(value)
     parts = completed(function, shared, blocks(size), n_jobs=n_jobs, label="models")
     return [np.concatenate(arrays) for arrays in zip(*parts, strict=True)]
 

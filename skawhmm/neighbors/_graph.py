@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from tqdm.auto import tqdm
 
 from skawhmm.distances._pairwise import all_pairs
 from skawhmm.neighbors._balls import blocks, in_units, state_vectors, vector_units
@@ -21,7 +22,7 @@ from skawhmm.neighbors._search_kernels import (
     POINT_SET_GAP,
     relaxed_bounds,
 )
-from skawhmm.utils._parallel import n_threads, progress_bar
+from skawhmm.utils._parallel import n_threads
 
 # Edges per node, and nodes that are examined when one is added.
 CONNECTIVITY = 16
@@ -180,7 +181,7 @@ class ModelGraph:
 
     def add(self, models, *, n_jobs=None, verbose=0):
         """Add models; their numbers follow those that are there."""
-        with progress_bar(len(models), "models", verbose) as bar:
+        with tqdm(total=len(models), desc="models", disable=not verbose) as bar:
             for first in range(0, len(models), ADD_BLOCK):
                 some = models[first : first + ADD_BLOCK]
                 numbers = self.n_nodes + np.arange(len(some))

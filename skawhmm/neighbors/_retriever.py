@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from operator import ne
 from os import PathLike, fspath
 from typing import Any, ClassVar
 
@@ -125,7 +126,7 @@ class HMMRetriever(NeighborsMixin, BaseEstimator):
     }
     _unused: ClassVar[Sequence[Unused]] = (
         *NeighborsMixin._unused,
-        Unused(("min_recall",), "algorithm", lambda value: value != APPROXIMATE),
+        Unused(("min_recall",), "algorithm", partial(ne, APPROXIMATE)),
     )
     _read_later: ClassVar = NeighborsMixin._read_later | {"radius"}
 

@@ -209,7 +209,7 @@ class SearchIndex:
             for first in range(0, len(queries), QUERY_BLOCK)
             for last in [min(first + QUERY_BLOCK, len(queries))]
         ]
-        shared = Shared(self, 2 * self.references.nbytes)
+        shared = Shared(self)
         parts = completed(
             _certified_block,
             shared,
@@ -229,7 +229,7 @@ class SearchIndex:
             for first in range(0, n_queries, QUERY_BLOCK)
             for last in [min(first + QUERY_BLOCK, n_queries)]
         ]
-        shared = Shared((self, n_neighbors, radius), 2 * self.references.nbytes)
+        shared = Shared((self, n_neighbors, radius))
         parts, total = [], Counter[str]()
         for found, counts in completed(
             _search_block,

@@ -154,7 +154,7 @@ class HMMShards:
         tasks = [(path, method, limit) for path in self.paths]
         results = completed(
             _searched_shard,
-            Shared(X._bare(), X.nbytes),
+            Shared(X._bare()),
             tasks,
             n_jobs=self.n_jobs,
             verbose=self.verbose,

@@ -108,6 +108,7 @@ class SymbolSequencesDisplay(ABC):
             self._draw(axes, codes[rows], panel)
             axes.set_xlim(self.start - 0.5, self.start + codes.shape[1] - 0.5)
             axes.set_xlabel("time")
+            axes.xaxis.get_major_locator().set_params(integer=True)
             axes.spines[["top", "right"]].set_visible(False)
             if self.y is not None and self._has_titles:
                 axes.set_title(literal(f"{kinds[panel]} (n = {len(rows)})"))

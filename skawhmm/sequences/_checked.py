@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from skawhmm.sequences._trials import mapped, split_units
+from skawhmm.sequences._trials import Trials, mapped, split_units
 
 
 class CheckedSequences(list):
@@ -29,13 +29,14 @@ class CheckedSequences(list):
     def split(self):
         """Return the recordings as checked sequences, and their units, see `Units`."""
         recordings, units = split_units(self)
-        return self if units is None else CheckedSequences(
-            recordings, self.names
-        ), units
+        if units is not None:
+            recordings = CheckedSequences(recordings, self.names)
+        return recordings, units
 
     @property
     def _first(self):
-        return split_units(self[:1])[0][0]
+        unit = self[0]
+        return unit.recordings[0] if isinstance(unit, Trials) else unit
 
     @property
     def is_text(self):

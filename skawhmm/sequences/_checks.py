@@ -143,7 +143,8 @@ def check_channels(estimator, n_channels, names=None, *, reset):
     if reset:
         estimator.n_features_in_ = n_channels
         estimator._learned_from = (n_channels, "sequences")
-    _check_channel_count(estimator, n_channels)
+    else:
+        _check_channel_count(estimator, n_channels)
 
 
 def _check_channel_count(estimator, n_channels, hint=""):
@@ -243,19 +244,15 @@ def is_list_of_sequences(X):
         return X.dtype == object and X.ndim == 1
     if not isinstance(X, list | tuple):
         return False
-    if len(X) == 0 or any(_is_array(x) or _depth(x) != 1 for x in X):
+    if len(X) == 0 or any(hasattr(x, "__array__") or _depth(x) != 1 for x in X):
         return True
     # Lists of numbers of several lengths are univariate sequences.
     return len({len(x) for x in X}) > 1
 
 
-def _is_array(x):
-    return hasattr(x, "__array__")
-
-
 def _depth(x):
     """Return the number of axes of nested lists, told from the first entries."""
-    if _is_array(x):
+    if hasattr(x, "__array__"):
         return np.ndim(x)
     if not isinstance(x, list | tuple):
         return 0
@@ -264,7 +261,9 @@ def _depth(x):
 
 def checked_sequence(x, i):
     """Return one member of a list as a float64 array of two dimensions."""
-    array = numbers(_member_array(x, i), f"X[{i}]")
+    # Nearly always, and quick to tell.
+    is_ready = type(x) is np.ndarray and x.dtype == np.float64 and x.flags.aligned
+    array = x if is_ready else numbers(_member_array(x, i), f"X[{i}]")
     if array.ndim == 1:
         array = array[:, None]
     if array.ndim != 2:
@@ -284,7 +283,7 @@ def _member_array(x, i):
         return matrix(table, channel_names(table, None, table.levels))
     if sparse.issparse(x):
         raise TypeError(f"{wanted}, got a sparse matrix. Use X[{i}].toarray().")
-    is_plain = isinstance(x, np.ndarray | list | tuple) or _is_array(x)
+    is_plain = isinstance(x, np.ndarray | list | tuple) or hasattr(x, "__array__")
     is_number = x is not None and np.isscalar(x) and not isinstance(x, bytes)
     if isinstance(x, str):
         raise TypeError(f"{wanted}, got a text.{_hint_of_symbols(x)}")
@@ -299,7 +298,7 @@ def _member_array(x, i):
         raise ValueError(
             f"{wanted}, got rows of different sizes {sizes}.{_hint_of_trials(i)}"
         ) from error
-    if array.dtype.kind == "U" and not _is_array(x):
+    if array.dtype.kind == "U" and not hasattr(x, "__array__"):
         # NumPy turns numbers beside a string into strings.
         array = np.array(x, dtype=object)
     if wrong_kind(array) is not None and _hint_of_symbols(array):

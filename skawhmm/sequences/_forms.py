@@ -346,17 +346,10 @@ def looks_like_distances(X):
 
 def _shape(X):
     """Return the shape of an array, or of a list as an array; empty if it has none."""
-    return _common_shape(X) if isinstance(X, list | tuple) else _own_shape(X)
-
-
-def _own_shape(X):
-    shape = getattr(X, "shape", ())
-    return shape if isinstance(shape, tuple) else ()
-
-
-def _common_shape(X):
-    """Return the shape of a list as an array, an empty one if its entries differ."""
-    shapes = {_own_shape(x) or np.shape(x) for x in X}
+    if not isinstance(X, list | tuple):
+        shape = getattr(X, "shape", ())
+        return shape if isinstance(shape, tuple) else ()
+    shapes = {np.shape(x) for x in X}
     shape = shapes.pop()
     is_rows = len(shape) == 1 and not any(hasattr(x, "__array__") for x in X)
     return (len(X), *shape) if not shapes and (is_rows or len(shape) == 2) else ()

@@ -4,10 +4,7 @@ import numpy as np
 
 from skawhmm.sequences._checked import CheckedSequences
 from skawhmm.sequences._forms import (
-    SERIES,
     is_table,
-    package_type,
-    readable,
     warn_caller,
 )
 from skawhmm.sequences._tables import channel_names, matrix, open_table, shown
@@ -111,10 +108,10 @@ def matched_columns(X, where=None):
         recordings, units = X.split()
         return recordings, X.names, units
     X, units = split_units(X)
-    if package_type(X) in SERIES:
-        X = readable(X)
     is_objects = isinstance(X, np.ndarray) and X.dtype == object and X.ndim == 1
     if not is_objects and not isinstance(X, list | tuple):
+        return X, None, units
+    if all(type(x) is np.ndarray for x in X):  # nearly always, and quick to tell
         return X, None, units
     known = [own_names(x) for x in X]
     first = next((i for i, names in enumerate(known) if names is not None), None)

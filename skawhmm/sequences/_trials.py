@@ -144,7 +144,8 @@ def split_units(X):
     Returns
     -------
     X : object
-        A list of recordings if some items are `Trials`; otherwise the same object.
+        A list of recordings if some items are `Trials`; otherwise the same object, or
+        the entries of a Series.
 
     units : Units or None
         None if no item is `Trials`: each sequence is a unit.
@@ -154,16 +155,17 @@ def split_units(X):
             f"X must be a list of units, got Trials of {len(X)} recordings. A single "
             "unit is given as [X]."
         )
-    items = readable(X) if package_type(X) in SERIES else X
-    is_list = isinstance(items, list | tuple)
-    if not is_list and not (isinstance(items, np.ndarray) and items.dtype == object):
+    if package_type(X) in SERIES:
+        X = readable(X)
+    is_list = isinstance(X, list | tuple)
+    if not is_list and not (isinstance(X, np.ndarray) and X.dtype == object):
         return X, None
-    several = [isinstance(x, Trials) for x in items]
+    several = [isinstance(x, Trials) for x in X]
     if True not in several:
         return X, None
     recordings: list[Any] = []
     firsts = [0]
-    for i, (x, is_trials) in enumerate(zip(items, several, strict=True)):
+    for i, (x, is_trials) in enumerate(zip(X, several, strict=True)):
         if is_trials and len(x) == 0:
             raise ValueError(
                 f"X[{i}] must hold at least 1 recording, got empty Trials."

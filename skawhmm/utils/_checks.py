@@ -130,18 +130,18 @@ def check_verbose(name, value):
 
 def check_random(name, value):
     """Raise unless `value` is an integer, a RandomState, a Generator or None."""
-    message = (
+    wanted = (
         f"{name} must be an integer from 0 to 2**32 - 1, a RandomState, a Generator "
-        f"or None, got {shown_value(value)}."
+        "or None"
     )
     if isinstance(value, bool | np.bool_):
-        raise TypeError(message)
+        raise TypeError(f"{wanted}, got {shown_value(value)}.")
     if isinstance(value, np.random.Generator):
         return
     try:
         check_random_state(value)
     except ValueError as error:
-        raise ValueError(message) from error
+        raise ValueError(f"{wanted}, got {shown_value(value)}.") from error
 
 
 def check_seed(random_state):
@@ -196,35 +196,27 @@ def check_parameters(values, checks):
 WORK_CHECKS = {"n_jobs": check_n_jobs, "verbose": check_verbose}
 
 
-def check_distances(name, distances, largest=None, first=(0, 0)):
-    """Return distances if none of them is NaN, else raise; infinity is allowed.
-
-    `largest` bounds finite values; `first` is the place of the first value in its
-    matrix, for the message.
-    """
+def check_distances(name, distances, largest=np.inf):
+    """Raise if one of given distances is NaN, or finite and larger than `largest`."""
     for rows in row_blocks(distances):
-        _check_distance_block(
-            name, distances[rows], largest, np.add(first, (rows.start, 0))
-        )
-    return distances
+        block, first = distances[rows], (rows.start, 0)
+        check_not_nan(name, block, first)
+        bad = (np.abs(block) > largest) & np.isfinite(block)
+        if bad.any():
+            place = np.argwhere(bad)[0]
+            row, column = (int(k) for k in place[:2] + first)
+            raise ValueError(
+                f"{name} must hold distances of size at most {largest:g}, or infinite "
+                f"ones, got {block[tuple(place)]:g} in row {row}, column {column}."
+            )
 
 
-def _check_distance_block(name, block, largest, first):
-    """Raise if rows hold anything but distances; they begin at place `first`."""
+def check_not_nan(name, block, first):
+    """Raise if a block of a matrix holds NaN; `first` is where it begins."""
     bad = np.isnan(block)
     if bad.any():
         row, column = (int(k) for k in np.argwhere(bad)[0][:2] + first)
         raise ValueError(
             f"{name} must give one number per pair, got NaN in row {row}, column "
             f"{column}. (Infinite distances are allowed.)"
-        )
-    if largest is None:
-        return
-    bad = (np.abs(block) > largest) & np.isfinite(block)
-    if bad.any():
-        place = np.argwhere(bad)[0]
-        row, column = (int(k) for k in place[:2] + first)
-        raise ValueError(
-            f"{name} must hold distances of size at most {largest:g}, or infinite "
-            f"ones, got {block[tuple(place)]:g} in row {row}, column {column}."
         )

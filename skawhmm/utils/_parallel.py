@@ -35,20 +35,18 @@ class Shared:
     ----------
     value : object
         The data.
-
-    n_bytes : int
-        Approximate size, by which back ends decide how to send it.
     """
 
-    def __init__(self, value, n_bytes):
+    def __init__(self, value):
         self.value = value
-        self.n_bytes = n_bytes
 
     def __sizeof__(self):
-        return int(self.n_bytes)
+        # dask decides by it where to keep the data.
+        rest, buffers = self._parts
+        return len(rest) + sum(x.nbytes for x in buffers)
 
     def __reduce__(self):
-        return _received, (*self._parts, self.n_bytes)
+        return _received, self._parts
 
     @cached_property
     def _parts(self):
@@ -62,18 +60,15 @@ class Shared:
         return rest, [np.frombuffer(buffer.raw(), np.uint8) for buffer in buffers]
 
 
-def _received(rest, buffers, n_bytes):
+def _received(rest, buffers):
     """Return a `Shared` made of its parts, which may lie anywhere in a message.
 
     Kernels read numbers from addresses that are multiples of their size.
     """
     buffers = [x.copy() if x.ctypes.data % ALIGNMENT else x for x in buffers]
-    return Shared(pickle.loads(rest, buffers=buffers), n_bytes)
-
-
-def progress_bar(total, label, verbose):
-    """Return a progress bar, to be used in a `with` block."""
-    return tqdm(total=total, desc=label, disable=not verbose)
+    shared = Shared(pickle.loads(rest, buffers=buffers))
+    shared._parts = rest, buffers
+    return shared
 
 
 def completed(
@@ -115,7 +110,7 @@ def completed(
     n_jobs = check_n_jobs("n_jobs", n_jobs)
     n_done, retries = 0, MAX_RETRIES
     total = len(tasks) if amounts is None else sum(amounts)
-    with progress_bar(total, label, verbose) as bar:
+    with tqdm(total=total, desc=label, disable=not verbose) as bar:
         while n_done < len(tasks):
             left = islice(tasks, n_done, None)
             if n_jobs is not None:

@@ -59,6 +59,8 @@ def is_same(one, two):
     """Whether two values of a parameter are equal; arrays are compared as a whole."""
     if one is two or one is None or two is None:
         return one is two
+    # NumPy would round 0.99 to float32 before it compares it with np.float32(0.99).
+    one, two = (x.item() if isinstance(x, np.generic) else x for x in (one, two))
     if any(isinstance(value, list | tuple | np.ndarray) for value in (one, two)):
         return bool(np.array_equal(one, two))
     equal = one == two
@@ -167,7 +169,8 @@ class ParametersMixin:
 
         Returns what `_check_parameters` returns, such as the distance.
         """
-        check_is_fitted(self)
+        if not hasattr(self, "_fitted_params"):
+            check_is_fitted(self)
         now = self.get_params(deep=True)  # type: ignore[attr-defined]
         before = self._fitted_params
         changed = [
@@ -208,7 +211,7 @@ def _snapshot(value):
 def _is_unchanged(value, before):
     """Whether a parameter is as it was when its snapshot was taken."""
     if isinstance(value, list | tuple) and isinstance(before, list):
-        same = (_is_unchanged(*pair) for pair in zip(value, before, strict=False))
+        same = map(_is_unchanged, value, before)
         return len(value) == len(before) and all(same)
     if isinstance(value, dict) and isinstance(before, dict):
         return value.keys() == before.keys() and all(

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from skawhmm import HMMBatch, HMMTransformer
+from skawhmm import HMMBatch, HMMTransformer, Trials
 from skawhmm.emissions import Categorical, Poisson
 from skawhmm.emissions._model import Data, Model
 from skawhmm.fitting._em import Rule, Steps, model_at, run_em, stacked
@@ -117,6 +117,27 @@ def test_a_fit_does_not_depend_on_company_or_jobs(kind, prior):
     assert hmm.transform([X[i] for i in order]) == models[order]
     assert hmm.set_params(n_jobs=2).transform(X) == models
     assert_allclose(models.info["log_likelihood"], models.score(X).diagonal())
+
+
+@pytest.mark.parametrize("kind", ["categorical", "poisson"])
+@pytest.mark.parametrize("n_components", [3, "bic"])
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_units_of_a_block_do_not_change_each_other(kind, n_components):
+    X = [drawn(kind, n, seed=n)[0] for n in (40, 7, 300, 3)]
+    X += [np.full_like(X[0], X[0][0]), Trials(drawn(kind, 30, 3))]
+    emission = Categorical(range(4)) if kind == "categorical" else "poisson"
+    hmm = HMMTransformer(n_components, emission=emission, n_init=2, random_state=0)
+    together = hmm.fit_transform(X)
+    for i, x in enumerate(X):
+        alone = hmm.fit_transform([x])
+        size = int(alone.n_components[0])
+        assert together.n_components[i] == size
+        for name in ("transmats", "startprobs", "weights"):
+            found = getattr(together, name)[i]
+            found = found[(slice(size),) * found.ndim]
+            assert_array_equal(found, getattr(alone, name)[0])
+        for name in ("log_likelihood", "n_iter", "converged"):
+            assert together.info[name][i] == alone.info[name][0]
 
 
 @pytest.mark.parametrize("kind", ["categorical", "poisson"])

@@ -96,6 +96,42 @@ def test_clusters_are_nearest_to_their_means(rng):
         assert_array_equal(row, gaps.argmin(axis=1))
 
 
+def kmeans_of(x, n_clusters, state):
+    """Labels by k-means++ and six rounds of Lloyd's algorithm, by definition."""
+    nearest, centers = np.full(len(x), np.inf), []
+    for k in range(n_clusters):
+        tried = []
+        for _ in range(2 + int(np.log(n_clusters)) if k > 0 else 1):
+            state = (state + STEP) % WORD
+            level = (scrambled(state) >> 11) / 2**53
+            i = int(level * len(x))
+            if k > 0:
+                i = np.searchsorted(np.cumsum(nearest), level * nearest.sum(), "right")
+            gaps = np.minimum(nearest, ((x - x[i]) ** 2).sum(axis=1))
+            tried.append((gaps.sum(), i, gaps))
+        _, i, nearest = min(tried, key=lambda found: found[0])
+        centers.append(x[i])
+    labels = np.full(len(x), -1)
+    for _ in range(6):
+        gaps = ((x[:, None] - np.array(centers)) ** 2).sum(axis=2)
+        before, labels = labels, gaps.argmin(axis=1)
+        if (labels != before).sum() <= 0.02 * len(x):
+            break
+        centers = [x[labels == k].mean(axis=0) for k in range(n_clusters)]
+    return labels
+
+
+@pytest.mark.parametrize("n_clusters", [2, 3, 4, 5, 9])
+@pytest.mark.parametrize(("n_frames", "n_features"), [(70, 3), (512, 4), (1501, 13)])
+def test_labels_are_those_of_the_definition(rng, n_clusters, n_frames, n_features):
+    x = rng.normal(size=(n_frames, n_features))
+    x += 2 * rng.normal(size=(n_clusters, n_features))[np.arange(n_frames) % n_clusters]
+    labels, state = np.empty((1, n_frames), int), np.array([5], np.uint64)
+    bounds = np.array([0, n_frames])
+    kmeans_starts(np.ascontiguousarray(x.T), bounds, n_clusters, state, labels)
+    assert_array_equal(labels[0], kmeans_of(x, n_clusters, 5))
+
+
 def test_mixture_components_stay_in_their_state(rng):
     points = rng.normal(size=(2, 60))
     bounds, states = np.array([0, 60]), np.array([1], np.uint64)

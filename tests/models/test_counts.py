@@ -210,3 +210,15 @@ def test_damaged_counts_are_refused(change, fitted, tmp_path):
     np.savez(path, **arrays)
     with pytest.raises(ValueError, match=r"must hold counts.*damaged"):
         HMMBatch.load(path)
+
+
+def test_counts_of_models_given_one_by_one_are_those_of_a_batch(rng):
+    sizes = [2, 1, 3]
+    states = [rng.random(n) for n in sizes]
+    transitions = [rng.random((n, n)) for n in sizes]
+    stacked = Counts.stacked(states, transitions)
+    pairs = zip(states, transitions, strict=True)
+    joined = Counts.concatenate([Counts(a[None], b[None]) for a, b in pairs])
+    assert_array_equal(stacked.states, joined.states)
+    assert_array_equal(stacked.transitions, joined.transitions)
+    assert stacked.transitions[1].sum() == transitions[1].item()

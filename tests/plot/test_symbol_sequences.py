@@ -56,6 +56,17 @@ def test_missing_symbols_are_grey_and_in_the_legend():
     assert [text.get_text() for text in whole.legend_.get_texts()] == ["S", "W"]
 
 
+@pytest.mark.parametrize(
+    "display",
+    [SequenceIndexDisplay, SequenceFrequencyDisplay, StateDistributionDisplay],
+)
+def test_times_on_the_axis_are_whole(display):
+    (ax,) = display.from_sequences(LIVES).axes_
+    ax.figure.canvas.draw()  # the layout decides how many ticks there are
+    ticks = ax.get_xticks()
+    assert_array_equal(ticks, np.round(ticks))
+
+
 def test_index_sorts_by_symbols_or_numbers():
     order = {
         sort: SequenceIndexDisplay.from_sequences(LIVES, sort=sort).order_.tolist()

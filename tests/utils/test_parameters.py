@@ -31,6 +31,12 @@ from skawhmm.utils._parameters import (
         ((0, 0.5), [0.0, 0.5], True),
         (MAW(0.3), MAW(0.3), True),
         (MAW(0.3), MAW(0.4), False),
+        (np.float64(0.99), 0.99, True),
+        (np.float32(0.99), 0.99, False),
+        (np.float32(0.99), np.float32(0.99), True),
+        (np.float32(0.5), 0.5, True),
+        (np.str_("a"), "a", True),
+        (np.bool_(True), True, True),
         (HMMTransformer(), None, False),
     ],
 )

@@ -1,0 +1,14 @@
+// On a narrow screen, figures with panels side by side scroll and keep their labels
+// legible: skawhmm.css. Thumbnails stay small.
+const mark = (image) => {
+  const wide = image.naturalWidth > 1.9 * image.naturalHeight;
+  if (wide && !image.closest(".sphx-glr-thumbnails"))
+    image.parentElement.classList.add("scrolled");
+};
+
+addEventListener("DOMContentLoaded", () => {
+  for (const image of document.querySelectorAll(".bd-article img")) {
+    if (image.complete) mark(image);
+    else image.addEventListener("load", () => mark(image));
+  }
+});
