@@ -64,7 +64,7 @@ class EstimatorMixin(ParametersMixin):
     }
 
     def set_params(self, **params: Any) -> Any:
-        """Set parameters, those of steps inside as ``step__parameter``.
+        """Set parameters; those of nested steps are written ``step__parameter``.
 
         Parameters
         ----------
@@ -159,12 +159,12 @@ class ModelsMixin(EstimatorMixin):
 
 
 def is_precomputed(metric):
-    """Whether distances or components are given in the place of models."""
+    """Whether distances or components are given instead of models."""
     return isinstance(metric, str) and metric == "precomputed"
 
 
 class ReferencesMixin(ModelsMixin):
-    """Input of estimators that also take distances or components as they are.
+    """Input of estimators that also take precomputed distances or components.
 
     With ``metric="precomputed"``, `X` holds those to the training models.
     """
@@ -238,7 +238,7 @@ def check_targets(y, caller):
 def check_classes(y, caller):
     """Return the classes of a training set as an array with one axis."""
     y = check_targets(y, caller)
-    check_one_type("y", y)
+    check_one_type("y", y, "entry of X")
     y = check_array(y, ensure_2d=False, dtype=None, input_name="y")
     y = column_or_1d(y, warn=True)
     check_classification_targets(y)
@@ -246,7 +246,7 @@ def check_classes(y, caller):
 
 
 def is_mixture(metric):
-    """Whether a distance is made of two components by its alpha."""
+    """Whether a distance mixes two components by its alpha."""
     return isinstance(metric, AggregatedDistance)
 
 

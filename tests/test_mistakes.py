@@ -43,6 +43,7 @@ from skawhmm import (
     hmm_distance,
     hmm_group_test,
     make_classifier,
+    make_regressor,
     pairwise_hmm_components,
     pairwise_hmm_distances,
     register_states,
@@ -57,7 +58,12 @@ from skawhmm.features import HMMClassDistance, NGrams
 from skawhmm.fitting import MarkovChainTransformer
 from skawhmm.groups import distance_interval, state_effects, state_table
 from skawhmm.neighbors import average_precision
-from skawhmm.plot import AlphaCurveDisplay, EffectsDisplay, SequenceIndexDisplay
+from skawhmm.plot import (
+    AlphaCurveDisplay,
+    EffectsDisplay,
+    GroupTestDisplay,
+    SequenceIndexDisplay,
+)
 from skawhmm.sequences import Deltas, Windows, mfcc
 
 HALF = [[0.5, 0.5], [0.5, 0.5]]
@@ -288,7 +294,7 @@ MISTAKES = {
         lambda d: EffectsDisplay.from_effects(
             state_effects(d.models, d.y, n_permutations=99, random_state=0), ("0", "9")
         ),
-        *(ValueError, "groups must be one of the pairs", "('0', '9')", "(0, 1)"),
+        *(ValueError, "groups must be one of the pairs", "('0', '9')", "('0', '1')"),
     ),
     "units without a column of trials": Mistake(
         lambda d: as_sequences(frame(who=[1, 1, 2], x=[0.5, 1, 2]), unit="who"),
@@ -968,6 +974,122 @@ MISTAKES = {
     "a name of another format": Mistake(
         lambda d: d.models.save(d.folder / "models.csv"),
         *(ValueError, "an archive of arrays", "models.csv", "such as 'models.npz'"),
+    ),
+    "a file in a folder that does not exist": Mistake(
+        lambda d: d.models.save(d.folder / "results" / "models.npz"),
+        *(FileNotFoundError, "an existing folder", "models.npz", "create it first"),
+    ),
+    "distances to a folder that does not exist": Mistake(
+        lambda d: pairwise_hmm_distances(d.models, out=d.folder / "a" / "d.npy"),
+        *(FileNotFoundError, "out must name", "d.npy", "create it first"),
+    ),
+    "models saved to a number": Mistake(
+        lambda d: d.models.save(3),
+        *(TypeError, "path must be the name of a file", "got int", "a str or a path"),
+    ),
+    "a monitor loaded from nothing": Mistake(
+        lambda d: HMMMonitor.load(None),
+        *(TypeError, "path must be the name of a file", "got NoneType", "a str or a"),
+    ),
+    "a folder in the place of a file": Mistake(
+        lambda d: HMMBatch.load(d.folder),
+        *(ValueError, "must be a complete", "it is a folder", "HMMBatch.save writes"),
+    ),
+    "the name of a sound file": Mistake(
+        lambda d: mfcc("a.wav", 16000),
+        *(TypeError, "signal must be an array", "'a.wav'", "load_wav_folder reads"),
+    ),
+    "a window of sound in milliseconds": Mistake(
+        lambda d: mfcc(np.ones(8000), 8000, window=25),
+        *(ValueError, "window must be a time in seconds", "25 s", "a signal of 1 s"),
+    ),
+    "a sample rate in kilohertz": Mistake(
+        lambda d: mfcc(np.ones(8000), 8),
+        *(ValueError, "at least 1 sample", "sample_rate=8", "samples per second"),
+    ),
+    "a wide table of symbols": Mistake(
+        lambda d: transformer(emission="categorical").fit(
+            frame(y1=["S", "W"], y2=["W", "W"])
+        ),
+        *(TypeError, "a list of arrays", "2 rows and 2", "X, ids = as_sequences(X)."),
+    ),
+    "decimals as texts in a single column": Mistake(
+        lambda d: as_sequences(frame(who=[1, 1, 2], x=["1.5", "2", "3"]), id="who"),
+        *(UserWarning, "'x' holds texts", "'1.5'", "pandas.to_numeric"),
+    ),
+    "numbers as texts in an array": Mistake(
+        lambda d: transformer().fit([d.X[0].astype(str)]),
+        *(ValueError, "an array of numbers", "got strings", "x.astype(float)"),
+    ),
+    "texts for the regressor of frames": Mistake(
+        lambda d: make_regressor().fit(WORDS * 3, np.arange(9.0)),
+        *(ValueError, "array of numbers", "strings", 'make_regressor("categorical")'),
+    ),
+    "frames as symbols": Mistake(
+        lambda d: transformer(emission="categorical").fit(d.X),
+        *(ValueError, "of shape (n_timesteps,)", "got shape (30, 3)", "ByChannel"),
+    ),
+    "a label that is missing": Mistake(
+        lambda d: neighbors().fit(d.X, ["a"] * 7 + [np.nan]),
+        *(ValueError, "y must hold a label for every", "got nan", "at index 7"),
+    ),
+    "a label of views that is None": Mistake(
+        lambda d: make_classifier().fit(d.X, pd.Series([*"aaabbbb", None])),
+        *(ValueError, "y must hold a label for every", "got", "at index 7"),
+    ),
+    "a label of a score that is missing": Mistake(
+        lambda d: average_precision(d.distances, ["a"] * 7 + [None]),
+        *(ValueError, "y must hold a label for every item", "got None", "index 7"),
+    ),
+    "a group that is missing": Mistake(
+        lambda d: hmm_group_test(d.models, ["a"] * 4 + ["b"] * 3 + [np.nan]),
+        *(ValueError, "groups must hold a label for every", "got nan", "index 7"),
+    ),
+    "no groups": Mistake(
+        lambda d: state_effects(d.models, None),
+        *(ValueError, "groups must hold one label per model", "got None", "8 models"),
+    ),
+    "a column of labels with gaps": Mistake(
+        lambda d: as_sequences(
+            frame(who=[1, 1, 2], x=[0.5, 1, 2], y=["a", "a", None]),
+            id="who",
+            labels="y",
+        ),
+        *(ValueError, "'y' must hold one label per", "got none", "in sequence 2"),
+    ),
+    "a column of info that does not exist": Mistake(
+        lambda d: state_effects(d.models, "diagnosis"),
+        *(ValueError, "groups must hold one", "got 'diagnosis'", "one of ['conv"),
+    ),
+    "categories as covariates": Mistake(
+        lambda d: hmm_group_test(d.models, d.y, covariates=["f", "m"] * 4),
+        *(TypeError, "covariates must be", "got strings", "as columns of 0 and 1"),
+    ),
+    "a transformer for a test that fits nothing": Mistake(
+        lambda d: hmm_group_test(d.models, d.y, hmm=transformer()),
+        *(ValueError, "hmm must be None", "got HMMTransformer", "refit=False"),
+    ),
+    "classes as groups to leave out": Mistake(
+        lambda d: KNeighborsHMMClassifierCV(n_neighbors=1).fit(
+            d.models, d.y, groups=d.y
+        ),
+        *(UserWarning, "groups should name", "classes [0, 1]", "such as the speaker"),
+    ),
+    "one recording as a matrix of the right width": Mistake(
+        lambda d: d.models[0].decode(d.X[0]),
+        *(ValueError, "expecting 3 features", "X has 1 features", "write [X]"),
+    ),
+    "one recording for a monitor": Mistake(
+        lambda d: HMMMonitor(10).fit(d.X[0]),
+        *(ValueError, "length must be at most", "got 10 and X[0] with 3", "write [X]"),
+    ),
+    "a prior by a wrong name": Mistake(
+        lambda d: transformer(prior="pool").fit(d.X),
+        *(ValueError, "prior must be one of None", "got 'pool'", "mean 'pooled'"),
+    ),
+    "effects in the display of a test": Mistake(
+        lambda d: GroupTestDisplay.from_result(d.distances),
+        *(TypeError, "result must be the result", "got ndarray", "hmm_group_test"),
     ),
     "a matrix of other distances": Mistake(
         written_twice,

@@ -254,7 +254,7 @@ class ViewRidge(EstimatorMixin, BaseEstimator):
                 f"{n_rows}."
             )
         if groups is not None:
-            check_one_type("groups", groups)
+            check_one_type("groups", groups, "sequence")
             groups = column_or_1d(groups)
             check_consistent_length(codes, groups)
         if isinstance(self.cv, int | np.integer):

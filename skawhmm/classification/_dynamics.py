@@ -250,17 +250,18 @@ def dynamics_gain(
     """
     sequences, is_text = checked_frames(X)
     y = check_targets(y, "dynamics_gain")
-    check_one_type("y", y)
+    check_one_type("y", y, "sequence")
     y = check_array(y, ensure_2d=False, dtype=None, input_name="y")
     y = column_or_1d(y)
     check_one_each(sequences, y)
     values = np.unique(y)
     if len(values) == 1:
         raise ValueError(
-            f"y must hold at least 2 different values, got {values[0]!r} throughout: "
-            "there is nothing to distinguish."
+            "y must hold at least 2 different values, got only "
+            f"{values.tolist()[0]!r}: there is nothing to distinguish."
         )
     if groups is not None:
+        check_one_type("groups", groups, "sequence")
         groups = label_array("groups", groups, len(sequences), of="sequence")
     check_estimator(estimator)
     n_permutations = check_integer("n_permutations", n_permutations, 1)

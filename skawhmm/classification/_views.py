@@ -290,7 +290,7 @@ def fitted_transformer(transformer, sequences, rng):
 
 
 def sampled(sequences, n_sequences, rng):
-    """Return so many sequences drawn at random, in their order, or all of them."""
+    """Return a random sample of the sequences in their order, or all of them."""
     if len(sequences) <= n_sequences:
         return sequences
     chosen = np.sort(rng.permutation(len(sequences))[:n_sequences])

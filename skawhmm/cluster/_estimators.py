@@ -106,7 +106,7 @@ class _HMMClusterer(
 class HMMKMeans(ModelsMixin, _HMMClusterer):
     r"""Clusters of models around averages.
 
-    Lloyd's algorithm with :func:`hmm_barycenter` in the place of the mean: models are
+    Lloyd's algorithm with :func:`hmm_barycenter` instead of the mean: models are
     assigned to the nearest centre, and centres move to the average of their models.
 
     Parameters

@@ -48,7 +48,7 @@ class StateCosts(Emission):
 
     @property
     def fingerprint(self):
-        """Bytes that tell families with equal parameters apart."""
+        """Bytes that distinguish families with equal parameters."""
         try:
             return content_digest(self.cost).encode()
         except TypeError:

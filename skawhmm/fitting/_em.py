@@ -290,7 +290,7 @@ def joined(stacks):
 
 
 def repeated(model, n_models):
-    """Return a stack of one model as a stack of so many equal ones."""
+    """Return a stack that repeats the only model of another one."""
     startprob, transmat, *states = (
         np.repeat(part, n_models, axis=0)
         for part in (model.startprob, model.transmat, *model.states)

@@ -26,9 +26,11 @@ from skawhmm.utils._parameters import Unused
 
 def check_chain_prior(name, value):
     """Raise unless `value` is None, "pooled" or a positive number."""
-    if isinstance(value, str):
-        check_choice(name, value, ("pooled",))
-    elif value is not None:
+    if isinstance(value, str) and value != "pooled":
+        raise ValueError(
+            f"{name} must be None, 'pooled' or a positive number, got {value!r}."
+        )
+    if value is not None and not isinstance(value, str):
         check_real(name, value, 0, np.inf, include_low=False)
 
 

@@ -36,7 +36,6 @@ from skawhmm.utils._checks import (
     check_boolean,
     check_choice,
     check_integer,
-    check_optional,
     check_random,
     check_real,
 )
@@ -246,9 +245,7 @@ class HMMTransformer(ModelTransformer):
             check_choice, choices=("ergodic", "left-to-right", "linear")
         ),
         "init": partial(check_choice, choices=("kmeans", "pooled")),
-        "prior": partial(
-            check_optional, check=partial(check_choice, choices=("pooled",))
-        ),
+        "prior": partial(check_choice, choices=(None, "pooled")),
         "relevance": partial(check_real, low=0, high=np.inf, include_low=False),
         "n_init": partial(check_integer, low=1),
         "max_iter": partial(check_integer, low=0),

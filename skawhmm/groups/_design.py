@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skawhmm.utils._numbers import check_one_type, real_array
+from skawhmm.utils._numbers import check_one_type, label_array, real_array
 
 # A direction that a basis explains up to this fraction counts as explained.
 RANK_TOLERANCE = 1e-8
@@ -156,7 +156,7 @@ class Design(NamedTuple):
             names = ", ".join(map(str, self.names))
             raise ValueError(
                 f"groups must not follow from strata and covariates, got groups "
-                f"({names}) of which these leave {effect.shape[1] + 1} to tell apart."
+                f"({names}) of which these leave only {effect.shape[1] + 1} distinct."
             )
         return effect, blocks, nuisance
 
@@ -252,21 +252,9 @@ def check_labels(name, labels, models, of="model"):
         The labels.
     """
     given = _column(name, labels, models)
-    check_one_type(name, given)
-    array = np.asarray(given)
-    if array.shape != (len(models),):
-        raise ValueError(
-            f"{name} must hold one label per {of} ({len(models)} {of}s), got shape "
-            f"{array.shape}."
-        )
-    missing = array != array  # noqa: PLR0124 (NaN differs from itself, of any type)
-    if array.dtype == object:
-        missing |= np.array([label is None for label in array])
-        array = array.astype(str)
-    if np.any(missing):
-        n = int(np.argmax(missing))
-        raise ValueError(f"{name} must name every {of}, got none for {of} {n}.")
-    return array
+    array = label_array(name, given, len(models), of)
+    check_one_type(name, given, of)
+    return array.astype(str) if array.dtype == object else array
 
 
 def check_covariates(covariates, models):
@@ -292,8 +280,7 @@ def check_covariates(covariates, models):
         array = real_array("covariates", given)
     except (TypeError, ValueError) as error:
         raise TypeError(
-            "covariates must be numbers (give categories as strata, or as columns of 0 "
-            f"and 1), got {error}."
+            f"{error} Give categories as strata, or as columns of 0 and 1."
         ) from error
     array = array[:, None] if array.ndim == 1 else array
     if array.ndim != 2 or len(array) != len(models):
@@ -318,8 +305,8 @@ def _column(name, values, models):
     info: Any = getattr(models, "info", {})
     if values not in info:
         raise ValueError(
-            f"{name} must hold one entry per model or name a column of X.info, got "
-            f"{values!r}, and the columns {sorted(info)}."
+            f"{name} must hold one entry per model or name a column of the info of the "
+            f"models, one of {sorted(info)}, got {values!r}."
         )
     return info[values]
 

@@ -114,7 +114,7 @@ def _recordings(x):
 
 
 def _chosen_trials(x, amount, rng):
-    """Return so many trials of a unit, in their order."""
+    """Return a given number of trials of a unit, in their order."""
     trials = _recordings(x)
     index = np.sort(rng.permutation(len(trials))[:amount])
     return Trials([trials[i] for i in index])

@@ -355,7 +355,7 @@ def _effects(refitting, models, null):
 
 
 def _labels(design, n_permutations, seed):
-    """Return permuted labels: all that there are, or so many random ones."""
+    """Return permuted labels: all arrangements, or a number of random ones."""
     if n_arrangements(design.cells) <= n_permutations + 1:
         return design.arrangements()[1:]
     return np.array([design.drawn(item_rng(*seed, k)) for k in range(n_permutations)])

@@ -278,7 +278,7 @@ def statistic_name(result):
 
 
 def _written(pvalue):
-    """Return a p-value as it is printed in an article."""
+    """Return a p-value formatted for an article."""
     return "p < 0.001" if pvalue < 0.001 else f"p = {pvalue:.2g}"
 
 

@@ -369,7 +369,7 @@ def _check_halves(sequences):
 
 
 def _agreement(near, apart):
-    """Return 1 for equal models, 0 for those as far apart as others are."""
+    """Return 1 for equal models, 0 for models as far apart as unrelated ones."""
     return np.where(apart > 0, 1 - near / np.where(apart > 0, apart, 1), 0.0)
 
 

@@ -7,7 +7,7 @@ explain :math:`\operatorname{tr}(Q^\top G_0 Q)` of the variation
 :math:`\operatorname{tr}(G_0)`, where Q is an orthonormal basis of the differences
 between groups outside :math:`H_0`. Their ratio of mean squares is the pseudo-F of
 Anderson (2001); in one dimension it is the F of the analysis of (co)variance. With
-distances in the place of their squares it is the energy statistic of Rizzo and Szekely.
+distances instead of their squares it is the energy statistic of Rizzo and Szekely.
 
 Permutations exchange what is left after :math:`H_0` (Freedman and Lane), within strata.
 They permute the rows of the bases, so that a thousand of them are one matrix product.
@@ -104,7 +104,7 @@ def hmm_group_test(
 ) -> GroupTestResult:
     """Test whether groups of models differ, by permutation of their distances.
 
-    The models need not share an order of states, nor their number. The test is made
+    The order and the number of states may differ between models. The test is made
     for the distance and, with the same permutations, for its two components: do the
     states differ, or the movement between them?
 
@@ -344,7 +344,7 @@ def _check_fitting(X, hmm, refit, match, units):
     if match == "models" and units is None:
         raise ValueError("match='models' needs units with several models, got None.")
     if not refit and match not in FITTED_MATCHES:
-        check_unused("hmm", hmm, None, "unless refit or match fits models")
+        check_unused("hmm", hmm, None, f"with {refit=!r} and {match=!r}")
     elif is_models(X):
         name = f"refit={refit!r}" if refit else f"match={match!r}"
         raise TypeError(
@@ -411,7 +411,7 @@ def checked_matrices(X):
         X = real_array("X", X)
     except (TypeError, ValueError) as error:
         raise TypeError(
-            f"{forms}, got {type(X).__name__} that is not an array of numbers. "
+            f"{forms}, got {type(X).__name__}, which is not an array of numbers. "
             "HMMTransformer makes models from sequences."
         ) from error
     if (
@@ -436,8 +436,8 @@ def _check_cells(wrong, X, wanted):
     if wrong.any():
         cell = tuple(int(k) for k in np.argwhere(wrong)[0])
         raise ValueError(
-            f"X must hold distances that must {wanted}, got {X[cell]} in row {cell[0]},"
-            f" column {cell[1]}."
+            f"The distances in X must {wanted}, got {X[cell]} in row {cell[0]}, column "
+            f"{cell[1]}."
         )
 
 

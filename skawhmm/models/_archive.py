@@ -13,7 +13,7 @@ from skawhmm.models._exchange import parts_of
 from skawhmm.utils._archives import archived_arrays, is_inside
 from skawhmm.utils._checks import is_integer
 from skawhmm.utils._numbers import real_array
-from skawhmm.utils._whole_files import whole_file
+from skawhmm.utils._whole_files import check_path, whole_file
 
 KIND = "skawhmm.HMMBatch"
 # The newest version that can be read. Counts came with version 2; models without them
@@ -42,6 +42,7 @@ def save_models(path, models):
     models : HMMBatch
         The models.
     """
+    check_path("path", path)
     suffix = os.path.splitext(path)[1].lower()
     if suffix in FOREIGN_SUFFIXES:
         raise ValueError(
@@ -77,8 +78,8 @@ def check_stored(models):
     """Raise unless arrays define the models, so that a file can hold them."""
     if not models.emission.is_stored:
         raise TypeError(
-            "Only models with Gaussian states, symbols or counts can be saved, got "
-            f"states of kind {models.emission.name!r}."
+            "Models whose states are given by their costs cannot be saved, got states "
+            f"of kind {models.emission.name!r}."
         )
     if not len(models):
         raise ValueError("A batch that is saved must hold models, got none.")
@@ -270,6 +271,7 @@ def _stored_counts(path, arrays):
 
 def _read(path):
     """Return the header and the arrays of a file, which agree."""
+    check_path("path", path)
     try:
         arrays = archived_arrays(Path(path))
     except ValueError as error:

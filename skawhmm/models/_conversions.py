@@ -1,4 +1,4 @@
-"""Forms in which other libraries keep chains and states, turned into ours."""
+"""Conversion of chains and states from the forms of other libraries."""
 
 from itertools import product
 

@@ -74,6 +74,6 @@ class Counts:
         )
 
     def merged(self, maps: NDArray[np.float64]) -> "Counts":
-        """Return the counts of other states, each of which is made of some of these."""
+        """Return the counts of other states, each a union of some of these."""
         states = np.einsum("nj,njk->nk", self.states, maps)
         return Counts(states, maps.swapaxes(1, 2) @ self.transitions @ maps)

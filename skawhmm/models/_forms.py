@@ -1,4 +1,4 @@
-"""Covariances in the forms of other libraries, turned into variances or matrices."""
+"""Conversion of other libraries' covariances into variances or matrices."""
 
 import numpy as np
 

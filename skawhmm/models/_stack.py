@@ -24,7 +24,7 @@ from skawhmm.numerics._stationary import stationary_distribution
 from skawhmm.sequences._trials import recordings_of
 from skawhmm.utils._numbers import aligned
 
-# What a batch is made of; all else follows from it.
+# The parts of a batch; everything else is derived from them.
 CHAIN = ("transmats", "weights", "startprobs")
 PARTS = ("emission", *CHAIN, "_info", "sequences", "feature_names", "counts")
 

@@ -15,7 +15,7 @@ from skawhmm.monitoring._evidence import Evidence, Ranks
 from skawhmm.monitoring._names import Differences, StateNames
 from skawhmm.monitoring._stream import FrameBuffer
 from skawhmm.utils._archives import archived_arrays
-from skawhmm.utils._whole_files import whole_file
+from skawhmm.utils._whole_files import check_path, whole_file
 
 KIND = "skawhmm.HMMMonitor"
 VERSION = 1
@@ -122,6 +122,7 @@ def _models(prefix, arrays, like):
 
 def load_monitor(kind, path):
     """Return the monitor that a file holds."""
+    check_path("path", path)
     header, arrays = _read(path)
     params = header["params"]
     if params["hmm"] is not None:

@@ -71,8 +71,10 @@ positive = partial(check_integer, low=1)
 
 def check_adapt(name, value):
     """Raise unless `value` says which windows become references."""
-    if value is not None and not callable(value):
-        check_choice(name, value, ("quiet",))
+    if value is not None and not callable(value) and value != "quiet":
+        raise ValueError(
+            f"{name} must be None, 'quiet' or a function of a row, got {value!r}."
+        )
 
 
 class HMMMonitor(EstimatorMixin, BaseEstimator):

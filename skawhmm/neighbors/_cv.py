@@ -25,6 +25,8 @@ from skawhmm.neighbors._leave_one_out import (
     vote_fractions,
     widest_best,
 )
+from skawhmm.sequences._forms import warn_caller
+from skawhmm.sequences._tables import shown
 from skawhmm.utils._checks import (
     check_choice,
     check_counts,
@@ -57,6 +59,20 @@ def _together(groups, n_models):
             f"groups must name at least 2 groups, got only {names[0].item()!r}."
         )
     return codes[:, None] == codes
+
+
+def _warn_of_single_groups(together, codes, classes):
+    """Warn of classes that no model of another group can vote for."""
+    same_class = codes[:, None] == codes
+    alone = ~(same_class & ~together).any(axis=1)
+    if alone.any():
+        names = shown(classes[np.unique(codes[alone])].tolist())
+        warn_caller(
+            f"All models of the classes {names} belong to one group each, so none of "
+            "them can be classified correctly by the other groups, whatever alpha is. "
+            "groups should name what is to be new, such as the speaker, and not follow "
+            "from the class."
+        )
 
 
 class KNeighborsHMMClassifierCV(
@@ -241,7 +257,8 @@ class KNeighborsHMMClassifierCV(
         X = self._checked(X, y, reset=True)
         is_mixed = X.ndim == 3 if metric is None else is_mixture(metric)
         if not is_mixed:
-            reason = f"with metric={self.metric!r} and without components"
+            given = "if X holds distances, not components"
+            reason = given if metric is None else f"with metric={self.metric!r}"
             check_unused("alphas", self.alphas, None, reason)
         check_one_each(X, y)
         together = _together(groups, len(X))
@@ -249,6 +266,8 @@ class KNeighborsHMMClassifierCV(
             int((~together).sum(axis=1).min()), len(X)
         )
         models = self._learned_models(X, y)
+        if groups is not None:
+            _warn_of_single_groups(together, codes, self.classes_)
         components = X if metric is None else self._components(models, metric)
         if components.ndim == 2:
             # A single number stands for both components.

@@ -25,6 +25,7 @@ from skawhmm.neighbors._search import SearchIndex, can_prune
 from skawhmm.neighbors._search_kernels import LANES
 from skawhmm.utils._archives import archived_arrays
 from skawhmm.utils._mapped_arrays import mapped_arrays, write_arrays
+from skawhmm.utils._whole_files import check_path
 
 KIND = "skawhmm.HMMRetriever"
 VERSION = 2
@@ -143,6 +144,7 @@ def load_retriever(path, memory_map):
     make_index : callable
         Returns the index for a distance, or None if there is none.
     """
+    check_path("path", path)
     where = repr(os.fspath(path))
     try:
         arrays = mapped_arrays(path) if memory_map else archived_arrays(Path(path))

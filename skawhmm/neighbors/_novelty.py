@@ -200,7 +200,8 @@ class HMMNoveltyDetector(OutlierMixin, NeighborsMixin, BaseEstimator):
             warn_caller(
                 f"false_alarm_rate={self.false_alarm_rate} takes at least "
                 f"{np.ceil(1 / self.false_alarm_rate - 1):.0f} "
-                f"training models, got {self.n_samples_fit_}: no model will be new."
+                f"training models, got {self.n_samples_fit_}: no model will count as "
+                "new."
             )
 
     @available_if(can_grow)

@@ -9,7 +9,7 @@ from scipy.stats import rankdata
 
 from skawhmm.neighbors._from_distances import without_diagonal
 from skawhmm.utils._checks import check_distances, check_integer
-from skawhmm.utils._numbers import label_array, real_array
+from skawhmm.utils._numbers import check_one_type, label_array, real_array
 
 
 def retrieval_curve(
@@ -228,18 +228,17 @@ def check_retrieval(distances, y, y_query):
             f"distances must have shape ({wanted}), got {distances.shape}."
         )
     n_queries, n_items = distances.shape
+    check_one_type("y", y, "item")
     y = label_array("y", y, n_items, of="item")
     labels = y
     if y_query is not None:
+        check_one_type("y_query", y_query, "query")
         labels = label_array("y_query", y_query, n_queries, of="query")
         if (labels.dtype.kind in "US") != (y.dtype.kind in "US"):
             raise ValueError(
                 "y_query must hold labels of the type of those in y, or no item is "
                 f"relevant, got {labels.dtype} and {y.dtype}."
             )
-    for name, values in (("y", y), ("y_query", labels)):
-        if (values != values).any():  # noqa: PLR0124
-            raise ValueError(f"{name} must hold labels without NaN, got some.")
     check_distances("distances", distances)
     relevant = labels[:, None] == y
     if y_query is None:

@@ -6,7 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from skawhmm.classification._dynamics import DynamicsGain
 from skawhmm.plot._style import (
+    check_result,
     drawing_axes,
     literal,
 )
@@ -113,6 +115,7 @@ class DynamicsGainDisplay:
         display : DynamicsGainDisplay
             The display.
         """
+        check_result("result", result, DynamicsGain, "dynamics_gain")
         display = cls(
             result.scores,
             result.permuted_scores,

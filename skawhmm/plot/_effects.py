@@ -16,6 +16,7 @@ from skawhmm.plot._graph import (
     state_radii,
 )
 from skawhmm.plot._style import (
+    check_result,
     drawing_axes,
     item_names,
     legend_above,
@@ -29,17 +30,35 @@ from skawhmm.utils._numbers import check_square, label_array, shaped_array
 # Widths of the faintest and of the strongest arrow, in points.
 ARROW_WIDTHS = 0.8, 5.0
 
+# Columns that trade places, and those that change sign, if the two groups are swapped.
+PLACES = (("group", "other"), ("mean", "other_mean"), ("low", "high"))
+OPPOSITES = {a: b for pair in PLACES for a, b in (pair, pair[::-1])}
+SIGNED = ("difference", "standardized", "low", "high")
+
 
 def chosen_pair(effects, groups):
-    """Return the rows of effects that compare two groups, by default the first two."""
+    """Return the rows of effects that compare two groups, by default the first two.
+
+    If the groups are in the other order than in `effects`, differences change sign.
+    """
+    check_result("effects", effects, StateEffects, "state_effects")
     columns: Mapping[str, Any] = effects.columns
-    pairs = list(dict.fromkeys(zip(columns["group"], columns["other"], strict=True)))
+    found = zip(columns["group"].tolist(), columns["other"].tolist(), strict=True)
+    pairs = list(dict.fromkeys(found))
     pair = pairs[0] if groups is None else tuple(map(str, groups))
-    if pair not in pairs:
-        known = ", ".join(f"({one}, {two})" for one, two in pairs)
-        raise ValueError(f"groups must be one of the pairs {known}, got {groups!r}.")
-    rows = (columns["group"] == pair[0]) & (columns["other"] == pair[1])
-    return {name: values[rows] for name, values in columns.items()}
+    is_swapped = pair not in pairs and pair[::-1] in pairs
+    if pair not in pairs and not is_swapped:
+        raise ValueError(
+            f"groups must be one of the pairs {', '.join(map(str, pairs))}, got "
+            f"{groups!r}."
+        )
+    first, other = pair[::-1] if is_swapped else pair
+    chosen = (columns["group"] == first) & (columns["other"] == other)
+    rows = {name: values[chosen] for name, values in columns.items()}
+    if not is_swapped:
+        return rows
+    swapped = {name: rows[OPPOSITES.get(name, name)] for name in rows}
+    return swapped | {name: -swapped[name] for name in SIGNED}
 
 
 class EffectsDisplay:
@@ -153,7 +172,8 @@ class EffectsDisplay:
             The differences.
 
         groups : tuple of str, default=None
-            The two groups, as in the table of effects; by default the first pair.
+            The two groups: the first is subtracted from the second. By default the
+            first pair of the table of effects.
 
         state_names : sequence of str, default=None
             Names of the states; by default the symbols of visible chains, or else
@@ -377,7 +397,8 @@ class TransitionGraphDisplay:
             The differences, with transitions among them.
 
         groups : tuple of str, default=None
-            The two groups, as in the table of effects; by default the first pair.
+            The two groups: the first is subtracted from the second. By default the
+            first pair of the table of effects.
 
         state_names : sequence of str, default=None
             Names of the states; by default the symbols of visible chains, or else

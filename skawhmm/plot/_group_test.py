@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 from skawhmm.groups._results import GroupTestResult, statistic_name
 from skawhmm.plot._style import (
     bar_range,
+    check_result,
     drawing_axes,
     legend_above,
     literal,
@@ -110,6 +111,7 @@ class GroupTestDisplay:
         display : GroupTestDisplay
             The display.
         """
+        check_result("result", result, GroupTestResult, "hmm_group_test")
         tests = result.all_tests
         found = tests[check_choice("test", test, tests)]
         kind = "F" if test == "dispersion" else statistic_name(result)

@@ -21,7 +21,7 @@ from skawhmm.plot._style import (
     legend_label,
     literal,
 )
-from skawhmm.utils._checks import check_integer
+from skawhmm.utils._checks import check_choice, check_integer
 from skawhmm.utils._colors import COLORS
 from skawhmm.utils._numbers import (
     check_square,
@@ -160,10 +160,7 @@ class HMMMapDisplay:
         display : HMMMapDisplay
             The display.
         """
-        if method not in POSITIONS:
-            raise ValueError(
-                f"method must be one of {list(POSITIONS)}, got {method!r}."
-            )
+        check_choice("method", method, POSITIONS)
         distances = check_square("distances", distances)
         if not np.isfinite(distances).all():
             bad = distances[~np.isfinite(distances)].flat[0]

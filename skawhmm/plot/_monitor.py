@@ -5,9 +5,16 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_is_fitted
 
 from skawhmm.monitoring._monitor import HMMMonitor
-from skawhmm.plot._style import COLORS, legend_label, pyplot, state_color
+from skawhmm.plot._style import (
+    COLORS,
+    check_result,
+    legend_label,
+    pyplot,
+    state_color,
+)
 from skawhmm.utils._numbers import shaped_array
 
 
@@ -117,6 +124,8 @@ class MonitorDisplay:
         display : MonitorDisplay
             The display.
         """
+        check_result("monitor", monitor, HMMMonitor, "HMMMonitor().fit")
+        check_is_fitted(monitor)
         rows = monitor.rows_
         if not rows:
             raise ValueError(

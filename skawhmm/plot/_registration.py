@@ -27,7 +27,7 @@ LEAST_WRITTEN = 0.005
 # Width of a line for probability 1, in points.
 FULL_WIDTH = 12.0
 
-# Names of states with more letters are turned.
+# Longer names of states are drawn vertically.
 LONGEST_LEVEL = 4
 
 # Height of the ellipses of models with one feature, whose rows are 1 apart.

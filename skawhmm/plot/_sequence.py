@@ -11,6 +11,7 @@ from skawhmm.models._checks import check_single_model
 from skawhmm.models._inference import best_paths
 from skawhmm.plot._style import (
     channel_labels,
+    check_result,
     item_names,
     legend_label,
     literal,
@@ -228,6 +229,7 @@ class SequenceDisplay:
         display : SequenceDisplay
             The display.
         """
+        check_result("windows", windows, WindowList, "Windows().fit_transform")
         frames = shaped_array("recording", recording, "n_timesteps", "n_features")
         check_integer("index", index, 0)
         if index >= len(windows.lengths) or len(frames) != windows.lengths[index]:

@@ -26,6 +26,14 @@ def drawing_axes(ax):
     return ax, ax.figure
 
 
+def check_result(name, value, kind, source):
+    """Raise unless a display was given the kind of result that it draws."""
+    if not isinstance(value, kind):
+        raise TypeError(
+            f"{name} must be the result of {source}, got {type(value).__name__}."
+        )
+
+
 def side_by_side(ax, n_parts, size):
     """Return the given axes as a list, or `n_parts` new ones of a `size` in inches."""
     if ax is None:
@@ -55,7 +63,7 @@ def legend_above(ax, **options):
 
 
 def literal(text):
-    """Return a user's text such that matplotlib draws it unchanged, even `$` signs."""
+    """Return a user's text escaped, so that matplotlib draws `$` signs unchanged."""
     return str(text).replace("$", r"\$")
 
 

@@ -12,6 +12,7 @@ from skawhmm.groups._stability import StabilityCurve
 from skawhmm.groups._uncertainty import DistanceInterval
 from skawhmm.plot._style import (
     bar_range,
+    check_result,
     drawing_axes,
     item_names,
     legend_above,
@@ -134,6 +135,7 @@ class DistanceIntervalDisplay:
         display : DistanceIntervalDisplay
             The display.
         """
+        check_result("interval", interval, DistanceInterval, "distance_interval")
         display = cls(
             interval.distance,
             interval.estimate,
@@ -279,6 +281,9 @@ class RegistrationIntervalDisplay:
         display : RegistrationIntervalDisplay
             The display.
         """
+        check_result(
+            "interval", interval, RegistrationInterval, "registration_interval"
+        )
         notes = interval.notes(*item_names("names", names, 2, "model"))
         display = cls(interval.probabilities, notes=notes, names=names)
         return display.plot(ax=ax, **kwargs)
@@ -428,6 +433,7 @@ class StabilityDisplay:
         display : StabilityDisplay
             The display.
         """
+        check_result("curve", curve, StabilityCurve, "stability_curve")
         criteria = {
             name: values
             for name, values in (("bic", curve.bic), ("aic", curve.aic))

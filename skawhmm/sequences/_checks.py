@@ -21,6 +21,7 @@ from skawhmm.sequences._names import (
     matched_columns,
 )
 from skawhmm.sequences._tables import (
+    are_numbers,
     channel_names,
     matrix,
     numbers,
@@ -29,6 +30,11 @@ from skawhmm.sequences._tables import (
 from skawhmm.sequences._trials import naming_trials
 from skawhmm.utils._checks import LARGEST_VALUE
 from skawhmm.utils._numbers import wrong_kind
+
+# What the error about a number of channels adds if a matrix was given.
+HINT_OF_ROWS = (
+    " Rows of a matrix are univariate sequences; write [X] if X is one sequence."
+)
 
 
 def check_input(estimator, X, y=None, *, reset):
@@ -118,7 +124,7 @@ def _check_rows(estimator, X, reset):
     _check_channel_count(
         estimator,
         1,
-        " Rows of a table are univariate sequences; write [X] if X is one sequence.",
+        HINT_OF_ROWS,
     )
     if estimator._learned_from[1] == "rows":
         # Tables have names of columns; their rows have one channel.
@@ -219,7 +225,8 @@ def check_sequences(X, *, n_features=None, caller="HMMTransformer"):
             sequences = unpadded_rows(X)
         if not sequences:
             raise ValueError("X must hold at least one sequence, got none.")
-        check_feature_counts(sequences, n_features, caller)
+        is_rows = getattr(X, "ndim", 0) == 2
+        check_feature_counts(sequences, n_features, caller, HINT_OF_ROWS * is_rows)
         for i, x in enumerate(sequences):
             check_values(x, i)
     return sequences if units is None else units.grouped(sequences)
@@ -311,14 +318,18 @@ def _hint_of_trials(i):
 
 
 def _hint_of_symbols(x):
+    """Return what to write if text was given where numbers are needed."""
     is_text = isinstance(x, str) or (
         isinstance(x, np.ndarray) and str(wrong_kind(x)).startswith("strings")
     )
     if not is_text:
         return ""
+    if not isinstance(x, str) and are_numbers(x):
+        return " Convert texts to numbers first, for example by x.astype(float)."
     return (
-        ' HMMTransformer(emission="categorical") fits symbols, and '
-        'make_classifier("categorical") classifies them.'
+        ' HMMTransformer(emission="categorical") fits symbols; '
+        'make_classifier("categorical") and make_regressor("categorical") learn from '
+        "them."
     )
 
 
@@ -394,8 +405,11 @@ def unpadded_rows(X):
     return sequences
 
 
-def check_feature_counts(sequences, n_features, caller):
-    """Raise unless all sequences have one and the wanted number of features."""
+def check_feature_counts(sequences, n_features, caller, hint=""):
+    """Raise unless all sequences have one and the wanted number of features.
+
+    `hint` is what the error about another number says at its end.
+    """
     sizes = sorted({x.shape[1] for x in sequences})
     if len(sizes) > 1:
         rows = {len(x) for x in sequences}
@@ -417,7 +431,7 @@ def check_feature_counts(sequences, n_features, caller):
     if n_features is not None and sizes[0] != n_features:
         raise ValueError(
             f"X has {sizes[0]} features, but {caller} is expecting {n_features} "
-            "features as input."
+            f"features as input.{hint}"
         )
 
 

@@ -185,6 +185,8 @@ def _table_message(X, kind, name):
     what = f"a table ({kind[0]} {kind[1]} of {shape[0]} rows and {shape[1]} columns)"
     line = suggested_line(X, name)
     message = f"{name} must be a list of arrays or an array, got {what}. "
+    if line is not None and line.endswith(f"as_sequences({name})"):
+        return f"{message}Write: {line}."
     if line is None:
         return (
             f"{message}If each row is a univariate sequence, write: {name}, ids = "
@@ -204,6 +206,9 @@ def suggested_line(X, name):
     names = [*(X.column_names if hasattr(X, "column_names") else X.columns)]
     times = [column for column in names if is_time_name(column)]
     ids = [column for column in names if is_id_name(column)]
+    if not ids and not times and all(_is_text(X, c) for c in names):
+        # A wide table of symbols.
+        return f"{name}, ids = as_sequences({name})"
     ids += [c for c in names if c not in times and _repeats(X, c)]
     if not ids:
         return None
@@ -218,8 +223,14 @@ def is_id_name(name):
 
 
 def is_time_name(name):
-    """Whether a column is called as times usually are."""
+    """Whether a column has a name that columns of times usually have."""
     return str(name).lower() in TIME_NAMES
+
+
+def _is_text(X, column):
+    """Whether the first value of a column is a text."""
+    values = np.asarray(X[column])
+    return len(values) > 0 and isinstance(values[0], str)
 
 
 def _repeats(X, column):

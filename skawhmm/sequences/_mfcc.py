@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from os import PathLike
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.fft import dct, rfft
@@ -26,6 +28,9 @@ _BLOCK = 1 << 22
 
 # Half width, in frames, of the regression that gives the deltas (as in HTK).
 _DELTA_REACH = 2
+
+# A window of so many seconds that is longer than its signal was given in another unit.
+LONG_WINDOW = 1.0
 
 
 def mfcc(
@@ -99,6 +104,11 @@ def mfcc(
     >>> mfcc(tone, 16000, window=0.004, hop=0.002, deltas=0).shape
     (499, 13)
     """
+    if isinstance(signal, str | PathLike):
+        raise TypeError(
+            f"signal must be an array of numbers, got the name {str(signal)!r}. "
+            "skawhmm.datasets.load_wav_folder reads and analyses files."
+        )
     samples = _check_signal(signal)
     sample_rate = check_positive("sample_rate", sample_rate)
     window, hop = check_positive("window", window), check_positive("hop", hop)
@@ -114,6 +124,16 @@ def mfcc(
         raise ValueError(f"deltas must be 0, 1 or 2, got {deltas!r}.")
     preemphasis = check_real("preemphasis", preemphasis, 0, 1)
     width, step = frame_samples(window, hop, sample_rate)
+    if window >= LONG_WINDOW and width > len(samples):
+        raise ValueError(
+            f"window must be a time in seconds, got {window:g} s for a signal of "
+            f"{len(samples) / sample_rate:.3g} s."
+        )
+    if window * sample_rate < 1:
+        raise ValueError(
+            f"window must be at least 1 sample long, got {window:g} s with "
+            f"sample_rate={sample_rate:g}, the number of samples per second."
+        )
     emphasised = np.append(samples[:1], samples[1:] - preemphasis * samples[:-1])
     energies = _band_energies(emphasised, sample_rate, width, step, n_filters)
     cepstra = dct(np.log(np.maximum(energies, _ENERGY_FLOOR)), norm="ortho")

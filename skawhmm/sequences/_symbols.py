@@ -104,7 +104,8 @@ def _symbols_of(x, i):
     if array.ndim != 1:
         raise ValueError(
             f"X[{i}] must be a sequence of symbols of shape (n_timesteps,), got shape "
-            f"{array.shape}."
+            f"{array.shape}. Several symbols per frame are channels of ByChannel; "
+            'numbers are fitted with emission="gaussian".'
         )
     if not array.size:
         raise ValueError(f"X[{i}] must have at least 1 symbol, got none.")

@@ -181,6 +181,7 @@ def matrix(table, names):
     """
     columns = [table.column(name) for name in names]
     if len(columns) == 1 and is_text(columns[0]):
+        _warn_of_decimals(names[0], columns[0])
         return string_array(columns[0])
     out = np.empty((table.n_rows, len(names)))
     for k, (name, column) in enumerate(zip(names, columns, strict=True)):
@@ -194,9 +195,20 @@ def matrix(table, names):
     return out
 
 
+def _warn_of_decimals(name, column):
+    """Warn of symbols that are decimal numbers, such as "1.5"."""
+    decimal = next((v for v in column if isinstance(v, str) and "." in v), None)
+    if decimal is not None and are_numbers(column):
+        warn_caller(
+            f"The column {name!r} holds texts that are numbers, such as {decimal!r}; "
+            "they were read as symbols. Convert them to numbers first, for example by "
+            "pandas.to_numeric."
+        )
+
+
 def _hint_of_columns(names, columns, wrong):
     """Return what to write if a column holds strings."""
-    if is_text(wrong) and all(_is_number(v) for v in string_array(wrong) if v):
+    if is_text(wrong) and are_numbers(wrong):
         return " Convert strings to numbers first, for example by pandas.to_numeric."
     texts = [n for n, c in zip(names, columns, strict=True) if is_text(c)]
     if len(texts) > 1:
@@ -210,9 +222,12 @@ def _hint_of_columns(names, columns, wrong):
     return " Sequences of symbols are read from a single column: channels=..."
 
 
-def _is_number(text):
+def are_numbers(texts):
+    """Whether all texts in an array, which may have missing entries, are numbers."""
     try:
-        float(text)
+        np.array(
+            [v for v in np.ravel(texts) if not is_missing(v) and v != MISSING], float
+        )
     except ValueError:
         return False
     return True
@@ -348,7 +363,7 @@ def warn_of_constant_columns(values, codes, names):
 
 
 def shown_value(value):
-    """Return a value as it is printed in a message."""
+    """Return a value formatted for a message."""
     is_plain = isinstance(value, np.number | np.str_ | np.bool_)
     return repr(value.item()) if is_plain else str(value)
 
@@ -380,6 +395,12 @@ def group_labels(codes, labels, ids, name, *, of="sequence"):
     """
     _, first = np.unique(codes, return_index=True)
     chosen = labels[first]
+    missing = np.flatnonzero(_missing_rows(chosen))
+    if len(missing):
+        raise ValueError(
+            f"The column {name!r} must hold one label per {of}, got none in {of} "
+            f"{shown_value(ids[missing[0]])}."
+        )
     differ = np.flatnonzero(chosen[codes] != labels)
     if len(differ):
         row = differ[0]

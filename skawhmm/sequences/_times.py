@@ -120,8 +120,8 @@ def check_times(order, codes, times, ids, raw, name):
         raise ValueError(
             f"The column {name!r} must not repeat a time within a sequence, got {time} "
             f"twice in sequence {sequence} ({len(twice)} rows repeat a time). If "
-            "several sequences are mixed, the argument id names the columns that tell "
-            "them apart."
+            "several sequences are mixed, the argument id names the columns that "
+            "distinguish them."
         )
 
 

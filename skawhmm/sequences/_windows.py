@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 
-from skawhmm.sequences._checks import check_sequences
+from skawhmm.sequences._checks import HINT_OF_ROWS, check_sequences
 from skawhmm.sequences._forms import readable
 from skawhmm.sequences._names import matched_columns, named_sequences
 from skawhmm.sequences._symbols import holds_symbols, symbol_sequences
@@ -223,6 +223,7 @@ class Windows(ParametersMixin, TransformerMixin, BaseEstimator):
                     f"{'length' if self.min_length is None else 'min_length'} must be "
                     "at most the number of frames of every recording, got "
                     f"{self.min_length or self.length} and X[{i}] with {len(x)}."
+                    f"{HINT_OF_ROWS * (getattr(X, 'ndim', 0) == 2)}"
                 )
             starts.append(bounds[0])
             ends.append(bounds[1])

@@ -67,6 +67,8 @@ def open_archive(path):
         The archive, open. A ValueError says what is wrong with it.
     """
     size = path.stat().st_size
+    if path.is_dir():
+        raise ValueError("it is a folder")
     try:
         archive = zipfile.ZipFile(path)
     except ZIP_ERRORS as error:

@@ -72,8 +72,9 @@ def is_integer(value):
 
 
 def check_choice(name, value, choices):
-    """Return `value` if it is one of `choices`, else raise."""
-    if not isinstance(value, str) or value not in choices:
+    """Return `value` if it is one of `choices`, strings or None, else raise."""
+    is_choice = (value is None or isinstance(value, str)) and value in choices
+    if not is_choice:
         listed = ", ".join(repr(choice) for choice in choices)
         text = value.lower() if isinstance(value, str) else ""
         near = get_close_matches(text, [*map(str, choices)], n=1)

@@ -74,7 +74,7 @@ class _State:
 
 @singledispatch
 def _parts(value):
-    """Return a word for the kind of an object, then what it is made of."""
+    """Return a word for the kind of an object, then its parts."""
     try:
         made = value.__reduce_ex__(4)
     except (TypeError, AttributeError, ValueError) as error:

@@ -147,7 +147,7 @@ def shaped_array(name: str, values: Any, *axes: int | str) -> NDArray[np.float64
     return array
 
 
-def check_one_type(name: str, labels: Any) -> None:
+def check_one_type(name: str, labels: Any, of: str = "") -> None:
     """Raise if labels are text and something else: NumPy would turn all into text.
 
     Parameters
@@ -156,17 +156,27 @@ def check_one_type(name: str, labels: Any) -> None:
         The argument as the caller knows it.
 
     labels : array-like
-        What was given. Missing labels (None, NaN) do not count.
+        What was given.
+
+    of : str, default=""
+        What each of them belongs to, if none may be missing (None, NaN, NA).
     """
     if not isinstance(labels, list | tuple):
         dtype = getattr(labels, "dtype", None)
-        if dtype is None or np.ndim(labels) == 0 or getattr(dtype, "kind", "O") != "O":
+        kind = getattr(dtype, "kind", "O")
+        if dtype is None or np.ndim(labels) == 0 or kind not in "Of":
+            return
+        if kind == "f" and not np.isnan(labels).any():
             return
         labels = np.asarray(labels, dtype=object).ravel().tolist()
     first: dict[bool, Any] = {}
-    for label in labels:
-        if label is not None and not _is_nan(label):
+    for i, label in enumerate(labels):
+        if not _is_missing(label):
             first.setdefault(isinstance(label, str | bytes), label)
+        elif of:
+            raise ValueError(
+                f"{name} must hold a label for every {of}, got {label!r} at index {i}."
+            )
     if len(first) == 2:
         raise TypeError(
             f"{name} must hold labels of one type, got text ({first[True]!r}) and "
@@ -175,8 +185,10 @@ def check_one_type(name: str, labels: Any) -> None:
         )
 
 
-def _is_nan(label):
-    return isinstance(label, float | np.floating) and np.isnan(label)
+def _is_missing(label):
+    """Whether a label is None, NaN, NaT or NA."""
+    is_nan = isinstance(label, float | np.floating) and np.isnan(label)
+    return label is None or is_nan or type(label).__name__ in {"NAType", "NaTType"}
 
 
 def label_array(
@@ -205,6 +217,8 @@ def label_array(
     """
     many = f"{of[:-1]}ies" if of.endswith("y") else f"{of}s"
     wanted = f"{name} must hold one label per {of} ({n_labels} {many})"
+    if labels is None:
+        raise ValueError(f"{wanted}, got None.")
     if isinstance(labels, NO_ARRAYS):
         raise TypeError(f"{wanted}, got a {type(labels).__name__}.")
     check_one_type(name, labels)
@@ -224,6 +238,7 @@ def distinct_labels(
     if labels is None:
         return np.unique(np.zeros(n_labels), return_inverse=True)
     array = label_array(name, labels, n_labels, of)
+    check_one_type(name, labels, of)
     try:
         return np.unique(array, return_inverse=True)
     except TypeError as error:

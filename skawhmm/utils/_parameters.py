@@ -202,8 +202,8 @@ def _snapshot(value):
         return [*map(_snapshot, value)]
     if isinstance(value, dict):
         return {key: _snapshot(entry) for key, entry in value.items()}
-    # What has no equality of its own is known by its identity, such as functions and
-    # random states; the parameters of an estimator are listed with those around it.
+    # Objects without an equality of their own, such as functions and random states, are
+    # compared by identity; parameters of a nested estimator are listed on their own.
     by_content = getattr(type(value), "__eq__", None) is not object.__eq__
     return copy(value) if by_content and not _is_estimator(value) else value
 

@@ -12,6 +12,15 @@ from pathlib import Path
 DRAFT_PREFIX = 40
 
 
+def check_path(name, path):
+    """Raise unless something is the name of a file."""
+    if not isinstance(path, str | os.PathLike):
+        raise TypeError(
+            f"{name} must be the name of a file, a str or a path, got "
+            f"{type(path).__name__}."
+        )
+
+
 def regular_file(name, path):
     """Return where a file is that will be written; links are followed.
 
@@ -29,10 +38,18 @@ def regular_file(name, path):
         The path without links. A ValueError is raised for devices, pipes and sockets,
         an OSError for folders and for links in a circle.
     """
+    check_path(name, path)
     try:
         mode = os.stat(path).st_mode
     except FileNotFoundError:
         mode = stat.S_IFREG
+        folder = Path(os.path.realpath(path)).parent
+        if not folder.exists():
+            raise FileNotFoundError(
+                errno.ENOENT,
+                f"{name} must name a file in an existing folder (create it first)",
+                os.fspath(path),
+            ) from None
     if stat.S_ISDIR(mode):
         code = errno.EISDIR
         raise IsADirectoryError(code, os.strerror(code), os.fspath(path))

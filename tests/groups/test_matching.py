@@ -125,7 +125,7 @@ def test_chosen_models_do_not_depend_on_their_order(rng):
     assert one.groups == {"0": 4, "1": 6}
     with pytest.raises(ValueError, match="match='models' needs units"):
         hmm_group_test(distances, groups, match="models")
-    with pytest.raises(ValueError, match="hmm must be None unless refit or match fits"):
+    with pytest.raises(ValueError, match=r"hmm must be None with .* match='models'"):
         hmm_group_test(distances, groups, units=units, match="models", hmm=HMM)
 
 

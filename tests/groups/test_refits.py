@@ -278,7 +278,7 @@ def test_bad_input_is_named(rng):
         ({"strata": units}, "strata must be None with refit=True"),
         ({"covariates": units}, "covariates must be None with refit=True"),
         ({"match": "frames"}, "match must be None with refit=True"),
-        ({"refit": False}, "hmm must be None unless refit or match"),
+        ({"refit": False}, "hmm must be None with refit=False"),
     ]:
         with pytest.raises((TypeError, ValueError), match=message):
             refitted(X, groups, units, **more)

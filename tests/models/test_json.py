@@ -183,5 +183,5 @@ def test_damaged_text_is_refused_or_read(rng, tmp_path):
 
 def test_states_without_arrays_have_no_json():
     models = HMMBatch.from_state_costs([[[1.0]]], [[0.0]])
-    with pytest.raises(TypeError, match="can be saved"):
+    with pytest.raises(TypeError, match="cannot be saved"):
         models.to_json()

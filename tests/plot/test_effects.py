@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 
 from skawhmm import HMMBatch
 from skawhmm.groups import HMMAligner, state_effects
@@ -84,13 +84,30 @@ def test_most_significant_rows_and_any_pair_of_groups(plt):
     assert display.groups == ("b", "c")
     assert "1 → 1" in EffectsDisplay.from_effects(effects).labels
     for change, message in (
-        ({"groups": ("c", "b")}, r"groups must be one of the pairs .*\(b, c\), got"),
+        ({"groups": ("c", "d")}, r"groups must be one of the pairs .*'b', 'c'.*'d'"),
         ({"state_names": ["calm"]}, "state_names must name the 2 states, got 1"),
         ({"max_rows": 0}, "max_rows must be"),
         ({"significance": 2}, "significance must be"),
     ):
         with pytest.raises(ValueError, match=message):
             EffectsDisplay.from_effects(effects, **change)
+
+
+def test_groups_in_the_other_order_change_the_sign(plt):
+    effects = make_effects(3)
+    one, other = (
+        EffectsDisplay.from_effects(effects, pair) for pair in ("bc", tuple("cb"))
+    )
+    assert one.ax_.get_xlabel().startswith("c minus b")
+    assert other.ax_.get_xlabel().startswith("b minus c")
+    assert_array_equal(other.difference, -one.difference)
+    assert_array_equal(other.low, -one.high)
+    assert_array_equal(other.high, -one.low)
+    assert_array_equal(other.pvalue, one.pvalue)
+    graphs = [
+        TransitionGraphDisplay.from_effects(effects, pair) for pair in ("bc", "cb")
+    ]
+    assert_array_equal(graphs[0].differences, -graphs[1].differences)
 
 
 def test_graph_shows_the_transitions_that_differ(plt):

@@ -2,6 +2,7 @@ from datetime import UTC, datetime
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
 from scipy import sparse
@@ -107,7 +108,17 @@ def test_labels_that_cannot_be_sorted_are_named():
     assert_array_equal(names[codes], ["b", "a", "b"])
     assert_array_equal(distinct_labels("y", None, 3)[1], [0, 0, 0])
     with pytest.raises(TypeError, match="y must hold labels that can be sorted, got"):
-        distinct_labels("y", [None, "a"], 2)
+        distinct_labels("y", [1, object()], 2)
+
+
+@pytest.mark.parametrize("missing", [None, float("nan"), pd.NA, pd.NaT], ids=str)
+def test_missing_labels_are_named(missing):
+    for labels in (["a", missing], pd.Series(["a", missing])):
+        with pytest.raises(ValueError, match=r"y must .* label .* got .* at index 1"):
+            distinct_labels("y", labels, 2)
+        check_one_type("y", labels)
+    with pytest.raises(ValueError, match="got nan at index 0"):
+        check_one_type("y", np.array([np.nan, 1.0]), "model")
 
 
 def test_shapes_are_checked():
