@@ -1,4 +1,4 @@
-"""Distances between models: one file per distance; all pairs; matrix files."""
+"""Distances between models, for one pair or for all pairs of two batches."""
 
 from skawhmm.distances._base import (
     AggregatedDistance,

@@ -41,7 +41,8 @@ def registered_transitions(prepared, index_a, index_b, plans, p, steps, rows):
         Order of the distance.
 
     steps, rows : str
-        How the ends of a step are registered, and how rows are compared.
+        Options of `Aggregated`: how the two ends of a step are registered, and how
+        rows are compared.
 
     Returns
     -------
@@ -186,7 +187,7 @@ class Aggregated(Parametrized, ABC):
         """Return the registration of the states of each pair, given their cost."""
 
     def _chain_plans(self, plans):
-        """Return the registrations that chains are transferred by."""
+        """Return the registrations used to transfer chains."""
         return plans
 
     def registrations(

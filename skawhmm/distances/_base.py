@@ -1,4 +1,4 @@
-"""What a distance between models is: the members it must have, and optional ones."""
+"""Protocols of distances between models: required and optional members."""
 
 from typing import Any, Protocol, runtime_checkable
 
@@ -12,12 +12,11 @@ from skawhmm.models._batch import HMMBatch
 class Distance(Protocol):
     """A distance between models: any object with these three members.
 
-    It can be passed as `metric` wherever the name of a distance can. Its parameters are
-    its attributes: matrices on disk are identified by them. To search over its
-    parameters with ``metric__name``, derive it from
-    :class:`sklearn.base.BaseEstimator`.
+    Pass it as `metric` wherever the name of a distance is accepted. Its attributes are
+    its parameters; they also identify matrices on disk. To search over its parameters
+    with ``metric__name``, derive it from :class:`sklearn.base.BaseEstimator`.
 
-    Optional members make more possible: see :class:`AggregatedDistance`,
+    Optional members enable further functions: see :class:`AggregatedDistance`,
     :class:`RegisteringDistance` and :class:`LearnedDistance`. An attribute `max_tile`
     limits the number of rows and columns of a block of pairs, which is 128 by default;
     a distance that needs much memory or time per pair has a lower limit.
@@ -25,9 +24,9 @@ class Distance(Protocol):
     Attributes
     ----------
     symmetric : bool
-        Whether the order of the two models does not matter. If so, each pair is
-        computed once, ordered by the content of its models, and only half of a matrix
-        is computed. It is an attribute or a property.
+        Whether d(a, b) equals d(b, a). If so, each pair is computed once, ordered by
+        the content of its models, and only half of a matrix is computed. It may be an
+        attribute or a property.
 
     Examples
     --------
@@ -101,8 +100,8 @@ class Distance(Protocol):
 class AggregatedDistance(Distance, Protocol):
     """A distance that mixes a marginal and a transition component.
 
-    It promises that its value is ``(1 - alpha) * marginal + alpha * transition``, so
-    that components are computed once and serve every `alpha`.
+    Its value must be ``(1 - alpha) * marginal + alpha * transition``, so that the
+    components can be computed once and mixed at any `alpha`.
     :func:`pairwise_hmm_components` needs such a distance.
 
     Attributes
@@ -115,10 +114,11 @@ class AggregatedDistance(Distance, Protocol):
 
     Examples
     --------
-    >>> from skawhmm import KL, MAW
+    >>> from skawhmm import JAW, KL, MAW
     >>> from skawhmm.distances import AggregatedDistance
-    >>> [isinstance(metric, AggregatedDistance) for metric in (MAW(), KL())]
-    [True, False]
+    >>> metrics = [MAW(), JAW(), KL()]
+    >>> [type(d).__name__ for d in metrics if isinstance(d, AggregatedDistance)]
+    ['MAW', 'JAW']
     """
 
     @property
@@ -163,10 +163,11 @@ class RegisteringDistance(Distance, Protocol):
 
     Examples
     --------
-    >>> from skawhmm import KL, MAW
+    >>> from skawhmm import JAW, KL, MAW
     >>> from skawhmm.distances import RegisteringDistance
-    >>> [isinstance(metric, RegisteringDistance) for metric in (MAW(), KL())]
-    [True, False]
+    >>> metrics = [MAW(), JAW(), KL()]
+    >>> [type(d).__name__ for d in metrics if isinstance(d, RegisteringDistance)]
+    ['MAW', 'JAW']
     """
 
     def registrations(
@@ -204,14 +205,15 @@ class LearnedDistance(Distance, Protocol):
 
     Examples
     --------
-    >>> from skawhmm import MAW
+    >>> from skawhmm import KL, MAW
     >>> from skawhmm.distances import MMD, LearnedDistance
-    >>> [isinstance(metric, LearnedDistance) for metric in (MMD(), MAW())]
-    [True, False]
+    >>> metrics = [MAW(), KL(), MMD()]
+    >>> [type(d).__name__ for d in metrics if isinstance(d, LearnedDistance)]
+    ['MMD']
     """
 
     def fitted_to(self, models: HMMBatch, /) -> Distance:
-        """Return the distance with the parameters that it learns.
+        """Return a copy of the distance with its parameters learned from `models`.
 
         Parameters
         ----------
@@ -228,12 +230,12 @@ class LearnedDistance(Distance, Protocol):
 
 @runtime_checkable
 class BoundedDistance(Distance, Protocol):
-    """A distance with a lower bound, for the exact search that skips models.
+    """A distance with a lower bound, which lets an exact search skip models.
 
     Let R and D be the marginal and the transition component of `MAW` of order `p`, both
     under its optimal registration, D with the `steps` and `rows` of the distance, by
-    default those of `MAW`. The distance of two models with Gaussian states promises to
-    be at least ``marginal_weight * R + transition_weight * D``.
+    default those of `MAW`. The distance of two models with Gaussian states must be at
+    least ``marginal_weight * R + transition_weight * D``.
 
     The search is used if `p` is at least 1, `marginal_weight` is positive and all
     features are observed. It needs `symmetric` to be true, and `prepare` to return

@@ -1,4 +1,4 @@
-r"""Discounted transition coupling: how far two chains stay apart when run together.
+r"""Discounted transition coupling: the cost of running two chains side by side.
 
 For states i of a and j of b let :math:`V_{ij}` be the discounted cost of running both
 chains from there, coupled as well as possible:
@@ -114,7 +114,7 @@ class TransitionCoupling(Parametrized):
             For the other method.
         """
         self._check_parameters()
-        # States that are not visited have a cost to run from, like all others.
+        # Unvisited states also have a cost of running from them.
         chains = np.array(models.transmats)
         margins = discounted_distributions(models.weights, chains, self.gamma)
         return prepare_models(models)._replace(transmats=chains, margins=margins)

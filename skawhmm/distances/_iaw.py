@@ -1,4 +1,4 @@
-"""IAW: the aggregated distance whose registration comes from samples."""
+"""IAW: the aggregated distance that registers states by samples."""
 
 from functools import partial
 from typing import Any, ClassVar
@@ -31,10 +31,10 @@ from skawhmm.utils._checks import (
     check_seed,
 )
 
-# Strength of the entropy of a smoothed coupling, as a fraction of the mean cost.
+# Weight of the entropy in a Sinkhorn coupling, as a fraction of the mean cost.
 ENTROPY = 0.05
 
-# Iterations of a smoothed coupling, as in the paper.
+# Iterations of a Sinkhorn coupling, as in the paper.
 SINKHORN_ITERATIONS = 300
 
 
@@ -75,18 +75,18 @@ class IAW(Aggregated):
         by the entropic coupling (Sinkhorn's iterations).
 
     debias : bool, default=False
-        Whether to subtract what overlapping states add even between equal models. The
-        distance of a model to itself is then 0.
+        Whether to subtract the bias that overlapping states cause even between equal
+        models. The distance of a model to itself is then 0.
 
     random_state : int, RandomState instance, Generator or None, default=0
         Seed of the samples.
 
     Notes
     -----
-    The seed of a sample is made from the model with its states in their order. A model
-    with its states in another order has another sample, so its distances differ by the
-    error of sampling, which falls with `n_samples`. It shows most if `debias` leaves
-    little else.
+    The seed of a sample is derived from the model, including the order of its states.
+    Reordering the states changes the sample, so distances change by the sampling error,
+    which decreases with `n_samples`. The change is most visible with `debias` and
+    models that are nearly equal.
 
     Examples
     --------
@@ -159,7 +159,7 @@ class IAW(Aggregated):
     def marginal_weight(self) -> float:
         """Weight of MAW's marginal component in the lower bound.
 
-        A registration with the right margins costs at least as much as the best one.
+        A registration with the right margins costs at least the optimal cost.
         """
         return 0.0 if self.debias else 1 - self.alpha
 
@@ -204,7 +204,7 @@ class IAW(Aggregated):
             The samples.
 
         posteriors : ndarray of shape (n_models, n_samples, n_components)
-            Probabilities of the states of its own model at each point.
+            Posterior state probabilities of each point under its own model.
         """
         draw = stratified_draws if self.sampling == "sobol" else independent_draws
         states, normals = draw(

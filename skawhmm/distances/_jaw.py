@@ -1,4 +1,4 @@
-"""JAW: states registered as in MAW, both ends of a step registered jointly."""
+"""JAW: states registered as in MAW, the two ends of a step registered jointly."""
 
 from skawhmm.distances._maw import MAW
 
@@ -48,9 +48,9 @@ class JAW(MAW):
 
     Examples
     --------
-    Two models with the same states, each of which is left with probability 0.1. The
-    second is more often in its first state. MAW reports this as a difference between
-    the transitions, too:
+    Two models have the same states, and both leave each state with probability 0.1. The
+    second model spends more time in its first state. MAW also reports this as a
+    difference between the transitions; JAW hardly does (marginal, transition):
 
     >>> import numpy as np
     >>> from skawhmm import JAW, MAW, HMMBatch, pairwise_hmm_components
@@ -82,5 +82,5 @@ class JAW(MAW):
 
     @property
     def _kind(self) -> type:
-        # JAW has other defaults than MAW, and nothing else of its own.
+        # JAW differs from MAW only in its defaults.
         return MAW if type(self) is JAW else type(self)

@@ -22,16 +22,16 @@ from skawhmm.utils._checks import (
 )
 from skawhmm.utils._parameters import Parametrized, Unused
 
-# Rarer steps, and states with less weight, count as none: a chain that returns to a
-# state less than once in a million steps has left it.
+# Steps and states with smaller probabilities are ignored: a chain that returns to a
+# state less than once in a million steps counts as having left it.
 RAREST = 1e-6
 
 
 def own_lengths(models):
-    """Return the length of the sequences of models that come to an end.
+    """Return the expected sequence length of models that come to an end.
 
-    A chain comes to an end if it leaves some states for good. It is in them only for
-    so long, and the weights say which fraction of its sequence that is.
+    A chain comes to an end if it leaves some states for good. The expected time in
+    these states, divided by their weight, is the length of the sequence.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def log_ratios(own, other):
 
 
 def models_on(models, mask):
-    """Return models of some of their features only.
+    """Return models restricted to some of their features.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ def models_on(models, mask):
     Returns
     -------
     models : HMMBatch
-        The marginal models, which observed all features that are left.
+        The marginal models; all remaining features count as observed.
     """
     covars = models.covars[:, :, mask]
     if models.covariance_type == "full":
@@ -111,37 +111,36 @@ class KL(Parametrized):
         (``HMMTransformer(keep_sequences=True)``).
 
     n_steps : int, default=2000
-        Length of a drawn sequence, or of all sequences drawn from a model that comes to
-        an end; the longer, the more exact and the slower. Only for
+        Length of a drawn sequence, or total length of the sequences drawn from a model
+        that comes to an end. Longer is more exact and slower. Only for
         ``method="monte_carlo"``.
 
     symmetric : bool, default=True
         Whether to take the mean of both directions.
 
     cap : float, default=None
-        Upper limit of the distance. Without it two models are infinitely far apart if
-        one rules out what the other produces; kernels and maps need finite values.
+        Upper limit of the distance. Without it, the distance is infinite if one model
+        rules out frames that the other produces; kernels and maps need finite values.
 
     random_state : int, RandomState instance, Generator or None, default=0
         Seed of the drawn sequences. Only for ``method="monte_carlo"``.
 
     Notes
     -----
-    A divergence is not negative, but what a sequence says of it can be: values below 0
-    are returned as 0.
+    A divergence is never negative, but an estimate from a sequence can be: negative
+    estimates are returned as 0.
 
-    A model comes to an end if its chain leaves states for good that have weight, as the
-    chain of a spoken word does (``topology="left-to-right"``). A sequence drawn without
-    end would stay in the last state. Instead, several sequences of the model's own
-    length are drawn from its start probabilities, `n_steps` frames in all. The length
-    follows from the model: the expected time in the states that are left, over their
-    weight. That is about the length of the sequence that the model was fitted to,
-    unless the model is shrunk to a prior. The variational bound is the one for this
-    length.
+    A model comes to an end if its chain permanently leaves states that have weight, as
+    in a model of a spoken word (``topology="left-to-right"``). One long sequence would
+    stay in the last state forever. Instead, several sequences of the model's own length
+    are drawn, each from the start probabilities, with `n_steps` frames in total. This
+    length is the expected time in the states that are left, divided by their weight. It
+    is about the length of the sequence that the model was fitted to, unless the model
+    is shrunk to a prior. The variational bound is computed for the same length.
 
-    Models that observed different features are compared on the features that both
-    observed; the rate is multiplied by the number of all features over the number of
-    common ones.
+    Models with different observed features are compared on the features they have in
+    common; the rate is multiplied by the number of all features divided by the number
+    of common ones.
 
     Examples
     --------
@@ -234,11 +233,11 @@ class KL(Parametrized):
             rates = self._masked_rates(models, seed, index_a, index_b)
         else:
             rates = self._rates(prepared, index_a, index_b)
-        # Divergences are not negative; what is estimated from a sequence may be.
+        # Divergences are never negative; estimates from a sequence may be.
         return np.clip(rates, 0.0, self.cap)
 
     def _shared(self, models):
-        """Return start probabilities and lengths, and what the method compares by."""
+        """Return start probabilities, lengths, and the inputs of the method."""
         lengths, starts = own_lengths(models), models.weights
         if self.method != "data":
             ended = np.isfinite(lengths)[:, None]
@@ -301,7 +300,7 @@ class KL(Parametrized):
         return totals / n_steps
 
     def _drawn(self, prepared, used):
-        """Yield which of some models have a further sequence, and these sequences."""
+        """Yield the indices of models with a further sequence, and the sequences."""
         models, (starts, lengths, _), seed = prepared
         if self.method == "data":
             recordings, firsts = recordings_of(models[used].sequences)

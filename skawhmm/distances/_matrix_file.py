@@ -1,9 +1,9 @@
-"""Matrices in files that grow tile by tile and survive being interrupted.
+"""Matrices in files that are filled tile by tile and survive interruptions.
 
 A second file, ``matrix.npy.journal``, has one line that says what is computed, then one
 line per tile that was brought to the disk, with a checksum of its numbers. A tile is
-entered after it was written to the matrix, and believed only if its numbers still have
-that checksum: what was cut short, damaged or exchanged is computed again.
+entered after it was written to the matrix, and trusted only if its numbers still have
+that checksum: tiles that were cut short, damaged or replaced are computed again.
 """
 
 import errno
@@ -36,8 +36,8 @@ LOCKED_BYTE = 1 << 40
 class Journal:
     """The tiles of a matrix that are known to be in its file.
 
-    Only one journal of a file can be open at a time, in all processes together. It is a
-    context manager, which closes it.
+    Only one journal of a file can be open at a time, across all processes. Use it as a
+    context manager to close it.
 
     Parameters
     ----------
@@ -45,13 +45,12 @@ class Journal:
         The matrix.
 
     plan : dict
-        What is computed: anything that JSON can hold. A journal with another plan is
-        refused.
+        Description of the matrix, as JSON. A journal with another plan is rejected.
 
     Attributes
     ----------
     checksums : dict
-        The checksum of each tile that was brought to the disk, by its number.
+        The checksum of each tile that is on disk, by tile number.
     """
 
     def __init__(self, path, plan):
@@ -67,7 +66,7 @@ class Journal:
                 f"out must name a new file or one that was interrupted, but "
                 f"{self.matrix_name!r} exists without a journal: move it away first."
             )
-        # Without a buffer, whose rest a full disk would refuse again when it is closed.
+        # Unbuffered: on a full disk, closing would fail again to write the buffer.
         self._file = self.path.open("a+b", buffering=0)
         try:
             self._lock()
@@ -83,7 +82,7 @@ class Journal:
         self.close()
 
     def close(self):
-        """Let others write to the matrix."""
+        """Release the lock, so that others can write to the matrix."""
         self._file.close()
 
     def _lock(self):
@@ -95,7 +94,7 @@ class Journal:
                 "wait for it, stop it or choose another file."
             ) from error
         except OSError as error:
-            # Some file systems have no locks; a matrix can be kept there all the same.
+            # Some file systems have no locks; a matrix may still be written there.
             if error.errno not in {errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS}:
                 raise
 
@@ -120,17 +119,17 @@ class Journal:
                 self.checksums[int(number)] = checksum
 
     def add(self, tile, checksum, matrix):
-        """Record a tile as written; from time to time bring all of it to the disk."""
+        """Record a tile as written; flush everything to disk from time to time."""
         self._pending[tile] = checksum
         if time.monotonic() - self._secured > SECURING_INTERVAL:
             self.secure(matrix)
 
     def secure(self, matrix):
-        """Bring the matrix, then the journal, to the disk."""
+        """Flush the matrix to disk, then the journal."""
         matrix.flush()
         entries = (f"{n} {checksum}" for n, checksum in self._pending.items())
         lines = (f"{entry} {_line_check(entry.encode()).decode()}" for entry in entries)
-        # After a line that was cut short this starts a new one.
+        # The last line may have been cut short: start a new one.
         self._append("", *lines)
         self.checksums.update(self._pending)
         self._pending.clear()
@@ -149,7 +148,7 @@ class Journal:
 
 
 def _lock_file(file):
-    """Lock an open file until it is closed; the lock of a dead process is gone."""
+    """Lock an open file until it is closed or its process ends."""
     try:
         import fcntl
     except ImportError:
@@ -189,8 +188,8 @@ def _differences(found, wanted):
 
 
 def open_matrix(path, shape, dtype, plan):
-    """Return a matrix in a file, and the journal of what is in it."""
-    # All names of a matrix lead to one journal, beside the file itself.
+    """Return a matrix in a file, and the journal of its finished tiles."""
+    # Links to the same matrix share one journal, next to the file itself.
     path, dtype = regular_file("out", path), np.dtype(dtype)
     journal = Journal(path, {**plan, "shape": list(shape), "dtype": dtype.str})
     try:
@@ -202,7 +201,7 @@ def open_matrix(path, shape, dtype, plan):
 
 
 def _allocated(path, shape, dtype):
-    """Make the file of a matrix as long as it must be; return where numbers begin."""
+    """Create the file of a matrix at full size; return the offset of its numbers."""
     head = _npy_header(shape, dtype)
     size = len(head) + int(np.prod(shape, dtype=object)) * dtype.itemsize
     if path.exists():
@@ -215,9 +214,9 @@ def _allocated(path, shape, dtype):
                 )
             _allocate(file, size)
         return len(head)
-    # A file under its final name always is complete, so that none is overwritten. The
-    # draft has one name, unlike drafts of `whole_file`: what a killed process left of
-    # it, which may be large, is overwritten by the next one. The journal is locked.
+    # A file under its final name is always complete, so none is overwritten. Unlike the
+    # drafts of `whole_file`, this draft has a fixed name: the next process overwrites
+    # the draft, possibly large, of a killed one. The journal is locked.
     draft = path.with_name(path.name + ".draft")
     try:
         with draft.open("w+b") as file:
@@ -240,7 +239,7 @@ def _npy_header(shape, dtype):
 
 
 def _allocate(file, size):
-    """Give a file its disk space now: a full disk later would end the process."""
+    """Reserve the disk space of a file: a disk full later would kill the process."""
     try:
         if hasattr(os, "posix_fallocate"):
             os.posix_fallocate(file.fileno(), 0, size)

@@ -1,4 +1,4 @@
-"""MAW: the aggregated distance whose registration is optimal transport."""
+"""MAW: the aggregated distance that registers states by optimal transport."""
 
 from functools import partial
 from operator import eq
@@ -52,7 +52,7 @@ class MAW(Aggregated):
     See Also
     --------
     JAW : The same registration, with steps registered jointly.
-    Distance : How to write a distance of your own.
+    Distance : How to write your own distance.
 
     Examples
     --------
@@ -102,15 +102,15 @@ class MAW(Aggregated):
         if not self._by_index:
             return prepared
         check_equal_sizes(models, "registration='identity'")
-        # Every state has its counterpart, whether it is visited or not.
+        # Every state has its counterpart, visited or not.
         chains = np.array(models.transmats)
         return prepared._replace(transmats=chains, chains=chains)
 
     @property
     def marginal_weight(self) -> float:
         """Weight of the marginal component in the lower bound."""
-        # A search by bounds prepares queries alone, and could not compare their number
-        # of states with the number of the references.
+        # A search by bounds prepares queries separately, so it could not check that
+        # they have as many states as the references.
         return 0.0 if self._by_index else super().marginal_weight
 
     @property
@@ -123,7 +123,8 @@ class MAW(Aggregated):
         return self.registration == "identity"
 
     def _plans(self, prepared, index_a, index_b, cost):
-        # By index, the plan is needed for its cost only, which ties do not change.
+        # With states registered by index, only the cost of the plan is used, which is
+        # the same for tied plans.
         return optimal_registrations(
             prepared.weights,
             prepared.transmats,

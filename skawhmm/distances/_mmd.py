@@ -14,7 +14,7 @@ def check_bandwidth(name, value):
     """Return the width of a kernel: a number above 0, or "median"."""
     if isinstance(value, str):
         return check_choice(name, value, ("median",))
-    # The largest number that is finite: a kernel of infinite width sees no difference.
+    # A kernel of infinite width sees no difference, so the width must be finite.
     return check_real(name, value, 0, np.finfo(float).max, include_low=False)
 
 
@@ -31,31 +31,31 @@ class MMD(Parametrized):
     A model defines a distribution of pairs of successive frames. Two models are
     compared by these distributions only, so the distance does not depend on how a
     mixture is split into states. It is a Euclidean distance in a space of functions: it
-    obeys the triangle inequality, and kernels made of it are positive semidefinite.
+    obeys the triangle inequality, and kernels built from it are positive semidefinite.
 
     Parameters
     ----------
     order : {1, 2}, default=2
-        Number of successive frames. With 1, the order of frames does not count.
+        Number of successive frames. With 1, the order of frames is ignored.
 
     bandwidth : float or "median", default="median"
         Width :math:`h` of the kernel :math:`e^{-\lVert x - y \rVert^2 / 2 h^2}` between
-        frames. "median" takes it from the reference models (see Notes). Symbols need
-        no kernel, and no other bandwidth is accepted for them.
+        frames. "median" derives it from the reference models (see Notes). Symbols need
+        no kernel and accept only "median".
 
     Notes
     -----
     *Gaussian states.* The distance is the maximum mean discrepancy under the kernel,
-    in closed form for diagonal and full covariances. Pairs of frames have the product
-    of the kernels of the first and of the second frames.
+    in closed form for diagonal and full covariances. The kernel between two pairs of
+    frames is the product of the kernels between the first and the second frames.
 
     *"median".* Twice the squared bandwidth is the median of the expected squared
     distance between the frames of two states, over all pairs of states of the
     reference models (of evenly chosen ones, if they have more than 1500 states). The
     reference models are the training models of an estimator, `Y` of
     :func:`pairwise_hmm_distances`, or `X` if there is no `Y`, and both models of
-    :func:`hmm_distance`. The distance of a pair thus depends on the reference models,
-    and on nothing else of the batch; with a number it depends on the pair only.
+    :func:`hmm_distance`. The distance of a pair thus depends on the reference models
+    but not on the rest of the batch; with a number it depends on the pair only.
 
     *Symbols* are compared by the Hellinger distance, which is at most 1, between the
     distributions of pairs of symbols; costs between symbols are not used. *Counts*
@@ -63,9 +63,9 @@ class MMD(Parametrized):
     close to a Gaussian of variance 1. States with a user-defined cost have no
     distribution.
 
-    *Missing channels.* Two models that observed different channels are compared on
-    those that both observed, with squared distances between frames scaled up by the
-    number of all channels over the number of common ones. The matrix of a kernel need
+    *Missing channels.* Two models with different observed channels are compared on the
+    channels they have in common; squared distances between frames are multiplied by the
+    number of all channels divided by the number of common ones. Kernel matrices need
     not be positive semidefinite then.
 
     References
@@ -103,7 +103,7 @@ class MMD(Parametrized):
         self._check_parameters()
 
     def fitted_to(self, models: HMMBatch) -> "MMD":
-        """Return the distance with the bandwidth that reference models suggest.
+        """Return the distance with the bandwidth derived from reference models.
 
         Parameters
         ----------
@@ -120,7 +120,7 @@ class MMD(Parametrized):
         # The order of the models does not matter.
         models = models[np.argsort(models.keys)]
         median = models.emission.median_gap(models.weights)
-        # Without any spread every bandwidth is as good.
+        # Without any spread, any bandwidth will do.
         bandwidth = np.sqrt(0.5 * median) if median > 0 else 1.0
         return type(self)(order=self.order, bandwidth=float(bandwidth))
 

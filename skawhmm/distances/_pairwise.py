@@ -1,4 +1,4 @@
-"""Distances between all models of two batches: symmetry, tiles, workers, progress."""
+"""Distances between all models of two batches, computed in tiles by workers."""
 
 import hashlib
 from collections.abc import Iterator, Mapping
@@ -83,13 +83,13 @@ def pairwise_hmm_distances(
         Whether to show a progress bar.
 
     out : str, path-like or ndarray of shape (n_models_X, n_models_Y), default=None
-        Where to put the distances. A name makes a ``.npy`` file on disk, which may be
-        larger than memory. If the work is interrupted, the same call continues where it
-        stopped, and computes again what was damaged since; a call with other models or
-        parameters, or while another one writes to the file, raises an error.
+        Where to put the distances. A file name creates a ``.npy`` file, which may be
+        larger than memory. After an interruption, the same call continues where it
+        stopped and recomputes anything damaged since. A call with other models or
+        parameters, or while another process writes to the file, raises an error.
 
     dtype : dtype, default=float64
-        Type of the distances returned, a floating one. They are computed in double
+        Floating-point type of the returned distances. They are computed in double
         precision.
 
     Returns
@@ -181,8 +181,8 @@ def pairwise_hmm_distances_chunked(
 
     Examples
     --------
-    The nearest other model of each of five, with two rows of distances in memory; the
-    nearest of all is the model itself:
+    The nearest neighbour of each of five models, with at most two rows of distances in
+    memory. Column 0 of the sorted distances is the model itself:
 
     >>> from skawhmm import HMMBatch
     >>> from skawhmm.distances import pairwise_hmm_distances_chunked
@@ -262,8 +262,12 @@ def pairwise_hmm_components(
     ...     covars=[[[1.0], [1.0]], [[1.0], [1.0]]],
     ... )
     >>> marginal, transition = pairwise_hmm_components(models)
-    >>> marginal[0, 1], transition[0, 1]
-    (np.float64(1.0), np.float64(1.6))
+    >>> marginal
+    array([[0., 1.],
+           [1., 0.]])
+    >>> transition
+    array([[0. , 1.6],
+           [1.6, 0. ]])
     """
     check_parameters({"n_jobs": n_jobs, "verbose": verbose}, WORK_CHECKS)
     chosen = resolve_metric(metric, p=p, metric_params=metric_params)
@@ -393,14 +397,14 @@ def registrations(models, metric, index_a, index_b):
 
 
 def bare_models(models):
-    """Return the models without info, which need not agree, and without counts."""
+    """Return the models without counts, and without info, whose columns may differ."""
     return models._changed(_info={}, counts=None)
 
 
 class PairProblem(NamedTuple):
     """All pairs of two batches, ready to be compared tile by tile.
 
-    `models` are the models of both, `offset` is where those of the second begin.
+    `models` holds the models of both batches; the second batch begins at `offset`.
     """
 
     models: HMMBatch
@@ -410,9 +414,9 @@ class PairProblem(NamedTuple):
 
 
 def pair_problem(X, Y, metric):
-    """Return what all pairs of two batches need; without Y they are those of X.
+    """Return all pairs of two batches, or of `X` with itself if `Y` is None.
 
-    If Y holds the same models as X, half of the pairs are enough, too.
+    If `Y` holds the same models as `X`, half of the pairs are enough as well.
     """
     others = X if Y is None else Y
     check_same_features(X, others)
@@ -427,7 +431,7 @@ def pair_problem(X, Y, metric):
 
 
 def all_pairs(X, Y, metric, method="distances", tail=(), *, n_jobs=None, verbose=0):
-    """Return what a method of a distance gives for all pairs, in memory.
+    """Return the results of a method of a distance for all pairs, in memory.
 
     `tail` is the shape of the result of one pair; the other parameters are those of
     `pairwise_hmm_distances`, for a distance that is already an object.
@@ -440,7 +444,7 @@ def all_pairs(X, Y, metric, method="distances", tail=(), *, n_jobs=None, verbose
 
 
 def computed_tiles(problem, method, n_jobs, verbose):
-    """Return an iterator of tiles and what a method of the distance gives there."""
+    """Return an iterator of tiles and the results of a method of the distance."""
     models, metric, tiles, offset = problem
     keys = models.keys if metric.symmetric else None
     work = metric, method, metric.prepare(models), keys, offset
@@ -483,7 +487,7 @@ def distances_in_array(problem, matrix, dtype, *, n_jobs, verbose):
 
 
 def distances_in_file(problem, path, dtype, *, n_jobs, verbose):
-    """Return distances in a file, which an earlier call may have begun."""
+    """Return distances in a file, which may be continued from an earlier call."""
     models, metric, tiles, offset = problem
     plan = {**_plan(models, metric), "tiles": len(tiles), "with_itself": offset == 0}
     matrix, journal = open_matrix(path, tiles.shape, dtype, plan)
@@ -501,7 +505,7 @@ def distances_in_file(problem, path, dtype, *, n_jobs, verbose):
 
 
 def _empty_matrix(shape, dtype):
-    """Return a matrix to be filled; an error says what to do without the memory."""
+    """Return a matrix to be filled; if it does not fit, an error says what to do."""
     try:
         return np.empty(shape, dtype)
     except MemoryError as error:
@@ -516,7 +520,7 @@ def _empty_matrix(shape, dtype):
 
 
 def _missing(tiles, matrix, checksums):
-    """Return the tiles that are not in a file, or not as they were written."""
+    """Return the tiles that are missing from a file, or have changed there."""
     numbers = np.array(
         [
             k
@@ -530,7 +534,7 @@ def _missing(tiles, matrix, checksums):
 
 
 def _is_whole(matrix, tile, mirrored, checksum):
-    """Whether a tile in a file, and its mirror image, are as they were written."""
+    """Whether a tile in a file, and its mirror image, are unchanged."""
     row, column = tile
     values = matrix[row, column]
     if mirrored and not np.array_equal(values, matrix[column, row].swapaxes(0, 1)):
@@ -539,7 +543,7 @@ def _is_whole(matrix, tile, mirrored, checksum):
 
 
 def _plan(models, metric):
-    """Return what identifies the matrix of a file."""
+    """Return the description that identifies a matrix in a file."""
     if hasattr(metric, "random_state") and metric.random_state is None:
         raise ValueError(
             "out can name a file only if a later call gives the same distances: "
@@ -562,7 +566,7 @@ def _plan(models, metric):
 
 
 def models_digest(models):
-    """Return a text that is the same only for models that all distances equate."""
+    """Return a text that is equal only for models that no distance distinguishes."""
     chains = models.transmats, models.weights, models.startprobs
     return content_digest((models.emission, chains, models.sequences))
 
@@ -572,7 +576,7 @@ def content_keys(models):
     keys = np.empty(len(models), np.uint64)
     for n, size in enumerate(models.n_components):
         digest = hashlib.blake2b(models.keys[n].tobytes(), digest_size=8)
-        # Adding zero turns -0.0 into 0.0, which has other bytes.
+        # Adding zero turns -0.0 into 0.0, whose bytes differ.
         digest.update((models.startprobs[n, :size] + 0.0).tobytes())
         if models.sequences is not None:
             digest.update(content_digest(models.sequences[n]).encode())

@@ -1,4 +1,4 @@
-"""What distances by transport need of a batch, computed once per model."""
+"""Quantities that transport distances compute once per model."""
 
 from typing import Any, NamedTuple
 
@@ -13,11 +13,11 @@ VISITED_FRACTION = 1e-3
 
 
 class PreparedModels(NamedTuple):
-    """What distances by transport need of a batch, with one row per model.
+    """Quantities that transport distances compute once, with one row per model.
 
-    `chains` are what transferred chains are compared with, `bias` what is taken off the
-    marginal component. `margins` are the state probabilities whose transport the search
-    for neighbours bounds distances by.
+    Transferred chains are compared with `chains`; `bias` is subtracted from the
+    marginal component. The neighbour search bounds distances by the transport between
+    `margins`, which are state probabilities.
     """
 
     weights: np.ndarray
@@ -29,7 +29,7 @@ class PreparedModels(NamedTuple):
     sampler: Any = None
 
     def rows(self, index):
-        """Return what belongs to some of the models."""
+        """Return the rows of some of the models."""
         models, seed = self.sampler or (None, None)
         return PreparedModels(
             self.weights[index],
@@ -43,7 +43,7 @@ class PreparedModels(NamedTuple):
 
     @classmethod
     def concatenate(cls, parts):
-        """Return what belongs to the models of all parts."""
+        """Return the rows of all parts as one."""
         sampler = None
         if parts[0].sampler is not None:
             models = HMMBatch.concatenate([part.sampler[0] for part in parts])
@@ -62,13 +62,13 @@ class PreparedModels(NamedTuple):
 def visited_chains(weights, transmats):
     r"""Return chains without steps to states that the models do not visit.
 
-    A model fitted to a short sequence may step, by its prior, to states in which the
-    sequence never was. With no probability, or next to none, such a state is registered
-    with no state of another model, or with any, and steps to it cannot be transferred.
-    They are left out, and the others scaled to sum to one. So that the result does not
-    jump where a state begins to be visited, a step to state l counts with a factor
-    :math:`\min(1, \pi_l / (\epsilon \, (\pi T)_l))^2`. The square keeps the rounding
-    of the smallest probabilities from showing.
+    Because of its prior, a model fitted to a short sequence may step to states that the
+    sequence never visited. The registration of a state with (almost) no probability is
+    empty or arbitrary, so steps to it cannot be transferred. They are left out, and the
+    other steps are rescaled to sum to one. To keep the result continuous as a state
+    begins to be visited, a step to state l is multiplied by
+    :math:`\min(1, \pi_l / (\epsilon \, (\pi T)_l))^2`. The square hides the rounding of
+    the smallest probabilities.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ def visited_chains(weights, transmats):
         The transition matrices; `transmats` itself if all states are visited. A state
         that only leads to states that are not visited stays.
     """
-    # Summed state by state: padding then changes no bit.
+    # Summed state by state, so that padding does not change the rounding.
     reached = sum(weights[:, [i]] * transmats[:, i] for i in range(transmats.shape[1]))
     rare = np.any(weights < VISITED_FRACTION * reached, axis=1)
     if not rare.any():
@@ -111,9 +111,9 @@ def prepare_models(models):
     Returns
     -------
     prepared : PreparedModels
-        Chains among the states that are visited, without bias or samples.
+        Chains restricted to visited states, without bias or samples.
     """
-    # Read-only arrays are another type to the compiler, which would compile all twice.
+    # Read-only arrays would need a second compiled version of every kernel.
     weights = np.array(models.weights)
     transmats = visited_chains(weights, np.array(models.transmats))
     return PreparedModels(

@@ -42,7 +42,7 @@ def check_metric_params(name, value):
 
 
 def check_components_alpha(alpha):
-    """Raise if `alpha` is None, so that given components cannot be mixed."""
+    """Raise if `alpha` is None, since components cannot be mixed without it."""
     if alpha is None:
         raise ValueError(
             "alpha must be a number in [0, 1] if X holds components, which do not "
@@ -51,7 +51,7 @@ def check_components_alpha(alpha):
         )
 
 
-# Checks of the parameters that estimators and functions take besides `metric`.
+# Checks of the parameters that come with `metric` in estimators and functions.
 METRIC_CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "alpha": partial(check_optional, check=partial(check_real, low=0, high=1)),
     "p": partial(
@@ -76,14 +76,14 @@ def resolve_metric(metric, *, alpha=None, p=None, metric_params=None, implied=No
         Further parameters of the distance.
 
     implied : dict, default=None
-        Values of `alpha` and `p` that the caller did not choose: they replace the
-        defaults of the distances that have these parameters.
+        Values of `alpha` and `p` that replace the defaults of the distances that have
+        these parameters.
 
     Returns
     -------
     metric : object
         The distance; a copy with checked parameters if it is a distance of the package.
-        Parameters that it does not have raise an error.
+        Unknown parameters raise an error.
     """
     given = {"alpha": alpha, "p": p}
     check_parameters({**given, "metric_params": metric_params}, METRIC_CHECKS)
@@ -92,7 +92,7 @@ def resolve_metric(metric, *, alpha=None, p=None, metric_params=None, implied=No
         check_metric(metric)
         for name, value in {**given, "metric_params": metric_params or None}.items():
             check_unused(name, value, None, reason)
-        # Parameters may have been set since the distance was made.
+        # Parameters may have been changed since the distance was created.
         return metric._checked() if isinstance(metric, Parametrized) else metric
     chosen = METRICS[check_choice("metric", metric, METRICS)]
     known = signature(chosen).parameters
@@ -115,7 +115,7 @@ def resolve_metric(metric, *, alpha=None, p=None, metric_params=None, implied=No
 
 
 def fitted_metric(metric, references):
-    """Return a distance with what it learns from reference models, if anything."""
+    """Return a distance with any parameters that it learns from reference models."""
     is_learned = isinstance(metric, LearnedDistance)
     return metric.fitted_to(references) if is_learned else metric
 
@@ -125,7 +125,7 @@ def check_metric(metric):
     if isinstance(metric, type) or not isinstance(metric, Distance):
         hint = ""
         if isinstance(metric, type):
-            hint = f" Write metric={metric.__name__}(), with brackets."
+            hint = f" Write metric={metric.__name__}(), with parentheses."
         elif callable(metric):
             hint = " The documentation of Distance shows how to write one."
         raise TypeError(

@@ -111,7 +111,7 @@ def quantile_samples(models, states, normals):
         The samples.
 
     posteriors : ndarray of shape (n_models, n_samples, n_components)
-        Probabilities of the states of its own model at each point.
+        Posterior state probabilities of each point under its own model.
     """
     levels = np.clip(ndtr(normals), LEAST_UNIFORM, 1 - LEAST_UNIFORM)
     frames = np.empty(normals.shape)
@@ -133,7 +133,7 @@ def quantile_samples(models, states, normals):
 
 
 def metric_parts(emission, frames):
-    """Return frames as points, and what else their distances depend on.
+    """Return frames as points, and the other inputs of their distances.
 
     Parameters
     ----------
@@ -164,10 +164,10 @@ def metric_parts(emission, frames):
 
 
 def ordered_samples(points, parts, posteriors):
-    """Return samples in an order in which neighbours are near.
+    """Return samples sorted so that nearby points are neighbours in memory.
 
-    Their assignment is the same and is found sooner. The parameters are those of
-    `sampled_registrations`.
+    Their assignment does not change but is found sooner. The parameters are described
+    in `sampled_registrations`.
     """
     angles, factors, codes, tables = parts
     place = neighbouring_order(np.concatenate([points, angles, codes], axis=2))[
@@ -182,7 +182,7 @@ def ordered_samples(points, parts, posteriors):
 
 
 def mixture_posteriors(models, points, states):
-    """Probabilities of the states of each model at its own points."""
+    """Posterior state probabilities of the points under their own models."""
     posteriors = np.zeros((*points.shape[:2], models.weights.shape[1]))
     fill_posteriors(
         points,
