@@ -1,4 +1,4 @@
-"""What the transformers from sequences to models have in common."""
+"""Base class of the transformers that fit models to sequences, and its helpers."""
 
 from functools import partial
 from typing import Any
@@ -19,7 +19,7 @@ from skawhmm.utils._parameters import ParametersMixin
 
 WEIGHTS = ("occupancy", "stationary", "uniform")
 
-# Fields of fits that become info columns of the models.
+# Fields of `Fit` that become info columns of the models.
 INFO = "converged", "n_iter", "log_likelihood", "n_timesteps", "n_trials"
 
 
@@ -34,7 +34,7 @@ class ModelTransformer(ParametersMixin, TransformerMixin, BaseEstimator):
     n_features_in_: int
 
     def _learned(self, X, y, template):
-        """Return checked training sequences; keep the template that they complete."""
+        """Return checked training sequences; store the template completed by them."""
         check_not_lengths(X, y)
         check_not_distances(type(self).__name__, X)
         X, names, units = matched_columns(X)
@@ -49,7 +49,7 @@ class ModelTransformer(ParametersMixin, TransformerMixin, BaseEstimator):
         return fitted_units(sequences, units)
 
     def _checked(self, X):
-        """Return checked sequences, like those of `fit`."""
+        """Return sequences checked to match the training sequences."""
         self._check_ready()
         check_not_distances(type(self).__name__, X)
         X, names, units = matched_columns(X)
@@ -61,7 +61,7 @@ class ModelTransformer(ParametersMixin, TransformerMixin, BaseEstimator):
         return fitted_units(sequences, units)
 
     def _batch(self, fits, sequences, *, mask_missing=False):
-        """Return the models of fits, and with them the sequences if asked for."""
+        """Return the models of fits, with their sequences if these are to be kept."""
         return make_batch(
             fits,
             self._template,
@@ -72,7 +72,7 @@ class ModelTransformer(ParametersMixin, TransformerMixin, BaseEstimator):
         )
 
     def set_output(self, *, transform: str | None = None) -> Any:  # noqa: ARG002
-        """Do nothing: models have no form as a table.
+        """Do nothing: models are not a table.
 
         A `Pipeline` calls it on all its steps.
 
@@ -137,7 +137,7 @@ def make_batch(
         variances are 0.
 
     sequences : list of ndarray, default=None
-        The sequences, if the models are to carry them; they are copied.
+        The sequences, if the models are to keep them; they are copied.
 
     feature_names : tuple of str, default=None
         Names of the features.
@@ -145,7 +145,7 @@ def make_batch(
     Returns
     -------
     models : HMMBatch
-        The models, with their counts and info columns that say how the fits went.
+        The models, with their counts and with info columns about the fits.
     """
     # One tuple per field, with one entry per fit.
     columns: Any = Fit._make(zip(*fits, strict=True))
@@ -153,7 +153,7 @@ def make_batch(
     if mask_missing and fits[0].observed is not None:
         observed = np.stack(columns.observed)
     if sequences is not None:
-        # The models own what they carry: users may change their arrays later.
+        # The models keep copies: users may change their own arrays later.
         sequences = mapped(np.array, sequences)
     return HMMBatch._fitted(
         template,
@@ -175,10 +175,10 @@ def with_columns(models, X):
 
 
 def scored(models, sequences, n_jobs=None):
-    """Return fitted models whose log likelihoods are those that `score` gives.
+    """Return fitted models whose log likelihoods agree with `HMMBatch.score`.
 
-    Gaussian states are fitted in coordinates that resolve more than covariances in raw
-    units can hold, so that the last log likelihood of EM may differ.
+    Gaussian states are fitted in coordinates with more precision than covariances in
+    raw units can hold, so the last log likelihood of EM may differ.
     """
     if models.emission.covariance_type == "full":
         # Channels without values have mean and variance 0.
@@ -190,7 +190,7 @@ def scored(models, sequences, n_jobs=None):
 
 
 def state_weights(occupancies, weights):
-    """Return the state probabilities that `HMMTransformer` was asked for."""
+    """Return the state probabilities that the parameter `weights` asks for."""
     if weights == "stationary":
         return None
     if weights == "uniform":

@@ -1,8 +1,8 @@
 """Coordinates in which a sequence is fitted: centred, scaled, free of dead channels.
 
 EM commutes with affine maps, so fitting in good coordinates and mapping the model back
-gives the same model as fitting the raw values, without their trouble: offsets that eat
-digits, units that differ by ten orders, channels that do not move.
+gives the same model as fitting the raw values, without their numerical trouble: offsets
+that cost digits, units that differ by ten orders of magnitude, constant channels.
 """
 
 from dataclasses import dataclass, replace
@@ -24,14 +24,14 @@ from skawhmm.utils._numbers import aligned
 
 # A channel whose range is below this fraction of its size is constant up to rounding.
 CONSTANT_RANGE = 8 * np.finfo(float).eps
-# A channel with a smaller range is constant, too: variances of its states would be
+# A channel with a smaller range also counts as constant: state variances would be
 # below `LEAST_VARIANCE`.
 LEAST_RANGE = 1e-140
-# Directions of less variance than this fraction are scaled as if they had it, which
-# keeps collinear channels finite.
+# Directions with less than this fraction of the variance are scaled as if they had it,
+# which keeps collinear channels finite.
 COLLINEAR_FRACTION = 1e-6
-# Sequences whose values are so many times larger than those of the others, or smaller,
-# have other units: in one model, either look like a single point beside the other.
+# Sequences whose values are this many times larger or smaller than in other sequences
+# have other units: in a common model, the smaller ones would look like a single point.
 OTHER_SCALE = 1e4
 # Covariances may be indefinite by this fraction of their largest entry, as `HMMBatch`
 # accepts them.
@@ -45,10 +45,10 @@ PRODUCT_ROUNDING = 4 * np.finfo(float).eps
 
 @dataclass(frozen=True)
 class Coordinates:
-    """An affine map of the channels that vary, and what the others hold.
+    """An affine map of the channels that vary, and the values of the others.
 
-    Those of several sequences in which the same channels vary have a leading axis, all
-    but `active`.
+    For several sequences in which the same channels vary, all arrays but `active` have
+    a leading axis.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ class Coordinates:
         Whitening matrix and its inverse; None for diagonal models.
 
     log_volume : ndarray of shape (...)
-        What a complete frame's log density in these coordinates exceeds the raw one by.
+        Log density of a complete frame in these coordinates minus its raw log density.
     """
 
     active: np.ndarray
@@ -87,8 +87,8 @@ class Coordinates:
     def standardized(self, channels, offsets=None):
         """Active channels (n_active, n_timesteps) centred and scaled, and their mask.
 
-        Values not observed become 0; the mask is empty if there are none. The
-        sequences, one a row of the coordinates, lie between the offsets.
+        Missing values become 0; the mask is empty if there are none. The offsets bound
+        the sequences, one per row of the coordinates.
         """
         if offsets is None:
             offsets = np.array([0, channels.shape[1]])
@@ -98,7 +98,7 @@ class Coordinates:
         return standardized_rows(channels, offsets, active, *rows)
 
     def excess(self, n_timesteps, seen, offsets=None):
-        """Log likelihood in these coordinates less that of the raw frames."""
+        """Log likelihood in these coordinates minus that of the raw frames."""
         if seen.size == 0:
             return n_timesteps * self.log_volume
         first = np.zeros(1, int) if offsets is None else offsets[:-1]
@@ -181,7 +181,7 @@ def channel_scales(channels, offsets, covariance_type):
     Returns
     -------
     active, missing, gappy : ndarray of bool of shape (n_sequences, n_features)
-        Channels that vary, that have no value, that lack some.
+        Channels that vary, channels without any value, channels with missing values.
 
     centre, scale : ndarray of shape (n_sequences, n_features)
         As in `Coordinates`.
@@ -211,7 +211,7 @@ def make_coordinates(channels, offsets, scales, covariance_type):
         As in `channel_scales`; full and tied models are whitened.
 
     scales : tuple of ndarray
-        What that retransposed.
+        What `channel_scales` returned.
     """
     active, missing, _, centre, scale = scales
     log_volume = np.log(scale).sum(axis=-1)
@@ -223,8 +223,8 @@ def make_coordinates(channels, offsets, scales, covariance_type):
     top = np.maximum(values.max(axis=1, initial=0.0, keepdims=True), 1.0)
     values = np.maximum(values, COLLINEAR_FRACTION * top)
     roots = np.sqrt(values)
-    # Symmetric matrices are the same whatever eigenvectors span the directions of equal
-    # variance, such as those without any if channels are more than frames.
+    # A symmetric matrix does not depend on the choice of eigenvectors for directions of
+    # equal variance, such as zero variance if there are more channels than frames.
     basis, inverse = composed(1 / roots, vectors), composed(roots, vectors)
     log_volume = log_volume + 0.5 * np.log(values).sum(axis=1)
     return replace(plain, basis=basis, inverse=inverse, log_volume=log_volume)
@@ -238,7 +238,7 @@ def pooled_coordinates(channels, covariance_type):
 
 
 def is_oversized(channels, offsets):
-    """Tell which sequences have values far larger than those of the others."""
+    """Return a mask of the sequences with values far larger than in the others."""
     active, missing, _, centre, scale = channel_scales(channels, offsets, "diag")
     oversized = np.zeros(len(offsets) - 1, bool)
     for c in np.flatnonzero(active.any(axis=0)):
@@ -250,7 +250,7 @@ def is_oversized(channels, offsets):
 
 
 def is_of_other_scale(coordinates, scales):
-    """Tell which sequences are far larger or smaller than coordinates are made for."""
+    """Return a mask of the sequences far larger or smaller than the coordinates."""
     active, missing, _, centre, scale = scales
     spread = np.where(active, scale, 0.0)
     size = np.hypot(spread, np.where(missing, 0.0, centre - coordinates.centre))
@@ -262,7 +262,7 @@ def is_of_other_scale(coordinates, scales):
 
 
 def _semidefinite(raw, local, back):
-    """Return raw covariances, made of roots where rounding left them indefinite.
+    """Return raw covariances, rebuilt from roots where rounding made them indefinite.
 
     A state far outside of its sequence has covariances so large, in coordinates that
     amplify nearly equal channels, that their products lose all digits.
@@ -270,8 +270,8 @@ def _semidefinite(raw, local, back):
     if raw.size == 0:
         return raw
     limit = INDEFINITE * np.abs(raw).max(axis=(-2, -1))
-    # The rounding of a product is bounded by the product of the sizes. Few matrices
-    # exceed the limit by it, and eigenvalues are taken of them only.
+    # The rounding of a product is bounded by the product of the sizes. This bound rules
+    # out most matrices, so eigenvalues are computed for the few others only.
     sizes = np.abs(back)
     sizes = sizes.swapaxes(-1, -2) @ np.abs(local) @ sizes
     rounding = PRODUCT_ROUNDING * raw.shape[-1] ** 2 * sizes.max(axis=(-2, -1))

@@ -17,7 +17,7 @@ from skawhmm.numerics._paths import DEAD_COUNT, without_empty_states
 from skawhmm.sequences._trials import recordings_of
 from skawhmm.utils._seeds import item_rng
 
-# Logarithms of smaller transition probabilities count as that of this one.
+# Transition probabilities are raised to this value before logarithms are taken.
 LEAST_TRANSITION = 1e-100
 # Number of starts compared before a fit, and of EM steps after which they are compared.
 CANDIDATES = 4
@@ -25,7 +25,7 @@ SCREENING_STEPS = 5
 
 
 class Rule(NamedTuple):
-    """Constraints of the M step, and when to stop.
+    """Constraints of the M step, and the stopping rule.
 
     Attributes
     ----------
@@ -39,7 +39,8 @@ class Rule(NamedTuple):
         Largest number of M steps.
 
     tol : float
-        Least gain per frame of the log likelihood (plus log prior) for a further step.
+        EM stops if a step gains at most this much log likelihood (plus log prior) per
+        frame.
     """
 
     n_mix: int = 1
@@ -52,7 +53,7 @@ class Rule(NamedTuple):
 class FitOptions:
     """What to fit and how.
 
-    Attributes that are not listed have the meaning they have in `HMMTransformer`.
+    Attributes that are not listed here are described in `HMMTransformer`.
 
     Attributes
     ----------
@@ -60,13 +61,13 @@ class FitOptions:
         Weight of the pooled model as a prior, 0 for maximum likelihood.
 
     criterion : {None, "aic", "bic"}
-        If not None, it chooses the number of states, up to `n_components`.
+        Criterion that chooses the number of states, up to `n_components`.
 
     seed : int
         Seed of all draws, which depend on the frames as well.
 
     engine : callable or None
-        Runs EM from a start in place of our own loop.
+        Replaces our own EM loop.
 
     template : Emission
         Family of the states and its options.
@@ -110,9 +111,9 @@ class FitOptions:
 class EMRuns(NamedTuple):
     """How several EM runs ended: arrays with one row per run.
 
-    Counts are expected frames per state, moves expected transitions; the objective is
-    the log likelihood plus the log prior. They belong to the model after `n_iter` M
-    steps.
+    Counts are expected frames per state, moves are expected transitions, and the
+    objective is the log likelihood plus the log prior, all for the model after `n_iter`
+    M steps.
     """
 
     model: Model
@@ -183,7 +184,7 @@ def chain_log_priors(model, prior, active):
 
 
 def has_converged(gain, tol, n_frames):
-    """Tell whether a step gained too little for a further one: the stopping rule."""
+    """Whether a step gained too little to go on: the stopping rule."""
     return gain <= tol * n_frames
 
 
@@ -199,11 +200,11 @@ def run_em(steps, start, *, max_iter=None, tol=None, is_scored=True):
         A stack of start values, one per model.
 
     max_iter, tol : int and float, default=None
-        Replace those of the rule.
+        Replace the values of the rule.
 
     is_scored : bool, default=True
-        Whether likelihoods and counts are those of the model after the last step.
-        Otherwise they are those before it, which saves an E step.
+        Whether likelihoods and counts belong to the model after the last step.
+        Otherwise they belong to the model before it, which saves an E step.
 
     Returns
     -------
@@ -224,7 +225,7 @@ def run_em(steps, start, *, max_iter=None, tol=None, is_scored=True):
         log_likelihood[active] = values
         counts[active], moves[active] = expected.counts, expected.moves
         objective[active] = values + steps.log_priors(model, active)
-        # A sequence that stays impossible has no gain: the difference is NaN.
+        # The gain of a sequence that stays impossible is NaN.
         with np.errstate(invalid="ignore"):
             gain = objective[active] - before
         done = has_converged(gain, tol, steps.n_frames[active])
@@ -234,7 +235,7 @@ def run_em(steps, start, *, max_iter=None, tol=None, is_scored=True):
         if active.size > 0:
             steps.maximization(expected, rows, model, active)
             n_iter[active] += 1
-        # Active models have made equally many steps.
+        # All active models have taken the same number of steps.
         if active.size == 0 or not (is_scored or n_iter[active[0]] < max_iter):
             scores = log_likelihood, objective
             return EMRuns(model, counts, moves, *scores, n_iter, converged)
@@ -276,21 +277,21 @@ def stack_of(model):
 
 
 def stacked(models):
-    """Return several models with equally many states as a stack."""
+    """Return several models with the same number of states as a stack."""
     startprobs, transmats, states = zip(*models, strict=True)
     parts = (np.stack(part) for part in zip(*states, strict=True))
     return Model(np.stack(startprobs), np.stack(transmats), tuple(parts))
 
 
 def joined(stacks):
-    """Return several stacks of models with equally many states as one."""
+    """Return several stacks of models with the same number of states as one."""
     startprobs, transmats, states = zip(*stacks, strict=True)
     parts = (np.concatenate(part) for part in zip(*states, strict=True))
     return Model(np.concatenate(startprobs), np.concatenate(transmats), tuple(parts))
 
 
 def repeated(model, n_models):
-    """Return a stack that repeats the only model of another one."""
+    """Return a stack that repeats the one model of a given stack."""
     startprob, transmat, *states = (
         np.repeat(part, n_models, axis=0)
         for part in (model.startprob, model.transmat, *model.states)
@@ -308,7 +309,7 @@ def model_at(model, i):
 
 
 class Fit(NamedTuple):
-    """A fitted model in raw units, how the fit went, and its `Counts` as arrays."""
+    """A fitted model in raw units, its convergence, and its `Counts` as arrays."""
 
     model: Model
     weights: np.ndarray
@@ -348,7 +349,7 @@ def criterion_value(fit, n_free, options):
 
 
 def frames_rng(frames, seed, run):
-    """Return a generator that depends on the frames, the seed and the run only."""
+    """Return a random generator that depends only on the frames, seed and run."""
     return item_rng(seed, run, frames)
 
 
@@ -370,8 +371,8 @@ def start_model(data, n_states, options, rng, *, first):
         Source of the draws.
 
     first : bool
-        Whether states that come in order divide each sequence into equal parts;
-        otherwise the cuts are drawn at random. Ergodic models do not use it.
+        Whether states that follow in order divide each sequence into equal parts;
+        otherwise the cuts are drawn at random. Not used by ergodic models.
 
     Returns
     -------
@@ -395,7 +396,7 @@ def start_model(data, n_states, options, rng, *, first):
     common = tuple(
         np.repeat(part, n_states, axis=0) for part in family.common_states(frames)
     )
-    # About as many moves as a path through all states has, and one frame of the whole.
+    # About the moves of a path through all states, and one frame of the common state.
     stays = np.eye(n_states) * len(frames) / len(lengths) / n_states
     moves = (stays + 1.0) * allowed
     statistics = family.statistics(frames, post, common)
@@ -440,7 +441,7 @@ def fits_of(data, options, pooled=None):
     Returns
     -------
     fits : list of Fit
-        The models; with a criterion, those with the numbers of states it prefers.
+        The models; a criterion chooses their numbers of states.
     """
     n_units = len(data.firsts) - 1
     if pooled is not None:
@@ -479,12 +480,12 @@ def best_fits(data, n_states, options):
 
 
 def most_states(data, options):
-    """Return how many states some sequences can have."""
+    """Return the largest number of states that the sequences allow."""
     if not options.template.varied(data.frames):
         return 1
     if options.topology == "ergodic":
         return data.offsets[-1]
-    # States that come in order are all visited in one sequence.
+    # States that follow in order must all be visited in one sequence.
     return np.diff(data.offsets).max()
 
 

@@ -1,8 +1,8 @@
 """One model with Gaussian states per unit: start values, EM, number of states.
 
 A unit has one or more sequences. Each unit is fitted in its own coordinates; its model
-depends on its frames and the options, and on nothing else. Units whose arrays have the
-same shapes go through the kernels together, as a group.
+depends only on its frames and the options. Units whose arrays have the same shapes go
+through the kernels together, as a group.
 """
 
 from dataclasses import dataclass
@@ -44,11 +44,11 @@ from skawhmm.fitting._starts import (
 )
 from skawhmm.sequences._trials import recordings_of
 
-# Number of starts compared before a fit: this many frames in all, within these bounds.
+# Starts compared before a fit: as many as give this many frames, within these bounds.
 CANDIDATE_FRAMES = 600
 CANDIDATES = (2, 6)
 
-# Steps of EM after which starts are compared.
+# EM steps after which starts are compared.
 SCREENING_STEPS = 1
 
 
@@ -61,7 +61,7 @@ class Pool(NamedTuple):
         The frames of all sequences, one after the other.
 
     offsets, firsts : ndarray of int
-        Where sequences begin and end, and which of these are the bounds of units.
+        Bounds of the sequences, and the indices of those that are bounds of units.
     """
 
     channels: np.ndarray
@@ -92,10 +92,10 @@ class Group:
     Attributes
     ----------
     members : ndarray of shape (n_units,)
-        Numbers of the units in the pool.
+        Indices of the units in the pool.
 
     coordinates : Coordinates
-        Coordinates of each unit, or the same for all.
+        Coordinates of each unit, or one set for all.
 
     points, seen : ndarray of shape (n_active, n_frames)
         Standardized frames of the units, one after the other, and the mask of observed
@@ -113,7 +113,7 @@ class Group:
 
 
 def gaussian_data(frames, seen, offsets, firsts=None):
-    """Return frames in the form in which Gaussian states read them."""
+    """Return frames in the form that Gaussian EM reads."""
     firsts = np.arange(len(offsets)) if firsts is None else np.asarray(firsts)
     bounds = offsets[firsts]
 
@@ -133,7 +133,7 @@ def pool_of(sequences):
 
 
 def equal_rows(keys):
-    """Return the numbers of equal rows, one array per kind of row."""
+    """Return the indices of equal rows, one array per distinct row."""
     if len(keys) == 0:
         return []
     if (keys == keys[0]).all():
@@ -186,7 +186,7 @@ def blank_model(n_features, n_states, topology, n_mix, full):
 
 
 def n_starts(n_components, n_frames):
-    """Return how many starts to compare: more for short sequences, which cost less."""
+    """Return how many starts to compare: more for short, cheap sequences."""
     most = np.clip(CANDIDATE_FRAMES // n_frames, *CANDIDATES)
     return np.where(n_components == 1, 1, most)
 
@@ -275,11 +275,11 @@ def start_models(points, data, n_states, options, *, n_candidates=None, run=0):
         Topology, covariances, seed.
 
     n_candidates : int, default=None
-        Number of starts to compare; by default it follows from the model with the
-        fewest frames.
+        Number of starts to compare; by default determined by the model with the fewest
+        frames.
 
     run : int, default=0
-        Number of the restart.
+        Index of the restart.
 
     Returns
     -------
@@ -429,7 +429,7 @@ def finished_fits(runs, group, options):
 
 
 def still_fit(n_timesteps, centre, missing, options, n_trials=1):
-    """Return the fit of a unit without a channel that varies: one state."""
+    """Return the fit of a unit in which no channel varies: a single state."""
     covars = np.zeros((1, len(centre)))
     if options.covariance_type in {"full", "tied"}:
         covars = np.zeros((1, len(centre), len(centre)))

@@ -51,7 +51,7 @@ def hmmlearn_covars(covars, covariance_type):
 def estimator_engine(
     estimator, covariance_type, data, n_features, start, options, seed
 ):
-    """Fit a clone of an estimator of hmmlearn, by its own start and stopping rule."""
+    """Fit a clone of an hmmlearn estimator, with its own start and stopping rule."""
     model = clone(estimator)
     model.set_params(
         n_components=len(start.startprob),
@@ -71,7 +71,7 @@ def fitted_result(model, data, n_features, options):
         raise ValueError(f"{type(model).__name__} failed with: {error}") from error
     arrays = trained_arrays(model)
     transmat = np.array(arrays["transmats"], float)
-    # hmmlearn leaves a row of 0 where a state was never left; it stays where it is.
+    # hmmlearn leaves a row of zeros if a state was never left: make it stay there.
     empty = transmat.sum(axis=1) == 0
     transmat[empty] = np.eye(len(transmat))[empty]
     # A fitted spherical model of hmmlearn repeats each state once per feature.

@@ -1,7 +1,7 @@
-"""Visible Markov chains: one state per symbol, counted, without EM.
+"""Visible Markov chains: one state per symbol, estimated by counting.
 
-All distributions of a chain (starts, rows of transitions, symbols) are frequencies, to
-which a prior distribution may be added as if it had been seen so many times.
+All distributions of a chain (starts, rows of transitions, symbols) are frequencies. A
+prior adds pseudo-counts.
 """
 
 from functools import partial
@@ -35,25 +35,26 @@ def check_chain_prior(name, value):
 
 
 class MarkovChainTransformer(ModelTransformer):
-    """Count one Markov chain of symbols per sequence, or per unit of several trials.
+    """Estimate one visible Markov chain per sequence, or per unit of several trials.
 
-    Every symbol of the alphabet is a state, so that states are visible and those of all
-    models are the same. Starts, transitions and symbols are counted; there is no EM.
+    Every symbol of the alphabet is a state, so states are visible and the same in all
+    models. Starts, transitions and symbols are counted; there is no EM.
 
     Parameters
     ----------
     symbols : str or array-like of shape (n_symbols,), default=None
-        All symbols that may occur: characters, strings or integers. By default those of
-        the training sequences or, with `costs`, the integers from 0.
+        All symbols that may occur: characters, strings or integers. By default the
+        symbols of the training sequences or, with `costs`, the integers from 0.
 
     costs : array-like of shape (n_symbols, n_symbols), default=None
-        Distances between `symbols`, in their order, by which distances compare states.
-        By default any two symbols have distance 1.
+        Distances between `symbols`, in their order, used to compare states. By default
+        any two symbols have distance 1.
 
     prior : {None, "pooled"} or float, default=None
-        What is added to the counts: the chain of all training sequences, or a number of
-        each start, transition and symbol. Without a prior, what does not occur in a
-        sequence is impossible in its model, and `KL` is infinite for most pairs.
+        Pseudo-counts: the chain of all training sequences, times `relevance`, or a
+        number that is added to the count of every start, transition and symbol. Without
+        a prior, anything that does not occur in a sequence is impossible in its model,
+        and `KL` is infinite for most pairs.
 
     relevance : float, default=4.0
         Weight of the pooled chain, in steps per symbol, with ``prior="pooled"``.
@@ -63,7 +64,7 @@ class MarkovChainTransformer(ModelTransformer):
         stationary distribution of the transition matrix, or equal probabilities.
 
     keep_sequences : bool, default=False
-        Whether the models carry the sequences they were fitted to;
+        Whether the models keep the sequences they were fitted to;
         ``KL(method="data")`` needs them.
 
     Attributes
@@ -75,7 +76,7 @@ class MarkovChainTransformer(ModelTransformer):
         The alphabet.
 
     pooled_model_ : HMMBatch or None
-        The chain of all training sequences, if `prior` asks for it.
+        The chain of all training sequences, if ``prior="pooled"``.
 
     See Also
     --------
@@ -123,7 +124,7 @@ class MarkovChainTransformer(ModelTransformer):
 
     @all_or_nothing
     def fit(self, X: Any, y: Any = None) -> "MarkovChainTransformer":
-        """Learn the alphabet and, if the prior asks for it, the pooled chain.
+        """Learn the alphabet and, with ``prior="pooled"``, the pooled chain.
 
         Parameters
         ----------
@@ -163,7 +164,7 @@ class MarkovChainTransformer(ModelTransformer):
         Parameters
         ----------
         X : list of str or array-like of shape (n_timesteps,)
-            Sequences of symbols that `fit` knows.
+            Sequences of symbols from the alphabet.
 
         Returns
         -------
@@ -205,7 +206,7 @@ class Chain(NamedTuple):
 
 
 def counts_of(sequences, n_symbols):
-    """Return how often symbols start, follow each other and occur.
+    """Return counts of first symbols, of transitions and of all symbols.
 
     Parameters
     ----------
@@ -226,7 +227,7 @@ def counts_of(sequences, n_symbols):
     codes = np.concatenate(recordings)[:, 0].astype(np.int64)
     owner = np.repeat(units, lengths)
     first = np.cumsum(lengths) - lengths
-    # The last symbol of a recording is not followed by the first one of the next.
+    # There is no transition from the last symbol of a recording to the next recording.
     leaves = np.ones(len(codes), bool)
     leaves[first + lengths - 1] = False
     left = np.flatnonzero(leaves)
@@ -240,13 +241,13 @@ def counts_of(sequences, n_symbols):
 
 
 def number_of(places, shape):
-    """Return how often each place of an array occurs."""
+    """Return how often each index into an array occurs."""
     flat = np.ravel_multi_index(places, shape)
     return np.bincount(flat, minlength=int(np.prod(shape))).astype(float).reshape(shape)
 
 
 def smoothed(counts, prior, relevance):
-    """Return frequencies, with a prior distribution seen `relevance` times before."""
+    """Return frequencies after adding `relevance` times a prior distribution."""
     totals = counts.sum(axis=-1, keepdims=True)
     empty = totals + relevance == 0
     sums = (counts + relevance * prior) / np.where(empty, 1.0, totals + relevance)
@@ -257,7 +258,7 @@ def chains_of(counts, prior, relevance):
     """Return the chains of counts under a prior; None for no prior."""
     if prior is None:
         weights = smoothed(counts.weights, 0.0, 0.0)
-        # A symbol that is followed by nothing goes on as the sequence does on average.
+        # A symbol without successors is followed by the symbols at their frequencies.
         transmat = smoothed(counts.transmat, weights[..., None, :], 0.0)
         return Chain(smoothed(counts.startprob, 0.0, 0.0), transmat, weights)
     return Chain(*map(smoothed, counts, prior, (relevance,) * 3))
@@ -270,7 +271,7 @@ def uniform_chain(n_symbols):
 
 
 def pooled_chain(sequences, n_symbols, relevance):
-    """Return the chain of all sequences, in which everything is possible."""
+    """Return the chain of all sequences, smoothed so that nothing is impossible."""
     counts = counts_of(sequences, n_symbols)
     total = Chain(*(part.sum(axis=0) for part in counts))
     weights = smoothed(total.weights, 1 / n_symbols, relevance)
@@ -290,7 +291,7 @@ def visible_fits(sequences, n_symbols, prior=None, relevance=0.0):
 
 
 def chain_fits(counts, chains):
-    """Return chains as fits, with the likelihood of what was counted."""
+    """Return chains as fits, with the likelihood of the counted sequences."""
     states = (np.eye(counts.weights.shape[1]),)
     scores = sum(
         weighted_logs(counted, chain)

@@ -1,4 +1,4 @@
-"""One model of all training sequences, and the fits that start from or shrink to it."""
+"""The pooled model of all training sequences, as a start or prior of other fits."""
 
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -50,8 +50,8 @@ from skawhmm.utils._parallel import Shared, completed, writable
 POOL_BLOCK = 16384
 NO_MASK = np.empty((0, 0))
 
-# joblib looks for results every hundredth of a second; a step on fewer frames is done
-# sooner than that.
+# joblib polls for results every hundredth of a second; a step on fewer frames takes
+# less than that.
 PARALLEL_FRAMES = 200_000
 
 
@@ -86,7 +86,7 @@ def fit_pooled(sequences, options, n_jobs=None):
     Returns
     -------
     pooled : PooledModel
-        The model; with a criterion, that with the number of states it prefers.
+        The model; a criterion chooses its number of states.
     """
     options = replace(options, relevance=0.0)
     recordings, _ = recordings_of(sequences)
@@ -146,7 +146,7 @@ def pooled_fit(sequences, options, n_jobs=None):
         model.transmat[None], means, covars, startprobs=model.startprob[None]
     )
     weights = np.concatenate(posteriors(batch, sequences)).mean(axis=0)
-    # That of `score`: raw units may round what the coordinates of the fit resolve.
+    # As in `score`: raw units may be less precise than the coordinates of the fit.
     total = float(log_likelihood(batch, sequences).sum())
     total = total if np.isfinite(total) else pooled.log_likelihood
     return pooled, Fit(
@@ -165,10 +165,10 @@ def pooled_fit(sequences, options, n_jobs=None):
 
 
 def without_oversized(sequences, left_out_of="the pooled model"):
-    """Return the sequences whose values are of one scale; a warning names the others.
+    """Return the sequences of similar scale; a warning names the others.
 
-    One sequence in other units would take all states, and the variances of the others
-    would be below the least one.
+    A single sequence in larger units would take all states, and the variances of the
+    other sequences would be below the smallest one allowed.
     """
     pool = pool_of(sequences)
     oversized = is_oversized(pool.channels, pool.bounds)
@@ -184,7 +184,7 @@ def without_oversized(sequences, left_out_of="the pooled model"):
 
 
 def of_other_scale(sequences, pooled):
-    """Tell which sequences are of another scale than a pooled model."""
+    """Return a mask of the sequences whose scale differs from the pooled model's."""
     pool = pool_of(sequences)
     scales = channel_scales(pool.channels, pool.bounds, "diag")
     return is_of_other_scale(pooled.coordinates, scales)
@@ -266,8 +266,8 @@ class BlockSteps(Steps):
         Constraints of the M step and the stopping rule; the relevance must be 0.
 
     pseudo_count : float, default=0.0
-        Number of starts, and of transitions from each state, that are added to the
-        expected ones, in equal parts.
+        Number added to the expected starts, and to the expected transitions from each
+        state, spread equally.
 
     n_jobs : int, default=None
         Number of joblib workers.
@@ -330,8 +330,9 @@ def block_expectation(shared, b):
 def pooled_fits(sequences, options, pooled):
     """Fit one model per unit, with the pooled model as its start or its prior.
 
-    To a unit of another scale, all states of the pooled model are one point or one
-    flat distribution: its model starts from its own frames and has no prior.
+    At a very different scale, all states of the pooled model look like one point or one
+    flat distribution. The model of such a unit starts from its own frames, without a
+    prior.
     """
     fit = adapted_fits if options.relevance > 0 else pooled_start_fits
     other = of_other_scale(sequences, pooled)
@@ -351,7 +352,7 @@ def pooled_fits(sequences, options, pooled):
 
 
 def pooled_start_fits(sequences, options, pooled):
-    """Fit one model per unit by maximum likelihood, from the pooled model on."""
+    """Fit one model per unit by maximum likelihood, starting from the pooled model."""
     pool, kind = pool_of(sequences), options.covariance_type
     scales = channel_scales(pool.channels, pool.bounds, kind)
     fits = still_fits(pool, scales, options)
@@ -368,7 +369,7 @@ def pooled_start_fits(sequences, options, pooled):
 def floored(models, floor):
     """Return a stack of models whose variances are at least the floor in any direction.
 
-    Flat states lose it on the way to raw units and back.
+    Flat states may fall below it through the conversion to raw units and back.
     """
     means, covars = models.states
     lift = np.maximum if covars.ndim == 3 else lifted
@@ -392,7 +393,7 @@ def adapted_fits(sequences, options, pooled):
 
 
 def completed_fit(fit, x, coordinates, options):
-    """Return an adapted fit with the channels that are missing or did not vary."""
+    """Return an adapted fit extended by the missing and the constant channels."""
     missing = np.isnan(x).all(axis=0)
     means, covars = fit.model.states
     for c in np.flatnonzero(~coordinates.active | missing):
@@ -406,7 +407,7 @@ def completed_fit(fit, x, coordinates, options):
 
 
 def still_moments(values, coordinates, c, relevance):
-    """Return mean and variance of a channel in which all states are identical.
+    """Return the mean and variance of a channel in which all states are identical.
 
     The channel is missing in the sequence, or has at most one distinct value in the
     training sequences.

@@ -1,4 +1,4 @@
-"""Sequences in, models out."""
+"""The transformer that fits one hidden Markov model per sequence."""
 
 from dataclasses import replace
 from functools import partial
@@ -45,10 +45,10 @@ from skawhmm.utils._parameters import Unused
 from skawhmm.utils._seeds import random_stream
 
 CRITERIA = ("aic", "bic")
-# Largest number of states that a criterion chooses.
+# Largest number of states that a criterion may choose.
 MOST_STATES = 8
 
-# Parameters that an estimator of hmmlearn has itself, or does not have.
+# Parameters that do not apply if `engine` is an hmmlearn estimator.
 ESTIMATOR_OPTIONS = ("init", "topology", "max_iter", "tol")
 
 
@@ -95,18 +95,19 @@ class HMMTransformer(ModelTransformer):
     Parameters
     ----------
     n_components : int or {"bic", "aic"}, default=3
-        Number of states per model. A criterion chooses the number between 1 and 8 for
-        each sequence; with a pooled model it chooses once, for that model. Sequences
-        with fewer distinct frames get fewer states.
+        Number of states per model. A criterion chooses between 1 and 8 states for each
+        sequence, or once for the pooled model if there is one. Sequences with fewer
+        distinct frames get fewer states.
 
     covariance_type : {"diag", "full", "spherical", "tied"}, default="diag"
-        Form of the covariances of Gaussian states, short for
+        Form of the covariances of Gaussian states; a shorthand for
         ``emission=Gaussian(covariance_type)``.
 
     emission : {"gaussian", "categorical", "poisson"} or Emission, default="gaussian"
         What states emit: vectors of numbers, symbols, or counts in one or more
-        channels. An instance such as ``Gaussian("full", reg_covar=0.01)``,
-        ``Categorical("ACGT")`` or a family of your own sets options of the family, too.
+        channels. Pass an instance to set options, such as
+        ``Gaussian("full", reg_covar=0.01)`` or ``Categorical("ACGT")``, or to use your
+        own family.
 
     n_mix : int, default=1
         Number of Gaussians per state. A state with several Gaussians becomes several
@@ -122,23 +123,23 @@ class HMMTransformer(ModelTransformer):
         covariances and counted transitions. With "pooled", all models start from one
         model of all training sequences, so that their states correspond. Sequences
         with values 10 000 times larger or smaller than the others are fitted without
-        it, and a warning names them; so with a pooled prior.
+        it, and a warning names them. The same holds for a pooled prior.
 
     prior : {None, "pooled"}, default=None
         With "pooled", every model is the pooled model adapted to its sequence by
-        maximum a posteriori. This makes short sequences usable.
+        maximum a posteriori (MAP) estimation. This makes short sequences usable.
 
     relevance : float, default=4.0
         Weight of the pooled model as a prior, in frames per state, with
         ``prior="pooled"``.
 
     n_init : int, default=1
-        Number of fits from different start values; the most likely one is kept. With
-        a pooled model, it is that model which is fitted so many times.
+        Number of fits from different start values; the most likely one is kept. If
+        there is a pooled model, only that model is fitted `n_init` times.
 
     max_iter : int, default=100
-        Largest number of EM steps. Estimators given as `engine` do not use it, nor
-        `tol`.
+        Largest number of EM steps. Estimators given as `engine` ignore it, and `tol`;
+        both must then keep their defaults.
 
     tol : float, default=1e-5
         EM stops if a step gains at most this much log likelihood per frame.
@@ -151,19 +152,19 @@ class HMMTransformer(ModelTransformer):
         probabilities compare the states without that noise.
 
     missing : {"zero", "common"}, default="zero"
-        What becomes of a channel without any value in a sequence: it gets mean and
-        variance 0, or it is left out when the model is compared with others. Single
-        missing values (NaN) are accepted by diagonal and spherical models, which skip
-        them. For Gaussian states only.
+        How to treat a channel that has no value at all in a sequence: "zero" gives it
+        mean and variance 0, "common" leaves it out of comparisons with other models.
+        Single missing values (NaN) are skipped by diagonal and spherical models; other
+        models do not accept them. For Gaussian states only.
 
     engine : {"batched", "hmmlearn"} or hmmlearn estimator, default="batched"
-        What fits Gaussian states: our own compiled EM, or that of hmmlearn from the
-        same start values. An estimator, such as ``VariationalGaussianHMM()`` or
+        EM implementation for Gaussian states: our own compiled one, or hmmlearn's from
+        the same start values. An estimator, such as ``VariationalGaussianHMM()`` or
         ``GMMHMM(n_mix=2)``, is cloned for every sequence and keeps its own start
         values, priors and stopping rule.
 
     keep_sequences : bool, default=False
-        Whether the models carry the sequences they were fitted to;
+        Whether the models keep the sequences they were fitted to;
         ``KL(method="data")`` needs them.
 
     n_jobs : int, default=None
@@ -186,8 +187,8 @@ class HMMTransformer(ModelTransformer):
         or the result of :func:`as_sequences`. The models carry them.
 
     pooled_model_ : HMMBatch or None
-        The model of all training sequences, if `init` or `prior` asks for one. Its
-        `info` has the same columns as that of the models `transform` returns.
+        The model of all training sequences, if `init` or `prior` is "pooled". Its
+        `info` has the same columns as the models that `transform` returns.
 
     symbols_ : ndarray of shape (n_symbols,)
         The alphabet, if states emit symbols.
@@ -201,8 +202,9 @@ class HMMTransformer(ModelTransformer):
     Notes
     -----
     A parameter that has no effect must keep its default, such as `covariance_type` if
-    states emit symbols. Parameters other than `missing`, `keep_sequences`, `n_jobs` and
-    `verbose` need another `fit` if they are changed. An error names them otherwise.
+    states emit symbols. After changing parameters other than `missing`,
+    `keep_sequences`, `n_jobs` and `verbose`, call `fit` again; otherwise `transform`
+    raises an error that names them.
 
     Examples
     --------
@@ -223,8 +225,8 @@ class HMMTransformer(ModelTransformer):
     array([[0.98, 0.02],
            [0.01, 0.99]])
 
-    Every character of a text is a symbol. One state learns the vowel, the other one
-    the consonants:
+    In a text, every character is a symbol. One state learns the vowel, the other the
+    consonants:
 
     >>> hmm = HMMTransformer(n_components=2, emission="categorical", random_state=0)
     >>> models = hmm.fit_transform(["banana"])
@@ -314,16 +316,16 @@ class HMMTransformer(ModelTransformer):
 
     @all_or_nothing
     def fit(self, X: Any, y: Any = None) -> "HMMTransformer":
-        """Check the parameters and, if one is asked for, learn the pooled model.
+        """Check the parameters and, if they ask for one, fit the pooled model.
 
         Parameters
         ----------
         X : list of array-like of shape (n_timesteps, n_features), or of Trials
-            Training sequences; several recordings that belong to one model are
-            :class:`~skawhmm.sequences.Trials`. Also an array of shape (n_sequences,
-            n_timesteps, n_features) with trailing NaN as padding, or one of shape
-            (n_sequences, n_timesteps) whose rows are univariate sequences. Symbols are
-            given as a list of texts, or of sequences of strings or integers.
+            Training sequences; :class:`~skawhmm.sequences.Trials` group several
+            recordings into one model. Also an array of shape (n_sequences, n_timesteps,
+            n_features) with trailing NaN as padding, or of shape (n_sequences,
+            n_timesteps) whose rows are univariate sequences. For symbols, a list of
+            texts or of sequences of strings or integers.
 
         y : Ignored
             Not used, present for API consistency.
@@ -369,10 +371,10 @@ class HMMTransformer(ModelTransformer):
         -------
         models : HMMBatch
             The models, in the order of the sequences. Its `info` has the columns
-            ``converged``, ``n_iter``, ``log_likelihood`` (that of `HMMBatch.score`),
-            ``n_timesteps`` and ``n_trials``, and those of a
-            :class:`~skawhmm.sequences.WindowList`; its `counts` are the expected frames
-            per state and transitions.
+            ``converged``, ``n_iter``, ``log_likelihood`` (as in `HMMBatch.score`),
+            ``n_timesteps`` and ``n_trials``, plus the columns of a
+            :class:`~skawhmm.sequences.WindowList`. Its `counts` are the expected
+            numbers of frames per state and of transitions.
         """
         return with_columns(self._modelled(self._checked(X)), X)
 
@@ -401,7 +403,7 @@ class HMMTransformer(ModelTransformer):
         return scored(models, sequences, self.n_jobs) if is_gaussian else models
 
     def _unscored(self, sequences):
-        """Return fitted models whose log likelihoods are those of the last EM step."""
+        """Return fitted models with the log likelihoods of the last EM step."""
         self._check_missing(sequences)
         fits = fit_models(
             sequences,
@@ -419,13 +421,13 @@ class HMMTransformer(ModelTransformer):
         return "pooled" in {self.init, self.prior}
 
     def _given_template(self):
-        """Return the family of states and its options, as the parameters say."""
+        """Return the family of states and its options, as set by the parameters."""
         if isinstance(self.emission, str) and self.emission == "gaussian":
             return Gaussian(self.covariance_type)
         return check_emission("emission", self.emission)
 
     def _check_missing(self, sequences):
-        """Raise if values are missing that a fit needs."""
+        """Raise if values are missing and the model cannot skip them."""
         frames = unit_frames(sequences)
         self._template.check_missing(frames, is_pooled=self._is_pooled)
         if self.engine != "batched":
@@ -454,7 +456,7 @@ class HMMTransformer(ModelTransformer):
         )
 
     def _resolved_engine(self):
-        """Return the engine that replaces our own EM loop, None if there is none."""
+        """Return the engine that replaces our own EM loop, or None."""
         if isinstance(self.engine, str) and self.engine == "batched":
             return None
         from skawhmm.fitting._hmmlearn_engine import resolve_engine
@@ -486,15 +488,15 @@ class HMMTransformer(ModelTransformer):
             )
 
 
-# Blocks of sequences per worker, so that workers finish at about the same time. There
-# are more blocks if they would be larger than the next number.
+# Blocks of sequences per worker, so that workers finish at about the same time. If
+# blocks would exceed `MOST_WORK`, there are more.
 BLOCKS_PER_JOB = 2
-# Work of a fit is counted in values; a frame costs as much as so many more of them.
+# Work of a fit is counted in values; each frame costs as much as this many more values.
 FRAME_VALUES = 20
-# A block of Gaussian fits has at least so much work, some 10 ms: smaller ones spend
-# their time between the steps of EM, where threads wait for each other.
+# Least work in a block of Gaussian fits, some 10 ms: smaller blocks spend their time
+# between EM steps, where threads wait for each other.
 LEAST_WORK = 2**19
-# A block of at most so much work stays in the shared cache.
+# A block with at most this much work stays in the shared cache.
 MOST_WORK = 2**20
 # Other families draw start values, and most of them take EM steps, unit by unit in
 # Python: with fewer frames per unit, two threads wait for each other and are slower
@@ -529,7 +531,7 @@ def fit_models(sequences, options, *, pooled=None, n_jobs=None, verbose=False):
         What to fit and how.
 
     pooled : object, default=None
-        What `fit_pool` returned: the start values, or the prior.
+        Result of `fit_pool`: the start values or the prior.
 
     n_jobs : int, default=None
         Number of joblib workers; the result does not depend on it.
@@ -540,7 +542,7 @@ def fit_models(sequences, options, *, pooled=None, n_jobs=None, verbose=False):
     Returns
     -------
     fits : list of Fit
-        One per unit, in their order.
+        One per unit, in the same order.
     """
     recordings, firsts = recordings_of(sequences)
     work = [x.size + FRAME_VALUES * len(x) for x in recordings]
