@@ -45,17 +45,17 @@ class HMMClassDistance(ModelsMixin, TransformerMixin, BaseEstimator):
     Parameters
     ----------
     groups : dict or sequence of sequences of int or str, default=None
-        Channels of each group, by the name of the group or in order: their numbers or,
-        if `fit` is given sequences that have names, their names. By default one group
-        of all channels.
+        Channels of each group: a dict from group names to channels, or a list of
+        channels per group. Channels are given by index or, if the training sequences
+        have channel names, by name. By default all channels form one group.
 
     metric : {"maw", "iaw", "jaw", "kl", "coupling", "mmd"} or object, default="maw"
         Distance between two models.
 
     alpha : float in [0, 1], default=None
-        Weight of the transition component in the distance. By default that of the
-        distance: 0.1 for "maw" and "iaw", 0.5 for "jaw". Must be None if the
-        distance has no components, or if `metric` is an object, which has its own.
+        Weight of the transition component in the distance. By default 0.1 for "maw"
+        and "iaw", 0.5 for "jaw". Must be None if the distance has no components, or if
+        `metric` is an object, which has its own.
 
     hmm : HMMTransformer, default=None
         Fits the models of sequences and of classes; it is cloned. By default
@@ -82,7 +82,7 @@ class HMMClassDistance(ModelsMixin, TransformerMixin, BaseEstimator):
         One per group: it turns the channels of the group into models.
 
     n_features_in_ : int
-        Number of features of a frame; of columns if `fit` was given a 2-D array.
+        Number of features of a frame; number of columns if `fit` was given a 2-D array.
 
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the channels, if `fit` was given sequences that have names.
@@ -174,7 +174,7 @@ class HMMClassDistance(ModelsMixin, TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Any) -> NDArray[np.float64]:
-        """Return the distances of each sequence's models to those of the classes.
+        """Return the distances of each sequence to every class, per group of channels.
 
         Parameters
         ----------
@@ -184,7 +184,7 @@ class HMMClassDistance(ModelsMixin, TransformerMixin, BaseEstimator):
         Returns
         -------
         features : ndarray of shape (n_sequences, n_groups * n_classes)
-            Distances, the classes of a group beside each other.
+            Distances to all classes for the first group, then for the next groups.
         """
         metric = self._check_ready()
         sequences = check_frames_or_symbols(self, X, reset=False)
@@ -227,9 +227,9 @@ class HMMClassDistance(ModelsMixin, TransformerMixin, BaseEstimator):
 
 
 def _taught(hmm, fitted):
-    """Return a transformer that knows what a fitted one learned from all classes.
+    """Return a transformer set up with the values learned from all classes.
 
-    A class may lack some of the symbols, and has other scales of blocks.
+    A single class may lack some of the symbols, or have other scales of blocks.
     """
     template = fitted._template
     if template.name == "by_channel":
@@ -256,7 +256,7 @@ def _class_models(hmm, sequences, codes):
 
 
 def _channel_numbers(group, channels, names):
-    """Return the channels of a group, with numbers for names."""
+    """Return the channels of a group as indices."""
     array = np.asarray(channels)
     if array.dtype.kind not in "UT" or array.ndim != 1:
         return array

@@ -1,8 +1,8 @@
 """One vector per sequence: its statistics relative to shared reference models.
 
-A kind says what an embedding does for a family of states: it checks input, learns
-references, and knows the blocks of vectors and their names. All kinds have the same
-members; `KINDS` finds them by the name of the family.
+A kind implements the embedding for one family of states: it checks input, learns
+references, and defines the blocks of vectors and their names. All kinds have the same
+members; `KINDS` maps names of families to them.
 """
 
 from collections.abc import Iterable, Sequence
@@ -54,7 +54,7 @@ from skawhmm.utils._parallel import Shared, completed, writable
 from skawhmm.utils._parameters import check_unused, defaults_of
 from skawhmm.utils._seeds import random_stream
 
-# Frames per task, and the largest number of sequences: enough work, little memory.
+# Frames per task, and most sequences per task: enough work, little memory.
 TASK_FRAMES = 4096
 TASK_SEQUENCES = 64
 
@@ -67,15 +67,15 @@ class GaussianKind:
 
     blocks = GAUSSIAN_BLOCKS
     default_blocks = ("means", "scales", "thirds")
-    # Start values are clusters of frames, which EM has to improve a little only.
+    # Start values are clusters of frames, so a few EM steps are enough.
     max_iter = 4
 
     def checked(self, estimator, X, y=None, *, reset):
-        """Return sequences as the other members take them."""
+        """Return checked sequences in the form that the other members expect."""
         return check_input(estimator, X, y, reset=reset)
 
     def of_one_scale(self, sequences):
-        """Return the sequences that references can be fitted to together."""
+        """Return the sequences of similar scale, to fit references to."""
         return without_oversized(sequences, "the reference models")
 
     def fit(self, pieces, sizes, **options):
@@ -119,11 +119,11 @@ class DiscreteKind:
     max_iter = 25
 
     def of_one_scale(self, sequences):
-        """Return all sequences: symbols and counts have no units."""
+        """Return all sequences: symbols and counts have no scale."""
         return sequences
 
     def fit(self, pieces, sizes, *, verbose, **options):  # noqa: ARG002
-        """Learn the references; one EM step is a single call, without progress."""
+        """Learn the references; an EM step is a single call, so no bar is shown."""
         self.references = fit_discrete_references(pieces, sizes, self.family, **options)
         return self
 
@@ -158,7 +158,7 @@ class CategoricalKind(DiscreteKind):
         if reset:
             symbols = learned_symbols(recordings_of(sequences)[0])
             self.family = Categorical(symbols)
-        # Codes below 0 were not observed, whether they are missing or unknown.
+        # Missing and unknown symbols have codes below 0 and count as not observed.
         recordings, units = split_units(sequences)
         codes = symbol_codes(recordings, self.family.symbols)
         return codes if units is None else units.grouped(codes)
@@ -244,17 +244,17 @@ class HMMEmbedding(EstimatorMixin, TransformerMixin, BaseEstimator):
     Parameters
     ----------
     n_components : int or sequence of int, default=(4, 8, 16, 32)
-        Number of states of each reference. There are fewer Gaussian states if there
-        are fewer distinct frames.
+        Number of states of each reference. Gaussian references have no more states than
+        there are distinct frames.
 
     relevance : float, default=2.0
         Weight of the reference as a prior, in frames per state, for the blocks "means",
         "scales", "thirds" and "rates".
 
     blocks : str or sequence of str, default=None
-        Blocks of the list above that the vectors hold. By default "means", "scales" and
-        "thirds" of Gaussian states, "transitions" and "emissions" of symbols,
-        "transitions" and "rates" of counts.
+        Blocks to include in the vectors, from the list above. By default "means",
+        "scales" and "thirds" for Gaussian states, "transitions" and "emissions" for
+        symbols, "transitions" and "rates" for counts.
 
     emission : {"gaussian", "categorical", "poisson"}, default="gaussian"
         What states emit: real frames, symbols or counts.
@@ -264,10 +264,11 @@ class HMMEmbedding(EstimatorMixin, TransformerMixin, BaseEstimator):
         not depend on the present one.
 
     normalize : bool, default=True
-        Whether to give each block of each reference length 1 and divide by the square
-        root of the number of blocks. The signed square root of blocks that are not
-        roots already ("means", "scales", "thirds", "rates") is taken before. If False,
-        the "means" and "scales" blocks keep the units of the distance between models.
+        Whether to scale each block of each reference to length 1, divided by the square
+        root of the number of blocks. Blocks that are not square roots already ("means",
+        "scales", "thirds", "rates") are replaced by their signed square root first. If
+        False, the "means" and "scales" blocks keep the units of the distance between
+        models.
 
     max_iter : int, default=None
         Largest number of EM steps per reference. By default 4 for Gaussian states,
@@ -281,7 +282,7 @@ class HMMEmbedding(EstimatorMixin, TransformerMixin, BaseEstimator):
         `joblib.parallel_config` context. It never changes the result.
 
     random_state : int, RandomState instance, Generator or None, default=None
-        Seed of the drawn pieces and the start values.
+        Seed of the sample of training frames and of the start values.
 
     verbose : int, default=0
         Whether to show progress bars.
@@ -307,12 +308,12 @@ class HMMEmbedding(EstimatorMixin, TransformerMixin, BaseEstimator):
 
     Notes
     -----
-    Channels are standardized inside, so their units and offsets change nothing. The
+    Channels are standardized internally, so units and offsets do not matter. The
     entries of a channel are 0 if it does not vary in the training data, or is missing
     in the sequence. Symbols that `fit` has not seen count as not observed. After `fit`,
-    the vector of a sequence depends on nothing but the sequence, so a large collection
-    can be transformed piece by piece. References are learned from at most 20 000
-    frames: if there are more, `fit` draws pieces of sequences at random.
+    the vector of a sequence depends on that sequence alone, so a large collection can
+    be transformed in parts. References are learned from at most 20 000 frames: if there
+    are more, `fit` draws pieces of sequences at random.
 
     Examples
     --------
@@ -326,7 +327,7 @@ class HMMEmbedding(EstimatorMixin, TransformerMixin, BaseEstimator):
     >>> ridge.score(X[20:], y[20:])
     1.0
 
-    Symbols, here letters: a state for vowels and one for consonants.
+    Symbols, here letters: the two states learn to separate consonants and vowels.
 
     >>> words = ["banana", "tomato", "potato", "papaya", "salami", "casino"]
     >>> letters = HMMEmbedding(2, emission="categorical", random_state=0).fit(words)

@@ -1,7 +1,8 @@
-"""References of an embedding, and what sequences are like relative to them.
+"""References of an embedding, and statistics of sequences relative to them.
 
-References are models of a sample of the training frames. A sequence has statistics
-under a reference, from one forward-backward pass, and blocks of features made of them.
+References are models of a sample of the training frames. One forward-backward pass
+gives the statistics of a sequence under a reference; blocks of features are made of
+these statistics.
 Gaussian references live in standardized coordinates, on the channels that vary in the
 training data. Statistics have a leading axis over the sequences of a batch; those of
 one sequence depend on no other.
@@ -37,14 +38,14 @@ from skawhmm.numerics._forward_backward import forward_backward
 from skawhmm.utils._parallel import writable
 from skawhmm.utils._seeds import item_rng
 
-# References are learned from at most this many frames, which bounds the time of `fit`:
-# too few for several workers. If there are more, pieces of this length are drawn.
+# References are learned from at most this many frames, which bounds the time of `fit`
+# (too few to use several workers). If there are more, pieces of this length are drawn.
 MAX_FRAMES = 20_000
 PIECE = 100
-# Start values are clusters of at most this many of them.
+# Start values are clusters of at most this many frames.
 START_FRAMES = 4_000
 # EM stops if a step gains at most this much log likelihood per frame: references only
-# have to divide the frames sensibly.
+# need to divide the frames sensibly.
 TOLERANCE = 1e-5
 # Least variance of a Gaussian state, relative to the variance of the channel. It bounds
 # how much a single frame can move the features of a state.
@@ -52,7 +53,7 @@ LEAST_VARIANCE = 1e-2
 # Transitions from each state that are added to the expected ones, equally to all
 # states: every transition stays possible, so that no new sequence has likelihood 0.
 PSEUDO_COUNT = 1.0
-# Parts of equal duration that have statistics of their own.
+# Number of parts of equal duration with separate statistics.
 N_PARTS = 3
 
 
@@ -65,7 +66,7 @@ class Reference(NamedTuple):
 
 
 def sampled_pieces(sequences, rng, n_frames=None):
-    """Return all sequences, or pieces of some frames drawn without repetition.
+    """Return all sequences, or randomly drawn pieces that do not overlap.
 
     Parameters
     ----------
@@ -127,7 +128,7 @@ class DiscreteSteps(ReferenceMixin, Steps):
 
 
 def learned_reference(steps, start, n_frames=None):
-    """Return the reference that EM finds, its weights those of the last M step."""
+    """Return the reference that EM finds, with the weights of the last M step."""
     found = run_em(steps, start, is_scored=False)
     n_frames = found.counts[0].sum() if n_frames is None else n_frames
     weights = found.counts[0] / n_frames
@@ -283,7 +284,7 @@ def standardized_batch(sequences, coordinates):
     batch, first = [], 0
     for last in ends:
         own = seen[:, first:last]
-        # The mask of a sequence does not depend on others: it is empty if all is seen.
+        # A mask does not depend on other sequences: without missing values it is empty.
         mask = seen[:0, :0] if own.all() else own.copy()
         batch.append((frames[:, first:last].copy(), mask))
         first = last
@@ -370,7 +371,7 @@ def thirds_block(stats, model, relevance):
 
 
 def occupancy_block(stats, model, relevance):  # noqa: ARG001
-    """Roots of the weights of states: of the fractions of frames spent in them."""
+    """Roots of the fractions of frames spent in each state."""
     occupancies = stats.occupancies.sum(axis=1)
     return np.sqrt(occupancies / occupancies.sum(axis=1, keepdims=True))
 
@@ -406,7 +407,7 @@ GAUSSIAN_BLOCKS = {
 }
 SYMBOL_BLOCKS = {**CHAIN_BLOCKS, "emissions": emissions_block}
 COUNT_BLOCKS = {**CHAIN_BLOCKS, "rates": rates_block}
-# Gaussian blocks whose last axis is that of the channels.
+# Gaussian blocks whose last axis is over channels.
 CHANNEL_BLOCKS = ("means", "scales", "thirds")
 # Blocks that are square roots already.
 ROOT_BLOCKS = ("occupancy", "transitions", "emissions")
@@ -415,9 +416,8 @@ ROOT_BLOCKS = ("occupancy", "transitions", "emissions")
 class Recipe(NamedTuple):
     """How sequences become vectors: references, and blocks of features by name.
 
-    `prepare` takes recordings and returns the batch that `statistics` takes, with the
-    unit of each recording and a reference. `active` says which channels Gaussian
-    references have.
+    `prepare` turns recordings into a batch. `statistics` takes that batch, the unit of
+    each recording, and a reference. `active` masks the channels of Gaussian references.
     """
 
     models: list[Model]
@@ -441,11 +441,11 @@ def embedded_rows(recordings, owners, recipe, dtype=np.float64):
 
 
 def flat_block(name, block, recipe):
-    """Return a block with one row per sequence, normalized if that is asked for.
+    """Return a block with one row per sequence, normalized if the recipe says so.
 
-    Channels that references lack are 0. All normalized blocks have the same length,
-    and whole rows length 1; the signed square root of blocks that are not roots is
-    taken before.
+    Channels that references lack are 0. All normalized blocks have the same length, and
+    whole rows have length 1. Blocks that are not square roots are replaced by their
+    signed square root first.
     """
     active = recipe.active
     if name in CHANNEL_BLOCKS and not active.all():
@@ -476,13 +476,13 @@ def block_names(name, n_components, channels):
 FEATURE_NAME = re.compile(
     r"r(?P<reference>\d+)_(?P<block>[a-z]+)(?:_part\d+)?_s(?P<state>\d+)"
     r"(?:_(?P<channel>.*))?",
-    # Channels may have any name.
+    # A channel name may contain any character.
     re.DOTALL,
 )
 
 
 def name_fields(name):
-    """Return what the name of a feature of an embedding says about it."""
+    """Return the parts of the name of an embedding's feature."""
     match = FEATURE_NAME.fullmatch(name)
     if match is None:
         return {}

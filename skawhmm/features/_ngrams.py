@@ -1,4 +1,4 @@
-"""Frequencies of symbols and of runs of them, as vectors."""
+"""Frequencies of n-grams of symbols, as vectors."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -21,7 +21,7 @@ from skawhmm.utils._checks import (
 from skawhmm.utils._interruption import all_or_nothing
 from skawhmm.utils._parameters import Unused
 
-# Up to this many bits, the symbols of an n-gram are the digits of its number.
+# N-gram numbers of up to this many bits are exact: their digits are the symbols.
 NUMBER_BITS = 62
 # Multiplier and shifts of a 64-bit hash (the finalizer of SplitMix64).
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
@@ -53,36 +53,36 @@ class NGrams(EstimatorMixin, TransformerMixin, BaseEstimator):
 
     An n-gram is a run of symbols: one, a pair, a triple, a longer word, or symbols some
     steps apart. The Euclidean distance between two vectors is, up to a factor, the
-    Hellinger distance between the frequencies. Symbols and n-grams that `fit` has not
-    seen are in no entry, but count as n-grams of the sequence.
+    Hellinger distance between the frequencies. N-grams that `fit` has not seen have no
+    entry, but count towards the total number of n-grams of a sequence.
 
     Parameters
     ----------
     order : int or pair of int, default=2
         Number of symbols of an n-gram: 1 for symbols, 2 for pairs, 3 for triples; or
         the least and the largest number, ``(1, 6)`` for all words of up to 6 symbols.
-        Frequencies are relative to the n-grams of the same order.
+        Frequencies are relative to all n-grams of the same order in the sequence.
 
     lag : int, default=1
         Number of steps from one symbol of an n-gram to the next; 1 if `order` is 1.
 
     max_features : int, default=20000
-        Largest number of n-grams. Those found in most training sequences are kept.
+        Largest number of n-grams; the ones found in most training sequences are kept.
 
     n_features : int, default=None
         Number of hashed columns: every n-gram is assigned to one of them by its hash,
-        and n-grams of the same column are counted together. `fit` then keeps no list of
-        n-grams, and `max_features` must be the default. By default every n-gram has a
-        column of its own.
+        and n-grams in the same column are counted together. `fit` then keeps no list of
+        n-grams, and `max_features` must keep its default. By default there is no
+        hashing: every n-gram has its own column.
 
     idf : bool, default=False
         Whether to multiply entries by :math:`1 + \log\frac{1 + n}{1 + n_j}`, the
         inverse document frequency of an n-gram in :math:`n_j` of :math:`n` training
-        sequences, and to give every row length 1. Rare n-grams then count more, and
-        long sequences no more than short ones.
+        sequences, and to scale every row to length 1. Rare n-grams then count more, and
+        long sequences count no more than short ones.
 
     sparse_output : bool, default=True
-        Whether the result is a sparse matrix, or an array.
+        Whether to return a sparse matrix instead of an array.
 
     Attributes
     ----------
@@ -108,7 +108,7 @@ class NGrams(EstimatorMixin, TransformerMixin, BaseEstimator):
     Notes
     -----
     If there are more than :math:`2^{62}` possible n-grams, they are identified by a
-    64-bit hash: among a million different ones, two agree with probability
+    64-bit hash: among a million different n-grams, two collide with probability
     :math:`3 \cdot 10^{-8}`.
 
     Examples
@@ -121,7 +121,7 @@ class NGrams(EstimatorMixin, TransformerMixin, BaseEstimator):
     >>> pairs.get_feature_names_out()
     array(['a|a', 'a|b', 'b|a'], dtype=object)
 
-    Words of one to three letters; those of all texts count least:
+    Words of one to three letters; words that occur in all texts count least:
 
     >>> words = NGrams(order=(1, 3), idf=True).fit(["banana", "bandana", "cabaret"])
     >>> names = words.get_feature_names_out()
@@ -203,7 +203,7 @@ class NGrams(EstimatorMixin, TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Any) -> Any:
-        """Return square roots of frequencies.
+        """Return square roots of n-gram frequencies, one row per sequence.
 
         Parameters
         ----------
@@ -229,7 +229,7 @@ class NGrams(EstimatorMixin, TransformerMixin, BaseEstimator):
         return rows if self.sparse_output else rows.toarray()
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:  # noqa: ARG002
-        """Return the n-grams as text.
+        """Return the n-gram of each column as text.
 
         Parameters
         ----------
@@ -311,10 +311,10 @@ class NGrams(EstimatorMixin, TransformerMixin, BaseEstimator):
 
 
 class Words(NamedTuple):
-    """N-grams of one order: their numbers, ascending, their symbols and frequencies.
+    """N-grams of one order: numbers in ascending order, symbols and frequencies.
 
-    `codes` has one row of positions in the alphabet per n-gram, `n_sequences` the
-    numbers of training sequences that have it.
+    `codes` has one row per n-gram with the alphabet positions of its symbols;
+    `n_sequences` is the number of training sequences that contain it.
     """
 
     numbers: np.ndarray
@@ -323,10 +323,10 @@ class Words(NamedTuple):
 
 
 def unit_codes(sequences, symbols, gap):
-    """Return the codes of each unit, recordings being separated by missing values.
+    """Return the codes of each unit, with missing values between its recordings.
 
-    The gap between two recordings is as wide as the lag, so that an n-gram that begins
-    in one and ends in the other has a missing value.
+    The gap is as wide as the lag, so that any n-gram that spans two recordings contains
+    a missing value.
     """
     recordings, firsts = recordings_of(sequences)
     codes = symbol_codes(recordings, symbols)
@@ -353,11 +353,11 @@ def symbol_blocks(codes):
 
 
 def symbol_digits(n_symbols, order):
-    """Return a 64-bit number per symbol, and the base, that number n-grams.
+    """Return a 64-bit number per symbol and the base, which together number n-grams.
 
-    The number of an n-gram is a polynomial of the base, whose coefficients are the
-    numbers of its symbols. Numbers up to `NUMBER_BITS` bits are exact and in
-    alphabetical order; others are taken modulo 2**64, and are a hash.
+    The number of an n-gram is a polynomial in the base with the numbers of its symbols
+    as coefficients. Numbers up to `NUMBER_BITS` bits are exact and in alphabetical
+    order; larger ones are taken modulo 2**64 and serve as a hash.
     """
     symbols = np.arange(n_symbols, dtype=np.uint64)
     if order * np.log2(max(n_symbols, 2)) <= NUMBER_BITS:
@@ -409,9 +409,9 @@ def numbered_words(codes, order, lag, digits, base):
         symbols = frames[step : step + n_first]
         numbers = numbers * base + digits[symbols]
         known &= symbols >= 0
-        # Missing values are in no n-gram; unknown symbols make unknown n-grams.
+        # No n-gram contains a missing value; unknown symbols make unknown n-grams.
         seen &= symbols != -1
-    # An n-gram ends in the sequence in which it begins.
+    # An n-gram must end in the sequence in which it begins.
     last = owners[len(frames) - n_first :]
     inside = owners[:n_first] == last
     totals = np.bincount(last[seen & inside], minlength=len(codes))
@@ -420,9 +420,9 @@ def numbered_words(codes, order, lag, digits, base):
 
 
 def counted(owners, columns, shape):
-    """Return how often pairs of a row and a column occur, the rows being ascending."""
+    """Return how often pairs of a row and a column occur; rows must be ascending."""
     ones = np.ones(len(columns))
-    # By columns, rows are in order already; by rows, columns would have to be sorted.
+    # Column by column, rows are already in order; row by row, columns need sorting.
     return sparse.coo_array((ones, (owners, columns)), shape).tocsc()
 
 
@@ -448,7 +448,7 @@ def learned_words(codes, order, lag, digits, base):
 
 
 def most_common(found, n_words):
-    """Return the n-grams of each order that are among the most common of all orders."""
+    """Return the most common n-grams across all orders, listed by order."""
     counts = np.concatenate([np.empty(0), *(words.n_sequences for words in found)])
     kept = np.zeros(len(counts), dtype=bool)
     kept[np.argsort(-counts, kind="stable")[:n_words]] = True

@@ -1,4 +1,4 @@
-"""Distances between models as transformers: matrices, kernels and mixtures."""
+"""Transformers that return distances: matrices, kernels and mixtures."""
 
 import sys
 from collections.abc import Mapping
@@ -29,7 +29,7 @@ from skawhmm.utils._interruption import all_or_nothing
 from skawhmm.utils._parameters import Unused, check_unused, defaults_of
 
 OUTPUTS = ("distance", "kernel", "psd_kernel", "components")
-# Outputs with a rate or a projection that `fit` learns from distances.
+# Outputs for which `fit` learns a rate or a projection from distances.
 KERNELS = ("kernel", "psd_kernel")
 
 
@@ -56,9 +56,9 @@ class PairwiseHMMDistance(
         Distance between two models.
 
     alpha : float in [0, 1], default=None
-        Weight of the transition component in the distance. By default that of the
-        distance: 0.1 for "maw" and "iaw", 0.5 for "jaw". Must be None if the
-        distance has no components, or if `metric` is an object, which has its own.
+        Weight of the transition component in the distance. By default 0.1 for "maw"
+        and "iaw", 0.5 for "jaw". Must be None if the distance has no components, or if
+        `metric` is an object, which has its own.
 
     p : float in (0, 2], default=None
         Order of the distance, by default 1. Must be None if the distance has no
@@ -68,14 +68,14 @@ class PairwiseHMMDistance(
         Further parameters of the distance.
 
     output : {"distance", "kernel", "psd_kernel", "components"}, default="distance"
-        Distances :math:`d`; the kernel :math:`e^{-\gamma d}`, in which a negative
-        distance counts as 0; the same made positive semidefinite (see Notes); or the
-        marginal and the transition component, which :class:`AlphaMixer` makes a
-        distance for any `alpha`.
+        What `transform` returns: distances :math:`d`; the kernel
+        :math:`e^{-\gamma d}`, in which negative distances count as 0; the same kernel
+        made positive semidefinite (see Notes); or the marginal and the transition
+        component, which :class:`AlphaMixer` turns into distances for any `alpha`.
 
     gamma : float or "scale", default="scale"
-        Rate of the kernel, if `output` is one. "scale" is 1 / median of the finite
-        distances between different training models.
+        Rate of the kernel, if `output` is one. "scale" is 1 divided by the median of
+        the finite distances between different training models.
 
     hmm : transformer, default=None
         Turns sequences into models; it is cloned, and fitted on the training
@@ -99,20 +99,20 @@ class PairwiseHMMDistance(
         Rate of the kernel, if `output` is a kernel.
 
     projection_ : ndarray of shape (n_models_fit, n_models_fit)
-        What makes the kernel positive semidefinite, if `output` is "psd_kernel".
+        Matrix that makes the kernel positive semidefinite, if `output` is "psd_kernel".
 
     n_features_in_ : int
-        Number of features of the models or sequences; of columns if `fit` was given a
-        2-D array.
+        Number of features of the models or sequences; number of columns if `fit` was
+        given a 2-D array.
 
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the channels, if `fit` was given sequences or models that have
-        names; of the columns, if it was given distances in a data frame.
+        Names of the channels, if `fit` was given sequences or models with names; names
+        of the columns, if it was given distances in a data frame.
 
     See Also
     --------
-    AlphaMixer : Distances from components.
-    pairwise_hmm_distances : The same as a function.
+    AlphaMixer : Turns components into distances.
+    pairwise_hmm_distances : The same distances, from a function.
 
     Notes
     -----
@@ -122,15 +122,14 @@ class PairwiseHMMDistance(
     projection :math:`P = U_+ U_+^T` onto the eigenvectors of positive eigenvalues,
     "psd_kernel" gives :math:`K P = U \Lambda_+ U^T` for the training models, the
     nearest positive semidefinite matrix, and :math:`k P` for a row :math:`k` of kernel
-    values between a new model and the training models: the same linear map, so that a
-    training model gets the same row whether it is new or not.
+    values between a new model and the training models. The linear map is the same, so a
+    training model gets the same row in `fit_transform` and in `transform`.
 
     The kernel of "mmd" is positive semidefinite without this: :math:`d` is a distance
-    between points of a Euclidean space, :math:`d^2` thus conditionally negative
+    between points of a Euclidean space, so :math:`d^2` is conditionally negative
     definite, and so is its root.
 
-    A distance may be infinite: its kernel value is 0. A distance that is NaN raises an
-    error.
+    Infinite distances have kernel value 0. NaN raises an error.
 
     Examples
     --------
@@ -216,7 +215,7 @@ class PairwiseHMMDistance(
 
     @all_or_nothing
     def fit_transform(self, X: Any, y: ArrayLike | None = None) -> NDArray[np.float64]:
-        """Keep the models of `X`, and return their distances to each other.
+        """Keep the models of `X` as references; return their pairwise distances.
 
         Parameters
         ----------
@@ -255,7 +254,7 @@ class PairwiseHMMDistance(
         return self._between(self._models(X), metric)
 
     def _fit(self, X, y, metric):
-        """Learn; return the distances between the references if they were needed."""
+        """Fit; return the distances between the references if they were computed."""
         self.models_ = self._learned_models(self._checked(X, y, reset=True), y)
         self._n_features_out = len(self.models_)
         for name in {"gamma_", "projection_"} & vars(self).keys():
@@ -308,8 +307,8 @@ class AlphaMixer(
 ):
     """Mix marginal and transition components into distances.
 
-    The components of all pairs are computed once, outside of a grid search over
-    `alpha`; scikit-learn's cross-validation then takes rows and columns of them.
+    Compute the components of all pairs once and search over `alpha` afterwards:
+    scikit-learn's cross-validation selects the rows and columns of each fold.
 
     Parameters
     ----------
@@ -323,7 +322,7 @@ class AlphaMixer(
 
     See Also
     --------
-    PairwiseHMMDistance : Its ``output="components"`` makes the components.
+    PairwiseHMMDistance : Computes the components, with ``output="components"``.
     KNeighborsHMMClassifierCV : A search over `alpha` for nearest neighbours.
 
     Examples
@@ -357,9 +356,9 @@ class AlphaMixer(
         Parameters
         ----------
         X : array-like of shape (n_models, n_models, 2)
-            Marginal and transition components between the reference models. A matrix of
-            distances that are a single number, of shape (n_models, n_models), is also
-            accepted, and not changed by `transform`; `alpha` must then be the default.
+            Marginal and transition components between the reference models. A plain
+            distance matrix of shape (n_models, n_models) is also accepted; `transform`
+            returns it unchanged, and `alpha` must keep its default.
 
         y : Ignored
             Not used, present for API consistency.
@@ -376,12 +375,12 @@ class AlphaMixer(
         return self
 
     def transform(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Mix the components.
+        """Return the distances mixed from components.
 
         Parameters
         ----------
         X : array-like of shape (n_models, n_models_fit, 2)
-            Components, or distances as in `fit`.
+            Components, or plain distances, as in `fit`.
 
         Returns
         -------
@@ -404,16 +403,16 @@ class AlphaMixer(
 
 
 def _scale(distances):
-    """Return 1 / median distance of different models, 1 if there is none."""
+    """Return 1 / median distance between different models; 1 if that is undefined."""
     others = distances[~np.eye(len(distances), dtype=bool)]
     others = others[np.isfinite(others)]
     median = np.median(others) if len(others) else 0
-    # A median without digits has no reciprocal.
+    # The reciprocal of a tiny median may overflow.
     return min(1 / float(median), sys.float_info.max) if median > 0 else 1.0
 
 
 def _similarities(distances, gamma):
-    """Return kernel values; a distance below 0, which is an estimate, counts as 0."""
+    """Return kernel values; estimated distances below 0 count as 0."""
     with np.errstate(over="ignore"):
         return np.exp(-gamma * np.maximum(distances, 0.0))
 
