@@ -1,4 +1,4 @@
-"""What users pass: containers of sequences, checks, steps before the models."""
+"""Sequences: readers of containers, checks, and preprocessing steps."""
 
 from skawhmm.sequences._containers import as_sequences
 from skawhmm.sequences._delays import Delays

@@ -1,4 +1,4 @@
-"""Sequences that passed the checks, as they travel between estimators."""
+"""Checked sequences, as they are passed between estimators."""
 
 import numpy as np
 
@@ -6,12 +6,12 @@ from skawhmm.sequences._trials import Trials, mapped, split_units
 
 
 class CheckedSequences(list):
-    """Sequences that were checked, and need no check by estimators inside others.
+    """Sequences that were checked, so that nested estimators need not check again.
 
     All are plain arrays of shape (n_timesteps, n_features), float64 or strings, or
-    `Trials` of them. Only checks, and steps whose results are as good, make such a
-    list. It reaches transformers of users, so it cannot be changed; what users get in
-    the end is an ordinary list.
+    `Trials` of them. Only checks, and steps with equally valid results, create such a
+    list. User-defined transformers may receive it, so it cannot be changed. Users get
+    an ordinary list in the end.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ class CheckedSequences(list):
         return self._first.shape[1]
 
     def taken(self, index):
-        """Return the sequences at some places."""
+        """Return the sequences at some indices."""
         return CheckedSequences([self[i] for i in index], self.names)
 
     def channels(self, index):

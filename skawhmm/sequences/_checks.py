@@ -31,14 +31,14 @@ from skawhmm.sequences._trials import naming_trials
 from skawhmm.utils._checks import LARGEST_VALUE
 from skawhmm.utils._numbers import wrong_kind
 
-# What the error about a number of channels adds if a matrix was given.
+# Hint that an error about the number of channels adds if a matrix was given.
 HINT_OF_ROWS = (
     " Rows of a matrix are univariate sequences; write [X] if X is one sequence."
 )
 
 
 def check_input(estimator, X, y=None, *, reset):
-    """Return the sequences that an estimator was given as a list of arrays.
+    """Return the input of an estimator as a list of checked sequences.
 
     Sets or checks `n_features_in_`, the number of channels or, for a 2-D array whose
     rows are univariate sequences, the number of columns; and `feature_names_in_`, the
@@ -47,22 +47,22 @@ def check_input(estimator, X, y=None, *, reset):
     Parameters
     ----------
     estimator : estimator
-        Whose input it is; it remembers the form of the input of `fit`.
+        The estimator that got the input; it stores the form of the input of `fit`.
 
     X : list of array-like, or array-like of two or three dimensions
         What was given.
 
     y : array-like, default=None
-        What was given as labels; lengths are recognised.
+        Labels; hmmlearn's lengths are recognised and raise an error.
 
     reset : bool
-        Whether this is the input of `fit`, else it must be like it.
+        Whether this is the input of `fit`; otherwise it is checked against that input.
 
     Returns
     -------
     sequences : CheckedSequences of ndarray of shape (n_timesteps, n_features)
-        The sequences, NaN where values were not observed. They carry the names that
-        the estimator knows, so that estimators inside this one know them too.
+        The sequences, NaN where values are missing. They carry the channel names of
+        the estimator for the estimators nested in it.
     """
     if is_checked(X):
         check_channels(estimator, X.n_features, X.names, reset=reset)
@@ -97,10 +97,10 @@ def check_not_distances(caller, X, *, takes=False):
         Name of the estimator or function.
 
     X : object
-        What was given; the arrays in a list are sequences in any case.
+        The input; arrays in a list are always sequences.
 
     takes : bool, default=False
-        Whether it has an option for distances.
+        Whether the caller has an option for distances.
     """
     if is_list_of_sequences(X) or not looks_like_distances(X):
         return
@@ -127,7 +127,7 @@ def _check_rows(estimator, X, reset):
         HINT_OF_ROWS,
     )
     if estimator._learned_from[1] == "rows":
-        # Tables have names of columns; their rows have one channel.
+        # Names of table columns; the rows themselves have one channel.
         X = validate_data(estimator, X, reset=reset, **checks)
         return CheckedSequences(check_sequences(X))
     warn_of_form(X)
@@ -171,8 +171,8 @@ def input_names(estimator, input_features):
     Returns
     -------
     names : list of str
-        The names; by default those that `fit` was given or, if there are none, "x0",
-        "x1" and so on.
+        The names; by default the names seen by `fit` or, without names, "x0", "x1" and
+        so on.
     """
     n_channels, form = estimator._learned_from
     known = fitted_names(estimator)
@@ -191,7 +191,7 @@ def input_names(estimator, input_features):
 
 
 def check_sequences(X, *, n_features=None, caller="HMMTransformer"):
-    """Return sequences as a list of arrays, whatever form they came in.
+    """Return sequences in any accepted form as a list of arrays.
 
     Parameters
     ----------
@@ -205,14 +205,14 @@ def check_sequences(X, *, n_features=None, caller="HMMTransformer"):
         Number of features expected; None accepts any number that all sequences share.
 
     caller : str
-        Name of the estimator in the message if that number differs.
+        Name of the estimator in the message if the number differs.
 
     Returns
     -------
     sequences : list of ndarray of shape (n_timesteps, n_features)
-        C-contiguous float64, without infinities; NaN marks values not observed. Arrays
-        that already are such are not copied. Columns with names are in the order of
-        the first sequence that has names. `Trials` stay `Trials`.
+        C-contiguous float64, without infinities; NaN marks missing values. Arrays that
+        already have this form are not copied. Named columns are in the order of the
+        first sequence with names. `Trials` stay `Trials`.
     """
     if is_checked(X):
         check_feature_counts(X[:1].split()[0], n_features, caller)
@@ -233,7 +233,7 @@ def check_sequences(X, *, n_features=None, caller="HMMTransformer"):
 
 
 def checked_units(recordings, units, names=None):
-    """Return checked recordings as the units that they belong to; None for no units."""
+    """Return checked recordings grouped into units, if `units` is not None."""
     items = recordings if units is None else units.grouped(recordings)
     return CheckedSequences(items, names)
 
@@ -246,12 +246,12 @@ def is_list_of_sequences(X):
         return False
     if len(X) == 0 or any(hasattr(x, "__array__") or _depth(x) != 1 for x in X):
         return True
-    # Lists of numbers of several lengths are univariate sequences.
+    # Lists of numbers of different lengths are univariate sequences.
     return len({len(x) for x in X}) > 1
 
 
 def _depth(x):
-    """Return the number of axes of nested lists, told from the first entries."""
+    """Return the number of axes of nested lists, judged by their first entries."""
     if hasattr(x, "__array__"):
         return np.ndim(x)
     if not isinstance(x, list | tuple):
@@ -261,7 +261,7 @@ def _depth(x):
 
 def checked_sequence(x, i):
     """Return one member of a list as a float64 array of two dimensions."""
-    # Nearly always, and quick to tell.
+    # The usual case, quick to recognise.
     is_ready = type(x) is np.ndarray and x.dtype == np.float64 and x.flags.aligned
     array = x if is_ready else numbers(_member_array(x, i), f"X[{i}]")
     if array.ndim == 1:
@@ -276,7 +276,7 @@ def checked_sequence(x, i):
 
 
 def _member_array(x, i):
-    """Return one member of a list as an array of whatever type it has."""
+    """Return one member of a list as an array of any type."""
     wanted = f"X[{i}] must be an array of numbers of shape (n_timesteps, n_features)"
     if is_table(x):
         table = open_table(x)
@@ -307,7 +307,7 @@ def _member_array(x, i):
 
 
 def _n_values(row):
-    """Return the number of values of a row, whatever is nested in it."""
+    """Return the number of values of a row, which may be a scalar or nested."""
     if isinstance(row, list | tuple):
         return sum(map(_n_values, row))
     return np.size(row)
@@ -318,7 +318,7 @@ def _hint_of_trials(i):
 
 
 def _hint_of_symbols(x):
-    """Return what to write if text was given where numbers are needed."""
+    """Return a hint for text given where numbers are needed."""
     is_text = isinstance(x, str) or (
         isinstance(x, np.ndarray) and str(wrong_kind(x)).startswith("strings")
     )
@@ -334,12 +334,12 @@ def _hint_of_symbols(x):
 
 
 def plain_numbers(X):
-    """Return a matrix, less its mask, or raise unless it can hold numbers.
+    """Return an array of numbers, with NaN for masked values, or raise.
 
     Parameters
     ----------
     X : array-like of two or three dimensions
-        What was given; scikit-learn words what is wrong with its shape.
+        The input; scikit-learn reports problems with its shape.
 
     Returns
     -------
@@ -367,7 +367,7 @@ def plain_numbers(X):
         )
     wrong = wrong_kind(X)
     if wrong is not None:
-        # The first words are those that the checks of scikit-learn expect.
+        # scikit-learn's own checks expect these first words.
         start = "Complex data not supported: " * wrong.startswith("complex")
         hint = _hint_of_symbols(X)
         raise ValueError(f"{start}X must hold numbers, got {wrong}.{hint}")
@@ -375,13 +375,13 @@ def plain_numbers(X):
         try:
             return X.astype(np.float64)
         except (TypeError, ValueError, OverflowError) as error:
-            # scikit-learn's checks expect the words of Python in the brackets.
+            # scikit-learn's own checks expect Python's message, here in parentheses.
             raise TypeError(f"X must hold numbers only ({error}).") from error
     return X
 
 
 def unpadded_rows(X):
-    """Sequences from an array of two or three dimensions, less their padding."""
+    """Return the sequences in an array of two or three axes, without padding."""
     array = check_array(
         plain_numbers(X),
         dtype=np.float64,
@@ -406,9 +406,9 @@ def unpadded_rows(X):
 
 
 def check_feature_counts(sequences, n_features, caller, hint=""):
-    """Raise unless all sequences have one and the wanted number of features.
+    """Raise unless all sequences have the same, expected number of features.
 
-    `hint` is what the error about another number says at its end.
+    `hint` is appended to the error about an unexpected number.
     """
     sizes = sorted({x.shape[1] for x in sequences})
     if len(sizes) > 1:
@@ -436,7 +436,7 @@ def check_feature_counts(sequences, n_features, caller, hint=""):
 
 
 def check_values(x, i):
-    """Raise unless a sequence has frames, and values that are not infinite."""
+    """Raise unless a sequence has frames and its values are not infinite."""
     if len(x) == 0:
         raise ValueError(
             f"X[{i}] must have at least 1 timestep with an observed value, got none."
@@ -463,7 +463,7 @@ def check_values(x, i):
 
 
 def check_complete(sequences, reason):
-    """Raise if a sequence has values missing in channels that it observes."""
+    """Raise if an observed channel of a sequence has missing values."""
     for i, x in enumerate(sequences):
         gaps = np.isnan(x)
         if gaps.any() and (gaps.any(axis=0) & ~gaps.all(axis=0)).any():

@@ -1,4 +1,4 @@
-"""Sequences from what users keep them in: tables, dicts, other libraries' arrays."""
+"""Readers of sequences in tables, dicts and other libraries' arrays."""
 
 from collections.abc import Hashable, Mapping
 from typing import Any
@@ -43,20 +43,19 @@ def as_sequences(
     """Read sequences from tables, dicts, files in memory and other libraries' arrays.
 
     Every estimator takes a list of arrays of shape (n_timesteps, n_features). This
-    function makes that list from what data usually comes in.
+    function converts the usual containers of data to such a list.
 
     Parameters
     ----------
     data : table, array-like, dict, list or iterable
-        One of
+        One of:
 
         - a long table with one row per frame (pandas, polars, pyarrow, a dict of
-          columns, a structured array), with `id` and, as far as there are such columns,
-          `time`, `channels` and `labels`; a pandas MultiIndex whose last level is the
-          time needs no names;
+          columns, a structured array): give `id` and, if they exist, `time`, `channels`
+          and `labels`; a pandas MultiIndex whose last level is the time needs no names;
         - a wide table with one univariate sequence per row, of numbers or of symbols
-          (TraMineR's STS format): no `time`, and no `id` or one that differs from row
-          to row;
+          (TraMineR's STS format): give no `time`, and no `id` unless every row has its
+          own;
         - a table with one spell per row (SPELL format): ``time=("begin", "end")``;
         - texts such as "(A,3)-(B,2)", or a column of them, with ``layout="sps"``;
         - frames of shape (n_frames, n_features) and `lengths`, as for hmmlearn;
@@ -66,43 +65,43 @@ def as_sequences(
           of shape (n_channels, n_timesteps), with ``layout="channels_first"``, as in
           aeon and sktime;
         - a nested table of sktime, whose cells are series;
-        - an xarray `DataArray`, whose dimensions `id`, `time` and `channels` name, or a
+        - an xarray `DataArray` (`id`, `time` and `channels` name its dimensions) or a
           `Dataset`, whose variables are channels;
         - an awkward array: numbers of shape (n_sequences, any[, n_features]), or
           records, whose fields are channels;
-        - a dict with one sequence per key, a Series of arrays, a list, a generator; the
-          sequences in them may be arrays, lists or tables.
+        - a dict with one sequence per key, a Series of arrays, a list or a generator;
+          the sequences may be arrays, lists or tables.
 
     id : str or list of str, default=None
-        Column, columns or dimension that identifies sequences.
+        Columns or dimension that identify the sequences.
 
     unit : str, list of str or array-like of shape (n_sequences,), default=None
-        What several sequences belong to, such as the subject of trials: columns of a
-        table, in which `id` identifies the sequences of a unit, or one unit per
-        sequence. The result then has one entry per unit.
+        Units that sequences belong to, such as the subjects of trials. For tables, the
+        columns of the units (`id` then identifies the trials of a unit); otherwise one
+        unit per sequence. The result then has one entry per unit.
 
     time : str or pair of str, default=None
-        Column or dimension by which frames are sorted: numbers or dates. A time that
-        occurs twice in a sequence is an error, and gaps are a warning, unless `every`
-        is given. By default the rows of a table are taken in their order. Two columns
-        are the first and the last time of a spell, whole numbers, both included.
+        Column or dimension by which frames are sorted: numbers or dates. Unless `every`
+        is given, repeated times in a sequence raise an error and gaps a warning. By
+        default, the rows of a table keep their order. For spells, the columns of the
+        first and the last time: whole numbers, both included.
 
     channels : str or list of str, default=None
-        Columns, variables or the dimension of the features. By default all columns
-        with no other role. A single column of strings gives sequences of symbols.
+        Columns, variables or dimension of the features. By default all columns without
+        another role. A single column of strings gives sequences of symbols.
 
     labels : str or list of str, default=None
-        Column of labels, of which each sequence, or unit, must have one; or several
-        such columns.
+        Column of labels, or several such columns. The label must be the same in all
+        rows of a sequence, or of a unit.
 
     lengths : array-like of int of shape (n_sequences,), default=None
-        Number of frames of each sequence, in frames that follow each other.
+        Number of frames of each sequence, if `data` holds the concatenated frames.
 
     every : float or timedelta, default=None
-        Time between two frames, if rows of a table are to be resampled at regular
-        times, in the unit of the column `time`; a timedelta for dates. Each frame is
-        the mean of the rows nearest to it (the last symbol, for symbols). Frames
-        without rows are missing; nothing is interpolated.
+        Resample the rows of a table at this interval, in the unit of the column `time`;
+        a timedelta for dates. Each frame is the mean of the rows nearest to it (for
+        symbols, the last one). Frames without rows are missing; nothing is
+        interpolated.
 
     layout : {"time_first", "channels_first", "sps"}, default="time_first"
         Order of the axes of arrays, or "sps" for texts of spells.
@@ -110,16 +109,15 @@ def as_sequences(
     Returns
     -------
     sequences : list of ndarray of shape (n_timesteps, n_features)
-        Float64, NaN where values are missing; strings of shape (n_timesteps,) if there
-        are symbols, empty where they are missing. If the channels have names, each
-        array knows them (``sequences[0].feature_names``), and so do the estimators and
-        models that are fitted to it; see Notes. With `unit`, a list of
-        :class:`Trials`.
+        The sequences: float64, NaN where values are missing; for symbols, strings of
+        shape (n_timesteps,), empty where they are missing. Arrays carry the names of
+        their channels, if there are any (``sequences[0].feature_names``), and pass them
+        on to estimators and models; see Notes. With `unit`, a list of :class:`Trials`.
 
     ids : ndarray of shape (n_sequences,)
-        What names each sequence: entries of `id`, keys, entries of an index, otherwise
-        numbers from 0. They are in the order in which they first appear. With `unit`,
-        the units.
+        Identifier of each sequence: entries of `id`, keys, or entries of an index;
+        otherwise numbers from 0. They are in the order of their first appearance. With
+        `unit`, the units.
 
     labels : ndarray of shape (n_sequences,) or dict of ndarray
         Only if `labels` names a column; with a list of columns, one array per name.
@@ -131,19 +129,19 @@ def as_sequences(
 
     Notes
     -----
-    Columns of several tables are matched by name: if a table has those of the first one
-    in another order, they are reordered, and other columns are an error. Columns that
-    are only numbered from 0 have no names.
+    Columns of several tables are matched by name: columns in a different order are
+    reordered, different columns raise an error. Columns that are only numbered from 0
+    count as unnamed.
 
-    The names belong to the arrays, not to the list, so that they survive
-    cross-validation and `train_test_split`, which make plain lists. Chosen rows and
-    columns keep them (``x[:100]``, ``x[:, [2, 0]]``); whatever else is computed from an
-    array has no names, since its columns may be other channels. In a pipeline,
-    `Framewise`, `Deltas` and `TimeChannel` pass them on.
+    The names belong to the arrays, not to the list, so they survive cross-validation
+    and `train_test_split`, which make plain lists. Selected rows and columns keep their
+    names (``x[:100]``, ``x[:, [2, 0]]``). Other results computed from an array have no
+    names, since their columns may be different channels. In a pipeline, `Framewise`,
+    `Deltas` and `TimeChannel` pass names on.
 
     Examples
     --------
-    A table with one row per frame, not in order:
+    A table with one row per frame, in any order:
 
     >>> from skawhmm import as_sequences
     >>> table = {
@@ -169,10 +167,13 @@ def as_sequences(
 
     >>> import numpy as np
     >>> X, ids = as_sequences(np.arange(10.0).reshape(5, 2), lengths=[3, 2])
-    >>> [x.shape for x in X], ids
-    ([(3, 2), (2, 2)], array([0, 1]))
+    >>> X
+    [array([[0., 1.],
+           [2., 3.],
+           [4., 5.]]), array([[6., 7.],
+           [8., 9.]])]
 
-    Several trials per subject, of which each has one model:
+    Several trials per subject, for one model per subject:
 
     >>> frames = np.arange(7.0)[:, None]
     >>> owners = ["ann", "bob", "ann"]
@@ -243,7 +244,7 @@ def _reader(data, names, lengths):
         return {"xarray": from_xarray, "awkward": from_awkward}[package]
     is_named = any(name is not None for name in names.values())
     if isinstance(data, Mapping):
-        # Tables within a dict have columns, too; those of the dict are its keys.
+        # The keys of a dict identify its entries, which may be tables with columns.
         keys = [name for name in (names["id"], names["time"]) if name is not None]
         has_columns = any(isinstance(k, list | tuple) or k in data for k in keys)
         return from_table if has_columns or names["id"] else from_members

@@ -1,4 +1,4 @@
-"""Delays: neighbouring frames side by side."""
+"""Delay embedding: neighbouring frames as extra channels."""
 
 from functools import partial
 from typing import Any, ClassVar
@@ -11,23 +11,23 @@ from skawhmm.utils._checks import check_integer
 
 
 class Delays(SequenceTransformer):
-    r"""Append neighbouring frames, those of `n` steps before and after.
+    r"""Append the `n` frames before and after each frame as extra channels.
 
-    With full covariances, states then differ in how a signal goes on, such as its
-    frequency: ``Delays -> Framewise(PCA(...)) -> HMMTransformer(covariance_type=
+    With full covariances, states can then differ in how a signal evolves, such as in
+    its frequency: ``Delays -> Framewise(PCA(...)) -> HMMTransformer(covariance_type=
     "full")`` is the time-delay embedded HMM of neuroscience. At the ends of a sequence
-    the first and the last frame are repeated.
+    the first or the last frame is repeated.
 
     Parameters
     ----------
     n : int, default=1
-        Number of frames before each frame, and after it. A frame gets 2 n + 1 times as
-        many channels.
+        Number of frames appended from before and from after each frame. The number of
+        channels grows by a factor of 2 n + 1.
 
     Attributes
     ----------
     n_features_in_ : int
-        Number of features of a frame; of columns if `fit` was given a 2-D array.
+        Number of features of a frame; number of columns if `fit` was given a 2-D array.
 
     feature_names_in_ : ndarray of str of shape (n_features_in_,)
         Names of the channels, if `fit` was given sequences that have names.
@@ -59,7 +59,7 @@ class Delays(SequenceTransformer):
         self.n = n
 
     def _steps(self) -> range:
-        # The negative of an unsigned integer of NumPy is a large number.
+        # Negating an unsigned NumPy integer gives a large number.
         n = int(self.n)
         return range(-n, n + 1)
 

@@ -1,4 +1,4 @@
-"""What kind of container users pass as `X`, and what to write if it is not clear."""
+"""Recognise the containers passed as `X`; if one is ambiguous, say what to write."""
 
 import sys
 import warnings
@@ -15,7 +15,7 @@ from collections.abc import (
 import numpy as np
 from scipy import sparse
 
-# Packages whose objects are known by name, so that none of them has to be imported.
+# Packages whose objects are recognised by name, without importing them.
 PACKAGES = ("pandas", "polars", "pyarrow", "xarray", "awkward")
 TABLES = {
     ("pandas", "DataFrame"),
@@ -32,7 +32,7 @@ SERIES = {
 }
 OTHERS = {("xarray", "DataArray"), ("xarray", "Dataset"), ("awkward", "Array")}
 
-# Names by which columns of sequences and of times are recognised in a message.
+# Usual names of id and time columns, for suggestions in messages.
 ID_NAMES = {
     *("id", "case", "instance", "series", "sequence", "subject", "run", "trial"),
     *("recording", "session", "patient", "user", "unit", "name", "file", "speaker"),
@@ -41,22 +41,22 @@ TIME_NAMES = {
     *("time", "t", "timestamp", "date", "datetime", "frame", "step", "tick", "ds"),
 }
 
-# Frames of the stack in these packages are not the caller's.
+# Stack frames in these packages do not belong to the caller.
 OURS = ("skawhmm", "sklearn", "joblib")
 
-# A matrix with at least so many rows, and so many per column, looks like a single
-# recording with time along its rows. With few columns, which are few timesteps but as
-# many channels as recordings often have, fewer rows suffice.
+# A matrix with at least this many rows, and this many per column, looks like a single
+# recording with time along its rows. Fewer rows suffice if there are few columns: that
+# is a usual number of channels, but an unusually small number of timesteps.
 RECORDING_ROWS = 100
 RECORDING_RATIO = 20
 FEW_COLUMNS = 8
 FEW_COLUMNS_ROWS = 10
 FEW_COLUMNS_RATIO = 3
 
-# Distances may differ from symmetry, and from a zero diagonal, by this fraction of the
-# largest one; other distances than ours have rounding.
+# Tolerance for symmetry and the zero diagonal of distances, as a fraction of the
+# largest one: distances computed elsewhere have rounding errors.
 DISTANCE_ROUNDING = 1e-8
-# Smaller matrices may look like distances by chance.
+# Smaller matrices could look like distances by chance.
 LEAST_DISTANCES = 3
 
 # Libraries whose models `as_models` reads.
@@ -75,7 +75,7 @@ def package_type(X):
 
 
 def hint_of_foreign(x, name="X"):
-    """Return what to write if a model of another library was given, else nothing."""
+    """Return a hint if a model of another library was given, else an empty text."""
     is_model = type(x).__module__.partition(".")[0] in LIBRARIES
     return f" Write: as_models({name})." if is_model else ""
 
@@ -99,7 +99,7 @@ def is_bare_frame(X):
 
 
 def readable(X, name="X"):
-    """Return X as a list or something like an array, else say what to write instead.
+    """Return X as a list or array-like, or raise an error that says what to write.
 
     Parameters
     ----------
@@ -112,13 +112,13 @@ def readable(X, name="X"):
     Returns
     -------
     X : list, tuple or object
-        The same, or a list with its entries.
+        `X` itself, or a list of its entries.
     """
     kind = package_type(X)
     if is_models(X):
         raise TypeError(
             f"{name} must hold sequences, got an HMMBatch, which holds models already. "
-            "Give it to an estimator that compares models, such as HMMRetriever."
+            "Pass it to an estimator that compares models, such as HMMRetriever."
         )
     if kind in SERIES:
         return _entries(X)
@@ -200,7 +200,7 @@ def _table_message(X, kind, name):
 
 
 def suggested_line(X, name):
-    """Return the call that reads a long table, guessed from its columns, or None."""
+    """Return a call that reads a table, guessed from its columns, or None."""
     if getattr(getattr(X, "index", None), "nlevels", 1) > 1:
         return f"{name}, ids = as_sequences({name})"
     names = [*(X.column_names if hasattr(X, "column_names") else X.columns)]
@@ -280,7 +280,7 @@ def check_not_lengths(X, y):
 
 
 def warn_of_form(X):
-    """Warn if X looks like a recording, or as if its axes were in another order.
+    """Warn if X looks like a single recording, or its axes seem to be swapped.
 
     Parameters
     ----------
@@ -299,7 +299,7 @@ def warn_of_form(X):
             f"X of shape {shape} was read as {shape[0]} univariate sequences of "
             f"{shape[1]} timesteps. If it is one recording of {shape[0]} timesteps, "
             "write [X]; if it holds several, X, ids = as_sequences(X, lengths=...); if "
-            "it was read as you meant it, X[:, :, None] says so."
+            "it was read as intended, write X[:, :, None] to silence this warning."
         )
 
 
@@ -345,7 +345,7 @@ def looks_like_distances(X):
 
 
 def _shape(X):
-    """Return the shape of an array, or of a list as an array; empty if it has none."""
+    """Return the shape of an array, or of a list as an array; () if there is none."""
     if not isinstance(X, list | tuple):
         shape = getattr(X, "shape", ())
         return shape if isinstance(shape, tuple) else ()
@@ -356,7 +356,7 @@ def _shape(X):
 
 
 def warn_caller(message):
-    """Warn, and point to the line outside this package from which the call came."""
+    """Issue a warning that points to the caller's line outside this package."""
     level, frame = 0, sys._getframe()
     while frame.f_back is not None and _is_ours(frame):
         level, frame = level + 1, frame.f_back

@@ -32,7 +32,7 @@ from skawhmm.sequences._tables import (
 
 
 def from_lengths(data, names, *, lengths, layout):
-    """Cut frames that follow each other."""
+    """Cut concatenated frames into sequences."""
     refuse_names(names, ("id", "time", "labels"), "frames with lengths")
     refuse_layout(layout, "frames with lengths")
     columns = None
@@ -64,7 +64,7 @@ def from_lengths(data, names, *, lengths, layout):
 
 
 def from_members(data, names, *, lengths, layout):  # noqa: ARG001
-    """Read a dict, a list or anything that gives one sequence after the other."""
+    """Read a dict, a list or another iterable of sequences."""
     if isinstance(data, str | bytes) or not isinstance(data, Iterable | Sequence):
         raise TypeError(
             "data must be a table, an array, a dict or a list of sequences, got "
@@ -167,7 +167,7 @@ def from_series(data, names, *, lengths, layout):
 
 
 def from_xarray(data, names, *, lengths, layout):  # noqa: ARG001
-    """Read an array with named dimensions, or variables with the same ones."""
+    """Read an array with named dimensions, or variables that share dimensions."""
     refuse_layout(layout, "an xarray object, whose dimensions have names")
     if package_type(data)[1] == "Dataset":
         chosen = names["channels"]
@@ -206,7 +206,7 @@ def _coordinate_names(data, dim):
 
 
 def _dimensions(dims, names):
-    """Return which dimension has which role, in the order id, time, channels."""
+    """Return the dimensions of ids, time and channels, in this order."""
     if len(dims) > 3:
         raise ValueError(
             f"data must have at most the dimensions of sequences, time and channels, "

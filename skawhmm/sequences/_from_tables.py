@@ -1,4 +1,4 @@
-"""Sequences from tables: long, wide and nested ones, and spells in texts."""
+"""Sequences from long, wide and nested tables, and from texts of spells."""
 
 import re
 from collections.abc import Mapping
@@ -108,7 +108,7 @@ def from_table(data, names, *, lengths, layout):  # noqa: ARG001
 
 
 def _roles(table, names, unit_names):
-    """Return the columns of the ids, and those of the times: none, one or two."""
+    """Return the columns of the ids and the columns of the times (up to two)."""
     given, times = listed(names["id"]), listed(names["time"])
     if len(times) > 2:
         raise ValueError(
@@ -143,7 +143,7 @@ def _wide_sequences(table, names, used, *, has_ids):
 
 
 def _check_wide(table, used):
-    """Raise if a table has columns whose names say that its rows are frames."""
+    """Raise if the column names of a table suggest that its rows are frames."""
     for role, known in (("id", is_id_name), ("time", is_time_name)):
         for name in table.names:
             if name not in used and name not in table.levels and known(name):
@@ -195,7 +195,7 @@ def _long_sequences(table, names, used, codes, ids, times):
 
 
 def table_frames(member, names, i):
-    """Return the frames of one table, sorted by time; they carry its names."""
+    """Return the frames of one table, sorted by time, with its column names."""
     if not is_table(member):
         raise ValueError(
             f"data must hold tables only or no tables, got {type(member).__name__} "

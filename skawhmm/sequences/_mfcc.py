@@ -16,20 +16,20 @@ from skawhmm.utils._numbers import real_array
 # silence stays finite.
 _ENERGY_FLOOR = 1e-10
 
-# Short windows are padded to this length at least; further, if a mel band would fall
-# between two bins.
+# Windows are padded at least to this length, or further if a mel band would otherwise
+# fall between two bins.
 _MIN_FFT = 512
 
-# Longest window that is transformed, with its padding.
+# Longest window that is transformed, including padding.
 _MAX_FFT = 1 << 24
 
-# Windows are transformed together up to this many numbers, whatever they overlap.
+# Windows are transformed in batches of at most this many numbers.
 _BLOCK = 1 << 22
 
 # Half width, in frames, of the regression that gives the deltas (as in HTK).
 _DELTA_REACH = 2
 
-# A window of so many seconds that is longer than its signal was given in another unit.
+# A window of this many seconds that exceeds its signal was given in another unit.
 LONG_WINDOW = 1.0
 
 
@@ -50,8 +50,8 @@ def mfcc(
     ----------
     signal : array-like of shape (n_samples,)
         The sound. Integers of up to 32 bits are scaled from the range of their type to
-        [-1, 1). Integers of 64 bits, such as a list of integers, are refused: the range
-        of their type says nothing about the scale.
+        [-1, 1). Integers of 64 bits, such as a list of integers, raise an error: their
+        type says nothing about the scale.
 
     sample_rate : float
         Samples per second.
@@ -77,8 +77,8 @@ def mfcc(
     Returns
     -------
     features : ndarray of shape (n_frames, n_coefficients * (1 + deltas))
-        One row per window. The i-th window begins at `i * hop`. Only whole windows
-        count; a signal shorter than one window is padded with zeros.
+        One row per window. The i-th window begins at `i * hop`. An incomplete window at
+        the end is dropped; a signal shorter than one window is padded with zeros.
 
     See Also
     --------
@@ -91,7 +91,7 @@ def mfcc(
     mel scale :math:`2595 \log_{10}(1 + f / 700)`, logarithm, orthonormal cosine
     transform, sinusoidal lifter of length 22; deltas by regression over two frames on
     each side.
-    The paper uses windows of 4 ms every 2 ms; usual in speech recognition are 25 ms
+    The paper uses windows of 4 ms every 2 ms; speech recognition usually uses 25 ms
     every 10 ms.
 
     Examples
@@ -154,13 +154,13 @@ def frame_samples(window, hop, sample_rate):
             f"window must be at most {_MAX_FFT} samples long, got {window:g} s with "
             f"sample_rate={sample_rate:g}."
         )
-    # A hop that is longer than any sound leaves one window.
+    # With a hop longer than any sound, one window remains.
     return max(2, round(width)), max(1, round(min(step, 2.0**62)))
 
 
 def _check_signal(signal):
     numbers = real_array("signal", signal)
-    # The type of whole numbers tells their scale.
+    # The type of integers determines their scale.
     signal = np.asarray(signal)
     if signal.ndim != 1 or signal.size == 0:
         raise ValueError(
@@ -203,7 +203,7 @@ def _band_energies(signal, sample_rate, width, step, n_filters):
 
 
 def _fft_length(width, sample_rate, n_filters):
-    """Length of the transform: every window, and every mel band, has a bin in it."""
+    """Length of a transform that covers the window and has a bin in every mel band."""
     narrowest = _mel_edges(n_filters, sample_rate)[1]
     wanted = max(width, _MIN_FFT, sample_rate / narrowest if narrowest else np.inf)
     if wanted > _MAX_FFT:

@@ -1,8 +1,8 @@
-"""Values that were not observed, in columns of objects and among strings."""
+"""Missing values in columns of objects and among strings."""
 
 import numpy as np
 
-# What stands for a missing symbol among strings.
+# Marks a missing symbol among strings.
 MISSING = ""
 
 

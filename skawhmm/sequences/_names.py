@@ -1,4 +1,4 @@
-"""Names of channels: who carries them, how they are matched, every error about them."""
+"""Names of channels: how arrays carry them, how they are matched, and their errors."""
 
 import numpy as np
 
@@ -15,13 +15,13 @@ LISTED = 5
 
 
 class NamedFrames(np.ndarray):
-    """Frames of a sequence that know the names of their channels.
+    """Frames of a sequence, with the names of their channels.
 
     Each array carries its own names, because cross-validation and `train_test_split`
     make plain lists of the arrays in a list, which would lose the names of the list.
-    Chosen rows and columns keep their names (``x[:100]``, ``x[:, [2, 0]]``). Anything
-    else that is computed from the frames is an array without names: its columns may be
-    other channels.
+    Selected rows and columns keep their names (``x[:100]``, ``x[:, [2, 0]]``). Other
+    results computed from the frames have no names, as their columns may be different
+    channels.
 
     Kernels never see this class: `check_sequences` returns plain arrays.
     """
@@ -86,11 +86,10 @@ def matched_columns(X, where=None):
     Parameters
     ----------
     X : object
-        What was given as sequences. Only lists can hold sequences with names, and
-        `Trials`.
+        The input. Only lists can hold `Trials` and sequences with names.
 
     where : list of str, default=None
-        What messages call each sequence; by default "X[0]" and so on.
+        Name of each sequence in messages; by default "X[0]" and so on.
 
     Returns
     -------
@@ -111,7 +110,7 @@ def matched_columns(X, where=None):
     is_objects = isinstance(X, np.ndarray) and X.dtype == object and X.ndim == 1
     if not is_objects and not isinstance(X, list | tuple):
         return X, None, units
-    if all(type(x) is np.ndarray for x in X):  # nearly always, and quick to tell
+    if all(type(x) is np.ndarray for x in X):  # the usual case, quick to recognise
         return X, None, units
     known = [own_names(x) for x in X]
     first = next((i for i, names in enumerate(known) if names is not None), None)
@@ -159,7 +158,7 @@ def _columns_message(one, names, other, wanted):
 
 
 def valid_names(names):
-    """Return names if all are strings, None if none is; scikit-learn's rule."""
+    """Return names if all are strings, None if none is: scikit-learn's rule."""
     types = sorted({type(name).__qualname__ for name in names})
     if types == ["str"]:
         return tuple(names)
@@ -178,7 +177,7 @@ def check_names(estimator, names, *, reset):
     Parameters
     ----------
     estimator : estimator
-        Whose input it is.
+        The estimator that got the input.
 
     names : sequence of str or None
         Names of the channels of the input.
@@ -207,18 +206,18 @@ def check_names(estimator, names, *, reset):
 
 
 def fitted_names(estimator):
-    """Return the names of the channels that `fit` was given as a tuple, or None."""
+    """Return the names of the channels seen by `fit` as a tuple, or None."""
     names = getattr(estimator, "feature_names_in_", None)
     return None if names is None else tuple(names)
 
 
 def check_same_names(names, expected):
-    """Raise unless names are those expected, in the same order.
+    """Raise unless the names are the expected ones, in the same order.
 
     Parameters
     ----------
     names, expected : tuple of str
-        Names of the input, and of what `fit` was given.
+        Names of the input, and names seen by `fit`.
     """
     if tuple(names) == tuple(expected):
         return

@@ -1,4 +1,4 @@
-"""Steps before the models: sequences in, sequences out."""
+"""Preprocessing steps: transformers from sequences to sequences."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -37,13 +37,14 @@ class SequenceTransformer(  # type: ignore[call-arg]
 
     @all_or_nothing
     def fit(self, X: Any, y: ArrayLike | None = None) -> Any:
-        """Learn the number of features, and whatever the step needs.
+        """Learn the number of features, and the parameters of the step.
 
         Parameters
         ----------
         X : list of array-like of shape (n_timesteps, n_features), or of Trials
             Training sequences; also a 3-D array padded with NaN, or a 2-D array whose
-            rows are univariate sequences. Recordings of a unit are changed one by one.
+            rows are univariate sequences. Recordings of a unit are transformed one by
+            one.
 
         y : array-like of shape (n_sequences,), default=None
             Labels, for steps that use them.
@@ -63,7 +64,7 @@ class SequenceTransformer(  # type: ignore[call-arg]
         return self
 
     def transform(self, X: Any) -> Any:
-        """Change each sequence.
+        """Return the transformed sequences.
 
         Parameters
         ----------
@@ -73,9 +74,9 @@ class SequenceTransformer(  # type: ignore[call-arg]
         Returns
         -------
         X : list of ndarray of shape (n_timesteps, n_features_out), or of Trials
-            The changed sequences, with unchanged lengths. If `X` is an array, an array
-            of shape (n_sequences, n_timesteps, n_features_out), padded with NaN. If
-            the channels have names, the result carries those of
+            The transformed sequences; their lengths do not change. If `X` is an array,
+            an array of shape (n_sequences, n_timesteps, n_features_out), padded with
+            NaN. If the channels have names, the result carries the names of
             `get_feature_names_out`, for the steps that follow.
         """
         self._check_ready()
@@ -85,20 +86,20 @@ class SequenceTransformer(  # type: ignore[call-arg]
         sequences = changed if units is None else units.grouped(changed)
         names = self._carried_names()
         if checked is X and isinstance(changed, CheckedSequences):
-            # A step inside another estimator, for which checks are not repeated.
+            # Inside another estimator, which has already checked the input.
             return CheckedSequences(sequences, names)
         if checked is not X and not is_list_of_sequences(readable(X)):
             return _padded(sequences)
         return named_sequences(sequences, names)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
-        """Return the names of the channels of changed sequences.
+        """Return the names of the channels of transformed sequences.
 
         Parameters
         ----------
         input_features : array-like of str of shape (n_features_in_,), default=None
             Names of the channels; they are not used if `fit` was given a 2-D array.
-            By default those that `fit` was given.
+            By default the names seen by `fit`.
 
         Returns
         -------
@@ -130,7 +131,7 @@ class SequenceTransformer(  # type: ignore[call-arg]
         pass
 
     def _carried_names(self):
-        """Return the names that changed sequences carry, None if they have none."""
+        """Return the names that transformed sequences carry, or None."""
         channels = fitted_names(self)
         return None if channels is None else self._names(channels)
 
@@ -154,7 +155,7 @@ def check_row_transformer(name, value):
 
 
 class Framewise(SequenceTransformer):
-    """Apply a transformer of scikit-learn to the frames of sequences.
+    """Apply a scikit-learn transformer to the frames of sequences.
 
     Parameters
     ----------
@@ -181,13 +182,13 @@ class Framewise(SequenceTransformer):
 
     Examples
     --------
-    >>> from sklearn.decomposition import PCA
+    Standardise all frames together: their mean is 3, their standard deviation 2.
+
     >>> from skawhmm import Framewise
-    >>> from skawhmm.datasets import make_hmm_sequences
-    >>> X, y = make_hmm_sequences(n_sequences=4, n_features=3, random_state=0)
-    >>> reduced = Framewise(PCA(n_components=2)).fit_transform(X)
-    >>> X[0].shape, reduced[0].shape
-    ((74, 3), (74, 2))
+    >>> Framewise().fit_transform([[[1.0], [5.0]], [[5.0], [1.0]]])
+    [array([[-1.],
+           [ 1.]]), array([[ 1.],
+           [-1.]])]
     """
 
     _parameter_checks: ClassVar = {"transformer": check_row_transformer}
@@ -210,7 +211,7 @@ class Framewise(SequenceTransformer):
         try:
             return super()._carried_names()
         except (AttributeError, ValueError):
-            # Transformers need not name what they return.
+            # Transformers need not name their outputs.
             return None
 
     def _transform(self, X):
@@ -242,7 +243,7 @@ class Deltas(SequenceTransformer):
     Parameters
     ----------
     order : {1, 2}, default=1
-        Whether to append first derivatives only, or also their derivatives.
+        Whether to append first derivatives only, or second derivatives too.
 
     lags : int or sequence of int, default=1
         Half the width of the slopes, in frames. Each lag appends its own derivatives.
@@ -297,7 +298,7 @@ class Deltas(SequenceTransformer):
         wide = np.hstack(parts)
         changed = np.split(wide, ends[:-1])
         peak = max(np.fmax.reduce(wide, axis=None), -np.fmin.reduce(wide, axis=None))
-        # If slopes are larger than frames may be, the next step checks and says so.
+        # Slopes beyond the range of frames are reported by the next step.
         return CheckedSequences(changed) if peak <= LARGEST_VALUE else changed
 
     def _checked_lags(self):

@@ -1,4 +1,4 @@
-"""What the readers of tables and those of arrays have in common."""
+"""Helpers shared by the readers of tables and the readers of arrays."""
 
 from skawhmm.sequences._checks import check_sequences
 from skawhmm.sequences._names import named_sequences, valid_names
@@ -6,7 +6,7 @@ from skawhmm.sequences._symbols import holds_symbols, symbol_sequences
 
 
 def refuse_names(names, roles, what):
-    """Raise if columns are named for data that has none."""
+    """Raise if columns are named for data without columns."""
     for role in roles:
         if names[role] is not None:
             raise ValueError(
@@ -28,7 +28,7 @@ def listed(name):
 
 
 def label_columns(labels, read):
-    """Return what `read` gives for a column, or a dict of it for a list of columns."""
+    """Return ``read(column)``, or a dict of results for a list of columns."""
     if labels is None:
         return None
     if isinstance(labels, list | tuple):
@@ -37,7 +37,7 @@ def label_columns(labels, read):
 
 
 def read_sequences(sequences, columns=None):
-    """Return checked sequences, which carry the names of their columns."""
+    """Return checked sequences with the names of their columns."""
     if holds_symbols(sequences):
         return symbol_sequences(sequences)
     names = None if columns is None else valid_names(columns)

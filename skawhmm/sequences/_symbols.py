@@ -1,4 +1,4 @@
-"""Sequences of symbols: reading, learning the alphabet, encoding, and all errors."""
+"""Sequences of symbols: readers, alphabets, encoding, and their errors."""
 
 import numpy as np
 
@@ -11,8 +11,8 @@ from skawhmm.sequences._trials import Trials, naming_trials, split_units
 # Number of symbols that a message lists.
 SHOWN_SYMBOLS = 8
 
-# Largest integer that is a symbol. Sequences are kept as floats, and all integers up to
-# this one are different floats.
+# Largest integer symbol. Sequences are stored as floats, which represent all integers
+# up to this one exactly.
 LARGEST_SYMBOL = 2**53 - 1
 
 
@@ -40,7 +40,7 @@ def _is_text(x):
     if hasattr(x, "__array__"):
         array = np.asarray(x)
         if array.dtype == object:
-            # Strings as pandas keeps them.
+            # pandas stores strings as objects.
             return array.ndim == 1 and any(isinstance(value, str) for value in array)
         return array.dtype.kind == "U"
     return isinstance(x, list | tuple) and any(isinstance(value, str) for value in x)
@@ -59,8 +59,8 @@ def symbol_sequences(X):
     Returns
     -------
     sequences : list of ndarray of shape (n_timesteps,)
-        Strings, empty where nothing was observed, or float64 with integer values and
-        NaN for values not observed. `Trials` stay `Trials`.
+        Strings, empty where missing; or float64 with integer values, NaN where
+        missing. `Trials` stay `Trials`.
     """
     X, units = X.split() if isinstance(X, CheckedSequences) else split_units(X)
     with naming_trials(units):
@@ -139,13 +139,13 @@ def _symbols_of(x, i):
 
 
 def _holds_strings(values):
-    """Whether values are strings and, perhaps, missing values."""
+    """Whether values are strings, some of which may be missing."""
     is_text = [isinstance(v, str) for v in values if not is_missing(v)]
     return all(is_text) and len(is_text) > 0
 
 
 def _symbol_array(x, i):
-    """Return one sequence as an array; numbers beside strings stay numbers."""
+    """Return one sequence as an array; numbers mixed with strings stay numbers."""
     if isinstance(x, np.ma.MaskedArray):
         return np.ma.filled(x.astype(np.float64), np.nan)
     try:
@@ -255,7 +255,7 @@ def symbol_codes(sequences, symbols):
 
 
 def encoded(sequences, symbols):
-    """Return symbols as their positions in the alphabet, or raise if one is not in it.
+    """Return symbols as positions in the alphabet, or raise if a symbol is unknown.
 
     Parameters
     ----------

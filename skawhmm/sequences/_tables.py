@@ -17,7 +17,7 @@ SHOWN = 8
 
 @dataclass
 class Table:
-    """Columns by name, whichever package keeps them."""
+    """Columns by name, from any package."""
 
     names: list[Any]
     n_rows: int
@@ -27,7 +27,7 @@ class Table:
 
 
 def is_columns(data):
-    """Whether data is a table, or can be one: fields, or a dict of columns."""
+    """Whether data is a table, a structured array or a dict of columns."""
     is_structured = isinstance(data, np.ndarray) and data.dtype.names is not None
     return package_type(data)[1] in {"DataFrame", "Table", "RecordBatch"} or (
         is_structured or isinstance(data, Mapping)
@@ -35,7 +35,7 @@ def is_columns(data):
 
 
 def open_table(data):
-    """Return the columns of a table of any package, of a dict or of fields."""
+    """Return a table from any package, a dict or a structured array as `Table`."""
     package = package_type(data)[0]
     if package == "pandas":
         return _pandas_table(data)
@@ -93,7 +93,7 @@ def _pandas_values(column):
     if kind in "iufb":
         return column.to_numpy(dtype=float, na_value=np.nan)
     if kind == "M":
-        # Times of a zone become times of UTC.
+        # Times in a time zone are converted to UTC.
         return column.to_numpy(dtype="datetime64[ns]")
     return np.asarray(column)
 
@@ -122,7 +122,7 @@ def numbers(values, where):
         Of any type; None, NaN, NA and masked entries are missing.
 
     where : str
-        What it is, for the message.
+        Description of the values for the message.
 
     Returns
     -------
@@ -150,7 +150,7 @@ def numbers(values, where):
 
 
 def channel_names(table, channels, used):
-    """Return the columns that are channels: those named, or all that are not used."""
+    """Return the columns of the channels: the named ones, or all unused ones."""
     if channels is None:
         taken = {*used, *table.levels}
         names = [name for name in table.names if name not in taken]
@@ -207,7 +207,7 @@ def _warn_of_decimals(name, column):
 
 
 def _hint_of_columns(names, columns, wrong):
-    """Return what to write if a column holds strings."""
+    """Return a hint for columns that hold strings."""
     if is_text(wrong) and are_numbers(wrong):
         return " Convert strings to numbers first, for example by pandas.to_numeric."
     texts = [n for n, c in zip(names, columns, strict=True) if is_text(c)]
@@ -268,7 +268,7 @@ def group_codes(columns, names):
     Parameters
     ----------
     columns : list of ndarray of shape (n_rows,)
-        What identifies sequences.
+        Columns that identify sequences.
 
     names : list
         Names of the columns.
@@ -291,7 +291,7 @@ def group_codes(columns, names):
                 "others."
             )
         part = _value_codes(column)
-        # Numbered anew after each column, so that the numbers stay small.
+        # Renumbered after each column, so that the numbers stay small.
         combined = combined * (part.max(initial=0) + 1) + part
         combined = np.unique(combined, return_inverse=True)[1]
     _, first, codes = np.unique(combined, return_index=True, return_inverse=True)
@@ -318,13 +318,13 @@ def _value_codes(column):
     """Return one number per distinct value."""
     if column.dtype != object:
         return np.unique(column, return_inverse=True)[1]
-    # Values of several types cannot be sorted.
+    # Values of mixed types cannot be sorted.
     places: dict[Any, int] = {}
     return np.array([places.setdefault(v, len(places)) for v in column], np.int64)
 
 
 def _items(column):
-    """Return the values as objects of Python, but dates as they are."""
+    """Return the values as Python objects; dates stay unchanged."""
     return [*column] if column.dtype.kind in "Mm" else column.tolist()
 
 
@@ -369,7 +369,7 @@ def shown_value(value):
 
 
 def group_labels(codes, labels, ids, name, *, of="sequence"):
-    """Return one label per sequence, or raise unless all its rows agree.
+    """Return one label per sequence, or raise if the rows of a sequence disagree.
 
     Parameters
     ----------
@@ -386,7 +386,7 @@ def group_labels(codes, labels, ids, name, *, of="sequence"):
         Name of the column of labels.
 
     of : str, default="sequence"
-        What messages call what has a label.
+        Word for a labelled item in messages.
 
     Returns
     -------

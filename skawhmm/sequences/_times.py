@@ -10,9 +10,9 @@ from skawhmm.sequences._tables import check_column, numbers, shown_value
 from skawhmm.utils._checks import check_real
 from skawhmm.utils._numbers import wrong_kind
 
-# A step in time this many times the usual one of its sequence is a gap.
+# A time step this many times longer than the usual one of its sequence is a gap.
 GAP = 1.5
-# More frames per row of a table than this are a step in a wrong unit.
+# More frames per row than this mean that the step was given in a wrong unit.
 MOST_FRAMES = 10_000
 
 
@@ -82,7 +82,7 @@ def step_size(every, column):
 
 
 def row_order(codes, times):
-    """Return the rows by sequence and time; None for times keeps the order of rows."""
+    """Return row indices sorted by sequence and, unless times is None, by time."""
     if times is None:
         return np.argsort(codes, kind="stable")
     return np.lexsort((times, codes))
@@ -100,7 +100,7 @@ def check_times(order, codes, times, ids, raw, name):
         Number of the sequence of each row.
 
     times : ndarray of shape (n_rows,)
-        When it was measured.
+        Time of each row.
 
     ids : ndarray of shape (n_sequences,)
         Names of the sequences.
@@ -128,8 +128,8 @@ def check_times(order, codes, times, ids, raw, name):
 def regular_frames(values, codes, times, step):
     """Return frames at regular times, one per step, and their number per sequence.
 
-    Each sequence begins at its first time. A frame is the mean of the rows whose time
-    is nearest to it, the last symbol for symbols, and missing without any such row.
+    Each sequence begins at its first time. A frame is the mean of the rows whose times
+    are nearest to it (for symbols, the last one), and missing if there are none.
 
     Parameters
     ----------
@@ -212,7 +212,7 @@ def expanded_spells(table, begin, end):
 def warn_of_gaps(order, codes, times, ids, raw, name):
     """Warn if a step is much longer than the median step of its sequence.
 
-    The arguments are those of `check_times`.
+    The parameters are described in `check_times`.
     """
     kept = np.flatnonzero(codes[order][1:] == codes[order][:-1])
     codes, steps, rows = codes[order][kept], np.diff(times[order])[kept], order[kept]

@@ -1,4 +1,4 @@
-"""Several recordings of one unit: what users pass, and how it is taken apart."""
+"""Several recordings of one unit: the container, and its conversion."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -11,16 +11,15 @@ from skawhmm.sequences._forms import SERIES, package_type, readable
 
 
 class Trials:
-    """Several recordings of one unit, from which one model is learned.
+    """Several recordings of one unit, such as a subject, for a single model.
 
-    A unit is whatever a model belongs to: a subject with forty trials, an animal with
-    four tracks, a machine with one recording per night. An item of `X` is an array or a
-    `Trials`, so that ``len(X)`` is the number of units, with one label each.
+    A unit is anything that gets one model: a subject with forty trials, an animal with
+    four tracks, a machine with one recording per night. Each item of `X` is an array or
+    a `Trials`, so ``len(X)`` is the number of units, with one label each.
 
-    The model of a unit is fitted to all its recordings. Each of them tells how the unit
-    starts; nothing is learned from the step between two recordings. Recordings may be
-    as short as one frame, which tells about starts and states but not about
-    transitions.
+    The model of a unit is fitted to all its recordings. Each recording contributes a
+    start; there is no transition from one recording to the next. Recordings may be as
+    short as one frame, which informs the starts and the states but not the transitions.
 
     Parameters
     ----------
@@ -35,16 +34,16 @@ class Trials:
 
     Notes
     -----
-    Nothing is guessed from nested lists. A list of lists of arrays is an error that
+    Nested lists are not interpreted: a list of lists of arrays raises an error that
     asks for `Trials`.
 
-    Results with one entry per frame, such as paths of states, are lists with one array
-    per recording for these units.
+    For these units, results with one entry per frame, such as state paths, are lists
+    with one array per recording.
 
     Examples
     --------
-    Two viewers look at three faces each. One looks from left to right, the other one
-    back and forth:
+    Two viewers look at three faces each. One looks from left to right, the other back
+    and forth:
 
     >>> import numpy as np
     >>> from skawhmm import HMMTransformer, Trials
@@ -62,7 +61,7 @@ class Trials:
     [[[0.25, 0.75], [0.0, 1.0]], [[0.0, 1.0], [1.0, 0.0]]]
     """
 
-    # Without `__getitem__`, NumPy and scikit-learn take it for a single object.
+    # No `__getitem__`, so that NumPy and scikit-learn treat it as a single object.
     def __init__(self, recordings: Sequence[Any]) -> None:
         is_stack = isinstance(recordings, np.ndarray) and (
             recordings.ndim == (1 if recordings.dtype == object else 3)
@@ -75,7 +74,7 @@ class Trials:
             )
         self.recordings = tuple(recordings)
         for recording in self.recordings:
-            if isinstance(recording, np.ndarray):  # nearly always, and quick to tell
+            if isinstance(recording, np.ndarray):  # the usual case, quick to recognise
                 continue
             if isinstance(recording, Trials):
                 raise TypeError("recordings must be arrays, got Trials among them.")
@@ -102,12 +101,12 @@ def _description(value):
 
 
 class Units(NamedTuple):
-    """Which recordings belong to which unit, if they lie one after the other.
+    """Which of the concatenated recordings belong to which unit.
 
     Attributes
     ----------
     firsts : ndarray of int of shape (n_units + 1,)
-        Number of the first recording of each unit, and of all recordings.
+        Index of the first recording of each unit, and the number of recordings.
 
     several : list of bool
         Which units are `Trials`; the others are single recordings.
@@ -117,14 +116,14 @@ class Units(NamedTuple):
     several: list[bool]
 
     def name(self, i):
-        """Return what messages call recording i."""
+        """Return the name of recording i for messages."""
         unit = int(np.searchsorted(self.firsts, i, side="right")) - 1
         if not self.several[unit]:
             return f"X[{unit}]"
         return f"trial {i - self.firsts[unit]} of X[{unit}]"
 
     def names(self):
-        """Return what messages call each recording."""
+        """Return the name of each recording for messages."""
         return [self.name(i) for i in range(self.firsts[-1])]
 
     def grouped(self, items, kind=Trials):
@@ -134,7 +133,7 @@ class Units(NamedTuple):
 
 
 def split_units(X):
-    """Return the recordings of all units, and which unit they belong to.
+    """Return the recordings of all units, and the unit of each recording.
 
     Parameters
     ----------
@@ -176,7 +175,7 @@ def split_units(X):
 
 
 def units_of(recordings, codes):
-    """Return one `Trials` per unit, given the number of the unit of each recording."""
+    """Return one `Trials` per unit, given the unit index of each recording."""
     order = np.argsort(codes, kind="stable")
     sizes = np.bincount(codes)
     units = Units(np.cumsum([0, *sizes]), [True] * len(sizes))
@@ -184,7 +183,7 @@ def units_of(recordings, codes):
 
 
 def recordings_of(sequences):
-    """Return recordings one after the other, and the number of each unit's first.
+    """Return all recordings, and the index of the first recording of each unit.
 
     Parameters
     ----------
@@ -205,7 +204,7 @@ def recordings_of(sequences):
 
 
 def mapped(function, sequences):
-    """Return sequences after a function was applied to each recording."""
+    """Return sequences with a function applied to each recording."""
     recordings, units = split_units(sequences)
     changed = [function(x) for x in recordings]
     return changed if units is None else units.grouped(changed)
@@ -218,7 +217,7 @@ def unit_frames(sequences):
 
 @contextmanager
 def naming_trials(units):
-    """Name unit and trial in errors that count recordings; `units` may be None."""
+    """Name the unit and trial in errors that number recordings; `units` may be None."""
     try:
         yield
     except (TypeError, ValueError) as error:

@@ -1,4 +1,4 @@
-"""Windows of long recordings, and values of windows back on the frames."""
+"""Windows of long recordings, and mapping of window values back to frames."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -22,10 +22,10 @@ positive = partial(check_integer, low=1)
 
 
 class WindowList(list[Any]):
-    """Windows of recordings, a list of sequences that knows where they come from.
+    """A list of windows that records where each window was cut from.
 
-    :class:`Windows` makes it. Estimators take it as any list of sequences, and the
-    models that `HMMTransformer` makes of it have its `info` as columns.
+    :class:`Windows` creates it. Estimators accept it like any list of sequences, and
+    models that `HMMTransformer` fits to it have the columns of its `info`.
 
     Parameters
     ----------
@@ -33,8 +33,8 @@ class WindowList(list[Any]):
         The windows.
 
     info : dict of ndarray of int of shape (n_windows,)
-        ``recording``, the index of the recording that a window belongs to, and
-        ``start`` and ``end``: it holds the frames ``recording[start:end]``.
+        ``recording``, the index of the recording of each window, and ``start`` and
+        ``end``: the window holds the frames ``recording[start:end]``.
 
     lengths : ndarray of int of shape (n_recordings,)
         Numbers of frames of the recordings.
@@ -63,7 +63,7 @@ class WindowList(list[Any]):
         return WindowList, (list(self), self.info, self.lengths)
 
     def per_frame(self, values: Any, *, align: str = "end") -> list[NDArray[Any]]:
-        """Return values of windows as values of frames, for pictures of a recording.
+        """Return one value per frame from one value per window, for plots.
 
         Parameters
         ----------
@@ -71,9 +71,9 @@ class WindowList(list[Any]):
             One value per window, such as the cluster of its model.
 
         align : {"end", "center"}, default="end"
-            Which window a frame takes its value from. With "end" it is the newest one
-            that ended with the frame or before: what was known at the time. With
-            "center" it is the window whose middle is nearest, in hindsight.
+            Which window a frame takes its value from. "end" is the latest window that
+            ends at or before the frame, so no value uses the future. "center" is the
+            window whose middle is nearest.
 
         Returns
         -------
@@ -106,7 +106,7 @@ class WindowList(list[Any]):
 
 
 def _with_gaps(values):
-    """Return values in a type that can also say that there is none, and how."""
+    """Return values in a type that has a missing value, and that missing value."""
     if values.dtype.kind in "iu":
         return values.astype(np.int64), -1
     if values.dtype.kind == "f":
@@ -117,34 +117,34 @@ def _with_gaps(values):
 class Windows(ParametersMixin, TransformerMixin, BaseEstimator):
     """Cut recordings into windows of equal length, which may overlap.
 
-    Window k of a recording holds the frames from ``k * step`` to ``k * step + length``,
-    the last one not included. Nothing that is computed from a window can look beyond
-    its end, so whatever belongs to a window was known when its last frame came. Frames
-    at the end that do not fill a window are in none.
+    Window k of a recording is ``recording[k * step : k * step + length]``. A result
+    computed from a window uses no later frame, so it was available when the last frame
+    of the window arrived. Frames at the end that do not fill a window are dropped.
 
     Parameters
     ----------
     length : int, default=200
-        Number of frames of a window.
+        Number of frames per window.
 
     step : int, default=None
-        Number of frames from one window to the next. By default `length`: windows do
+        Number of frames from one window to the next. By default `length`, so windows do
         not overlap.
 
     min_length : int, default=None
-        If given, a recording also begins with shorter windows, of at least this many
-        frames, which end one `step` earlier each. They are padded with nothing: a
-        window never holds a frame that was not recorded. By default the first window
-        is complete, and the first ``length - 1`` frames are not the end of any.
+        If given, each recording also starts with shorter windows of at least this many
+        frames, which end a multiple of `step` before the first complete window. They
+        are not padded. By default the first window is complete, so no window ends
+        within the first ``length - 1`` frames.
 
     See Also
     --------
-    skawhmm.plot.SequenceDisplay.from_windows : Draws a recording, coloured by regime.
+    skawhmm.plot.SequenceDisplay.from_windows : Plots a recording, coloured by regime.
     skawhmm.monitoring.HMMMonitor : Windows of a running process.
 
     Examples
     --------
-    Regimes of one recording: a machine that changes its rhythm after 600 frames.
+    A machine changes its rhythm after 600 frames; clustering the models of its windows
+    recovers the two regimes:
 
     >>> import numpy as np
     >>> from skawhmm import HMMBatch, HMMKMeans, HMMTransformer
@@ -158,8 +158,8 @@ class Windows(ParametersMixin, TransformerMixin, BaseEstimator):
     >>> models.info["start"]
     array([   0,  150,  300,  450,  600,  750,  900, 1050])
     >>> regimes = HMMKMeans(2, metric="jaw", random_state=0).fit_predict(models)
-    >>> len({*regimes[:4]}), len({*regimes[4:]}), regimes[0] == regimes[-1]
-    (1, 1, np.False_)
+    >>> regimes == regimes[0]
+    array([ True,  True,  True,  True, False, False, False, False])
     """
 
     _parameter_checks: ClassVar = {
@@ -205,8 +205,8 @@ class Windows(ParametersMixin, TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : list of array-like of shape (n_timesteps, n_features)
-            Recordings, in any form that `HMMTransformer` takes, symbols included. Those
-            of `Trials` are recordings like any others.
+            Recordings, in any form that `HMMTransformer` takes, symbols included. Each
+            recording in `Trials` is cut separately.
 
         Returns
         -------
@@ -238,7 +238,7 @@ class Windows(ParametersMixin, TransformerMixin, BaseEstimator):
         return WindowList(named_sequences(windows, names), info, lengths)
 
     def _bounds(self, n_timesteps):
-        """Return first frames of the windows of a recording, and where they end."""
+        """Return the starts and ends of the windows of a recording."""
         step = self.length if self.step is None else self.step
         ends = np.arange(self.length, n_timesteps + 1, step)
         if self.min_length is not None:
