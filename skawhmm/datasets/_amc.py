@@ -6,10 +6,10 @@ import re
 
 import numpy as np
 
-# Longest word of a motion that is read at once with all others: a number or a name.
+# Longest word (a number or a name) of a motion that is parsed all at once.
 MAX_WORD = 64
 
-# The line of a skeleton's units that is not supported.
+# The unsupported line in the units of a skeleton.
 RADIANS = ["angle", "rad"]
 
 # Spellings of the rate of the CMU database.
@@ -101,12 +101,12 @@ def asf_joints(lines, place):
 
 
 def amc_frames(content, joints, place):
-    """Channels and frames of a motion."""
+    """Return the channels and the frames of a motion."""
     content = content.removeprefix(b"\xef\xbb\xbf")
     _check_keywords(content, place)
     parsed = _regular_frames(content, joints)
     if parsed is None:
-        # Something is irregular: read line by line, to accept it or to name the line.
+        # Something is irregular: read line by line, to accept the line or report it.
         parsed = _irregular_frames(content, joints, place)
     names, numbers, frames = parsed
     channels = tuple(f"{name}_{freedom}" for name in names for freedom in joints[name])

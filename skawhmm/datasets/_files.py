@@ -1,4 +1,4 @@
-"""Where data files are, and how they are read from folders and zip archives."""
+"""Locate data files, and read them from folders and zip archives."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from skawhmm.utils._archives import archived_arrays, member_bytes, open_archive
 
 
 def data_home(path: str | PathLike[str] | None = None) -> Path:
-    """Folder in which the loaders look for data.
+    """Return the folder in which the loaders look for data.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ def data_home(path: str | PathLike[str] | None = None) -> Path:
 
 
 def found_path(path, candidates, what):
-    """Path of the data: the given one, or a file of this name in the data folder.
+    """Return the path of the data: as given, or relative to the data folder.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def found_path(path, candidates, what):
         Names to look for in the data folder if `path` is `None`.
 
     what : str
-        Sentence of the error message that says where to get the data.
+        Sentence for the error message, saying where to get the data.
 
     Returns
     -------
@@ -128,7 +128,7 @@ def file_tree(path):
 
 
 def _visible(names):
-    """Leave out files that file managers add: hidden files and __MACOSX."""
+    """Return names without hidden files and __MACOSX, which file managers add."""
     return tuple(
         name
         for name in names
@@ -149,8 +149,8 @@ def load_npz(path: str | PathLike[str], *, return_X_y: bool = False) -> Any:
     path : str or path-like
         The file, with or without its extension; a relative path is also looked for in
         :func:`data_home`. It contains the arrays `X`, the frames of all sequences one
-        after the other, `lengths`, the number of frames of each sequence, and, if there
-        are labels, `y`.
+        after the other, `lengths`, the number of frames of each sequence, and
+        optionally the labels `y`.
 
     return_X_y : bool, default=False
         Whether to return `(data, target)` instead of the bunch.
@@ -158,11 +158,11 @@ def load_npz(path: str | PathLike[str], *, return_X_y: bool = False) -> Any:
     Returns
     -------
     data : Bunch
-        With these attributes, and with every other array of the file under its own name
-        (such as `split`, `speaker` or `feature_names`):
+        With the following attributes, and every other array of the file under its own
+        name (such as `split`, `speaker` or `feature_names`):
 
         data : list of ndarray of shape (n_timesteps, n_features)
-            The sequences: of floats, or of integers if the file has integers.
+            The sequences; integers if the file has integers, otherwise floats.
         target : ndarray of shape (n_sequences,) or None
             The labels.
 
@@ -220,7 +220,7 @@ def split_frames(frames, lengths, path):
         )
     if lengths.ndim != 1 or lengths.dtype.kind not in "iu" or np.any(lengths < 1):
         raise ValueError(f"{path}: lengths must be positive integers.")
-    # Python integers, which cannot overflow.
+    # Python integers cannot overflow.
     total = sum(lengths.tolist())
     if total != len(frames):
         raise ValueError(

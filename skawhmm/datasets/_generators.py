@@ -21,7 +21,7 @@ from skawhmm.utils._checks import (
 )
 from skawhmm.utils._seeds import item_rng
 
-# Root streams of one call: the models' parameters, and the sequences.
+# Root random streams of one call: the models' parameters, and the sequences.
 _MODELS, _SEQUENCES = 0, 1
 
 
@@ -38,12 +38,12 @@ def make_hmm_sequences(
 ) -> tuple[list[NDArray[np.float64]], NDArray[Any]]:
     """Draw labelled sequences from hidden Markov models, one model per class.
 
-    The models of all classes are equal except for the part named by `differ_in`.
+    The models of all classes are equal except for the parameter named by `differ_in`.
 
     Parameters
     ----------
     n_sequences : int, default=40
-        Number of sequences; the classes alternate.
+        Number of sequences. Classes alternate from one sequence to the next.
 
     n_classes : int, default=2
         Number of classes.
@@ -115,7 +115,7 @@ def make_hmm_sequences(
 
 
 def check_range(name, value, models):
-    """Raise if a parameter leads to models with values beyond the range."""
+    """Raise if a parameter leads to models with values that are too large."""
     if not all(np.all(np.abs(x) <= LARGEST_VALUE) for x in models.values()):
         raise ValueError(
             f"{name} must be smaller, got {value!r}: the models have values beyond "
@@ -160,7 +160,7 @@ def _changed_transitions(rng, models, separation):
             'n_components must be at least 2 with differ_in="transitions", '
             f"got {n_components}."
         )
-    # Self-transitions have the odds 4 : 1 of the other families, times a class factor.
+    # The odds of staying are 4 : 1, as in the other families, times a factor per class.
     ranks = rng.permutation(n_classes) - (n_classes - 1) / 2
     factors = np.exp(1.2 * separation * ranks / max(n_classes - 1, 1))
     stay = 4 * factors / (4 * factors + 1)

@@ -20,7 +20,7 @@ from skawhmm.datasets._files import (
 )
 from skawhmm.utils._checks import check_integer
 
-# The database is recorded at this rate, which is not in the files.
+# Frame rate of the database, which the files do not state.
 _SOURCE_FPS = 120
 
 _NPZ_NAMES = ("cmu_mocap329_30fps.npz", "cmu_mocap329_120fps_q.npz")
@@ -61,8 +61,8 @@ def load_cmu_mocap(
         `cmu_mocap` or `cmu_mocap.zip` in :func:`data_home`.
 
     groups : {6, 27} or None, default=None
-        The joint groups to describe in `groups`: the paper's 6 or 27, which leave out
-        the toes, or all channels as one.
+        Joint groups to return in `groups`: the paper's 6 or 27 groups, which leave out
+        the toes, or None for all channels as one group.
 
     fps : int, default=30
         Frames per second: a divisor of the rate of the file, which is 120 for `.amc`. A
@@ -77,7 +77,7 @@ def load_cmu_mocap(
         With the attributes
 
         data : list of ndarray of shape (n_timesteps, n_channels)
-            The motions: position of the root and joint angles in degrees, as recorded.
+            The motions: the position of the root, and the joint angles in degrees.
         target : ndarray of shape (n_sequences,)
             The labels; "" if the index has none.
         files, subjects : ndarray of shape (n_sequences,)
@@ -99,9 +99,9 @@ def load_cmu_mocap(
 
     Notes
     -----
-    Angles are neither unwrapped nor changed otherwise: if an angle jumps by 360
-    degrees, the jump is kept, and a mean across it lies in between. In this database
-    class and actor are confounded, so use `subjects` as groups of a cross-validation.
+    Angles are returned as recorded, without unwrapping: if an angle jumps by 360
+    degrees, the jump is kept, and a mean across it lies in between. In this database,
+    class and actor are confounded, so use `subjects` as the groups in cross-validation.
     The data are free for research and commercial use; the authors ask for the
     acknowledgement "The data used in this project was obtained from mocap.cs.cmu.edu.
     The database was created with funding from NSF EIA-0196217".
@@ -266,7 +266,7 @@ def _from_files(path):
 
 
 def _skeleton(skeletons, motion, tree):
-    """Joints of the skeleton of a motion: by its subject if there are several."""
+    """Return the joints of the skeleton of a motion, found by subject if needed."""
     beside = {p: s for p, s in skeletons.items() if p.parent == motion.parent}
     if len(beside) > 1:
         subject = motion.stem.split("_")[0]
@@ -280,7 +280,7 @@ def _skeleton(skeletons, motion, tree):
 
 
 def _labels(tree):
-    """Labels by the stem of the file, from any index in the tree."""
+    """Return labels by file stem, from all indexes in the tree."""
     labels = {}
     for name in tree.names:
         if Path(name).name.lower() not in {"index.csv", "cmu-mocap-index-text.txt"}:

@@ -1,4 +1,4 @@
-"""Real data sets that other packages contain, read without a network."""
+"""Real data sets from installed packages, read without network access."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def load_japanese_vowels(*, split: str | None = None, return_X_y: bool = False) 
     Parameters
     ----------
     split : {"train", "test"}, default=None
-        The part to return: 270 or 370 utterances. By default both.
+        The part to return: 270 training or 370 test utterances. By default both.
 
     return_X_y : bool, default=False
         Whether to return `(data, target)` instead of the bunch.
@@ -115,7 +115,7 @@ def load_basic_motions(*, split: str | None = None, return_X_y: bool = False) ->
 
     See Also
     --------
-    load_japanese_vowels : Utterances of nine speakers; says where data are read from.
+    load_japanese_vowels : Utterances of nine speakers; explains where data are found.
 
     Examples
     --------
@@ -252,7 +252,7 @@ def _coded(arrays):
 
 
 def _column(path, name, values, size, kinds):
-    """Return the values of a file if their number is right."""
+    """Return an array of a file, or raise if its size or type is wrong."""
     shape, kind = np.shape(values), np.asarray(values).dtype.kind
     if shape != (size,) or kind not in kinds:
         wanted = "strings" if kinds == "U" else "integers"
@@ -264,7 +264,7 @@ def _column(path, name, values, size, kinds):
 
 
 def _archive_set(name, split, return_X_y):
-    """Return a set of the UEA archive, from wherever it is found first."""
+    """Return a data set of the UEA archive, from the first source that has it."""
     if split is not None:
         check_choice("split", split, ("train", "test"))
     stored = _archive_source(name)
@@ -272,7 +272,7 @@ def _archive_set(name, split, return_X_y):
     rows = np.flatnonzero(parts == split) if split else np.arange(len(parts))
     target = np.asarray(stored.target)
     bunch = Bunch(
-        # Some sources keep single precision only.
+        # Some sources have single precision only.
         data=[stored.data[n].astype(np.float32).astype(np.float64) for n in rows],
         target=target[rows],
         target_names=np.unique(target).tolist(),

@@ -34,7 +34,7 @@ def make_table1_models(
     n_models: int = 5,
     random_state: Any = None,
 ) -> Bunch:
-    r"""Two-state models of the paper's Table 1, which differ in one parameter.
+    r"""Return two-state models of the paper's Table 1 that differ in one parameter.
 
     Parameters
     ----------
@@ -42,8 +42,8 @@ def make_table1_models(
         The parameter that differs from model to model.
 
     step : float, default=0.4
-        Deviation step; the paper uses 0.2, 0.4 and 0.6. At most 1 with
-        `differ_in="transitions"`.
+        Size of the difference between successive models; the paper uses 0.2, 0.4 and
+        0.6. At most 1 with `differ_in="transitions"`.
 
     n_models : int, default=5
         Number of models :math:`i = 1, 2, \dots`.
@@ -136,9 +136,10 @@ def make_seed_models(
     n_features: int = 3,
     random_state: Any = None,
 ) -> Bunch:
-    r"""Random models by the paper's Algorithm 2 and its two supplementary ones.
+    r"""Draw the models of the paper's simulations, which differ in one parameter.
 
-    All models are equal except for one parameter, which is drawn around a common value.
+    They follow the paper's Algorithm 2 and its two supplementary algorithms: all models
+    are equal except for one parameter, which is drawn around a common value.
 
     Parameters
     ----------
@@ -247,7 +248,7 @@ def _seed_means(rng, base, scale):
 def _seed_covariances(rng, base, scale):
     n_models, _, n_features = base["means"].shape
     identity = np.eye(n_features)
-    # A Wishart matrix is the scatter of normal vectors, as many as degrees of freedom.
+    # A Wishart matrix is the scatter of one normal vector per degree of freedom.
     vectors = rng.standard_normal((n_models, 1, n_features, _WISHART_DF))
     draws = vectors @ np.swapaxes(vectors, -1, -2)
     factors = base["covars"][..., :1, :1]

@@ -15,7 +15,7 @@ from skawhmm.sequences._mfcc import mfcc
 from skawhmm.utils._checks import check_integer, check_real
 from skawhmm.utils._seeds import item_rng
 
-# Root streams of one call: the speakers, and the utterances.
+# Root random streams of one call: the speakers, and the utterances.
 _SPEAKERS, _UTTERANCES = 0, 1
 
 # Root mean square of a vowel in the recording, a usual level of full scale 1.
@@ -36,13 +36,13 @@ def make_phonemes(
     deltas: int = 1,
     random_state: Any = None,
 ) -> tuple[list[NDArray[np.float64]], NDArray[Any], NDArray[Any]]:
-    """Synthesise phonemes of several speakers and analyse them into cepstra.
+    """Synthesise phonemes of several speakers, as cepstral coefficients.
 
     Vowels, diphthongs, glides, nasals, fricatives and stops of American English are
-    made at 16 kHz by a source-filter synthesiser from published formant frequencies.
+    synthesised at 16 kHz by a source-filter model from published formant frequencies.
     Speakers (alternately men, women and children) differ in the length of the vocal
     tract, pitch, pace, breath and microphone. Each utterance has its own duration,
-    melody and level, and its formants bend towards neighbouring sounds.
+    melody and level, and its formants shift towards neighbouring sounds.
 
     Parameters
     ----------
@@ -56,8 +56,8 @@ def make_phonemes(
         The phonemes, by their TIMIT names; `None` means all 34.
 
     snr : float, default=20.0
-        Level in decibels of a typical vowel over the white noise of the recording;
-        `numpy.inf` for none.
+        Signal-to-noise ratio in decibels: the level of a typical vowel over the white
+        noise of the recording. Pass `numpy.inf` for no noise.
 
     window : float, default=0.020
         Length of the analysis window in seconds.
@@ -69,7 +69,7 @@ def make_phonemes(
         Order of the time derivatives appended to the 13 static coefficients.
 
     random_state : int, RandomState instance, Generator or None, default=None
-        Seed of the draw. An utterance does not depend on which others are drawn.
+        Seed of the draw. An utterance does not depend on the other utterances drawn.
 
     Returns
     -------
@@ -89,10 +89,10 @@ def make_phonemes(
 
     Notes
     -----
-    Vowels have the pitches and formants of men, women and children of [1]_, diphthongs
-    and consonants the formants of [2]_, scaled from the one male speaker to women and
-    children by the mean ratio of the vowels' formants. Durations, levels between
-    classes and the spread between and within speakers are ours.
+    Vowels have the pitches and formants of men, women and children in [1]_. Diphthongs
+    and consonants have the formants of the male speaker in [2]_, scaled for women and
+    children by the mean ratio of the vowels' formants. Durations, relative levels of
+    the classes, and the variation between and within speakers are our own choices.
 
     References
     ----------

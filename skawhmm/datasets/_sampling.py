@@ -51,7 +51,7 @@ def root_matrices(covars, n_features):
 
 
 def sampled_states(uniforms, startprobs, transmats):
-    """Paths of many chains at once, from one uniform number per step.
+    """Return state paths of many chains, given one uniform number per step.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def sampled_states(uniforms, startprobs, transmats):
         The paths.
     """
     n_sequences, n_timesteps = uniforms.shape
-    # The last bound is left out: rounding may place it below a uniform number.
+    # Without the last bound, which rounding may place below a uniform number.
     bounds = np.cumsum(transmats, axis=-1)[..., :-1]
     first = np.cumsum(startprobs, axis=-1)[:, :-1]
     states = np.empty((n_sequences, n_timesteps), dtype=np.intp)
@@ -106,8 +106,7 @@ def sampled_sequences(models, labels, lengths, root):
     """
     transmats, means = models["transmats"], models["means"]
     roots = root_matrices(models["covars"], means.shape[-1])
-    # Of several closed classes of states, each is entered with the same chance as any
-    # state is drawn.
+    # With several closed classes, a uniform start decides how often each is entered.
     uniform = np.full(transmats.shape[:-1], 1 / transmats.shape[-1])
     startprobs = stationary_distribution(transmats, uniform)
     uniforms = np.zeros((len(labels), lengths[1]))

@@ -10,10 +10,10 @@ import warnings
 import numpy as np
 from scipy.io import wavfile
 
-# Largest plausible sample rate; the length of windows in samples grows with it.
+# Largest plausible sample rate; window lengths in samples grow with it.
 MAX_RATE = 4_000_000
 
-# The size in the header of a RIFF file that was written before its end was known.
+# Size in the header of a RIFF file whose end was not known when it was written.
 STREAMED = 0xFFFFFFFF
 
 # A line of a SPHERE header: a name, then an integer, a real number, or a text of stated
@@ -25,8 +25,8 @@ FIELD = re.compile(
     re.ASCII,
 )
 
-# Exceptions of scipy for damaged files: on a header that ends early it uses a variable
-# that it never set, and it divides by the size of a sample.
+# Exceptions that scipy raises for damaged files: with a truncated header it uses an
+# unset variable, and it divides by the size of a sample.
 RIFF_ERRORS = (
     ValueError,
     EOFError,
@@ -39,7 +39,7 @@ RIFF_ERRORS = (
 
 
 def sound(content, place, *, mono=False):
-    """Sample rate and samples of a sound file with one channel.
+    """Return the sample rate and the samples of a sound file with one channel.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ def _riff(content, place):
         raise ValueError(f"{place}: damaged RIFF file ({error}).") from error
     if samples.dtype.kind == "f" and not np.all(np.isfinite(samples)):
         raise ValueError(f"{place}: expected finite samples, got NaN or infinity.")
-    # Elsewhere, integers of 64 bits are not taken for samples with a known range.
+    # `mfcc` rejects integers of 64 bits, whose range says nothing about their scale.
     return rate, samples / 2.0**63 if samples.dtype.itemsize == 8 else samples
 
 

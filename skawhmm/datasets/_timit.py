@@ -21,7 +21,7 @@ _NAMES = ("timit", "TIMIT", "timit.zip", "timit_nltk_sample_raw.zip")
 
 # Folding of the 61 phones by K.-F. Lee and H.-W. Hon, "Speaker-independent phone
 # recognition using hidden Markov models", IEEE Transactions on Acoustics, Speech, and
-# Signal Processing 37, 1989: first to the 48 that are modelled, then to 39 for scores.
+# Signal Processing 37, 1989: first to 48 phones for models, then to 39 for scores.
 _KEPT = (
     *("aa", "ae", "ah", "ao", "aw", "ax", "ay", "b", "ch", "d", "dh", "dx", "eh", "el"),
     *("en", "epi", "er", "ey", "f", "g", "hh", "ih", "ix", "iy", "jh", "k", "l", "m"),
@@ -68,7 +68,7 @@ def load_timit(
     random_state: Any = 0,
     return_X_y: bool = False,
 ) -> Any:
-    """Read the phonemes of a TIMIT tree as sequences of cepstral coefficients.
+    """Read the phonemes of the TIMIT corpus as sequences of cepstral coefficients.
 
     Parameters
     ----------
@@ -78,7 +78,8 @@ def load_timit(
         `timit_nltk_sample_raw.zip` in :func:`data_home`.
 
     n_phones : {39, 48, 61}, default=39
-        The set of labels. The glottal stop "q" is left out of the first two.
+        Number of labels that the phones are folded to. The sets of 39 and 48 leave out
+        the glottal stop "q".
 
     window : float, default=0.025
         Length of the analysis window in seconds; 0.004 in the paper.
@@ -90,12 +91,12 @@ def load_timit(
         Order of the time derivatives appended to the 13 static coefficients.
 
     concat : int, default=1
-        Number of segments of a class, drawn at random within the training or the test
-        part, that are concatenated to one sequence; 20 in the paper.
+        Number of segments of the same class that are concatenated to one sequence; 20
+        in the paper. They are drawn at random within the training or the test part.
 
     test_size : float, default=0.25
-        Fraction of the speakers in the test part. It is not used if the tree itself has
-        folders `train` and `test`.
+        Fraction of the speakers in the test part. Not used if the data has folders
+        `train` and `test`.
 
     random_state : int, RandomState instance, Generator or None, default=0
         Seed of the choice of test speakers and of the concatenated segments.
@@ -132,9 +133,9 @@ def load_timit(
 
     Notes
     -----
-    A segment has the frames whose centre lies in it, but at least the nearest frame.
-    The whole utterance is analysed before it is cut, so deltas reach across the
-    borders.
+    A segment consists of the frames whose centres lie in it, or of the nearest frame if
+    there are none. Whole utterances are analysed before they are cut, so deltas extend
+    across segment borders.
 
     Examples
     --------
@@ -176,7 +177,7 @@ def _folded(phone, n_phones):
 
 
 def _segments(tree, n_phones, window, hop, deltas):
-    """Frames and description of every segment in the tree."""
+    """Return the frames and the description of every segment in the tree."""
     sounds = _sound_names(tree)
     frames, rows = [], []
     for stem, (phn_name, sound_name) in sounds.items():
@@ -215,7 +216,7 @@ def _segments(tree, n_phones, window, hop, deltas):
 
 
 def _sound_names(tree):
-    """Annotation and sound file of each utterance, by its lower-case stem."""
+    """Return annotation and sound file of each utterance, by lower-case stem."""
     lower = {name.lower(): name for name in tree.names}
     pairs = {}
     for name in sorted(lower):
@@ -237,7 +238,7 @@ def _sound_names(tree):
 
 
 def phn_segments(lines, place):
-    """Phones of an annotation, with their first and last sample."""
+    """Return the phones of an annotation, with their first and last samples."""
     known = {*_FOLD_48, _UNFOLDED}
     segments: list[tuple[str, int, int]] = []
     for number, line in enumerate(lines, 1):
@@ -264,7 +265,7 @@ def phn_segments(lines, place):
 
 
 def _split(segments, test_size, rng):
-    """Part of each segment: by folder, or else by randomly chosen speakers."""
+    """Return the part of each segment, by folder or by randomly chosen speakers."""
     if np.all(segments.part != ""):
         return segments.part
     speakers = np.unique(segments.speaker)
@@ -274,7 +275,7 @@ def _split(segments, test_size, rng):
 
 
 def _joined(labels, split, concat, rng):
-    """Members of each sequence, and the number of segments left over."""
+    """Return the members of each sequence, and the number of segments left over."""
     if concat == 1:
         return [np.array([i]) for i in range(len(labels))], 0
     members = []

@@ -34,7 +34,7 @@ def load_ts(path: str | PathLike[str], *, return_X_y: bool = False) -> Any:
         target : ndarray of shape (n_sequences,) or None
             The labels: names of classes, or numbers to predict.
         target_names : list of str
-            The classes that the header lists.
+            The classes listed in the header.
         split : ndarray of shape (n_sequences,)
             "train" or "test", from the name of the file; otherwise "".
         problem_name : str
@@ -104,7 +104,7 @@ def _split_name(file):
 
 
 def _ts_file(path):
-    """Header and cases of one file."""
+    """Return the header and the cases of one file."""
     header: dict[str, list[str]] = {}
     cases: list[np.ndarray] = []
     labels: list[str | None] = []
@@ -206,7 +206,7 @@ def _numbers(part):
 
 
 def _check_dimensions(n_dimensions, header, path, number):
-    """Raise unless a case has as many dimensions as the header and other cases say."""
+    """Raise unless a case agrees with header and other cases on dimensions."""
     named = next((k for k in ("dimensions", "dimension") if k in header), "dimensions")
     if _has(header, "univariate"):
         header.setdefault(named, ["1"])

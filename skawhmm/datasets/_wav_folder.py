@@ -27,13 +27,13 @@ def load_wav_folder(
     Parameters
     ----------
     path : str or path-like
-        A folder or a zip archive with files that end in `.wav`, at any depth; a
-        relative path is also looked for in :func:`data_home`. Files are read in the
-        order of their names.
+        A folder or a zip archive with `.wav` files at any depth; a relative path is
+        also looked for in :func:`data_home`. Files are read in the order of their
+        names.
 
     label : callable, default=None
-        Takes the name of a file, relative to `path` and with slashes, and returns its
-        label. By default the label is the folder that the file is in.
+        Function that takes the name of a file, relative to `path` and with slashes, and
+        returns its label. By default, the label is the folder of the file.
 
     return_X_y : bool, default=False
         Whether to return `(data, target)` instead of the bunch.
