@@ -20,11 +20,11 @@ KIND = "skawhmm.HMMBatch"
 # are still written as version 1.
 VERSION = 2
 HEADER = "header"
-# What the header of a file and JSON say of all models.
+# Fields about all models, in the headers of files and in JSON.
 HEADER_KEYS = ("kind", "version", "emission", "options", "feature_names")
-# Begins the names of info columns.
+# Prefix of the names of info columns.
 INFO = "info."
-# Endings that promise something else than what is written.
+# File endings of other formats, which would be misleading.
 FOREIGN_SUFFIXES = {
     *(".csv", ".h5", ".hdf5", ".joblib", ".json", ".mat", ".npy", ".parquet"),
     *(".pickle", ".pkl", ".txt"),
@@ -56,7 +56,7 @@ def save_models(path, models):
 
 
 def header_and_arrays(models):
-    """Return what a file says of models, and their arrays by name."""
+    """Return the header of a file of models, and their arrays by name."""
     check_stored(models)
     columns = {f"{INFO}{name}": column for name, column in models.info.items()}
     arrays = {**models._arrays(), **models.emission.extras, **columns}
@@ -86,7 +86,7 @@ def check_stored(models):
 
 
 def header_of(models):
-    """Return what the header of a file and JSON say of all models."""
+    """Return the fields that headers of files and JSON store about all models."""
     header = {
         "kind": KIND,
         "version": 1 if models.counts is None else VERSION,
@@ -140,7 +140,7 @@ def stored_parts(path, emission=None):
         The file.
 
     emission : Emission, default=None
-        Template of the states, needed for families without a short name.
+        Template of the states, needed for user-defined families.
 
     Returns
     -------
@@ -152,7 +152,7 @@ def stored_parts(path, emission=None):
 
 
 def parts_in(path, header, arrays, emission=None):
-    """Return the parts of models from what `header_and_arrays` gave.
+    """Return the parts of models, given the results of `header_and_arrays`.
 
     `path` is the file in errors; the other parameters are those of `stored_parts`.
     """
@@ -242,7 +242,7 @@ def stored_template(header, where, hint=""):
 
 
 def _stored_counts(path, arrays):
-    """Take the expected counts out of the arrays of a file; None if it has none."""
+    """Remove the expected counts from the arrays of a file and return them, or None."""
     stored = [arrays.pop(name) for name in NAMES if name in arrays]
     if not stored:
         return None
@@ -270,7 +270,7 @@ def _stored_counts(path, arrays):
 
 
 def _read(path):
-    """Return the header and the arrays of a file, which agree."""
+    """Return the header and the arrays of a file, or raise unless they agree."""
     check_path("path", path)
     try:
         arrays = archived_arrays(Path(path))

@@ -1,4 +1,4 @@
-"""as_models: fitted models of any library, of files and of dictionaries."""
+"""Conversion of fitted models of other libraries, files and dictionaries."""
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -27,12 +27,13 @@ def as_models(
     info: Mapping[str, ArrayLike] | None = None,
     feature_names: Sequence[str] | None = None,
 ) -> HMMBatch:
-    """Return fitted models of other libraries, of files or of dictionaries as a batch.
+    """Convert fitted models of other libraries, files or dictionaries to a batch.
 
     Parameters
     ----------
     models : object or list of objects
-        One model or a list, which may mix libraries if all states are of one kind:
+        One model or a list of models, which may come from different libraries if all
+        have the same kind of states:
 
         - models of hmmlearn: ``GaussianHMM``, ``GMMHMM``, ``CategoricalHMM``,
           ``PoissonHMM`` and the variational ones; ``MultinomialHMM`` with one trial;
@@ -45,8 +46,8 @@ def as_models(
         - an `HMMBatch`, which is returned unchanged.
 
     weights : array-like of shape (n_models, n_components), default=None
-        State probabilities that distances use. By default those among the arrays or, if
-        there are none, the stationary distribution of each chain.
+        State probabilities that distances use. By default taken from the arrays or, if
+        they have none, the stationary distribution of each chain.
 
     info : dict of array-like, default=None
         Columns with one entry per model, such as names or labels.
@@ -61,24 +62,24 @@ def as_models(
 
     See Also
     --------
-    skawhmm.models.HMMBatch.to_hmmlearn : A model for hmmlearn.
-    skawhmm.models.HMMBatch.to_dynamax : A model for dynamax.
-    skawhmm.models.HMMBatch.to_json : Models as text.
+    skawhmm.models.HMMBatch.to_hmmlearn : Converts a model for hmmlearn.
+    skawhmm.models.HMMBatch.to_dynamax : Converts a model for dynamax.
+    skawhmm.models.HMMBatch.to_json : Writes models as text.
 
     Notes
     -----
-    Likelihoods stay the same, with these exceptions. pomegranate has a probability of
-    ending after each state; transition probabilities become those of a sequence that
-    goes on. glhmm and the variational models of hmmlearn have distributions of
-    parameters; their centres are taken. A state that hmmlearn saw no transition from
-    gets equal transition probabilities.
+    Likelihoods do not change, with these exceptions. Models of pomegranate may end
+    after each state; their transition probabilities are replaced by probabilities given
+    that the sequence continues. glhmm and the variational models of hmmlearn have
+    distributions of parameters; their centres are used. A state without any observed
+    transition in hmmlearn gets equal transition probabilities.
 
     States of mixtures (``GMMHMM``, ``GaussianMixtureHMM``) become one state per
-    Gaussian. States that set marks to 0 or 1 (ChromHMM, Bernoulli states) become states
-    that emit symbols, one such as "010" per combination of marks; up to eight marks.
+    Gaussian. States with binary marks (ChromHMM, Bernoulli states) become states that
+    emit symbols such as "010", one per combination of up to eight marks.
 
     Rows of probabilities are divided by their sum if it is one up to rounding in single
-    precision. Any other sum is an error that names the model and the state.
+    precision. Any other sum raises an error that names the model and the state.
 
     Examples
     --------
@@ -123,11 +124,11 @@ def _concatenated(found):
 
 
 def _items(models):
-    """Return what was given as a list of models, each with its name in messages."""
+    """Return the input as a list of models, each with its name for messages."""
     if _reader(models) is not None:
         return [("models", models)]
     if isinstance(models, np.ndarray) and models.dtype == object:
-        # Cells of MATLAB are counted by columns.
+        # MATLAB numbers cells column by column.
         models = [*models.ravel(order="F")]
     if isinstance(models, np.ndarray | bytes) or not isinstance(models, Iterable):
         raise _unknown(models, "models")
@@ -176,7 +177,7 @@ def _unchanged(batch, _):
 
 
 def _read_file(path, where):
-    """Return the models of a file, or of a text that is JSON."""
+    """Return the models of a file, or of JSON text."""
     if isinstance(path, str) and path.lstrip()[:1] in {"{", "["}:
         return _read_json(path, where)
     suffix = os.path.splitext(path)[1].lower()
@@ -241,7 +242,7 @@ READERS = {
     "ssm": ssm_arrays,
     "glhmm": glhmm_arrays,
     "nemos": _refused_glm,
-    # Structures of MATLAB that `scipy.io.loadmat` leaves within cells.
+    # MATLAB structures that `scipy.io.loadmat` leaves inside cells.
     "scipy": emhmm_arrays,
 }
 FILES = {

@@ -1,4 +1,4 @@
-"""HMMBatch: a stack of hidden Markov models, where it comes from and goes to."""
+"""HMMBatch: a stack of hidden Markov models, its constructors and exports."""
 
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike, fspath
@@ -25,30 +25,31 @@ from skawhmm.utils._archives import room_for
 
 
 class HMMBatch(BatchInference):
-    r"""Immutable stack of hidden Markov models.
+    r"""An immutable stack of hidden Markov models.
 
     The constructor makes models with Gaussian states. `from_emissionprobs` and
     `from_rates` make models that emit symbols and counts; `from_state_costs` makes
     models from the distances between their states. `HMMTransformer` fits models to
     sequences.
 
-    A batch is indexed like an array, and scikit-learn slices it like one. Models with
-    fewer states than the largest one are padded by states that no path reaches: their
-    weight and start probability are 0, and they only move to themselves.
+    A batch can be indexed like an array, so scikit-learn can slice it. Models with
+    fewer states than the largest one are padded with unreachable states: their weights
+    and start probabilities are 0, and they only move to themselves.
 
     Parameters
     ----------
     transmats : array-like of shape (n_models, n_components, n_components)
         Transition matrices, whose rows sum to one. This and the following parameters
-        may also be lists with one array per model, if numbers of states differ.
+        may also be lists with one array per model, if models differ in their number of
+        states.
 
     means : array-like of shape (n_models, n_components, n_features)
         Means of the states, of size at most 1e100.
 
     covars : array-like of shape (n_models, n_components, n_features[, n_features])
         Variances (diagonal covariances) or covariance matrices, of size at most 1e200.
-        They may be singular: a dead sensor has variance 0. Variances below 1e-290 are
-        taken for 0.
+        They may be singular: a dead sensor has variance 0. Variances below 1e-290 count
+        as 0.
 
     weights : array-like of shape (n_models, n_components), default=None
         State probabilities :math:`\pi` that distances use. By default the stationary
@@ -61,8 +62,8 @@ class HMMBatch(BatchInference):
         them.
 
     observed : array-like of bool of shape (n_models, n_features), default=None
-        Which features each model observed. Two models are compared on the features
-        that both observed. By default each model observed all.
+        Mask of the features that each model observed. Two models are compared on the
+        features that both observed. By default each model observed all.
 
     info : dict of array-like, default=None
         Columns with one entry per model, such as ``converged`` or ``log_likelihood``.
@@ -74,9 +75,10 @@ class HMMBatch(BatchInference):
         leaves them out: a file of models holds models only.
 
     feature_names : sequence of str of shape (n_features,), default=None
-        Names of the features. `HMMTransformer` sets them if it is fitted to sequences
-        that have names. Tables and pictures show them, estimators remember them as
-        ``feature_names_in_``, and models with other names are not compared with these.
+        Names of the features. `HMMTransformer` sets them if the training sequences have
+        names. Tables and plots show them, estimators store them as
+        ``feature_names_in_``, and comparing models with different names raises an
+        error.
 
     Attributes
     ----------
@@ -90,10 +92,10 @@ class HMMBatch(BatchInference):
         As above.
 
     counts : Counts or None
-        What the data of fitted models contain: ``counts.states`` of shape
-        (n_models, n_components), the expected number of frames in each state, and
+        Expected counts in the data of fitted models: ``counts.states`` of shape
+        (n_models, n_components), the number of frames in each state, and
         ``counts.transitions`` of shape (n_models, n_components, n_components), the
-        expected number of steps from each state to each. A prior adds nothing to them.
+        number of steps from each state to each other. They do not include a prior.
         :class:`HMMTransformer` fills them in; they are indexed and saved with the
         models. None for models that were given by their parameters.
 
@@ -141,35 +143,36 @@ class HMMBatch(BatchInference):
 
     @property
     def means(self) -> NDArray[np.float64]:
-        """Means of the states, of models with Gaussian states."""
+        """Means of the states, for models with Gaussian states."""
         return self._parameter("means")
 
     @property
     def covars(self) -> NDArray[np.float64]:
-        """Variances or covariance matrices, of models with Gaussian states."""
+        """Variances or covariance matrices, for models with Gaussian states."""
         return self._parameter("covars")
 
     @property
     def emissionprobs(self) -> NDArray[np.float64]:
-        """Probabilities of the symbols, of models that emit symbols."""
+        """Probabilities of the symbols, for models that emit symbols."""
         return self._parameter("emissionprobs")
 
     @property
     def rates(self) -> NDArray[np.float64]:
-        """Rates of the channels, of models that emit counts."""
+        """Rates of the channels, for models that emit counts."""
         return self._parameter("rates")
 
     @property
     def symbols(self) -> NDArray[Any]:
-        """The alphabet, of models that emit symbols."""
+        """The alphabet, for models that emit symbols."""
         return self._parameter("symbols")
 
     @property
     def state_names(self) -> tuple[str, ...] | None:
-        """Names of states that each emit one symbol, as in visible chains, else None.
+        """Names of the states, if each emits a single symbol as in visible chains.
 
-        State k must emit the same symbol in all models, and no two states the same one.
-        Tables and pictures then show the symbols instead of numbers.
+        State k must emit the same symbol in all models, and different states must emit
+        different symbols; otherwise None. Tables and plots show these symbols instead
+        of state numbers.
         """
         is_padded = (self.n_components < self.transmats.shape[1]).any()
         return None if is_padded else self.emission.state_names()
@@ -198,7 +201,7 @@ class HMMBatch(BatchInference):
     def load(
         cls, path: str | PathLike[str], *, emission: Emission | None = None
     ) -> "HMMBatch":
-        """Read a batch that `save` wrote.
+        """Load a batch from a file written by `save`.
 
         Parameters
         ----------
@@ -206,8 +209,8 @@ class HMMBatch(BatchInference):
             The file.
 
         emission : Emission, default=None
-            For states of a family of your own, an instance of the family. A file holds
-            the arrays of the states, not the options of such a family.
+            For states of a user-defined family, an instance of the family. Files store
+            the arrays of such states, but not the options of the family.
 
         Returns
         -------
@@ -237,8 +240,8 @@ class HMMBatch(BatchInference):
     ) -> "HMMBatch":
         """Return models with states of any kind, given the distances between them.
 
-        `MAW`, `TransitionCoupling` and everything built on them use the distances in
-        place of the 2-Wasserstein distance between Gaussian states. `KL`, `IAW`,
+        `MAW`, `TransitionCoupling` and everything built on them use these distances
+        instead of the 2-Wasserstein distance between Gaussian states. `KL`, `IAW`,
         `MMD`, sampling, `hmm_barycenter` and `save` need more than distances and raise
         an error.
 
@@ -250,15 +253,15 @@ class HMMBatch(BatchInference):
         cost : callable or array-like of shape (n_states, n_states)
             The distance between two states (not its square), symmetric and 0 between
             equal states. Distances between models take its p-th power. A callable
-            ``cost(x, y)`` takes two arrays with the entries of `states` of equally many
-            states and returns one distance per pair ``x[k], y[k]``; ``np.vectorize``
-            makes it from a function of two states. An array holds the distances
+            ``cost(x, y)`` takes two arrays of entries of `states`, of the same length,
+            and returns one distance per pair ``x[k], y[k]``; ``np.vectorize`` turns a
+            function of two states into such a callable. An array holds the distances
             between numbered states.
 
         states : array-like of shape (n_models, n_components, ...), default=None
-            With a callable, what describes each state, such as its parameters. With an
-            array, the number of each state; by default states are numbered in the
-            order of the models.
+            With a callable, the description of each state, such as its parameters.
+            With an array, the number of each state; by default states are numbered in
+            the order of the models.
 
         weights, startprobs, info : array-like or dict, default=None
             As in the constructor.
@@ -353,7 +356,7 @@ class HMMBatch(BatchInference):
         array([[0. , 0.1],
                [0.1, 0. ]])
 
-        The first text is more likely under the first model, the second one under the
+        The first text is more likely under the first model, the second text under the
         second:
 
         >>> models.score(["aaaa", "abba"]).round(2)
@@ -445,26 +448,27 @@ class HMMBatch(BatchInference):
     ) -> "HMMBatch":
         """Return models given as plain arrays by name, in a dictionary.
 
-        Models of libraries that keep their parameters in dictionaries or named tuples
-        are read directly, whatever made the arrays: NumPy, JAX, PyTorch.
+        Use it for models of libraries that keep their parameters in dictionaries or
+        named tuples. The arrays may be NumPy, JAX or PyTorch arrays.
 
         Parameters
         ----------
         models : mapping or named tuple, or sequence of them
             The arrays of one model, of several models stacked along a first axis, or
-            one mapping per model. Known are our own names (those of the attributes of
-            a batch), those of hmmlearn (``transmat_``, ``startprob_``, ``means_``,
-            ``covars_``, ``emissionprob_``, ``lambdas_``) and those of dynamax
+            one mapping per model. Accepted names are the attributes of a batch, the
+            names of hmmlearn (``transmat_``, ``startprob_``, ``means_``, ``covars_``,
+            ``emissionprob_``, ``lambdas_``) and the names of dynamax
             (``initial.probs``, ``transitions.transition_matrix``, and in ``emissions``
             ``means`` with ``covs`` or ``scale_diags``, ``probs``, ``rates``), with or
             without their groups.
 
         emission : Emission, default=None
-            For states of a family of your own, an instance of the family, whose
-            parameters are known by their names. By default the arrays decide.
+            For states of a user-defined family, an instance of the family, whose
+            parameter names are then accepted. By default the family follows from the
+            names of the arrays.
 
         weights : array-like of shape (n_models, n_components), default=None
-            State probabilities. By default those among the arrays or, if there are
+            State probabilities. By default taken from the arrays or, if they have
             none, the stationary distribution of each chain.
 
         info : dict of array-like, default=None
@@ -499,7 +503,7 @@ class HMMBatch(BatchInference):
         return cls._of(info=info, feature_names=feature_names, **parts)
 
     def to_hmmlearn(self, index: int = 0) -> Any:
-        """Return one model as a fitted model of hmmlearn.
+        """Return one model as a fitted hmmlearn model.
 
         Parameters
         ----------
@@ -519,7 +523,7 @@ class HMMBatch(BatchInference):
         return model
 
     def to_dynamax(self, index: int = 0) -> tuple[Any, Any]:
-        """Return one model as a model of dynamax and its parameters.
+        """Return one model as a dynamax model and its parameters.
 
         Parameters
         ----------
@@ -534,7 +538,7 @@ class HMMBatch(BatchInference):
             a ``PoissonHMM`` if they emit counts.
 
         params : named tuple
-            The parameters, in single precision unless JAX was told otherwise
+            The parameters, in single precision unless JAX is configured otherwise
             (``jax.config.update("jax_enable_x64", True)``). The log likelihood of
             frames is ``model.marginal_log_prob(params, frames)``.
         """
@@ -550,7 +554,7 @@ class HMMBatch(BatchInference):
         )
 
     def _exported(self, index, library):
-        """Return the number of a model that has all channels, and of its states."""
+        """Return the index and the number of states of a model with all channels."""
         index = check_model_number("index", index, len(self))
         if not self.emission.masks()[index].all():
             raise ValueError(
@@ -562,8 +566,9 @@ class HMMBatch(BatchInference):
     def to_json(self) -> str:
         """Return the models as JSON text, which `as_models` reads.
 
-        The text holds what `save` writes, with all digits of all numbers; the page *The
-        model file* describes it. It is about three times as large.
+        The text holds the same content as a file written by `save`, without loss of
+        precision, but is about three times as large. The page *The model file*
+        describes it.
 
         Returns
         -------
@@ -578,8 +583,8 @@ class HMMBatch(BatchInference):
         {"kind": "skawhmm.HMMBatch", "version": 1, "emission": "gaussian", "info": {},
         "models": [{"transmats": [[1.0]], "weights": [1.0], "startprobs": [1.0],
         "means": [[0.5]], "covars": [[2.0]]}]}
-        >>> as_models(models.to_json()) == models
-        True
+        >>> as_models(models.to_json())
+        HMMBatch(n_models=1, n_components=1, n_features=1, covariance_type='diag')
         """
         return json_text(self)
 
@@ -589,5 +594,5 @@ class HMMBatch(BatchInference):
         return self.feature_names or range(self.emission.n_features)
 
     def _described(self):
-        """Return what a table shows of each state, by name."""
+        """Return the columns of a table of states, by name."""
         return self.emission.described(self._channels)

@@ -1,4 +1,4 @@
-"""What models tell about sequences: scores, paths, probabilities, forecasts, draws."""
+"""Inference methods of a batch: scores, paths, probabilities, forecasts, samples."""
 
 from typing import Any, Self
 
@@ -32,7 +32,7 @@ from skawhmm.utils._checks import (
 
 
 class BatchInference(ModelStack):
-    """The methods of `HMMBatch` that take sequences, or draw them."""
+    """Methods of `HMMBatch` that take or draw sequences."""
 
     def score(
         self, X: Any, *, n_jobs: int | None = None, verbose: int = 0
@@ -80,7 +80,7 @@ class BatchInference(ModelStack):
         return best_paths(self, self._checked(X, paired=True))
 
     def predict_proba(self, X: Any) -> list[NDArray[np.float64]]:
-        """Return the probabilities of the states of each frame, given its sequence.
+        """Return the state probabilities of each frame, given the whole sequence.
 
         Parameters
         ----------
@@ -96,17 +96,18 @@ class BatchInference(ModelStack):
         return posteriors(self, self._checked(X, paired=True))
 
     def filter_proba(self, X: Any) -> list[NDArray[np.float64]]:
-        """Return the probabilities of the states of each frame, given the past only.
+        """Return the state probabilities of each frame, given the frames up to it.
 
-        `predict_proba` uses the whole sequence, frames that come later included. Here
-        the row of a frame uses the frames up to it, so it is what was known at that
-        time: cutting the sequence after it changes no bit of it.
+        `predict_proba` uses the whole sequence, including later frames. Here the row of
+        a frame uses no later frame, so it contains what was known at that time: cutting
+        the sequence after the frame does not change it.
 
         Parameters
         ----------
         X : list of array-like of shape (n_timesteps, n_features), or of Trials
-            Sequences, as for `decode`. NaN stands for values that were not observed, if
-            the family accepts them; a frame without any value leaves what is predicted.
+            Sequences, as for `decode`. NaN marks missing values, if the family accepts
+            them; for a frame without any value, the prediction from the past is
+            returned.
 
         Returns
         -------
@@ -116,7 +117,8 @@ class BatchInference(ModelStack):
 
         Examples
         --------
-        A jump of the level: what is known at the time, and in hindsight.
+        The level jumps at the third frame. Probabilities of the second state, first as
+        known at the time, then in hindsight:
 
         >>> from skawhmm import HMMBatch
         >>> model = HMMBatch(
@@ -143,14 +145,14 @@ class BatchInference(ModelStack):
         Returns
         -------
         surprises : list of ndarray of shape (n_timesteps,)
-            Minus the log density of each frame given those before. They add up to
-            minus the log likelihood (`score`) of a sequence without missing values. A
-            frame that the model cannot emit is infinitely surprising, and the
-            following ones are judged as if it had been missing.
+            Minus the log density of each frame given the frames before it. For a
+            sequence without missing values, they add up to minus the log likelihood
+            (`score`). A frame that the model cannot emit has infinite surprise, and is
+            treated as missing for the frames after it.
 
         Examples
         --------
-        One frame does not belong to any state:
+        The third frame does not fit any state:
 
         >>> from skawhmm import HMMBatch
         >>> model = HMMBatch(
@@ -164,7 +166,7 @@ class BatchInference(ModelStack):
         return per_unit(self, self._checked(X, paired=True), 1)
 
     def forecast(self, X: Any, steps: int = 1) -> Forecast:
-        """Return what each model expects after the end of its sequence.
+        """Return a forecast of the frames after the end of each sequence.
 
         Parameters
         ----------
@@ -177,9 +179,9 @@ class BatchInference(ModelStack):
         Returns
         -------
         forecast : Forecast
-            Its `probabilities` of the states have shape (n_pairs, steps, n_components).
-            Its `means` and `covariances` of the frames exist for all families but
-            angles and symbols, and its `sample` draws continuations.
+            Its `probabilities` are state probabilities of shape (n_pairs, steps,
+            n_components). Its `means` and `covariances` describe the frames, for all
+            families except angles and symbols. Its `sample` draws continuations.
 
         Examples
         --------
@@ -207,14 +209,15 @@ class BatchInference(ModelStack):
         max_iter: int = 200,
         tol: float = 1e-8,
     ) -> Self:
-        """Return the models after further frames, without the frames before.
+        """Return the models updated with new frames, without refitting the old ones.
 
-        What the older frames have shown is known from the parameters and the `counts`
-        of the models, which files hold too. EM runs on the new frames, with the older
-        ones as counts: their states are not estimated again. Without forgetting, the
-        models approach those of a fit to all frames, the closer the better states can
-        be distinguished. Models do not record that their covariances were tied or
-        spherical: after an update each state has its own, full or diagonal.
+        The old frames are not needed: they are summarised by the parameters and the
+        `counts` of the models, which are saved in files as well. EM runs on the new
+        frames and adds the old ones as counts, without estimating their states again.
+        Without forgetting, the result is close to a fit to all frames, and the closer,
+        the better the states can be distinguished. Models do not record whether their
+        covariances were tied or spherical: after an update, each state has its own full
+        or diagonal covariance.
 
         Parameters
         ----------
@@ -222,25 +225,27 @@ class BatchInference(ModelStack):
             The new frames, one sequence per model.
 
         forgetting : float in [0, 1), default=0.0
-            Fraction of the older counts that is forgotten. With 0.1 per update, frames
-            of ten updates ago count about a third.
+            Fraction of the old counts that is forgotten. With 0.1, frames from ten
+            updates ago have about a third of their weight.
 
         max_iter : int, default=200
             Largest number of EM steps.
 
         tol : float, default=1e-8
-            EM stops when expected counts change by at most this, per frame, and
-            parameters of states by at most this fraction of the largest one.
+            EM stops when the expected counts per frame change by at most this, and the
+            parameters of the states by at most this fraction of the largest one.
 
         Returns
         -------
         models : HMMBatch
-            The models, with their counts. State probabilities are the fractions of all
-            frames that count. The columns of `info` that describe a fit are left out.
+            The models, with updated counts. State probabilities are the fractions of
+            all frames, old ones with their remaining weight. The columns of `info` that
+            describe a fit are left out.
 
         Examples
         --------
-        A state moves, and the model follows:
+        The mean of the second state moves from 5 to 7. The more is forgotten, the
+        faster the model follows:
 
         >>> import numpy as np
         >>> from skawhmm import HMMTransformer
@@ -274,18 +279,18 @@ class BatchInference(ModelStack):
         return updated_models(self, sequences, **options)
 
     def stream(self, index: int = 0) -> HMMStream:
-        """Return a stepper that follows a running process frame by frame.
+        """Return a stream that follows a running process frame by frame.
 
         Parameters
         ----------
         index : int, default=0
-            Number of the model.
+            Index of the model.
 
         Returns
         -------
         stream : HMMStream
-            Its `update` takes a frame and returns the row of `filter_proba` and the
-            value of `surprise` that belong to it.
+            Its `update` takes a frame and returns its state probabilities (as
+            `filter_proba`) and its surprise (as `surprise`).
 
         Examples
         --------
@@ -311,7 +316,7 @@ class BatchInference(ModelStack):
         n_trials: int | None = None,
         random_state: Any = None,
     ) -> tuple[list[Any], list[Any]]:
-        """Draw one sequence from every model, or several.
+        """Draw one or several sequences from every model.
 
         Parameters
         ----------
@@ -323,8 +328,8 @@ class BatchInference(ModelStack):
             single sequence per model, as an array.
 
         random_state : int, RandomState instance, Generator or None, default=None
-            Seed of the draws. The sequence of a model depends on the seed and the model
-            only, not on the rest of the batch; equal models get sequences of their own.
+            Seed of the draws. The sequence of a model depends only on the seed and the
+            model, not on the rest of the batch. Equal models get different sequences.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""Inference without a look into the future: filtering, surprise, forecasts, streams."""
+"""Inference from past frames only: filtering, surprise, forecasts, streams."""
 
 import re
 from typing import Any
@@ -27,7 +27,7 @@ def logs_of(probabilities):
 
 
 def passed(batch, i, x, ahead):
-    """Return state probabilities and surprise of frames; `ahead` moves past them."""
+    """Return state probabilities and surprises of frames; advance `ahead` past them."""
     transmat = chain_of(batch, i)[1]
     logs, ranks = batch.emission.frame_densities(i, x, len(transmat))
     proba, surprise = np.empty((len(x), len(transmat))), np.empty(len(x))
@@ -36,7 +36,7 @@ def passed(batch, i, x, ahead):
 
 
 def filtered(batch, sequences):
-    """Yield what the frames of each recording say about its model.
+    """Yield the filtered probabilities and surprises of each recording.
 
     A single model is paired with every sequence, a single sequence with every model.
 
@@ -57,7 +57,7 @@ def filtered(batch, sequences):
         Minus the log density of each frame given those before.
 
     ahead : ndarray of shape (n_components,)
-        Log probabilities of the states of the frame after the last one.
+        Log state probabilities of the next frame after the last one.
     """
     for n in range(max(len(batch), len(sequences))):
         i, x = n % len(batch), sequences[n % len(sequences)]
@@ -67,16 +67,16 @@ def filtered(batch, sequences):
 
 
 def per_unit(batch, sequences, part):
-    """Return one part of what `filtered` yields per sequence; lists for `Trials`."""
+    """Return one of the results of `filtered` per sequence; lists for `Trials`."""
     found = [results[part] for results in filtered(batch, sequences)]
     _, units = split_units(paired_units(batch, sequences))
     return found if units is None else units.grouped(found, list)
 
 
 class Forecast:
-    """What models say about the frames that come next.
+    """Forecasts of the frames after the end of sequences.
 
-    `HMMBatch.forecast` makes it.
+    Created by `HMMBatch.forecast`.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ class Forecast:
 
     See Also
     --------
-    HMMBatch.forecast : Makes forecasts, with an example.
+    HMMBatch.forecast : Creates forecasts, with an example.
     """
 
     def __init__(self, models: Any, probabilities: NDArray[np.float64]) -> None:
@@ -108,14 +108,14 @@ class Forecast:
     def means(self) -> NDArray[np.float64]:
         """Expected frames, of shape (n_pairs, steps, n_features).
 
-        Channels of angles or symbols, which have no mean, are NaN beside others.
+        Channels of angles and symbols have no mean and are NaN.
         """
         parts = zip(self._moments(), self.probabilities, strict=True)
         return np.array([p[:, : len(means)] @ means for (means, _), p in parts])
 
     @property
     def covariances(self) -> NDArray[np.float64]:
-        """Covariances of (n_pairs, steps, n_features, n_features)."""
+        """Covariances of shape (n_pairs, steps, n_features, n_features)."""
         found = []
         for (means, covars), p in zip(self._moments(), self.probabilities, strict=True):
             weights = p[:, : len(means)]
@@ -133,7 +133,7 @@ class Forecast:
     def sample(
         self, n_samples: int = 1, *, random_state: Any = None
     ) -> list[list[NDArray[Any]]]:
-        """Draw continuations: paths of states, and the frames along them.
+        """Draw continuations of the sequences: state paths, and frames along them.
 
         Parameters
         ----------
@@ -192,7 +192,7 @@ def forecasts(batch, sequences, steps):
 def checked_frame(batch, frame):
     """Return a frame as a checked sequence of one frame, or raise."""
     n_features = batch.n_features
-    # A single value needs no list around it.
+    # A scalar is accepted as a frame with one value.
     is_frame = np.shape(frame) == (n_features,) or n_features == 1 > np.ndim(frame)
     if not is_frame:
         raise ValueError(
@@ -216,9 +216,9 @@ def checked_frame(batch, frame):
 class HMMStream:
     """One model that follows a running process frame by frame.
 
-    `HMMBatch.stream` makes it. A frame costs the same time whatever came before, and
-    nothing but the probabilities of the states is kept. A stream can be pickled, and
-    goes on where it was.
+    Created by `HMMBatch.stream`. The time per frame is constant, and only the state
+    probabilities are kept in memory. A stream can be pickled, and continues where it
+    stopped.
 
     Parameters
     ----------
@@ -228,16 +228,16 @@ class HMMStream:
     Attributes
     ----------
     probabilities : ndarray of shape (n_components,)
-        Probabilities of the states of the last frame, given the frames so far; before
-        the first frame the start probabilities.
+        State probabilities of the last frame, given the frames so far. Before the first
+        frame, the start probabilities.
 
     n_frames : int
         Number of frames so far.
 
     See Also
     --------
-    HMMBatch.stream : Makes streams, with an example.
-    HMMBatch.filter_proba : The same numbers for whole sequences.
+    HMMBatch.stream : Creates streams, with an example.
+    HMMBatch.filter_proba : The same probabilities, for whole sequences.
     """
 
     def __init__(self, model: Any) -> None:
@@ -251,13 +251,13 @@ class HMMStream:
         return f"HMMStream(n_frames={self.n_frames}, model={self._model!r})"
 
     def update(self, frame: ArrayLike) -> tuple[NDArray[np.float64], float]:
-        """Take the next frame.
+        """Process the next frame; return its state probabilities and surprise.
 
         Parameters
         ----------
         frame : array-like of shape (n_features,)
-            The frame; a symbol, if states emit symbols. NaN stands for a value that was
-            not observed. A frame that is rejected leaves the stream unchanged.
+            The frame; a symbol, if states emit symbols. NaN marks a missing value. If
+            the frame is invalid, an error is raised and the stream does not change.
 
         Returns
         -------
@@ -265,8 +265,8 @@ class HMMStream:
             Probabilities of the states, given the frames so far.
 
         surprise : float
-            Minus the log density of the frame, given those before; infinite if the
-            model cannot emit it.
+            Minus the log density of the frame, given the frames before it; infinite if
+            the model cannot emit it.
         """
         x = checked_frame(self._model, frame)
         proba, surprise = passed(self._model, 0, x, self._ahead)

@@ -1,4 +1,4 @@
-"""Checks of models and of the arrays they are made of, and their error messages."""
+"""Checks of models and their arrays."""
 
 from collections.abc import Iterable, Mapping, Set
 from typing import Any
@@ -58,7 +58,7 @@ def as_arrays(name, values, n_axes):
 
 
 def entries_of(name, values):
-    """Return what was given as a list, with one entry per model."""
+    """Return the input as a list with one entry per model."""
     no_list = isinstance(values, str | bytes | type | Mapping | Set)
     no_list |= isinstance(values, np.ndarray) and values.ndim == 0
     if no_list or not isinstance(values, Iterable):
@@ -78,8 +78,8 @@ def check_model_shapes(arrays, groups):
         Arguments by name, one entry per model.
 
     groups : tuple of tuple of str
-        Names of those that are parameters of states. Parameters in a group have the
-        same number of features.
+        Names of the state parameters, grouped so that the parameters in a group have
+        the same number of features.
 
     Returns
     -------
@@ -153,7 +153,7 @@ def check_observed(observed, n_models, n_features):
 
 
 def checked_rows(key, n_models):
-    """Return the numbers of the models that an index chooses.
+    """Return the indices of the models that an index expression selects.
 
     Parameters
     ----------
@@ -176,7 +176,7 @@ def checked_rows(key, n_models):
         except TypeError as error:
             raise IndexError(f"{wanted}, got {key!r}.") from error
     try:
-        # An empty list makes an array of floats, which is no index.
+        # NumPy turns an empty list into an array of floats, which is not an index.
         index = np.asarray(key, dtype=None if np.size(key) else int)
     except ValueError as error:
         raise IndexError(f"{wanted}, got nested lists.") from error
@@ -260,7 +260,7 @@ def check_feature_names(names, n_features):
 
 
 def check_agreeing_names(names, others, one, two):
-    """Raise if features have other names, or the same names in another order."""
+    """Raise if feature names differ, or are in a different order."""
     if None not in {names, others} and names != others:
         raise ValueError(
             f"{one} and {two} must have the same feature names in the same order, got "
@@ -269,7 +269,7 @@ def check_agreeing_names(names, others, one, two):
 
 
 def check_concatenable(batches):
-    """Check that batches can become one.
+    """Check that batches can be concatenated.
 
     Parameters
     ----------
@@ -373,7 +373,7 @@ def check_carried(sequences, n_models, emission):
 
 
 def _model_name(units, n):
-    """Return which model carries recording n, and as which trial."""
+    """Return the name of recording n for messages: its model and its trial."""
     return f"model {n}" if units is None else units.name(n).replace("X[", "sequences[")
 
 
@@ -437,7 +437,7 @@ def check_same_features(X, Y, names=("X", "Y")):
     check_agreeing_names(X.feature_names, Y.feature_names, one, two)
     if X.observed is None and Y.observed is None:
         return
-    # Few masks differ, and comparing those keeps the memory small.
+    # There are few distinct masks; comparing only these saves memory.
     masks, rows = np.unique(X.emission.masks(), axis=0, return_index=True)
     others, columns = np.unique(Y.emission.masks(), axis=0, return_index=True)
     apart = np.argwhere(masks @ others.T == 0)

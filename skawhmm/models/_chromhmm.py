@@ -4,18 +4,18 @@ import numpy as np
 
 from skawhmm.models._conversions import mark_states
 
-# What a line says, and how many numbers and names follow.
+# Keywords of lines, and how many numbers and names follow.
 LINES = {"probinit": 2, "transitionprobs": 3, "emissionprobs": 5}
-# More states or marks than this are damage, not a model.
+# A file with more states or marks than this is damaged.
 MOST = 10_000
 
 
 def chromhmm_arrays(text, where):
     """Return the arrays of a `model_*.txt` of ChromHMM, by our names.
 
-    The first line has the numbers of states and marks, each other line one
-    probability. States count from 1, marks and their values from 0. Transitions that
-    are not listed have probability 0.
+    The first line has the numbers of states and marks, every other line one
+    probability. States are numbered from 1, marks and their values from 0. Transitions
+    that are not listed have probability 0.
     """
     lines = [line.split("\t") for line in text.splitlines()]
     size, n_marks = _sizes(lines, where)
@@ -64,7 +64,7 @@ def _sizes(lines, where):
 
 
 def _index(words, shape, place):
-    """Return where a probability belongs; marks and values count from 0."""
+    """Return the index of a probability; marks and values are numbered from 0."""
     chosen = words[:-1] if len(shape) < 3 else (words[0], words[1], words[3])
     firsts = (1,) * len(shape) if len(shape) < 3 else (1, 0, 0)
     index = [

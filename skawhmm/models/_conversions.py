@@ -27,15 +27,15 @@ def unknown_states(where, kind, known):
 
 
 def first_known(types, known):
-    """Return the name of the first type that is known by its name, or None."""
+    """Return the name of the first type with a known name, or None."""
     return next((cls.__name__ for cls in types if cls.__name__ in known), None)
 
 
 def with_every_row(transmat):
-    """Return a transition matrix with equal chances in rows of zeros.
+    """Return a transition matrix with rows of zeros replaced by equal probabilities.
 
-    A state in which only last frames are has such a row in libraries that count
-    transitions. Our own fits keep the equal chances that they start from.
+    Libraries that count transitions leave such a row for a state that holds only last
+    frames. Our own fits keep the equal probabilities that they start from.
     """
     is_empty = ~np.any(transmat, axis=1)
     return np.where(is_empty[:, None], 1 / len(transmat), transmat)
@@ -48,7 +48,7 @@ def as_matrices(covars):
 
 
 def equal_covariances(models):
-    """Return models with matrices in all of them if some have matrices.
+    """Return models with covariance matrices in all of them if any has matrices.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def equal_covariances(models):
 
 
 def split_mixture(transmat, startprob, fractions):
-    """Return the chain in which each part of a mixture is a state of its own.
+    """Return the chain in which each component of a mixture is a separate state.
 
     Parameters
     ----------
@@ -92,10 +92,10 @@ def split_mixture(transmat, startprob, fractions):
 
 
 def mark_states(probs, where):
-    """Return states that set marks independently, as symbols for combinations of marks.
+    """Return states with independent binary marks as states that emit symbols.
 
-    It is exact: two states are compared by optimal transport, where the distance of two
-    combinations is the number of marks in which they differ.
+    There is one symbol per combination of marks. The distance between two symbols is
+    the number of marks in which they differ, so states are compared exactly.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What the data behind fitted models contain: expected frames and transitions."""
+"""Expected numbers of frames and transitions in the data of fitted models."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,9 +15,8 @@ NAMES = ("counts.states", "counts.transitions")
 class Counts:
     """Expected counts of the sequences that models were fitted to.
 
-    They are counts of the data alone: a prior that models were shrunk to adds nothing.
-    The states of a visible chain are seen, so that its counts are plain numbers of
-    symbols and of steps.
+    They count the data alone and do not include a prior. The states of a visible chain
+    are observed, so its counts are the actual numbers of symbols and of steps.
 
     Parameters
     ----------
@@ -25,7 +24,7 @@ class Counts:
         Expected number of frames in each state.
 
     transitions : ndarray of shape (n_models, n_components, n_components)
-        Expected number of steps from each state to each.
+        Expected number of steps from each state to each state.
     """
 
     states: NDArray[np.float64]
@@ -40,7 +39,7 @@ class Counts:
 
     @classmethod
     def concatenate(cls, parts: "Sequence[Counts]") -> "Counts":
-        """Return the counts of the models of several, padded to the largest of them."""
+        """Return several counts as one, padded to the largest number of states."""
         size = max(part.states.shape[1] for part in parts)
         padded = [part.padded(size) for part in parts]
         return cls(
@@ -50,7 +49,7 @@ class Counts:
 
     @classmethod
     def stacked(cls, states: Sequence[Any], transitions: Sequence[Any]) -> "Counts":
-        """Return the counts of models given one by one, padded to the largest."""
+        """Return the counts of single models as one, padded to the largest size."""
         size = max(map(len, states))
         stacks = np.zeros((len(states), size)), np.zeros((len(states), size, size))
         for i, (frames, steps) in enumerate(zip(states, transitions, strict=True)):
@@ -59,11 +58,11 @@ class Counts:
         return cls(*stacks)
 
     def by_name(self) -> dict[str, NDArray[np.float64]]:
-        """Return the arrays by the names that they have in files."""
+        """Return the arrays by their names in files."""
         return dict(zip(NAMES, (self.states, self.transitions), strict=True))
 
     def padded(self, size: int) -> "Counts":
-        """Return the counts with `size` states per model; new states have none."""
+        """Return the counts with `size` states per model, zero for new states."""
         more = size - self.states.shape[1]
         if more == 0:
             return self
@@ -74,6 +73,6 @@ class Counts:
         )
 
     def merged(self, maps: NDArray[np.float64]) -> "Counts":
-        """Return the counts of other states, each a union of some of these."""
+        """Return the counts of merged states."""
         states = np.einsum("nj,njk->nk", self.states, maps)
         return Counts(states, maps.swapaxes(1, 2) @ self.transitions @ maps)

@@ -6,8 +6,7 @@ from skawhmm.emissions._hmmlearn import check_definite
 from skawhmm.models._conversions import mark_states, unknown_states
 from skawhmm.models._exchange import is_group, named_arrays
 
-# What the parameters of emissions are called in dynamax, without "Params" and
-# "HMMEmissions".
+# Names of dynamax's emission parameters, without "Params" and "HMMEmissions".
 KINDS = (
     "Gaussian",
     "DiagonalGaussian",
@@ -28,8 +27,8 @@ def dynamax_arrays(params, where):
     Parameters
     ----------
     params : named tuple
-        What `initialize`, `fit_em` or `fit_sgd` of a model of dynamax returned; with a
-        first axis of models if they were fitted together by `vmap`.
+        Result of `initialize`, `fit_em` or `fit_sgd` of a dynamax model, with a leading
+        axis of models if they were fitted together by `vmap`.
 
     where : str
         The parameters as the caller knows them.

@@ -1,4 +1,4 @@
-"""Models of the EMHMM toolbox, in `.mat` files or as `scipy.io` reads them."""
+"""Models of the EMHMM toolbox, from `.mat` files or as read by `scipy.io`."""
 
 import struct
 import zlib
@@ -9,10 +9,10 @@ import numpy as np
 from skawhmm.utils._numbers import real_array
 
 FIELDS = ("prior", "trans", "pdf")
-# The layout of files: their header, the types of variables, and the version of 7.3.
+# Layout of `.mat` files: the header, the types of variables, and version 7.3.
 HEADER_BYTES, MATRIX, COMPRESSED = 128, 14, 15
 NEW_VERSION = (b"\x00\x02", b"\x02\x00")
-# What scipy raises if a file is damaged, depending on where the damage is.
+# Exceptions that scipy raises for damaged files, depending on the damage.
 MAT_ERRORS = (
     ValueError,
     TypeError,
@@ -88,8 +88,8 @@ def mat_models(path, where):
     Parameters
     ----------
     path : str or path-like
-        The file, in a version of MATLAB's format before 7.3. scipy reads it, which
-        finds random damage, but may crash on files that were made to do harm.
+        The file, in a version of MATLAB's format before 7.3. It is read by scipy:
+        accidental damage is detected, but malicious files may crash the process.
 
     where : str
         The file as the caller knows it.
@@ -125,7 +125,7 @@ def _variables(path, where):
 
 
 def _content(file, where):
-    # scipy.io takes a moment to import, and few need it.
+    # Imported here, because scipy.io is slow to import and rarely needed.
     from scipy.io import loadmat
     from scipy.io.matlab import MatReadError
 
@@ -171,7 +171,7 @@ def _model_list(value):
 
 
 def _plain(value):
-    """Return structures as dictionaries, also those that scipy leaves within cells."""
+    """Return structures as dictionaries, including those nested in cells."""
     if hasattr(value, "_fieldnames"):
         return {name: _plain(getattr(value, name)) for name in value._fieldnames}
     if isinstance(value, np.ndarray) and value.dtype == object and value.ndim == 1:
@@ -180,7 +180,7 @@ def _plain(value):
 
 
 def _sized(where, name, values, shape):
-    """Return numbers in a shape that MATLAB may have squeezed, or raise."""
+    """Return numbers in a given shape, which MATLAB may have squeezed, or raise."""
     array = real_array(f"{name} of {where}", values)
     wanted = int(np.prod(shape))
     if wanted > 0 and array.size != wanted:

@@ -1,4 +1,4 @@
-"""Arrays by name, of dictionaries and of other libraries, as parts of models."""
+"""Conversion of named arrays from dictionaries and other libraries to models."""
 
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
@@ -10,8 +10,8 @@ from skawhmm.emissions._registry import FAMILIES, check_emission
 from skawhmm.models._conversions import equal_covariances, split_mixture
 from skawhmm.models._forms import FORMS, in_our_form
 
-# The names of our arrays, and those of hmmlearn and dynamax. What a name of dynamax
-# stands for depends on the group that it is in.
+# Our names of arrays, and their names in hmmlearn and dynamax. The meaning of a dynamax
+# name depends on its group.
 NAMES = MappingProxyType(
     {
         "mixture_weights": ("emissions.weights", "weights_"),
@@ -29,19 +29,19 @@ NAMES = MappingProxyType(
         "symbol_costs": (),
     }
 )
-# What all models have in common, so that it is stored for each of them.
+# Arrays that all models share, although dictionaries hold them per model.
 SHARED = ("symbols", "symbol_costs")
-# What models of any family may hold.
+# Arrays that models of any family may have.
 COMMON = ("transmats", "weights", "startprobs", "observed")
 
 
 def given_parts(models, emission=None):
-    """Return the parts of models that are given as arrays by name.
+    """Return the parts of models, given their arrays by name.
 
     Parameters
     ----------
     models : mapping, or sequence of mappings
-        Arrays by name, in groups if there are any: of one model, of several that are
+        Arrays by name, possibly in nested groups: of one model, of several models
         stacked along a first axis, or one mapping per model.
 
     emission : Emission, default=None
@@ -97,7 +97,7 @@ def model_parts(models, templates=None):
 
 
 def each_model(arrays):
-    """Return the arrays of each model, given those of one or of a stack."""
+    """Return the arrays of each model, given the arrays of one model or a stack."""
     if np.ndim(arrays["transmats"]) != 3:
         return [arrays]
     shared = {name: value for name, value in arrays.items() if name in SHARED}
@@ -126,8 +126,8 @@ def named_arrays(group, where, templates=None):
     Parameters
     ----------
     group : mapping or named tuple
-        Arrays by name, of one model or of several stacked along a first axis; values
-        may be such groups again.
+        Arrays by name, of one model or of several stacked along a first axis; groups
+        may be nested.
 
     where : str
         The group as the caller knows it.
@@ -183,7 +183,7 @@ def _templates(emission=None):
 
 
 def _fitting(arrays, templates):
-    """Return the families whose parameters are all there."""
+    """Return the families whose parameters are all present."""
     return [f for f in templates if {*f.parameter_names} <= {*arrays}]
 
 
@@ -216,7 +216,7 @@ def _checked_parts(arrays, templates):
 
 
 def _our_name(path, names):
-    """Return our name of an array, by its name within groups, else by its last part."""
+    """Return our name of an array, by its full path or else by its last part."""
     last = path.rsplit(".", 1)[-1]
     for wanted in (path, last):
         for ours, others in names.items():
@@ -226,7 +226,7 @@ def _our_name(path, names):
 
 
 def _split(arrays, where):
-    """Return a model of mixtures with each part as a state of its own."""
+    """Return a model of mixtures with each component as a separate state."""
     arrays = {**arrays}
     fractions = np.asarray(arrays.pop("mixture_weights"), float)
     means, transmat = arrays.get("means"), arrays["transmats"]
@@ -246,7 +246,7 @@ def _split(arrays, where):
 
 
 def _flat(group, path):
-    """Give every array of nested groups, and its name within them."""
+    """Yield every array of nested groups with its path."""
     fields = group if isinstance(group, Mapping) else group._asdict()
     for name, value in fields.items():
         if is_group(value):

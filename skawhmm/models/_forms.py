@@ -4,7 +4,7 @@ import numpy as np
 
 
 def _squared(arrays):
-    # Standard deviations of the channels, as dynamax keeps them.
+    # Standard deviations of the channels, as in dynamax.
     return arrays["scale_diags"] ** 2
 
 
@@ -41,7 +41,7 @@ def _multiplied(arrays):
     return arrays["cholesky"] @ arrays["cholesky"].swapaxes(-1, -2)
 
 
-# How covariances follow from the arrays by these names.
+# Functions that compute covariances from the arrays with these names.
 CONVERSIONS = {
     ("scale_diags",): _squared,
     ("sphere_scales",): _spherical,
@@ -67,7 +67,7 @@ def in_our_form(arrays, where):
     Returns
     -------
     arrays : dict of ndarray
-        The same without names in `FORMS`.
+        The same arrays, without the names in `FORMS`.
     """
     given = {*FORMS} & {*arrays}
     if not given:

@@ -11,9 +11,9 @@ SHARED = ("shareddiag", "sharedfull", "identity")
 def glhmm_arrays(model, where):
     """Return the arrays of a trained `glhmm`, by our names.
 
-    glhmm keeps distributions of parameters; ours are the centres that it reports
-    itself: means, and the inverse of the expected precision (`get_covariance_matrix`,
-    without its projection back to the data before PCA).
+    glhmm stores distributions of parameters; we use the centres that it reports itself:
+    means, and the inverse of the expected precision (`get_covariance_matrix`, without
+    projecting back to the data before PCA).
     """
     check_fitted(model, where, bool(getattr(model, "trained", False)))
     options = model.hyperparameters
@@ -33,7 +33,7 @@ def glhmm_arrays(model, where):
 
 
 def _means(model, kind, shape):
-    """Return the mean of each state; without means in the model, data are centred."""
+    """Return the mean of each state: 0 if the model, for centred data, has none."""
     if kind == "no" or model.mean is None:
         return np.zeros(shape)
     if kind == "shared":

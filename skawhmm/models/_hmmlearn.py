@@ -23,15 +23,15 @@ def hmmlearn_arrays(model, where="models"):
     Returns
     -------
     arrays : dict of ndarray
-        Chain and states. A state that hmmlearn saw no transition from gets equal
-        transition probabilities.
+        Chain and states. A state without observed transitions gets equal transition
+        probabilities.
     """
     arrays = trained_arrays(model, where)
     return {**arrays, "transmats": with_every_row(arrays["transmats"])}
 
 
 def trained_arrays(model, where="models"):
-    """Return the same arrays, with rows of zeros where hmmlearn has them."""
+    """Return the arrays of `hmmlearn_arrays`, keeping hmmlearn's rows of zeros."""
     check_fitted(model, where, hasattr(model, "transmat_"))
     chain = {"transmats": model.transmat_, "startprobs": model.startprob_}
     if hasattr(model, "lambdas_"):
@@ -39,7 +39,7 @@ def trained_arrays(model, where="models"):
     if hasattr(model, "emissionprob_"):
         _check_one_trial(model, where)
         return {**chain, "emissionprobs": model.emissionprob_}
-    # Variational models have distributions of means, and their centres.
+    # Variational models have distributions of means; their centres are used.
     means = getattr(model, "means_", getattr(model, "means_posterior_", None))
     if means is None:
         raise TypeError(
@@ -49,7 +49,7 @@ def trained_arrays(model, where="models"):
     if means.ndim == 3:
         return _mixture_arrays(model, means)
     if not hasattr(model, "n_features"):
-        # Its parameters were set by hand; hmmlearn's covars_ needs the number.
+        # If parameters were set by hand, hmmlearn's covars_ needs this number.
         model = copy(model)
         model.n_features = means.shape[1]
     covars = _covariances(model.covars_, model.covariance_type, means.shape)
@@ -87,8 +87,8 @@ def _covariances(covars, covariance_type, shape):
     if covariance_type in {"full", "tied"}:
         return covars
     if covars.ndim == 3:
-        # Once fitted, spherical models of hmmlearn 0.3.3 repeat the matrix of a state
-        # as often as there are features.
+        # Fitted spherical models of hmmlearn 0.3.3 repeat the matrix of a state once
+        # per feature.
         covars = covars[:: len(covars) // shape[0]]
         return np.diagonal(covars, axis1=1, axis2=2)
     return np.broadcast_to(covars.reshape(shape[0], -1), shape)

@@ -1,4 +1,4 @@
-"""A batch of models as a notebook shows it: a table with a small picture per model."""
+"""HTML display of a batch in notebooks: a table with a small graph per model."""
 
 import html
 
@@ -6,11 +6,11 @@ import numpy as np
 
 from skawhmm.utils._colors import COLORS
 
-# More models and columns are counted, not shown.
+# Most models and columns shown; the others are only counted.
 MAX_MODELS = 5
 MAX_COLUMNS = 6
 
-# Size of a picture, and of the circle its states stand on, in pixels.
+# Size of a graph, and of the circle its states are placed on, in pixels.
 WIDTH, HEIGHT, CIRCLE = 150, 92, 32
 
 # Radii of the rarest and of the most frequent state.
@@ -31,7 +31,7 @@ def batch_html(batch):
     Returns
     -------
     page : str
-        A piece of HTML, in the colours of the page around it.
+        HTML fragment, in the colours of the surrounding page.
     """
     columns = list(batch.info)[:MAX_COLUMNS]
     heads = ["model", "states and transitions", "n_components", *columns]
@@ -86,7 +86,7 @@ def _picture(batch, n):
     ]
     said = f"Model {n}: {size} state{'s' if size > 1 else ''}"
     return (
-        # Pages cut pictures to the width of a cell, which is that of a small screen.
+        # Pages shrink graphics to the width of the cell, which may be a small screen.
         f'<svg width="{WIDTH}" height="{HEIGHT}" style="max-width: none" role="img" '
         f'aria-label="{said}">'
         f"{''.join(arrows)}{''.join(circles)}</svg>"

@@ -13,7 +13,7 @@ from skawhmm.utils._seeds import item_rng
 # Blocks of sequences per worker, so that workers finish at about the same time.
 BLOCKS_PER_JOB = 4
 
-# Values of a block whose scores take about as long as a thread takes to begin.
+# Scoring a block of this many values takes about as long as starting a thread.
 LEAST_VALUES = 2**17
 
 
@@ -33,11 +33,11 @@ def log_likelihood(batch, sequences, *, startprobs=None, n_jobs=None, verbose=0)
         Models.
 
     sequences : list of ndarray of shape (n_timesteps, n_features), or Trials
-        Checked sequences; NaN (not observed) only if the models are diagonal. The
-        likelihood of `Trials` is the product of those of the recordings.
+        Checked sequences; NaN (missing) only if the models are diagonal. The likelihood
+        of `Trials` is the product of the likelihoods of the recordings.
 
     startprobs : ndarray of shape (n_models, n_components), default=None
-        Start probabilities; by default those of the models.
+        Start probabilities; by default from the models.
 
     n_jobs : int, default=None
         Number of joblib workers; the values do not depend on it.
@@ -109,7 +109,7 @@ def paired_densities(batch, sequences, startprobs):
 
 
 def paired_units(batch, sequences):
-    """Return the sequences that models are paired with, one per pair."""
+    """Return the sequence of each pair of a model and a sequence."""
     return sequences if len(sequences) > 1 else [*sequences] * len(batch)
 
 
@@ -128,7 +128,7 @@ def posteriors(batch, sequences, *, startprobs=None):
 
 
 def best_paths(batch, sequences, *, startprobs=None):
-    """Return most probable paths (Viterbi); takes what `posteriors` takes."""
+    """Return most probable paths (Viterbi); the parameters are as for `posteriors`."""
     paths, scores = [], []
     for logs, start, transmat in paired_densities(batch, sequences, startprobs):
         path = np.empty(logs.shape[1], np.int64)
@@ -145,7 +145,7 @@ def model_seeds(seed, keys):
     copies: Counter[int] = Counter()
     seeds: list[tuple[int, ...]] = []
     for key in keys.tolist():
-        # The first of several equal models is drawn from as if it were alone.
+        # The first of several equal models gets the same draws as if it were alone.
         seeds.append((seed, key, copies[key]) if copies[key] else (seed, key))
         copies[key] += 1
     return seeds

@@ -1,4 +1,4 @@
-"""Models as JSON text: the same names as in files of arrays, one entry per model."""
+"""Models as JSON text, with one entry per model and the names of array files."""
 
 import json
 import math
@@ -16,7 +16,7 @@ from skawhmm.models._counts import NAMES, Counts
 from skawhmm.models._exchange import SHARED, model_parts
 from skawhmm.utils._numbers import real_array
 
-# What an entry of `models` may hold besides the parameters of its states.
+# Keys that an entry of `models` may have besides the parameters of its states.
 ENTRY = ("transmats", "startprobs", "weights", "observed", *NAMES)
 
 
@@ -78,7 +78,7 @@ def _column(name, column):
 
 
 def json_content(text, where):
-    """Return what JSON says, or raise if it is damaged."""
+    """Return the content of JSON text, or raise if it is damaged."""
 
     def refused(word):
         raise ValueError(f"{word} is not a number of JSON")
@@ -93,12 +93,12 @@ def json_content(text, where):
 
 
 def is_own(content):
-    """Whether the content of JSON says that it is of our format."""
+    """Whether the content of JSON declares our format."""
     return isinstance(content, dict) and "kind" in content
 
 
 def json_parts(content, where):
-    """Return the parts of models that `json_text` wrote, or another program.
+    """Return the parts of models from JSON, written by `json_text` or another program.
 
     Parameters
     ----------
@@ -161,7 +161,7 @@ def _array(name, value, where):
 
 
 def _counts(models, where):
-    """Take the expected counts out of the arrays of models; None if there are none."""
+    """Remove the expected counts from the arrays of models and return them, or None."""
     given = [tuple(model.pop(name, None) for name in NAMES) for model in models]
     if all(part is None for pair in given for part in pair):
         return None
@@ -177,7 +177,7 @@ def _counts(models, where):
 
 
 def _read_column(name, column, where):
-    """Return an info column as an array; null stands for NaN among numbers."""
+    """Return an info column as an array; null among numbers becomes NaN."""
     if not isinstance(column, list):
         raise TypeError(
             f"info[{name!r}] of {where} must be a list, got {column!r:.40}."

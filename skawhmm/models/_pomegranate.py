@@ -19,8 +19,8 @@ MODELS = ("DenseHMM", "SparseHMM")
 def pomegranate_arrays(model, where):
     """Return the arrays of a `DenseHMM` or `SparseHMM`, by our names.
 
-    pomegranate keeps logarithms, and a probability of ending after each state. Models
-    here do not end: transition probabilities are those of a sequence that goes on.
+    pomegranate stores logarithms, and a probability of ending after each state. Our
+    models do not end: transition probabilities are conditional on continuing.
     """
     if first_known(type(model).__mro__, MODELS) is None:
         raise TypeError(
@@ -41,7 +41,7 @@ def _numbers(tensor):
 
 
 def _edges(model):
-    """Return probabilities of transitions, whose rows may leave room for the end."""
+    """Return transition probabilities, whose rows may sum to less than one."""
     if not hasattr(model, "_edge_idx_starts"):
         return np.exp(_numbers(model.edges))
     size = len(model.distributions)
@@ -57,8 +57,8 @@ def _edges(model):
 def _going_on(edges, log_ends):
     """Return transition probabilities, given that the sequence does not end.
 
-    Rows that sum to one, alone or with the end, are accepted; others are left for the
-    check of all models, which names the state.
+    Rows that sum to one, with or without the probability of ending, are accepted. Other
+    rows are reported by the later check of all models, which names the state.
     """
     moves = edges.sum(axis=1)
     with_end = np.abs(moves + np.exp(log_ends) - 1) <= SUM_TOLERANCE

@@ -6,7 +6,7 @@ from scipy.special import expit, softmax
 from skawhmm.models._conversions import first_known, mark_states, unknown_states
 
 PARTS = ("init_state_distn", "transitions", "observations")
-# Other transitions depend on inputs or on the data, though some derive from these.
+# Other transitions depend on inputs or data, even if their classes derive from these.
 TRANSITIONS = (
     "StationaryTransitions",
     "ConstrainedStationaryTransitions",
@@ -15,7 +15,7 @@ TRANSITIONS = (
 
 
 def is_ssm_like(model):
-    """Whether an object has the three parts of a model of ssm."""
+    """Whether an object has the three parts of an ssm model."""
     return all(hasattr(model, name) for name in PARTS)
 
 
@@ -25,8 +25,9 @@ def ssm_arrays(model, where):
     Parameters
     ----------
     model : object
-        Its `init_state_distn`, `transitions` and `observations` have the attributes
-        and the class names of ssm. ssm has no unfitted models: it draws parameters.
+        Its `init_state_distn`, `transitions` and `observations` must have the
+        attributes and class names of ssm. An unfitted ssm model cannot be recognised,
+        as its parameters are drawn at random.
 
     where : str
         The model as the caller knows it.

@@ -1,4 +1,4 @@
-"""The stack of arrays behind a batch of models: checked, padded, indexed, joined."""
+"""The stack of arrays behind a batch: checks, padding, indexing, concatenation."""
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -32,11 +32,11 @@ PARTS = ("emission", *CHAIN, "_info", "sequences", "feature_names", "counts")
 class ModelStack:
     """Immutable arrays of models, with one row per model: the storage of `HMMBatch`.
 
-    It is indexed like an array, compared, pickled and concatenated, whatever the states
-    of the models emit. The arrays are those of `HMMBatch`, which makes and checks them.
+    It can be indexed like an array, compared, pickled and concatenated, for any family
+    of states. `HMMBatch` creates and checks the arrays.
     """
 
-    # Whatever has it as an attribute of its type is a batch of models (`is_models`).
+    # A class attribute by which `is_models` recognises batches of models.
     emission: Any = None
     transmats: NDArray[np.float64]
     weights: NDArray[np.float64]
@@ -46,7 +46,7 @@ class ModelStack:
     counts: Counts | None
     _info: dict[str, NDArray[Any]]
 
-    # Pickles of earlier versions hold neither names nor counts.
+    # Pickles of earlier versions have neither names nor counts.
     def _set(
         self,
         emission,
@@ -94,13 +94,13 @@ class ModelStack:
             Parameters of the states, by name.
 
         shared : dict, default=None
-            What all models have in common, by name; entries that are None are left out.
+            Options that all models share, by name; None entries are left out.
 
         transmats, weights, startprobs, observed, info : object
-            As in the constructor; so are `sequences` and `feature_names`.
+            As in the constructor, like `sequences` and `feature_names`.
 
         counts : Counts, default=None
-            What the data of the models contain.
+            Expected counts in the data of the models.
         """
         stacks, _ = checked_stacks(transmats, states, weights, startprobs, family)
         chain = stacks["transmats"], stacks["weights"], stacks["startprobs"]
@@ -134,11 +134,11 @@ class ModelStack:
         sequences=None,
         **parts,
     ):
-        """Return models that fits made; only their states are checked.
+        """Return fitted models as a batch; only their states are checked.
 
         `models` are `Model` tuples with any numbers of states, `weights` their state
         probabilities (None if they are stationary); further parts are those of `_set`.
-        A family of a user may have fitted states that are wrong.
+        States are checked because user-defined families may return invalid ones.
         """
         startprobs, transmats, states = zip(*models, strict=True)
         startprobs = padded_stack("startprobs", startprobs)
@@ -229,14 +229,14 @@ class ModelStack:
 
     @cached_property
     def keys(self) -> NDArray[np.uint64]:
-        """One number per model, which depends on its content only."""
+        """One number per model that depends only on its content."""
         masks = self.emission.masks()
         arrays = [self.weights, *self.emission.parameters.values()]
         fingerprint = self.emission.fingerprint
         keys = np.empty(len(self), np.uint64)
         for n, size in enumerate(self.n_components):
             digest = hashlib.blake2b(digest_size=8)
-            # Adding zero turns -0.0 into 0.0, which has other bytes.
+            # Adding zero turns -0.0 into 0.0, whose bytes differ.
             digest.update((self.transmats[n, :size, :size] + 0.0).tobytes())
             for array in arrays:
                 digest.update((array[n, :size] + 0.0).tobytes())
@@ -250,7 +250,7 @@ class ModelStack:
 
     def __getitem__(self, key: Any) -> Self:
         if isinstance(key, tuple):
-            # Written X[key, ...] by scikit-learn, which treats X as an array.
+            # scikit-learn treats X as an array and writes X[key, ...].
             if len(key) != 2 or key[1] is not Ellipsis:
                 raise IndexError(f"HMMBatch has one axis, the models; got {key!r}.")
             key = key[0]
@@ -334,14 +334,14 @@ class ModelStack:
         ----------
         batches : sequence of HMMBatch
             Batches with the same kind of states, the same number of features and the
-            same info columns. If some have full covariances, the result has. Names of
-            features must agree; batches without names take those of the others.
+            same info columns. If any has full covariances, so does the result. Feature
+            names must agree; batches without names take the names of the others.
 
         Returns
         -------
         batch : HMMBatch
-            The models in the order given. They carry their sequences and their counts
-            if those of all batches do.
+            The models in the order given. They have sequences and counts if the models
+            of all batches do.
         """
         batches = check_concatenable(batches)
         family = type(batches[0].emission)
@@ -411,14 +411,14 @@ def checked_stacks(transmats, states, weights, startprobs, family=None):
         Parameters of the states, by name.
 
     family : type, default=None
-        Family of the states, which knows the axes of its parameters; none is needed
+        Family of the states, which defines the axes of their parameters; not needed
         without parameters.
 
     Returns
     -------
     stacks : dict of ndarray
-        One array per name, with the models on the first axis. What was not given
-        follows from the transitions.
+        One array per name, with the models on the first axis. Missing arrays are
+        derived from the transitions.
 
     n_components : ndarray of int of shape (n_models,)
         Number of states of each model.
@@ -449,7 +449,7 @@ def checked_stacks(transmats, states, weights, startprobs, family=None):
 
 
 def padded_stack(name, arrays, size=None):
-    """Return one array for all models, with states that no path reaches at the end."""
+    """Return one array for all models, padded at the end with unreachable states."""
     lengths = [*map(len, arrays)]
     size = max(lengths) if size is None else size
     if min(lengths) == size:

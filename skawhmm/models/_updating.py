@@ -1,4 +1,4 @@
-"""Models that go on learning: EM on new frames, beside what older ones have shown."""
+"""Updates of fitted models: EM on new frames, with old frames as counts."""
 
 import numpy as np
 from scipy.sparse.csgraph import shortest_path
@@ -8,15 +8,15 @@ from skawhmm.models._counts import Counts
 from skawhmm.numerics._forward_backward import forward_backward
 from skawhmm.sequences._trials import Trials
 
-# Info columns that say how a fit went, which no longer holds.
+# Info columns about the fit, which no longer apply after an update.
 STALE = ("converged", "n_iter", "log_likelihood")
 
 
 def updated_models(batch, sequences, *, forgetting, max_iter, tol):
     """Return models after EM on new sequences, one per model.
 
-    The older frames count as their expected counts and the parameters that follow from
-    them: in the M step, each older state stands for as many frames as its count. For
+    The old frames are represented by their expected counts and the fitted parameters:
+    in the M step, each old state stands for as many frames as its count. For
     exponential families this is the M step on the sum of the sufficient statistics.
 
     Parameters
@@ -34,8 +34,8 @@ def updated_models(batch, sequences, *, forgetting, max_iter, tol):
         Largest number of EM steps.
 
     tol : float
-        EM stops when expected counts change by at most this, per frame, and parameters
-        of states by at most this fraction of the largest one.
+        EM stops when the expected counts per frame change by at most this, and the
+        parameters of the states by at most this fraction of the largest one.
 
     Returns
     -------
@@ -67,7 +67,7 @@ def _updated_model(model, x, kept, max_iter, tol):
     size = model.transmats.shape[1]
     before = model._bare()
     old = Counts(kept * model.counts.states, kept * model.counts.transitions)
-    # Every recording has one step less than frames.
+    # Every recording has one step fewer than frames.
     n_old = old.states.sum() - old.transitions.sum()
     starts = n_old * model.startprobs[0]
     n_frames = sum(map(len, recordings))
@@ -101,9 +101,9 @@ def _updated_model(model, x, kept, max_iter, tol):
 def _open_starts(model, starts, n_new):
     """Return the start probabilities that EM begins with.
 
-    A probability of 0 would stay 0, and after one recording all but one often are. New
-    recordings may begin with every state from which the old first states are reached;
-    in a left-to-right chain, these are the old first states only.
+    EM never changes a probability of 0, and after one recording all but one start
+    probability are often 0. New recordings may therefore begin in any state that leads
+    to an old first state; in a left-to-right chain, only in the old first states.
     """
     weights, chain = model.weights[0], model.transmats[0] > 0
     steps = shortest_path(chain, unweighted=True)[:, starts > 0]
@@ -112,7 +112,7 @@ def _open_starts(model, starts, n_new):
 
 
 def _expectation(model, recordings):
-    """Return state probabilities of frames, expected starts and transitions."""
+    """Return state probabilities of frames, and expected starts and transitions."""
     start, transmat = chain_of(model, 0)
     size, used = model.transmats.shape[1], len(start)
     posts, starts, moves = [], np.zeros(size), np.zeros((size, size))
@@ -137,6 +137,6 @@ def _largest_change(states, others):
 
 
 def _normalized(amounts, otherwise):
-    """Return rows that sum to one; those without any amount are the other ones."""
+    """Return rows scaled to sum to one; rows of zeros come from `otherwise`."""
     totals = amounts.sum(axis=-1, keepdims=True)
     return np.where(totals > 0, amounts / np.where(totals > 0, totals, 1.0), otherwise)
