@@ -1,1 +1,1 @@
-"""Checks of parameters and numbers, parallel tasks, files, tables, versions."""
+"""Utilities: checks, parallel tasks, files, tables, versions."""

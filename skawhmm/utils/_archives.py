@@ -1,7 +1,7 @@
-"""Zip archives and their arrays, read without trusting what they say of themselves.
+"""Zip archives and their arrays, read without trusting their own declarations.
 
-Nothing in an archive is run or unpickled, and none of its names leads to a file. What
-it declares is compared with what is there before memory is asked for it.
+Nothing in an archive is executed or unpickled, and its names are never used as paths.
+Declared sizes are compared with the actual content before memory is allocated.
 """
 
 import io
@@ -15,28 +15,28 @@ from pathlib import PurePosixPath, PureWindowsPath
 
 import numpy as np
 
-# An archive may unpack to this many times its own size, and to MIN_UNPACKED bytes in
-# any case. Text of numbers unpacks to about 4 times its size, ten times is rare.
+# An archive may unpack to this many times its own size, or to MIN_UNPACKED bytes if
+# that is more. Numbers as text unpack to about 4 times their size; ten times is rare.
 MAX_RATIO = 100
 MIN_UNPACKED = 1 << 24
 
 # Members are unpacked in pieces of this many bytes, so that a false size does no harm.
 PIECE = 1 << 20
 
-# What zipfile raises if an archive is damaged, encrypted or packed in another way.
+# Exceptions of zipfile for damaged, encrypted or unsupported archives.
 ZIP_ERRORS = (
     zipfile.BadZipFile,
     zlib.error,
     EOFError,
     KeyError,
-    # Of zipfile: a way of packing that it does not know.
+    # Raised by zipfile for unknown compression methods.
     NotImplementedError,
     OSError,
     RuntimeError,
     UnicodeDecodeError,
 )
 
-# What numpy's reader of headers raises, depending on where the damage is.
+# Exceptions of numpy's header reader, depending on the damage.
 HEADER_ERRORS = (
     ValueError,
     KeyError,
@@ -48,13 +48,13 @@ HEADER_ERRORS = (
 
 
 def is_inside(name):
-    """Whether the name of a file leads to a place below the folder it is in."""
+    """Whether the name of a file stays inside its folder."""
     kinds = PurePosixPath(name), PureWindowsPath(name)
     return not any(path.anchor or ".." in path.parts for path in kinds)
 
 
 def open_archive(path):
-    """Return a zip archive whose names and sizes can be believed.
+    """Return a zip archive whose names and sizes have been checked.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def _check_members(members, size):
 
 
 def member_bytes(archive, name):
-    """Return a member of an archive, as long as the archive says it is.
+    """Return the content of a member, after checking its declared length.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ def member_bytes(archive, name):
     Returns
     -------
     content : bytes
-        What is in it. A ValueError says if it is damaged.
+        The content. A ValueError is raised if it is damaged.
     """
     member = archive.getinfo(name)
     if member.compress_type not in {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
@@ -136,7 +136,7 @@ def archived_arrays(path):
 
 @contextmanager
 def room_for(path):
-    """Name the file if memory does not suffice for its content."""
+    """Name the file in the error if its content does not fit into memory."""
     try:
         yield
     except MemoryError as error:
@@ -161,8 +161,8 @@ def stored_array(content, name):
     Returns
     -------
     array : ndarray
-        The array. A ValueError is raised for objects, and if the shape in the header is
-        not that of the numbers.
+        The array. A ValueError is raised for objects, and if the shape in the header
+        does not match the data.
     """
     file = io.BytesIO(content)
     readers = {
@@ -190,7 +190,7 @@ def stored_array(content, name):
             raise ValueError(f"{name!r} cannot have the shape {shape}")
         return np.zeros(shape, dtype)
     if dtype.kind == "U":
-        # NumPy fails on codes that are not characters wherever it meets them.
+        # NumPy would fail later, on first use of an invalid character code.
         codes = np.frombuffer(content, dtype.byteorder + "u4", offset=file.tell())
         if codes.max() > sys.maxunicode:
             raise ValueError(f"{name!r} holds text with characters that do not exist")

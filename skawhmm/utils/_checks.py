@@ -1,4 +1,4 @@
-"""Checks of parameters that any function or estimator may have."""
+"""Checks of common parameters of functions and estimators."""
 
 from difflib import get_close_matches
 from functools import partial
@@ -14,9 +14,9 @@ from skawhmm.utils._numbers import row_blocks
 LARGEST_VALUE = 1e100
 # Largest count: arrays have no more entries.
 LARGEST_INTEGER = 2**63 - 1
-# Longest text of a wrong value in an error.
+# Longest text of an invalid value in an error message.
 SHOWN_LENGTH = 200
-# Largest finite distance that is taken as given; its square is in the range.
+# Largest finite distance accepted from users; its square is in the range.
 LARGEST_DISTANCE = 1e150
 
 
@@ -25,7 +25,7 @@ def check_real(
 ):
     """Return `value` as a float if it lies between `low` and `high`, else raise.
 
-    Infinite ends do not belong to the interval unless `allow_infinity`.
+    Infinite bounds are excluded unless `allow_infinity` is set.
     """
     left = "[" if include_low else "("
     right = "]" if (np.isfinite(high) and include_high) or allow_infinity else ")"
@@ -46,7 +46,7 @@ def check_real(
 
 
 def shown_value(value):
-    """Return a wrong value as text for an error message, shortened."""
+    """Return an invalid value as short text for an error message."""
     try:
         text = repr(value)
     except ValueError:
@@ -67,7 +67,7 @@ def check_integer(name, value, low):
 
 
 def is_integer(value):
-    """Whether a value is an integer of Python or NumPy; booleans do not count."""
+    """Whether a value is a Python or NumPy integer; booleans do not count."""
     return isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
 
 
@@ -86,7 +86,7 @@ def check_choice(name, value, choices):
 
 
 def check_optional(name, value, check):
-    """Return `value` if it is None, else what a check makes of it."""
+    """Return None for None, otherwise the result of a check."""
     return None if value is None else check(name, value)
 
 
@@ -111,7 +111,7 @@ def check_counts(name, values):
 
 
 def check_n_jobs(name, value):
-    """Return `value` if it is a number of jobs in joblib's sense, else raise."""
+    """Return `value` if joblib accepts it as a number of jobs, else raise."""
     if value is None:
         return None
     wanted = f"{name} must be an integer other than 0, or None"
@@ -123,7 +123,7 @@ def check_n_jobs(name, value):
 
 
 def check_verbose(name, value):
-    """Raise unless `value` says whether to show progress."""
+    """Raise unless `value` is a valid setting for showing progress."""
     if not isinstance(value, bool | np.bool_):
         check_integer(name, value, 0)
 
@@ -145,7 +145,7 @@ def check_random(name, value):
 
 
 def check_seed(random_state):
-    """Return the integer that was given as a random state, or one drawn from it."""
+    """Return an integer seed: the given one, or one drawn from the random state."""
     check_random("random_state", random_state)
     if isinstance(random_state, Integral):
         return int(random_state)
@@ -182,22 +182,22 @@ def check_one_each(X, y, name="y"):
 
 
 def check_parameters(values, checks):
-    """Raise if a parameter is wrong, according to its own check.
+    """Raise if a parameter fails its check.
 
-    This is how all parameters are checked, of estimators and of functions: `checks` has
-    one function per name, which takes the name and the value and raises.
+    All parameters of estimators and functions are checked this way: `checks` has one
+    function per name, which takes the name and the value and raises if it is invalid.
     """
     for name, value in values.items():
         if name in checks:
             checks[name](name, value)
 
 
-# Checks of the parameters that say how work is done.
+# Checks of parameters that control how the work is done.
 WORK_CHECKS = {"n_jobs": check_n_jobs, "verbose": check_verbose}
 
 
 def check_distances(name, distances, largest=np.inf):
-    """Raise if one of given distances is NaN, or finite and larger than `largest`."""
+    """Raise if a distance is NaN, or finite and larger than `largest`."""
     for rows in row_blocks(distances):
         block, first = distances[rows], (rows.start, 0)
         check_not_nan(name, block, first)
@@ -212,7 +212,7 @@ def check_distances(name, distances, largest=np.inf):
 
 
 def check_not_nan(name, block, first):
-    """Raise if a block of a matrix holds NaN; `first` is where it begins."""
+    """Raise if a block of a matrix that begins at `first` holds NaN."""
     bad = np.isnan(block)
     if bad.any():
         row, column = (int(k) for k in np.argwhere(bad)[0][:2] + first)

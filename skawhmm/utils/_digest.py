@@ -1,7 +1,7 @@
-"""One short text for the content of any object: arrays, parameters, code of users.
+"""A short digest of the content of any object: arrays, parameters, user code.
 
-Results on disk are distinguished by it. Two objects with equal content have the same
-digest in every process; objects that cannot be distinguished are refused.
+It identifies results on disk. Objects with equal content have the same digest in every
+process; objects whose content cannot be determined raise an error.
 """
 
 import dis
@@ -26,10 +26,10 @@ import numpy as np
 
 from skawhmm.utils._parameters import Parametrized
 
-# How the names of compiled modules end.
+# File endings of compiled modules.
 COMPILED = tuple(EXTENSION_SUFFIXES)
 
-# Code that mentions these may call anything.
+# Code that uses these names may call anything.
 HIDDEN_CALLS = {"eval", "exec", "__import__", "import_module"}
 
 
@@ -45,8 +45,8 @@ class _State:
 
     def __init__(self):
         self.hash = hashlib.blake2b(digest_size=16)
-        # Code may refer to itself, and objects may hold themselves: what was met
-        # before is named by its number.
+        # Code may refer to itself, and objects may contain themselves: anything seen
+        # before is written as its number.
         self.code: dict[int, int] = {}
         self.path: list[Any] = []
 
@@ -74,7 +74,7 @@ class _State:
 
 @singledispatch
 def _parts(value):
-    """Return a word for the kind of an object, then its parts."""
+    """Return a word for the kind of an object, and its parts."""
     try:
         made = value.__reduce_ex__(4)
     except (TypeError, AttributeError, ValueError) as error:
@@ -83,7 +83,7 @@ def _parts(value):
             f"cannot be read ({error})"
         ) from error
     if isinstance(made, str):
-        # A function with a cache is known by its name only, but wraps the function.
+        # A cached function pickles by name only, but wraps the actual function.
         wrapped = getattr(value, "__wrapped__", None)
         module = value.__module__
         return "name", f"{module}.{made}", *_release(module), wrapped
@@ -169,7 +169,7 @@ def _(value):
 
 
 class _Mentioned(NamedTuple):
-    """A module of the user, of which code mentions some names."""
+    """A user module, and the names in it that code uses."""
 
     module: ModuleType
     words: frozenset[str]
@@ -188,7 +188,7 @@ def _(value):
 
 
 def _mentioned(value, words, before=frozenset()):
-    """Return an object that code mentions; of a module what it mentions of it."""
+    """Return an object that code uses; for a user module, the used names only."""
     if not isinstance(value, ModuleType) or value.__name__ in before:
         return value
     return value if _is_library(value.__name__) else _Mentioned(value, words, before)
@@ -268,13 +268,13 @@ def _(value):
 
 
 def _words(code):
-    """Return the names that code mentions, and the code inside it."""
+    """Return the names that code uses, and the code nested in it."""
     parts = (_words(const) for const in code.co_consts if isinstance(const, CodeType))
     return frozenset(code.co_names).union(*parts)
 
 
 def _imports(code, package):
-    """Yield modules of the user that code imports when it runs, and the code inside."""
+    """Yield the user modules that code, or code nested in it, imports when it runs."""
     names = [x.argval for x in dis.get_instructions(code) if x.opname == "IMPORT_NAME"]
     for name in names:
         # A relative name may be empty.
@@ -287,7 +287,7 @@ def _imports(code, package):
 
 
 def _imported(name):
-    """Return a module, None if it is not there or belongs to a package."""
+    """Return a module, or None if it does not exist or belongs to a library."""
     if name in sys.modules:
         return sys.modules[name]
     try:
@@ -312,16 +312,16 @@ def _is_library(module):
 
 
 def _is_installed(file):
-    # Those of the user, of the system and of an environment: all end in these names.
+    # Installation folders of users, systems and environments all end in these names.
     return not {"site-packages", "dist-packages"}.isdisjoint(Path(file).parts)
 
 
 @cache
 def _release(module):
-    """Return what tells a module from an earlier one of its name.
+    """Return a text that distinguishes a module from its earlier releases.
 
-    That is the version of an installed package, or the file of a compiled module of the
-    user. The code of other modules is read.
+    This is the version of an installed package, or the file of a compiled user module.
+    For other modules, the code itself is digested.
     """
     if _is_library(module):
         root = sys.modules.get((module or "builtins").partition(".")[0])

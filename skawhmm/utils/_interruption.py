@@ -1,4 +1,4 @@
-"""What an interruption ends, and what it leaves as it was."""
+"""Interruption of running tasks, and protection of objects from half-done changes."""
 
 import threading
 from collections.abc import Callable
@@ -13,15 +13,15 @@ _thread = threading.local()
 
 
 class Unwanted(Exception):  # noqa: N818
-    """Raised in a worker thread whose result nobody waits for any more."""
+    """Raised in a worker thread whose result is no longer needed."""
 
 
 class Call:
     """A call that waits for the results of tasks in other threads.
 
-    It is a context manager. When it ends, or the call for which its own thread works,
-    tasks that still run are told to stop; a copy that was sent to another process never
-    ends.
+    It is a context manager. When it ends, or when the call that its own thread works
+    for ends, tasks that still run are told to stop. A copy that was sent to another
+    process never ends.
     """
 
     def __init__(self):
@@ -36,11 +36,11 @@ class Call:
 
     @property
     def ended(self):
-        """Whether nobody waits any more."""
+        """Whether the results are no longer needed."""
         return self._ended or (self._outer is not None and self._outer.ended)
 
     def run(self, function, *arguments):
-        """Return what a function returns; its kernels raise once the call ended."""
+        """Return a function's result; its kernels raise once the call has ended."""
         before = getattr(_thread, "call", None)
         _thread.call = self
         try:
@@ -53,7 +53,7 @@ class Call:
 def check_wanted():
     """Raise if the call that this thread works for has ended.
 
-    Compiled loops ask for it some ten times a second; see ``_interruption.h``.
+    Compiled loops call it about ten times a second; see ``_interruption.h``.
     """
     call = getattr(_thread, "call", None)
     if call is not None and call.ended:
@@ -63,8 +63,8 @@ def check_wanted():
 def waited_for(function, *arguments):
     """Return the result of a function that ignores signals, such as LAPACK's.
 
-    The main thread runs it in another one, so that Ctrl-C need not wait for it. What
-    was interrupted comes to its end, and nobody looks at it.
+    The main thread runs it in another thread, so that Ctrl-C need not wait for it. An
+    interrupted function runs to its end in the background; its result is discarded.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def waited_for(function, *arguments):
         It must release the GIL.
 
     *arguments : object
-        What it is called with.
+        Its arguments.
 
     Returns
     -------
@@ -91,7 +91,7 @@ def waited_for(function, *arguments):
             future.set_exception(error)
 
     threading.Thread(target=run, daemon=True).start()
-    # Without a limit, waiting cannot be interrupted on every system.
+    # Waiting without a time limit cannot be interrupted on some systems.
     while not wait([future], timeout=0.2).done:
         pass
     return future.result()
@@ -104,8 +104,8 @@ def all_or_nothing(method: Method) -> Method:
     ----------
     method : callable
         A method that assigns attributes, such as `fit`. If it raises or is interrupted,
-        the attributes are those from before the call. What they hold must be replaced,
-        not changed in place.
+        the attributes from before the call are restored. It must replace attributes,
+        not change them in place.
 
     Returns
     -------

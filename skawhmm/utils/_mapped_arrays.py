@@ -1,7 +1,7 @@
-"""Files of arrays that are read where they are: npz archives with aligned members.
+"""Memory-mapped files of arrays: npz archives with aligned members.
 
-`numpy.load` reads them like any other archive. The numbers of an array begin at a
-multiple of `ALIGNMENT` bytes and are not packed, so that they can be mapped to memory.
+`numpy.load` reads them like any other archive. The data of an array begin at a multiple
+of `ALIGNMENT` bytes and are not compressed, so they can be mapped to memory.
 """
 
 import math
@@ -18,15 +18,15 @@ from skawhmm.utils._whole_files import whole_file
 
 ALIGNMENT = 64
 
-# What zipfile adds to the header of a member, so that it may be large.
+# Bytes that zipfile adds to the header of a member to allow large sizes.
 LARGE_FIELD = 20
 
-# The fixed part of a header: its name and its extra field follow, whose lengths are at
-# the end of it.
+# The fixed part of a header. It ends with the lengths of the name and the extra field
+# that follow it.
 FIXED_HEADER = 30
 LENGTHS = struct.Struct("<26xHH")
 
-# Kind of an extra field that fills space.
+# Kind of an extra field used as padding.
 PADDING = 0xD935
 
 
@@ -39,7 +39,7 @@ def write_arrays(path, arrays):
         The file; it is replaced if it exists.
 
     arrays : dict of ndarray
-        The arrays by name, none of objects.
+        The arrays by name; arrays of objects are not allowed.
     """
     with whole_file(path) as file, zipfile.ZipFile(file, "w") as archive:
         for name, array in arrays.items():
@@ -54,7 +54,7 @@ def write_arrays(path, arrays):
 
 
 def mapped_arrays(path):
-    """Return the arrays of a file that `write_arrays` wrote, mapped to memory.
+    """Return the arrays of a file written by `write_arrays`, mapped to memory.
 
     Parameters
     ----------
@@ -64,9 +64,9 @@ def mapped_arrays(path):
     Returns
     -------
     arrays : dict of ndarray
-        The arrays by name, read-only. Numbers are read when they are used, and are not
-        compared with the checksums of the file. A ValueError is raised if the file is
-        no such archive, or is not complete.
+        The arrays by name, read-only. Data are read when they are used, without
+        verifying the checksums of the file. A ValueError is raised if the file is not
+        such an archive, or is incomplete.
     """
     path = Path(path)
     with open_archive(path) as archive, open(path, "rb") as file:
@@ -100,5 +100,5 @@ def _mapped(file, size, member):
     if n_bytes == 0:
         return np.zeros(shape, dtype)
     mapped: Any = np.memmap(file, dtype, "r", offset, shape, "F" if by_columns else "C")
-    # A plain array: results of the mapped kind would say that they are mapped, too.
+    # A plain array: results computed from a memmap would be labelled memmap, too.
     return np.asarray(mapped)

@@ -1,4 +1,4 @@
-"""Arrays of numbers from what users pass; whatever else it holds is named."""
+"""Conversion of user input to arrays of numbers, with errors that name the problem."""
 
 from collections.abc import Iterator, Mapping, Set
 from datetime import date, datetime, time, timedelta
@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-# What arrays hold in place of real numbers, by the kind of their type.
+# Contents other than real numbers, by the kind of an array's dtype.
 WRONG_KINDS = {
     "M": "dates",
     "m": "durations",
@@ -18,7 +18,7 @@ WRONG_KINDS = {
     "T": "strings",
     "V": "records with fields",
 }
-# The same of arrays of objects.
+# The same for arrays of objects.
 WRONG_TYPES = (
     (str, "strings"),
     (bytes, "bytes"),
@@ -28,16 +28,16 @@ WRONG_TYPES = (
 )
 # The largest power of 2 that is a float.
 FLOAT_BITS = 1023
-# Numbers that are looked at together where results of the size of a large matrix would
+# Numbers processed at a time where temporary arrays of the size of a large matrix would
 # take too much memory.
 BLOCK_NUMBERS = 1 << 20
 
-# What NumPy takes for a single object, not for an array of numbers.
+# Types that NumPy treats as a single object, not as an array of numbers.
 NO_ARRAYS = (str, bytes, type, Mapping, Set, Iterator)
 
 
 def wrong_kind(values):
-    """Return what an array holds in place of real numbers, or None."""
+    """Return a description of the content if it is not real numbers, else None."""
     if values.dtype != object:
         return WRONG_KINDS.get(values.dtype.kind)
     for value in values.ravel():
@@ -50,10 +50,9 @@ def wrong_kind(values):
 
 
 def aligned(array: NDArray[Any]) -> NDArray[Any]:
-    """Return an array whose numbers lie at multiples of their size.
+    """Return an array whose numbers are aligned in memory.
 
-    Those of a file, a record or a message may lie anywhere, and kernels must not read
-    them there.
+    Arrays from files, records or messages may be unaligned, which kernels cannot read.
     """
     return np.require(array, requirements="A")
 
@@ -67,17 +66,17 @@ def real_array(name: str, values: Any) -> NDArray[np.float64]:
         The argument as the caller knows it.
 
     values : array-like
-        What was given. Texts, dates and complex values are refused, although NumPy
-        could turn them into numbers.
+        The input. Texts, dates and complex values raise an error, although NumPy could
+        convert them to numbers.
 
     Returns
     -------
     array : ndarray of float64
-        The numbers, NaN where they were masked; not a copy if it need not be one.
+        The numbers, NaN where they were masked; copied only if necessary.
     """
     wanted = f"{name} must be an array of numbers"
     if sparse.issparse(values):
-        # The first words are those that the checks of scikit-learn expect.
+        # scikit-learn's own checks expect these first words.
         raise TypeError(
             f"Sparse data was passed for {name}, but an array is required. Use "
             f"{name}.toarray()."
@@ -105,7 +104,7 @@ def real_array(name: str, values: Any) -> NDArray[np.float64]:
 
 
 def check_square(name: str, values: Any, of: str = "model") -> NDArray[np.float64]:
-    """Return a matrix with as many rows as columns, or raise."""
+    """Return a square matrix, or raise."""
     matrix = real_array(name, values)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.size:
         raise ValueError(
@@ -127,7 +126,7 @@ def shaped_array(name: str, values: Any, *axes: int | str) -> NDArray[np.float64
         What was given.
 
     *axes : int or str
-        Lengths of the axes; the name of one that may have any length but 0.
+        Length of each axis, or the name of an axis of any length except 0.
 
     Returns
     -------
@@ -148,7 +147,7 @@ def shaped_array(name: str, values: Any, *axes: int | str) -> NDArray[np.float64
 
 
 def check_one_type(name: str, labels: Any, of: str = "") -> None:
-    """Raise if labels are text and something else: NumPy would turn all into text.
+    """Raise if labels mix text and other types: NumPy would turn all into text.
 
     Parameters
     ----------
@@ -159,7 +158,7 @@ def check_one_type(name: str, labels: Any, of: str = "") -> None:
         What was given.
 
     of : str, default=""
-        What each of them belongs to, if none may be missing (None, NaN, NA).
+        Word for the labelled item, if no label may be missing (None, NaN, NA).
     """
     if not isinstance(labels, list | tuple):
         dtype = getattr(labels, "dtype", None)
@@ -194,7 +193,7 @@ def _is_missing(label):
 def label_array(
     name: str, labels: Any, n_labels: int, of: str = "model"
 ) -> NDArray[Any]:
-    """Return labels as an array with one axis, or raise unless there are as many.
+    """Return labels as an array with one axis, or raise if their number is wrong.
 
     Parameters
     ----------
@@ -205,10 +204,10 @@ def label_array(
         What was given.
 
     n_labels : int
-        How many there must be.
+        Expected number of labels.
 
     of : str, default="model"
-        What each of them belongs to.
+        Word for the labelled item.
 
     Returns
     -------
@@ -234,7 +233,7 @@ def label_array(
 def distinct_labels(
     name: str, labels: Any, n_labels: int, of: str = "model"
 ) -> tuple[Any, Any]:
-    """Return the distinct labels in order, and the place of each label among them."""
+    """Return the distinct labels in order, and the index of each label among them."""
     if labels is None:
         return np.unique(np.zeros(n_labels), return_inverse=True)
     array = label_array(name, labels, n_labels, of)
@@ -249,7 +248,7 @@ def distinct_labels(
 
 
 def row_blocks(matrix: NDArray[Any]) -> Iterator[slice]:
-    """Yield slices of rows, so that few numbers are looked at together."""
+    """Yield slices of rows that limit the numbers processed at a time."""
     size = max(BLOCK_NUMBERS // max(matrix[:1].size, 1), 1)
     for first in range(0, len(matrix), size):
         yield slice(first, first + size)

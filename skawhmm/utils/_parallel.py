@@ -1,4 +1,4 @@
-"""The only module that calls joblib: parallel tasks."""
+"""Parallel tasks; the only module that calls joblib."""
 
 import pickle
 import sys
@@ -16,20 +16,20 @@ from tqdm.auto import tqdm
 from skawhmm.utils._checks import check_n_jobs
 from skawhmm.utils._interruption import Call
 
-# If a worker dies, the shared data it held are lost. Tasks without a result are then
-# started again, at most this many times.
+# If a worker dies, its shared data are lost. Tasks without a result are then restarted,
+# at most this many times.
 MAX_RETRIES = 3
 
 # The largest size of a number, in bytes.
 ALIGNMENT = 16
 
-# Tasks per worker that are begun before the first of them is waited for: workers always
-# have some, and their results do not pile up.
+# Tasks submitted per worker before waiting for the first: workers are always busy, and
+# results do not pile up.
 TASKS_AHEAD = 4
 
 
 class Shared:
-    """Data of all tasks of a call, sent to each worker once and not with each task.
+    """Data shared by all tasks of a call, sent once per worker instead of per task.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ class Shared:
         self.value = value
 
     def __sizeof__(self):
-        # dask decides by it where to keep the data.
+        # dask uses the size to decide where to keep the data.
         rest, buffers = self._parts
         return len(rest) + sum(x.nbytes for x in buffers)
 
@@ -50,20 +50,20 @@ class Shared:
 
     @cached_property
     def _parts(self):
-        """The value without the numbers of its arrays, and these, which are not copied.
+        """The pickled value without array data, and the uncopied buffers of its arrays.
 
-        They are the same objects at each call, so that joblib maps them once.
+        Each call returns the same objects, so that joblib maps them only once.
         """
         buffers: list[pickle.PickleBuffer] = []
-        # It may hold functions of the user's script, which `pickle` does not take.
+        # The value may hold functions of the user's script, which `pickle` rejects.
         rest = cloudpickle.dumps(self.value, 5, buffer_callback=buffers.append)
         return rest, [np.frombuffer(buffer.raw(), np.uint8) for buffer in buffers]
 
 
 def _received(rest, buffers):
-    """Return a `Shared` made of its parts, which may lie anywhere in a message.
+    """Return a `Shared` rebuilt from its parts, which may be unaligned in a message.
 
-    Kernels read numbers from addresses that are multiples of their size.
+    Kernels require aligned arrays.
     """
     buffers = [x.copy() if x.ctypes.data % ALIGNMENT else x for x in buffers]
     shared = Shared(pickle.loads(rest, buffers=buffers))
@@ -74,19 +74,19 @@ def _received(rest, buffers):
 def completed(
     function, shared, tasks, *, n_jobs, verbose=0, label="tasks", amounts=None
 ):
-    """Yield ``function(shared, *task)`` for each task, in their order.
+    """Yield ``function(shared, *task)`` for each task, in order.
 
     Parameters
     ----------
     function : callable
-        What runs in the workers.
+        Function that runs in the workers.
 
     shared : Shared
         First argument of the function.
 
     tasks : sequence of tuple
-        Other arguments of the function, one tuple of small objects per task, which may
-        be made when they are asked for.
+        Other arguments of the function: one tuple of small objects per task, which the
+        sequence may create on demand.
 
     n_jobs : int or None
         Number of joblib workers; they are threads unless a `joblib.parallel_config`
@@ -114,7 +114,7 @@ def completed(
         while n_done < len(tasks):
             left = islice(tasks, n_done, None)
             if n_jobs is not None:
-                # joblib starts as many threads as it is told to, with or without work.
+                # joblib starts all requested threads, even without work for them.
                 n_jobs = min(n_jobs, len(tasks) - n_done)
             results = _results(function, shared, left, n_jobs)
             try:
@@ -138,9 +138,9 @@ def workers_are_threads():
 
 
 def _results(function, shared, tasks, n_jobs):
-    """Return an iterator of results, of this process if one job is asked for."""
+    """Return an iterator of results, computed in this process if there is one job."""
     backend, _ = get_active_backend(prefer="threads")
-    # The dask back end would send the tasks of one job to its workers all the same.
+    # Even with one job, the dask back end would send the tasks to its workers.
     if n_jobs != 1 and _runs_on_dask(backend):
         return _dask_results(backend, function, shared, tasks, n_jobs)
     if effective_n_jobs(n_jobs) == 1:
@@ -153,11 +153,11 @@ def _results(function, shared, tasks, n_jobs):
 def _thread_results(backend, function, shared, tasks, n_jobs):
     """Yield the results of threads.
 
-    joblib's own loop looks for results once in 10 ms, which is longer than a small
-    batch takes. Threads that still work when nobody waits any more are told to stop.
+    joblib's own loop polls for results every 10 ms, which is longer than a small batch
+    takes. Threads whose results are no longer needed are told to stop.
     """
     n_workers = effective_n_jobs(n_jobs)
-    # Work inside of a task is divided as joblib would divide it there.
+    # Nested parallel work is divided as joblib would divide it.
     inner, inner_jobs = backend.get_nested_backend()
     pool = ThreadPoolExecutor(n_workers)
     try:
@@ -169,7 +169,7 @@ def _thread_results(backend, function, shared, tasks, n_jobs):
 
             futures = (pool.submit(run, *task) for task in tasks)
             for future in _in_order(futures, TASKS_AHEAD * n_workers):
-                # Without a limit, waiting cannot be interrupted on every system.
+                # Waiting without a time limit cannot be interrupted on some systems.
                 while not wait([future], timeout=0.2).done:
                     pass
                 yield future.result()
@@ -178,7 +178,7 @@ def _thread_results(backend, function, shared, tasks, n_jobs):
 
 
 def _in_order(futures, n_ahead):
-    """Yield futures one by one; at most `n_ahead` more are begun before."""
+    """Yield futures one by one, with at most `n_ahead` more already submitted."""
     ahead = deque(islice(futures, n_ahead))
     while ahead:
         yield ahead.popleft()
@@ -186,7 +186,7 @@ def _in_order(futures, n_ahead):
 
 
 def _joblib_results(backend, function, shared, tasks, n_jobs):
-    """Yield the results of joblib's other workers."""
+    """Yield the results of joblib's other back ends."""
     streams = backend.supports_return_generator
     kind = "generator" if streams else "list"
     n_ahead = TASKS_AHEAD * effective_n_jobs(n_jobs)
@@ -207,25 +207,25 @@ def _runs_on_dask(backend):
 
 
 def _dask_results(backend, function, shared, tasks, n_jobs):
-    """Yield the results of dask workers; `CancelledError` says that one has died.
+    """Yield the results of dask workers; `CancelledError` means that one has died.
 
-    joblib's own loop for dask waits for ever if a task ends without a result, because
-    every worker that tried it died, or if one dies while it is sent the shared data.
+    joblib's own loop for dask waits forever if every worker that tried a task died, or
+    if a worker dies while the shared data are sent to it.
     """
     client, options = backend.client, {"pure": False, **backend.submit_kwargs}
     n_ahead = TASKS_AHEAD * effective_n_jobs(n_jobs)
     place = _sent(client, shared)
     futures = (client.submit(function, place, *task, **options) for task in tasks)
-    # A task that waits for others must not take the place of one of them.
+    # A task that waits for other tasks must not occupy one of their workers.
     with backend.retrieval_context():
         for future in _in_order(futures, n_ahead):
             yield future.result()
 
 
 def _sent(client, shared):
-    """Return where the shared data are in the memory of dask workers."""
+    """Return the future of the shared data in the memory of dask workers."""
     try:
-        # Without a hash the data of a dead worker are not taken for those sent again.
+        # Without a hash, resent data are not mistaken for the data of a dead worker.
         return client.scatter(shared, hash=False)
     except TimeoutError:
         # There are no workers, so another attempt would fail too.
@@ -237,8 +237,8 @@ def _sent(client, shared):
 def even_ranges(sizes, n_jobs, *, per_job, least=1, most=np.inf):
     """Return ranges of items with about equal total size, a few per worker.
 
-    There are fewer if they would be smaller than `least`, so that a worker would take
-    longer to begin than to finish, and more if they would be larger than `most`.
+    There are fewer ranges if they would be smaller than `least`, where starting a
+    worker takes longer than its work, and more if they would be larger than `most`.
     """
     ends = np.cumsum(sizes)
     n_workers = effective_n_jobs(check_n_jobs("n_jobs", n_jobs))
@@ -251,9 +251,9 @@ def even_ranges(sizes, n_jobs, *, per_job, least=1, most=np.inf):
 
 
 def writable(arrays):
-    """Return writable arrays, copied only if they are not.
+    """Return writable arrays, copied only if necessary.
 
-    Arrays sent to a worker may be mapped from a file and read-only, which is another
-    type to the compiler.
+    Arrays sent to a worker may be mapped from a file and read-only, which kernels do
+    not accept.
     """
     return [np.require(x, requirements=("C", "W", "E")) for x in arrays]

@@ -1,4 +1,4 @@
-"""Parameters: those without effect, those changed after `fit`, parameter objects."""
+"""Parameter objects, and checks of parameters without effect or changed after `fit`."""
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
@@ -12,8 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from skawhmm.utils._checks import check_parameters
 
-# Parameters about how work is done, which never change a result; a pipeline within an
-# estimator may have a memory.
+# Parameters that control how the work is done and never change a result. `memory` is
+# for pipelines nested in an estimator.
 WORK = frozenset({"n_jobs", "verbose", "memory"})
 
 
@@ -35,11 +35,11 @@ def check_unused(name, value, default, reason):
 
 
 def check_effects(values, defaults, rules):
-    """Raise if a parameter was set that another one leaves without effect."""
+    """Raise if a parameter was set that has no effect because of another one."""
     for names, because, when in rules:
         if because in values and when(values[because]):
             reason = f"with {because}={values[because]!r:.200}"
-            # A subclass need not expose all of them.
+            # A subclass need not expose all parameters.
             for name in defaults.keys() & names:
                 check_unused(name, values[name], defaults[name], reason)
 
@@ -59,7 +59,7 @@ def is_same(one, two):
     """Whether two values of a parameter are equal; arrays are compared as a whole."""
     if one is two or one is None or two is None:
         return one is two
-    # NumPy would round 0.99 to float32 before it compares it with np.float32(0.99).
+    # NumPy would round 0.99 to float32 before comparing it with np.float32(0.99).
     one, two = (x.item() if isinstance(x, np.generic) else x for x in (one, two))
     if any(isinstance(value, list | tuple | np.ndarray) for value in (one, two)):
         return bool(np.array_equal(one, two))
@@ -68,7 +68,7 @@ def is_same(one, two):
 
 
 class Parametrized(BaseEstimator):
-    """Base of objects that are nothing but their parameters, such as distances.
+    """Base of objects that are defined by their parameters, such as distances.
 
     Like scikit-learn's estimators, they have `get_params` and `set_params` and can be
     cloned. They are equal if their parameters are. The constructor of a subclass stores
@@ -76,12 +76,12 @@ class Parametrized(BaseEstimator):
     when the object is used: `_checked` returns a checked copy.
     """
 
-    # Functions of a name and a value: they return the value in its usual type or raise.
+    # Checks that take a name and a value and return the value in its usual type.
     _parameter_checks: ClassVar[Mapping[str, Callable[[str, Any], Any]]] = {}
     _unused: ClassVar[Sequence[Unused]] = ()
 
     def _check_parameters(self) -> dict[str, Any]:
-        """Return the checked parameters, or raise if one is wrong or has no effect."""
+        """Return the checked parameters; raise if one is invalid or has no effect."""
         values = self.get_params(deep=False)
         for name, check in self._parameter_checks.items():
             if name in values:
@@ -98,7 +98,7 @@ class Parametrized(BaseEstimator):
 
     @property
     def _kind(self) -> type:
-        """The class that counts when objects are compared."""
+        """The class used to compare objects."""
         return type(self)
 
     def __repr__(self) -> str:
@@ -123,37 +123,37 @@ class Parametrized(BaseEstimator):
 
 
 def kind_of(value):
-    """Return the class that counts when an object is compared with others."""
+    """Return the class used to compare an object with others."""
     return value._kind if isinstance(value, Parametrized) else type(value)
 
 
 class ParametersMixin:
-    """What all estimators do about their parameters.
+    """Handling of parameters shared by all estimators.
 
     The `fit` of a subclass begins with `_begin_fit`, its other methods with
     `_check_ready`.
     """
 
-    # What raises if a parameter is wrong, given its name and value. A subclass adds the
-    # parameters of its own.
+    # Checks by parameter name, which take the name and the value and raise. A subclass
+    # adds checks of its own parameters.
     _parameter_checks: ClassVar[Mapping[str, Callable[[str, Any], Any]]] = {}
 
     _unused: ClassVar[Sequence[Unused]] = ()
 
-    # Parameters that are read when the estimator is used: they may change after `fit`.
+    # Parameters that may change after `fit`, because they are read on use.
     _read_later: ClassVar[frozenset[str]] = frozenset()
 
     def _params(self):
         return self.get_params(deep=False)  # type: ignore[attr-defined]
 
     def _check_parameters(self):
-        """Raise if a parameter is wrong, alone or beside others."""
+        """Raise if a parameter is invalid, alone or in combination with others."""
         values = self._params()
         check_parameters(values, self._parameter_checks)
         check_effects(values, defaults_of(type(self)), self._unused)
 
     def _begin_fit(self):
-        """Check the parameters and remember them: what `fit` learns belongs to them.
+        """Check the parameters and store a snapshot of them at the start of `fit`.
 
         Returns what `_check_parameters` returns, such as the distance.
         """
@@ -165,7 +165,7 @@ class ParametersMixin:
         return self._resolved
 
     def _check_ready(self):
-        """Raise unless this is fitted, with parameters that suit what it learned.
+        """Raise unless the estimator is fitted and its parameters have not changed.
 
         Returns what `_check_parameters` returns, such as the distance.
         """
@@ -197,19 +197,19 @@ class ParametersMixin:
 
 
 def _snapshot(value):
-    """Return a copy of a parameter that later changes of its content do not reach."""
+    """Return a copy of a parameter that later in-place changes do not affect."""
     if isinstance(value, list | tuple):
         return [*map(_snapshot, value)]
     if isinstance(value, dict):
         return {key: _snapshot(entry) for key, entry in value.items()}
-    # Objects without an equality of their own, such as functions and random states, are
-    # compared by identity; parameters of a nested estimator are listed on their own.
+    # Objects without their own `__eq__`, such as functions and random states, are
+    # compared by identity; the parameters of a nested estimator are listed separately.
     by_content = getattr(type(value), "__eq__", None) is not object.__eq__
     return copy(value) if by_content and not _is_estimator(value) else value
 
 
 def _is_unchanged(value, before):
-    """Whether a parameter is as it was when its snapshot was taken."""
+    """Whether a parameter is unchanged since its snapshot was taken."""
     if isinstance(value, list | tuple) and isinstance(before, list):
         same = map(_is_unchanged, value, before)
         return len(value) == len(before) and all(same)
@@ -219,7 +219,7 @@ def _is_unchanged(value, before):
         )
     if _is_estimator(value):
         return type(value) is type(before)
-    # NaN differs from itself.
+    # NaN is not equal to itself.
     both_nan = all(isinstance(x, float) and np.isnan(x) for x in (value, before))
     return both_nan or is_same(value, before)
 

@@ -1,4 +1,4 @@
-"""Random streams: one per caller, or one per item whatever else is drawn."""
+"""Random streams: one per caller, or an independent one per item."""
 
 from hashlib import blake2b
 
@@ -9,7 +9,7 @@ from skawhmm.utils._checks import check_seed
 
 
 def random_stream(random_state):
-    """Return the RandomState of a parameter, which may also be a Generator."""
+    """Return a RandomState for any `random_state`, including a Generator."""
     if isinstance(random_state, np.random.Generator):
         random_state = check_seed(random_state)
     return check_random_state(random_state)
@@ -21,7 +21,7 @@ def array_key(array):
 
 
 def item_rng(seed, *content):
-    """Return the random stream of one item, which depends on nothing else."""
+    """Return the random stream of one item, which depends only on seed and content."""
     key = [array_key(x) if isinstance(x, np.ndarray) else x for x in content]
     if isinstance(seed, np.random.SeedSequence):
         spawn_key = (*seed.spawn_key, *key)

@@ -20,7 +20,7 @@ def data_frame(columns, caller):
 
 
 def text_table(columns):
-    """Return columns as text, numbers to the right."""
+    """Return columns as text, with numbers aligned to the right."""
     blocks = []
     for name, values in columns.items():
         texts = [name, *map(shown, values)]
@@ -45,7 +45,7 @@ def html_table(columns, caption):
 
 
 def shown(value: Any) -> str:
-    """Return a value as a short text; NaN as nothing."""
+    """Return a value as a short text; NaN becomes empty."""
     if not isinstance(value, Real) or isinstance(value, Integral):
         return str(value)
     number = float(value)

@@ -1,4 +1,4 @@
-"""Versions of what is installed, for bug reports."""
+"""Versions of Python and the installed packages, for bug reports."""
 
 import os
 import platform

@@ -7,13 +7,13 @@ import uuid
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-# Characters of a file's name that its draft begins with: the two together must not be
-# longer than file systems allow.
+# Characters of a file's name at the beginning of its draft's name, which must not
+# exceed the length that file systems allow.
 DRAFT_PREFIX = 40
 
 
 def check_path(name, path):
-    """Raise unless something is the name of a file."""
+    """Raise unless `path` is the name of a file."""
     if not isinstance(path, str | os.PathLike):
         raise TypeError(
             f"{name} must be the name of a file, a str or a path, got "
@@ -22,7 +22,7 @@ def check_path(name, path):
 
 
 def regular_file(name, path):
-    """Return where a file is that will be written; links are followed.
+    """Return the path of a file to be written, with links followed.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ def regular_file(name, path):
         The argument as the caller knows it.
 
     path : str or path-like
-        The file or a link to it; neither it nor what it links to need exist.
+        The file or a link to it; neither the link nor its target need exist.
 
     Returns
     -------
@@ -63,7 +63,7 @@ def regular_file(name, path):
 
 @contextmanager
 def whole_file(path):
-    """Open a file to write that takes its name only once it is on the disk.
+    """Open a file for writing that gets its name only once it is complete on disk.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def whole_file(path):
         if isinstance(error, OSError) and error.errno is not None:
             # The error for a full disk has no file name, others have the draft's.
             error.filename = os.fspath(path)
-        # If writing failed, removing may fail too: the first error counts.
+        # If writing failed, removing may fail too: keep the first error.
         with suppress(OSError):
             draft.unlink()
         raise
@@ -103,11 +103,11 @@ def _opener(target):
         return None
 
     def opened(path, flags):
-        # Until the owner is known, nobody else may read it.
+        # Until the owner is set, nobody else may read it.
         number = os.open(path, flags, 0o600)
         try:
             if hasattr(os, "fchown"):
-                # Only root may give files away; a group must be one of the user's own.
+                # Only root may change the owner; users may only set groups they are in.
                 with suppress(PermissionError):
                     os.fchown(number, -1, old.st_gid)
                     os.fchown(number, old.st_uid, -1)
