@@ -1,4 +1,4 @@
-"""What states emit: numbers, angles, counts, symbols, or a family of your own."""
+"""Families of states, which emit numbers, angles, counts or symbols."""
 
 from skawhmm.emissions._base import Emission
 from skawhmm.emissions._bernoulli import Bernoulli

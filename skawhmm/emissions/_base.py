@@ -13,7 +13,7 @@ from skawhmm.emissions._model import Array
 
 
 class Emission(EmissionLikelihood, ABC):
-    """Base of the families of states: what the states of models emit.
+    """Base class of the families of states, which define what states emit.
 
     An instance made by the constructor is a template. It holds the options of the
     family, which the constructor takes by name as in any scikit-learn estimator, and is
@@ -33,19 +33,19 @@ class Emission(EmissionLikelihood, ABC):
     **Parameters: optional**
 
     ``check_options()``
-        Raises if an option is wrong.
+        Raises if an option is invalid.
     ``n_features``
         Number of channels of a frame; by default the number of values per state in the
         first array.
     ``from_arrays(arrays, is_state)``
         Checks the arrays of a user or of a file.
     ``support``, ``of_channel(channel)``
-        Where the values of a channel lie, and the family of one channel: pictures.
+        Where the values of a channel lie, and the family of one channel, for plots.
     ``merged(weights)``, ``described(channels)``, ``compared(channels)``
         Mixtures of states as one state; what tables show of a state, and what groups
         are compared by.
     ``state_names()``
-        Names of states that what they emit gives them.
+        Names of the states, if their emissions provide them.
 
     **Likelihood and EM: to define if models are to be fitted and scored**
 
@@ -63,7 +63,7 @@ class Emission(EmissionLikelihood, ABC):
         Sequences of a user as arrays, and what all models share, such as an alphabet.
         By default sequences hold numbers in one or more channels.
     ``accepts_missing``
-        Whether densities skip values that are NaN; by default they are an error.
+        Whether densities skip NaN values; by default they raise an error.
     ``has_moments``, ``moments(i, size)``
         Whether what states emit has means and covariances, and these, for
         `HMMBatch.forecast`.

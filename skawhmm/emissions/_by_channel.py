@@ -25,9 +25,9 @@ from skawhmm.utils._digest import content_digest
 
 
 class ByChannel(SimpleEmission):
-    r"""States that emit blocks of channels of different kinds.
+    r"""States that emit several blocks of channels of different kinds.
 
-    Each block of channels has a family of its own, as columns have transformers in
+    Each block of channels has its own family, as columns have transformers in
     :class:`sklearn.compose.ColumnTransformer`. Within a state, blocks are independent.
 
     Parameters
@@ -39,8 +39,8 @@ class ByChannel(SimpleEmission):
         column, whose symbols are integers.
 
     scale : "spread", dict of float, or None, default="spread"
-        What distances within each block are divided by, so that blocks with different
-        units are comparable. By default the spread of the frames of a block in the
+        Divisor of the distances in each block, so that blocks with different units are
+        comparable. By default the spread of the frames of a block in the
         training sequences, which `fit` learns: the standard deviation of numbers, and
         likewise half the mean squared distance of two frames for angles and symbols.
         A dict gives the numbers, by block; the smaller, the more a block counts. None
@@ -60,8 +60,8 @@ class ByChannel(SimpleEmission):
         d_{ij}^2 = \sum_b d_{b, ij}^2 / s_b^2 .
 
     A single block is not scaled, nor is a block that does not vary in the training
-    sequences. Models carry their scales, and models with other scales are not compared
-    with them.
+    sequences. Models store their scales; comparing models with different scales raises
+    an error.
 
     In an array of parameters the name of the block precedes that of the parameter:
     ``models.emission.parameters["step.means"]``. ``models.emission.block("step")``

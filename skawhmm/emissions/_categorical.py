@@ -42,13 +42,12 @@ class Categorical(Discrete):
     Parameters
     ----------
     symbols : str or array-like of shape (n_symbols,), default=None
-        All symbols that may occur: characters, strings or integers. By default those of
-        the training sequences or, with `costs`, the integers from 0.
+        All symbols that may occur: characters, strings or integers. By default the
+        symbols of the training sequences or, with `costs`, the integers from 0.
 
     costs : array-like of shape (n_symbols, n_symbols), default=None
-        Distances between `symbols`, in their order, by which distances compare states:
-        symmetric, and 0 between equal symbols. By default any two symbols have
-        distance 1.
+        Distances between `symbols`, in their order, used to compare states: symmetric,
+        and 0 between equal symbols. By default any two symbols have distance 1.
 
     See Also
     --------

@@ -12,7 +12,7 @@ SYMMETRY_TOLERANCE = 1e-8
 
 
 class StateCosts(Emission):
-    """States that are compared by a distance of the user.
+    """States that are compared by a user-defined distance.
 
     Parameters
     ----------

@@ -30,8 +30,8 @@ class Gamma(ExponentialFamily):
     Parameters
     ----------
     zero_mass : bool, default=False
-        Whether a channel may be exactly 0, with a probability of its own in each state.
-        Otherwise zeros are an error, because the density of a gamma distribution at 0
+        Whether a channel may be exactly 0, with a separate probability in each state.
+        Otherwise zeros raise an error, because the density of a gamma distribution at 0
         is 0 or infinite.
 
     See Also

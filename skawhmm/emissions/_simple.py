@@ -1,4 +1,4 @@
-"""Families that define their part of EM for one model at a time."""
+"""Base class of families that define EM for one model at a time."""
 
 from abc import abstractmethod
 from typing import Any, Self

@@ -66,7 +66,7 @@ class StudentT(Univariate):
 
     Examples
     --------
-    Two levels, and a few wild values:
+    Two levels, and two extreme outliers:
 
     >>> import numpy as np
     >>> from skawhmm import HMMTransformer

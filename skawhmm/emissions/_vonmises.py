@@ -33,8 +33,8 @@ class VonMises(ExponentialFamily):
     ``concentrations`` of von Mises distributions. A concentration of 0 is the uniform
     distribution; a large one is close to a Gaussian of variance 1 / concentration.
 
-    Angles are in radians. Those outside of [-pi, pi) are wrapped into it, and `fit` of
-    a transformer warns, except of pi itself, which is the same angle as -pi.
+    Angles are in radians. Angles outside [-pi, pi) are wrapped into this interval, and
+    `fit` of a transformer warns about them, except for pi itself, which equals -pi.
 
     See Also
     --------

@@ -1,15 +1,14 @@
 """Functions of `numpy.linalg` for stacks of matrices, which Ctrl-C can interrupt.
 
-NumPy heeds no signal before a whole stack is done. Stacks are given to it in batches; a
-matrix that takes long alone is given to it in another thread.
+NumPy handles no signal until a whole stack is done. Stacks are therefore processed in
+batches, and a single large matrix in another thread.
 """
 
 import numpy as np
 
 from skawhmm.utils._interruption import waited_for
 
-# Third powers of the sizes of the matrices of a batch, added up: it then takes a
-# fraction of a second.
+# Largest sum of cubed matrix sizes in a batch, which takes a fraction of a second.
 BATCH_OPERATIONS = 20_000_000
 
 # Matrices of a batch at most: small ones take a microsecond each.
@@ -52,7 +51,7 @@ def in_batches(function, matrices):
 
 
 def batch_size(n_rows):
-    """Return how many matrices of so many rows take a fraction of a second."""
+    """Return how many matrices with `n_rows` rows take a fraction of a second."""
     return min(max(BATCH_OPERATIONS // max(n_rows, 1) ** 3, 1), MAX_BATCH)
 
 

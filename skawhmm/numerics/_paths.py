@@ -2,7 +2,7 @@
 
 import numpy as np
 
-# A state with fewer expected frames than this is empty: weight 0, never entered.
+# A state with fewer expected frames than this is empty: it gets weight 0.
 DEAD_COUNT = 1e-6
 
 
