@@ -503,7 +503,7 @@ def unit_matrices(matrices, design):
         means = (np.arange(n_units)[:, None] == design.unit_of).astype(float)
         means /= means.sum(axis=1, keepdims=True)
         matrices = means @ matrices @ means.T
-    # What a permutation does must not depend on the order in which models were given.
+    # Permutations must not depend on the order in which the models are given.
     content = np.sort(matrices[0], axis=1).sum(axis=1)
     order = np.lexsort((content, design.codes))
     design = design.ordered(order)
