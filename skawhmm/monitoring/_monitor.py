@@ -178,8 +178,8 @@ class HMMMonitor(EstimatorMixin, BaseEstimator):
     See Also
     --------
     HMMNoveltyDetector : P-values of single models, without a time order.
-    skawhmm.sequences.Windows : Windows of recordings. skawhmm.plot.MonitorDisplay : A
-    picture of the rows.
+    skawhmm.sequences.Windows : Windows of recordings.
+    skawhmm.plot.MonitorDisplay : A picture of the rows.
 
     Notes
     -----
