@@ -40,7 +40,7 @@ def state_table(models: HMMBatch, reference: Any = None) -> Any:
         - "mean_0", ..., "sd_0", ...: means and standard deviations of the channels
           ("p_a", ... for symbols, "rate_0", ... for counts);
         - "distance", "matched_mass": with a reference, the distance to its state, and
-        the mass of states near enough to count as matched;
+          the mass of states near enough to count as matched;
         - "match": with an aligner that has `n_resamples`, the fraction of refits in
           which the state is matched with the same state of the reference again.
 
@@ -113,7 +113,7 @@ def transition_table(models: HMMBatch, reference: Any = None) -> Any:
         The columns are "model", the columns of `info`, "state" and "next_state", with
 
         - "probability": probability of the next state given the state; NaN where a
-        model does not have the state;
+          model does not have the state;
         - "steps": mean number of such transitions per 100 steps.
 
         Both come from the data, not from a prior, if the models hold expected counts
