@@ -12,9 +12,9 @@ their deviations from the centres are. Three things would break the level of the
   deviations of the group with it. Permuted deviations are therefore taken from the
   spatial median of each group, which an outlier hardly moves.
 - *Strata.* Units are permuted within strata, so deviations must not contain effects of
-strata and covariates, which are removed first. If every stratum holds one
-  unit of each group, such as before and after, deviations within strata mirror each
-  other, so the spread of whole groups is compared instead.
+  strata and covariates, which are removed first. If every stratum holds one unit of
+  each group, such as before and after, deviations within strata mirror each other, so
+  the spread of whole groups is compared instead.
 
 All vectors are given by their inner products, which follow from squared distances.
 """
