@@ -1,4 +1,4 @@
-"""What all estimators share: checks of parameters, input, models, distances, tags."""
+"""Base classes of all estimators: checks of parameters and input, models, tags."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from typing import Any, ClassVar
@@ -36,7 +36,7 @@ from skawhmm.utils._checks import (
 from skawhmm.utils._numbers import check_one_type, real_array, row_blocks
 from skawhmm.utils._parameters import ParametersMixin, Unused, check_unused
 
-# Parameters that stand for a distance.
+# Parameters that specify a distance.
 METRIC_NAMES = frozenset({"metric", *METRIC_CHECKS})
 
 
@@ -51,9 +51,9 @@ def check_hmm(name, value):
 
 
 class EstimatorMixin(ParametersMixin):
-    """Checks of the parameters that estimators have in common, and tags.
+    """Checks of common parameters, and tags.
 
-    It comes first among the bases of a class: its tags have the last word.
+    It must come first among the bases of a class, so that its tags take precedence.
     """
 
     _parameter_checks: ClassVar[Mapping[str, Callable[[str, Any], Any]]] = {
@@ -88,7 +88,7 @@ class EstimatorMixin(ParametersMixin):
 
     @property
     def _precomputed(self):
-        """Whether `X` holds distances or components, not models or sequences."""
+        """Whether `X` holds precomputed distances or components."""
         return False
 
     def __sklearn_tags__(self) -> Any:
@@ -102,7 +102,7 @@ class EstimatorMixin(ParametersMixin):
 
 
 class ModelsMixin(EstimatorMixin):
-    """Input of estimators that compare models: models, or sequences and `hmm`.
+    """Input of estimators that compare models: models, or sequences with `hmm`.
 
     A subclass has the parameters `metric`, `hmm` and `n_jobs` and, as far as it needs
     them, `alpha`, `p`, `metric_params` and `verbose`.
@@ -122,13 +122,13 @@ class ModelsMixin(EstimatorMixin):
         return None if self._precomputed else self._resolved_metric()
 
     def _resolved_metric(self):
-        """Return the distance that the parameters stand for."""
+        """Return the distance specified by the parameters."""
         params = self._params()
         given = {name: params[name] for name in METRIC_NAMES if name in params}
         return resolve_metric(**given, implied=self._implied)
 
     def _checked(self, X, y=None, *, reset):
-        """Return `X` as a batch of models or a list of sequences, `y` being labels."""
+        """Return `X` as a batch of models or a list of sequences; `y` holds labels."""
         if not is_models(X):
             return check_frames_or_symbols(self, X, y, reset=reset)
         check_models("X", X)
@@ -146,7 +146,7 @@ class ModelsMixin(EstimatorMixin):
         return self.hmm_.fit_transform(X, y)
 
     def _models(self, X):
-        """Return the models of input that comes after `fit`."""
+        """Return the models of input given after `fit`."""
         X = self._checked(X, reset=False)
         if is_models(X):
             return X
@@ -159,14 +159,14 @@ class ModelsMixin(EstimatorMixin):
 
 
 def is_precomputed(metric):
-    """Whether distances or components are given instead of models."""
+    """Return whether distances or components are given instead of models."""
     return isinstance(metric, str) and metric == "precomputed"
 
 
 class ReferencesMixin(ModelsMixin):
     """Input of estimators that also take precomputed distances or components.
 
-    With ``metric="precomputed"``, `X` holds those to the training models.
+    With ``metric="precomputed"``, `X` holds distances to the training models.
     """
 
     _takes_distances = True
@@ -179,13 +179,13 @@ class ReferencesMixin(ModelsMixin):
         return is_precomputed(self.metric)
 
     def _changeable(self):
-        # Without models there is nothing that another distance could compare.
+        # Without models, another distance has nothing to compare.
         before = self._fitted_params["metric"]
         swapped = is_precomputed(before) != self._precomputed
         return super()._changeable() - ({"metric"} if swapped else set())
 
     def _checked(self, X, y=None, *, reset):
-        """Return `X` as models, as a list of sequences, or as given distances."""
+        """Return `X` as models, as a list of sequences, or as precomputed distances."""
         if self._precomputed:
             X = check_precomputed(self, X, reset=reset, square=reset)
             if reset and X.ndim == 2:
@@ -246,20 +246,21 @@ def check_classes(y, caller):
 
 
 def is_mixture(metric):
-    """Whether a distance mixes two components by its alpha."""
+    """Return whether a distance mixes two components by its alpha."""
     return isinstance(metric, AggregatedDistance)
 
 
 def check_precomputed(estimator, X, *, reset, square=False):
-    """Return given distances or components as an array, infinity allowed.
+    """Return precomputed distances or components as an array; infinity is allowed.
 
     Parameters
     ----------
     estimator : estimator
-        Whose input it is; `n_features_in_` is the number of reference models.
+        Estimator that gets the input; its `n_features_in_` is the number of reference
+        models.
 
     X : array-like of shape (n_models, n_models_fit[, 2])
-        What was given.
+        The input as the caller gave it.
 
     reset : bool
         Whether this is the input of `fit`.
@@ -277,7 +278,7 @@ def check_precomputed(estimator, X, *, reset, square=False):
             'metric="precomputed" needs X to be a matrix of distances, got a list of '
             "sequences. PairwiseHMMDistance computes distances from them."
         )
-    # Tables keep the names of their columns.
+    # Data frames keep their column names, so `X` itself is validated below.
     numbers = real_array("X", X)
     X = validate_data(
         estimator,
@@ -305,7 +306,7 @@ def check_not_similarities(X):
     """Raise if every model is farthest from itself, as in a kernel."""
     own = np.diagonal(X)
     parts = [(own[rows, None], X[rows]) for rows in row_blocks(X)]
-    # The first rows decide, unless it is a kernel.
+    # For distances, the first rows usually decide.
     least = all((diagonal >= block).all() for diagonal, block in parts)
     if least and any((diagonal > block).any() for diagonal, block in parts):
         raise ValueError(

@@ -1,4 +1,4 @@
-"""What the classifier and the regressor over views share."""
+"""Base of the classifier and the regressor over views."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -42,8 +42,8 @@ from skawhmm.utils._seeds import array_key
 
 PENALTIES = (1e-4, 1e-3, 1e-2, 3e-2, 1e-1, 3e-1, 1.0, 3.0, 10.0)
 GAMMAS = (0.0, 0.5, 2.0)
-# The dual solver needs a matrix of all pairs of training sequences, and a time that
-# grows with the third power of their number.
+# The dual solver needs a matrix of all pairs of training sequences, and its time grows
+# with the cube of their number.
 DUAL_SEQUENCES = 3000
 SOLVERS = {"dual": learn_dual, "primal": learn_primal}
 
@@ -52,14 +52,14 @@ check_not_negative = partial(check_real, low=0, high=np.inf)
 
 
 def check_inner_cv(name, value):
-    """Raise unless `value` is a number of folds, or can make them."""
+    """Raise unless `value` is a number of folds, a splitter or an iterable of folds."""
     able = hasattr(value, "split") or isinstance(value, list | tuple)
     if isinstance(value, str | type) or not able:
         check_integer(name, value, 2)
 
 
 def check_class_weight(name, value):
-    """Raise unless `value` is "balanced", None, or has a weight per class."""
+    """Raise unless `value` is "balanced", None or a dict of weights per class."""
     if value is not None and not isinstance(value, Mapping):
         check_choice(name, value, ("balanced",))
     for label, weight in value.items() if isinstance(value, Mapping) else ():
@@ -94,12 +94,12 @@ class ViewRidge(EstimatorMixin, BaseEstimator):
     def explain(
         self, X: Any, by: str | Sequence[str] = ("view", "block")
     ) -> Explanation:
-        """Return what the decisions about some sequences rest on.
+        """Return how much each group of features contributes to the decisions.
 
-        Features are grouped by their view and by what they measure. The contribution of
-        a group is the decision less the decision with all features of the group at
-        their means in the training data. With a linear kernel (``gamma_ == 0``) the
-        contributions of all groups, and a constant, add up to the decision.
+        By default features are grouped by their view and by what they measure. The
+        contribution of a group is the decision minus the decision with all features of
+        the group set to their training means. With a linear kernel (``gamma_ == 0``)
+        the contributions of all groups, and a constant, add up to the decision.
 
         Parameters
         ----------
@@ -107,10 +107,10 @@ class ViewRidge(EstimatorMixin, BaseEstimator):
             Sequences in one of the forms that `fit` takes.
 
         by : str or sequence of str, default=("view", "block")
-            What features of a group have in common: some of "view", "reference",
-            "block", "state", "channel" and "feature". All but "view" and "feature" are
-            read from the names that :class:`HMMEmbedding` gives its features; those of
-            other transformers form one group.
+            Levels by which features are grouped, out of "view", "reference", "block",
+            "state", "channel" and "feature". All but "view" and "feature" are read from
+            the feature names of :class:`HMMEmbedding`; the features of any other
+            transformer form one group.
 
         Returns
         -------
@@ -131,7 +131,7 @@ class ViewRidge(EstimatorMixin, BaseEstimator):
         )
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters, with those of the views if `deep`.
+        """Return the parameters, including the parameters of the views if `deep`.
 
         Parameters
         ----------
@@ -148,7 +148,7 @@ class ViewRidge(EstimatorMixin, BaseEstimator):
         return params | self._view_params() if deep else params
 
     def set_params(self, **params: Any) -> "ViewRidge":
-        """Set parameters, of views as ``name__parameter``; a name replaces a view.
+        """Set parameters; ``name__parameter`` sets one of a view, ``name`` replaces it.
 
         Parameters
         ----------
@@ -191,7 +191,8 @@ class ViewRidge(EstimatorMixin, BaseEstimator):
     def _training(self, X, y):
         """Return the training sequences, checked."""
         sequences = check_frames_or_symbols(self, X, y, reset=True)
-        # Views get sequences in another order, and would name another one in an error.
+        # Views get the sequences in another order, so their errors would name the wrong
+        # one.
         for _, view in self.views or ():
             step = view[0] if isinstance(view, Pipeline) else view
             if isinstance(step, RealChannels):
@@ -200,7 +201,7 @@ class ViewRidge(EstimatorMixin, BaseEstimator):
         return sequences
 
     def _used_views(self, groups):
-        """Return the names and transformers of the views that serve."""
+        """Return the names and transformers of the views that are used."""
         views = self.views
         if views is None:
             views = make_views(n_jobs=self.n_jobs, random_state=self.random_state)
@@ -213,7 +214,7 @@ class ViewRidge(EstimatorMixin, BaseEstimator):
         return used
 
     def _learn(self, views, sequences, targets, weights, folds, score, rng):
-        """Learn views and ridge; return the predictions for folds left out."""
+        """Learn views and ridge; return the predictions for left-out folds."""
         few = len(sequences) <= DUAL_SEQUENCES
         self.solver_ = self.solver
         if self.solver == "auto":
@@ -246,7 +247,7 @@ class ViewRidge(EstimatorMixin, BaseEstimator):
         return learned.ridge.held_out
 
     def _folds(self, codes, groups, order, rng):
-        """Return the rows of each inner fold, counted in the order of the content."""
+        """Return the rows of each inner fold, as positions in content order."""
         n_rows = len(codes)
         if n_rows < 2:
             raise ValueError(
@@ -285,11 +286,11 @@ class ViewRidge(EstimatorMixin, BaseEstimator):
 
 
 def content_order(sequences, targets):
-    """Return an order of sequences that depends on nothing but their content.
+    """Return an order of sequences that depends only on their content.
 
-    Draws at random, and sums, then do not depend on the order in which sequences are
-    given. Sequences that agree in all, and in their targets, are interchangeable.
-    Channels that are constant count for nothing, and strings are as good as numbers.
+    Random draws and sums then do not depend on the order in which sequences are given.
+    Sequences with identical content and targets are interchangeable. Constant channels
+    are ignored; sequences of strings are allowed.
     """
     recordings, units = split_units(sequences)
     if sequences.is_text:
@@ -319,7 +320,7 @@ def stratified_folds(codes, groups, n_folds, rng):
         Groups of rows that folds keep together.
 
     n_folds : int
-        Largest number of folds. There are fewer if no class has so many members, or if
+        Largest number of folds. There are fewer if every class has fewer members, or if
         there are fewer groups.
 
     rng : RandomState
@@ -331,7 +332,7 @@ def stratified_folds(codes, groups, n_folds, rng):
         Rows of each fold, none of them empty.
     """
     if np.bincount(codes).max() == 1:
-        # One member per class: any folds are as good.
+        # With one member per class, folds cannot be stratified.
         codes = np.zeros_like(codes)
     n_folds = min(n_folds, np.bincount(codes).max())
     splitter = StratifiedKFold
@@ -343,7 +344,7 @@ def stratified_folds(codes, groups, n_folds, rng):
     splits = splitter(n_folds, shuffle=True, random_state=rng).split(
         np.zeros(len(codes)), codes, groups
     )
-    # Folds of groups are even as far as possible, and may be empty.
+    # Folds of groups are as even as possible, but some may be empty.
     return [test for _, test in splits if len(test)]
 
 

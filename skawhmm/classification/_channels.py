@@ -1,4 +1,4 @@
-"""Channels as views read them: of several kinds, or in units of each sequence."""
+"""Channels prepared for views: as real numbers, as symbols, or standardized."""
 
 from typing import Any
 
@@ -10,10 +10,10 @@ from skawhmm.sequences._names import fitted_names
 from skawhmm.sequences._preprocessing import SequenceTransformer
 from skawhmm.sequences._symbols import learned_symbols, symbol_codes
 
-# Least deviation of a channel within a sequence, relative to that of all frames. What
-# varies less is noise of a channel that is at rest.
+# Least standard deviation of a channel within a sequence, relative to its deviation
+# over all frames. Smaller variation is noise of a channel at rest.
 LEAST_DEVIATION = 1e-3
-# Families of numbers that are not negative: roots have more even deviations.
+# Families of non-negative numbers: square roots stabilise their variance.
 POSITIVE = ("gamma", "poisson", "negative_binomial")
 
 
@@ -37,11 +37,11 @@ def columns_of(X, columns):
 
 
 class RealChannels(SequenceTransformer):
-    """Channels of several kinds as numbers that Gaussian states suit.
+    """Convert channels of several kinds to numbers that suit Gaussian states.
 
     An angle becomes its cosine and its sine, a symbol one indicator per symbol, a
-    positive number or a count its square root. Other channels are unchanged. A symbol
-    that is missing, or that `fit` has not seen, is not observed.
+    positive number or a count its square root. Other channels are unchanged. A missing
+    symbol, or one not seen in `fit`, counts as not observed.
 
     Parameters
     ----------
@@ -96,14 +96,14 @@ class RealChannels(SequenceTransformer):
 
 
 def indicators(codes, n_symbols):
-    """Return one column per symbol, 1 where it is and NaN where none was observed."""
+    """Return one indicator column per symbol; NaN where no symbol was observed."""
     found = (codes[:, None] == np.arange(n_symbols)).astype(np.float64)
     found[codes < 0] = np.nan
     return found
 
 
 class SymbolChannel(SequenceTransformer):
-    """The channel of a block of symbols.
+    """Select the channel of a block of symbols.
 
     Parameters
     ----------
@@ -130,9 +130,9 @@ class SymbolChannel(SequenceTransformer):
 
 
 class OwnScale(SequenceTransformer):
-    """Each channel less its mean in the sequence, by its deviation in the sequence.
+    """Standardize each channel within each sequence.
 
-    What is left does not depend on offset and scale, which may differ between subjects
+    The result does not depend on offset and scale, which may differ between subjects
     and recordings.
     """
 
@@ -154,7 +154,7 @@ class OwnScale(SequenceTransformer):
 
 
 def moments(frames):
-    """Return means and deviations of channels; NaN if nothing was observed."""
+    """Return means and standard deviations of channels; NaN if nothing was observed."""
     seen = ~np.isnan(frames)
     n_seen = np.where(seen.any(axis=0), seen.sum(axis=0), np.nan)
     mean = np.where(seen, frames, 0.0).sum(axis=0) / n_seen

@@ -34,11 +34,11 @@ from skawhmm.utils._numbers import check_one_type, label_array
 from skawhmm.utils._parallel import Shared, completed
 from skawhmm.utils._seeds import array_key, item_rng
 
-# A gain counts from this size on, if the interval of this confidence does not hold 0.
+# A gain counts if it exceeds this and its interval of this confidence excludes 0.
 LEAST_GAIN = 0.05
 CONFIDENCE = 0.95
 
-# Printed sentences are broken into lines of this width.
+# Width of printed lines.
 LINE_WIDTH = 72
 
 
@@ -155,39 +155,41 @@ def dynamics_gain(
 ) -> DynamicsGain:
     """Return how much of a score is due to the order of frames.
 
-    An estimator is cross-validated on the sequences, and again after the frames of each
-    sequence were permuted in time. Permuted sequences have the same frames and no
-    dynamics. The gain is the difference of the two scores, in the same folds. It is
-    the first thing to know of a data set: without a gain, comparing states is enough,
+    An estimator is cross-validated on the sequences, and again after permuting the
+    frames of each sequence in time. Permuted sequences have the same frames and no
+    dynamics. The gain is the difference of the two scores, in the same folds. It is the
+    first thing to know about a data set: without a gain, comparing states is enough,
     and transitions are noise.
 
     Parameters
     ----------
     X : list of array-like of shape (n_timesteps, n_features)
         Sequences, in any form that :class:`HMMTransformer` takes, or a list of texts or
-        of sequences of strings. Integers are taken for numbers; `estimator` may take
-        them for symbols. Sequences of one frame stay unchanged.
+        of sequences of strings. Integers are treated as numbers by the default
+        estimator; `estimator` may treat them as symbols. Sequences of one frame stay
+        unchanged.
 
     y : array-like of shape (n_sequences,)
         Labels.
 
     groups : array-like of shape (n_sequences,), default=None
-        Subjects, speakers or the like, which folds keep together.
+        Groups that folds keep together, such as subjects or speakers.
 
     estimator : estimator, default=None
-        What is scored; it is cloned. If it ignores the order of frames, the gain is 0.
-        By default the nearest neighbour: of models of three states by JAW or, for
-        symbols, of visible chains by the distributions of pairs of symbols.
+        Estimator to score; it is cloned. If it ignores the order of frames, the gain is
+        0. By default the nearest neighbour: between models of three states by JAW or,
+        for symbols, between visible chains by the distributions of pairs of symbols.
 
     n_permutations : int, default=5
-        Number of times that all sequences are permuted.
+        Number of times that all sequences are permuted; more make the permuted score
+        less noisy.
 
     cv : int, splitter or iterable, default=5
         Folds, at least two. A number means stratified folds, which keep `groups`
         together if there are any.
 
     scoring : str, callable or None, default="balanced_accuracy"
-        The score, as in scikit-learn.
+        Score to compare, as in scikit-learn.
 
     n_jobs : int, default=None
         Number of joblib workers, threads by default. It never changes the result.
@@ -202,11 +204,11 @@ def dynamics_gain(
     -------
     result : DynamicsGain
         Its attributes are ``gain``, its ``standard_error`` and its ``interval`` of
-        confidence 0.95; ``score`` and ``permuted_score``, the means of both; ``table``,
-        a dict with the columns ``fold``, ``n_test``, ``score``, ``permuted`` and
-        ``gain``; ``scores`` of shape (n_folds,) and ``permuted_scores`` of shape
-        (n_folds, n_permutations); and ``meaning``, a sentence. Printed, it shows the
-        table and the sentence.
+        confidence 0.95; ``score`` and ``permuted_score``, the mean scores with and
+        without order; ``table``, a dict with the columns ``fold``, ``n_test``,
+        ``score``, ``permuted`` and ``gain``; ``scores`` of shape (n_folds,) and
+        ``permuted_scores`` of shape (n_folds, n_permutations); and ``meaning``, a
+        sentence. Printed, it shows the table and the sentence.
 
     See Also
     --------
@@ -214,15 +216,15 @@ def dynamics_gain(
 
     Notes
     -----
-    Order is said to matter, or to mislead, if the gain is above 0.05 in size and its
-    interval does not hold 0. On sequences whose frames have no order this happens in
-    less than 5 % of the cases. Order hardly matters if the interval lies within 0.05 of
-    0, or the gain does and its interval does not hold 0. Everything else is called
+    Order is said to matter, or to mislead, if the gain exceeds 0.05 in size and its
+    interval excludes 0. On sequences whose frames have no order this happens in less
+    than 5 % of the cases. Order hardly matters if the interval lies within 0.05 of 0,
+    or if the gain does and its interval excludes 0. Everything else is called
     uncertain. The standard error takes into account that folds share training
     sequences.
 
-    The gain belongs to the estimator as much as to the data: one that sees the order
-    but makes little of it has a small gain on any data.
+    The gain depends on the estimator as much as on the data: an estimator that makes
+    little use of order has a small gain on any data.
 
     References
     ----------
@@ -231,7 +233,7 @@ def dynamics_gain(
 
     Examples
     --------
-    Two classes with the same states, between which they move in different ways:
+    Two classes with the same states but different transitions:
 
     >>> from skawhmm import dynamics_gain
     >>> from skawhmm.datasets import make_hmm_sequences
@@ -293,7 +295,7 @@ def dynamics_gain(
 
 
 def checked_frames(X):
-    """Return sequences of which one has two frames, and whether they hold strings."""
+    """Return sequences, at least one with two frames, and whether they hold strings."""
     if is_models(X):
         raise TypeError(
             "X must hold sequences, whose frames can be permuted, got an HMMBatch."
@@ -312,7 +314,7 @@ def checked_frames(X):
 
 
 def default_steps(sequences, is_text, seed, n_jobs, estimator):
-    """Return what prepares all sequences for the estimator, and the estimator."""
+    """Return the transformer that prepares all sequences, and the estimator."""
     if estimator is not None:
         return lambda given: given, estimator
     # The model of a sequence does not depend on the others, so all folds can share it.
@@ -384,5 +386,5 @@ def rows(data, index):
 
 
 def score_name(scoring):
-    """Return how a score is called in a sentence."""
+    """Return the name of a score in a sentence."""
     return scoring.replace("_", " ") if isinstance(scoring, str) else "score"

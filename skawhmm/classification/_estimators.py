@@ -36,14 +36,15 @@ class HMMViewClassifier(ClassifierMixin, ViewRidge):
 
     A view turns a sequence into a vector: its statistics under reference hidden Markov
     models of some channels, say, or frequencies of pairs of symbols. All views feed one
-    ridge regression on the classes, in which views that classify well alone weigh more.
-    :func:`make_classifier` makes this classifier with views that suit most data.
+    ridge regression on the classes, in which views that classify well on their own
+    weigh more. :func:`make_classifier` returns this classifier with views that suit
+    most data.
 
     Each view is centred and scaled to unit variance. Its inner score :math:`s` is the
-    balanced accuracy of a ridge on this view alone, for folds of the training sequences
-    that are left out one at a time, less the squared error. The weights
-    of views are proportional to :math:`e^{s / 0.02}`. The penalty and the kernel of the
-    whole are those with the best inner score. Everything is learned in `fit`.
+    balanced accuracy of a ridge on this view alone in cross-validation on the training
+    sequences, minus the squared error. The weights of views are proportional to
+    :math:`e^{s / 0.02}`. The penalty and the kernel of the final ridge have the best
+    inner score. Everything is learned in `fit`.
 
     Parameters
     ----------
@@ -62,18 +63,19 @@ class HMMViewClassifier(ClassifierMixin, ViewRidge):
     cv : int, splitter or iterable, default=5
         Inner folds. An integer is the number of folds of
         :class:`sklearn.model_selection.StratifiedKFold` or, with groups,
-        :class:`sklearn.model_selection.StratifiedGroupKFold`, shuffled; fewer if no
-        class has so many members, or there are fewer groups. scikit-learn warns of
-        classes with fewer members than folds.
+        :class:`sklearn.model_selection.StratifiedGroupKFold`, shuffled; there are fewer
+        if every class has fewer members, or if there are fewer groups. scikit-learn
+        warns of classes with fewer members than folds.
 
     class_weight : "balanced", dict or None, default="balanced"
-        Weights of the classes in the ridge and in the inner score: equal weight of all
-        classes, a weight per class, or equal weight of all sequences.
+        Weights of the classes in the ridge and in the inner score: "balanced" gives all
+        classes equal weight, a dict gives a weight per class, and None gives all
+        sequences equal weight.
 
     solver : {"auto", "dual", "primal"}, default="auto"
-        "dual" works with all pairs of training sequences, "primal" with pairs of
-        features, and a linear kernel only (`gammas` are the default, or 0). "auto" is
-        "dual" up to 3000 sequences.
+        "dual" works with all pairs of training sequences, "primal" with all pairs of
+        features; the latter only has a linear kernel (`gammas` must be the default, or
+        0). "auto" is "dual" up to 3000 sequences.
 
     max_rank : int or None, default=512
         The primal solver replaces views with more features by this many principal
@@ -107,14 +109,14 @@ class HMMViewClassifier(ClassifierMixin, ViewRidge):
         The chosen penalty and kernel.
 
     inner_score_ : float
-        Inner score of the whole. It is a little too good for new sequences, because
-        weights, penalty and kernel are chosen by such scores.
+        Inner score of the final ridge. It is slightly optimistic, because weights,
+        penalty and kernel are chosen by such scores.
 
     solver_ : {"dual", "primal"}
         The solver that was used.
 
     sharpness_ : float
-        Factor of decisions in `predict_proba`.
+        Factor by which `predict_proba` multiplies decisions.
 
     n_features_in_ : int
         Number of features of a frame; of columns if `fit` was given a 2-D array.
@@ -126,13 +128,13 @@ class HMMViewClassifier(ClassifierMixin, ViewRidge):
     --------
     make_classifier : The same with views chosen for you.
     HMMViewRegressor : The same for numbers.
-    ExplanationDisplay : A picture of what decisions rest on.
+    ExplanationDisplay : A picture of the contributions to decisions.
 
     Notes
     -----
     Views are fitted once, to all training sequences, and never see the classes, so
     inner folds share them. With more than 10 000 training sequences they are fitted to
-    as many, drawn at random. The dual solver scores views and kernels by at most 1000
+    10 000 drawn at random. The dual solver scores views and kernels by at most 1000
     sequences. The order of the training sequences changes nothing. The primal solver
     keeps 4 bytes per sequence and coordinate of the default views, and works on a few
     thousand sequences at a time (``benchmarks/bench_classifier.py``).
@@ -247,7 +249,7 @@ class HMMViewClassifier(ClassifierMixin, ViewRidge):
         Returns
         -------
         decisions : ndarray of shape (n_sequences,) or (n_sequences, n_classes)
-            Near 1 for the class of a sequence and -1 for others; of two classes, only
+            Near 1 for the class of a sequence and -1 for others; with two classes, only
             the decisions for the second one.
         """
         decisions = self._decided(X)
@@ -280,7 +282,7 @@ class HMMViewClassifier(ClassifierMixin, ViewRidge):
         Returns
         -------
         probabilities : ndarray of shape (n_sequences, n_classes)
-            Rows sum to 1; the largest is that of the predicted class.
+            Rows sum to 1; the predicted class has the largest probability.
         """
         decisions = self._decided(X)
         return softmax(self.sharpness_ * decisions, axis=1)
@@ -312,9 +314,9 @@ class HMMViewRegressor(RegressorMixin, ViewRidge):
         together; there are fewer if there are fewer sequences or groups.
 
     solver : {"auto", "dual", "primal"}, default="auto"
-        "dual" works with all pairs of training sequences, "primal" with pairs of
-        features, and a linear kernel only (`gammas` are the default, or 0). "auto" is
-        "dual" up to 3000 sequences.
+        "dual" works with all pairs of training sequences, "primal" with all pairs of
+        features; the latter only has a linear kernel (`gammas` must be the default, or
+        0). "auto" is "dual" up to 3000 sequences.
 
     max_rank : int or None, default=512
         The primal solver replaces views with more features by this many principal
@@ -345,7 +347,7 @@ class HMMViewRegressor(RegressorMixin, ViewRidge):
         The chosen penalty and kernel.
 
     inner_score_ : float
-        Inner score of the whole.
+        Inner score of the final ridge.
 
     solver_ : {"dual", "primal"}
         The solver that was used.
@@ -363,7 +365,7 @@ class HMMViewRegressor(RegressorMixin, ViewRidge):
 
     Examples
     --------
-    How often a sequence changes its state:
+    Predict how often a sequence switches between two levels:
 
     >>> import numpy as np
     >>> from skawhmm import make_regressor
@@ -411,7 +413,7 @@ class HMMViewRegressor(RegressorMixin, ViewRidge):
             are univariate sequences or, if the views take symbols, a list of texts.
 
         y : array-like of shape (n_sequences,) or (n_sequences, n_targets)
-            Numbers.
+            Target numbers.
 
         groups : array-like of shape (n_sequences,), default=None
             Groups that inner folds keep together, such as subjects or speakers.
@@ -467,7 +469,7 @@ class HMMViewRegressor(RegressorMixin, ViewRidge):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        # Checks pass tables whose columns are not time steps.
+        # scikit-learn's checks pass tables whose columns are not time steps.
         tags.regressor_tags.poor_score = True
         tags.target_tags.multi_output = True
         return tags
@@ -476,8 +478,7 @@ class HMMViewRegressor(RegressorMixin, ViewRidge):
 def calibrated_sharpness(decisions, codes, weights):
     """Return the factor of decisions whose softmax has the least log loss.
 
-    The decisions are about sequences that were not learned from, with these classes
-    and weights.
+    The decisions are about held-out sequences with these classes and weights.
     """
     n_rows, n_classes = decisions.shape
     targets = np.zeros(decisions.shape)

@@ -1,4 +1,4 @@
-"""What decisions rest on: contributions of groups of features."""
+"""Explanations of decisions: contributions of groups of features."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -9,13 +9,13 @@ import numpy as np
 from skawhmm.features._embedding_statistics import name_fields
 from skawhmm.utils._checks import check_choice
 
-# What the features of a group can have in common.
+# Levels by which features can be grouped.
 LEVELS = ("view", "reference", "block", "state", "channel", "feature")
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """What the decisions about some sequences rest on.
+    """Contributions of groups of features to the decisions about sequences.
 
     :meth:`HMMViewClassifier.explain` and :meth:`HMMViewRegressor.explain` return it.
 
@@ -25,14 +25,14 @@ class Explanation:
         Names of the groups of features.
 
     contributions : ndarray of shape (n_sequences, n_groups, n_targets)
-        What each group adds to each decision: the decision less the decision with the
-        features of the group at their means in the training data.
+        What each group adds to each decision: the decision minus the decision with the
+        features of the group set to their training means.
 
     decisions : ndarray of shape (n_sequences, n_targets)
-        The decisions; one per class, also if there are two.
+        The decisions; one per class, even for two classes.
 
     classes : ndarray of shape (n_targets,) or None
-        The classes; None for numbers.
+        The classes; None for a regressor.
 
     See Also
     --------

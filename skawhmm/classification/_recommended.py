@@ -17,26 +17,28 @@ def make_classifier(
     random_state: Any = None,
     verbose: int = 0,
 ) -> HMMViewClassifier:
-    """Make the recommended classifier of sequences, for frames or for symbols.
+    """Return the recommended classifier of sequences of frames or symbols.
 
     It is :class:`HMMViewClassifier` with the views of :func:`make_views`, and needs no
-    tuning: what to use is learned from the training sequences.
+    tuning: the weights of the views, the penalty and the kernel are learned from the
+    training sequences.
 
     Parameters
     ----------
     emission : {"gaussian", "categorical"} or ByChannel, default="gaussian"
-        Whether sequences hold real frames or symbols, or which channels are of which
-        kind.
+        Kind of the sequences: real frames, symbols or, by `ByChannel`, channels of
+        several kinds.
 
     distances : bool, default=False
-        Whether to add two views of distances between models, for real frames.
+        Whether to add two views that hold distances between models; for real frames
+        only.
 
     cv : int, splitter or iterable, default=5
-        Inner folds, by which penalty, kernel and weights of views are chosen. `fit`
-        takes groups (subjects, speakers) that they keep together.
+        Inner folds, which choose the penalty, the kernel and the weights of views. They
+        keep the `groups` given to `fit` together, such as subjects or speakers.
 
     class_weight : "balanced", dict or None, default="balanced"
-        Weights of the classes.
+        Weights of the classes, as in :class:`HMMViewClassifier`.
 
     n_jobs : int, default=None
         Number of joblib workers.
@@ -93,22 +95,23 @@ def make_regressor(
     random_state: Any = None,
     verbose: int = 0,
 ) -> HMMViewRegressor:
-    """Make the recommended regressor of sequences, for frames or for symbols.
+    """Return the recommended regressor of sequences of frames or symbols.
 
     It is :class:`HMMViewRegressor` with the views of :func:`make_views`.
 
     Parameters
     ----------
     emission : {"gaussian", "categorical"} or ByChannel, default="gaussian"
-        Whether sequences hold real frames or symbols, or which channels are of which
-        kind.
+        Kind of the sequences: real frames, symbols or, by `ByChannel`, channels of
+        several kinds.
 
     distances : bool, default=False
-        Whether to add two views of distances between models, for real frames.
+        Whether to add two views that hold distances between models; for real frames
+        only.
 
     cv : int, splitter or iterable, default=5
-        Inner folds, by which penalty, kernel and weights of views are chosen. `fit`
-        takes groups (subjects, speakers) that they keep together.
+        Inner folds, which choose the penalty, the kernel and the weights of views. They
+        keep the `groups` given to `fit` together, such as subjects or speakers.
 
     n_jobs : int, default=None
         Number of joblib workers.
@@ -130,7 +133,7 @@ def make_regressor(
 
     Examples
     --------
-    How often a sequence changes its state:
+    Predict how often a sequence switches between two levels:
 
     >>> import numpy as np
     >>> from skawhmm import make_regressor

@@ -8,11 +8,11 @@ With features :math:`z_i`, targets :math:`y_i`, weights :math:`c_i` and a penalt
 
 The intercept :math:`b` is not penalized, so a shift of the features changes nothing. If
 the rows of a fold are left out, the predictions for them follow from the solution for
-all rows (dual) or from sums over the other rows (primal); both are those of a fit
-without the fold, up to rounding, with unchanged weights :math:`c_i`.
+all rows (dual) or from sums over the other rows (primal); both equal a fit without the
+fold, up to rounding, with unchanged weights :math:`c_i`.
 
 `dual_ridge` and `primal_ridge` work on arrays. `learn_dual` and `learn_primal` fit the
-views, weight them by their scores, and return how to decide from their vectors.
+views, weight them by their scores, and return the decision function of their vectors.
 """
 
 from collections.abc import Callable
@@ -41,17 +41,17 @@ from skawhmm.classification._views import (
 from skawhmm.numerics._lapack import in_batches
 from skawhmm.utils._parallel import Shared, completed
 
-# Weight of the squared error in the score of a classifier. Accuracy alone is a count of
-# a few hundred sequences, too coarse to decide between penalties and kernels.
+# Weight of the squared error in the score of a classifier. Accuracy alone, counted on a
+# few hundred sequences, is too coarse to choose between penalties and kernels.
 ERROR_WEIGHT = 1.0
-# The difference of scores at which the weights of two views differ by the factor e: two
-# points of accuracy. Views that are clearly worse hardly count.
+# Difference of scores at which the weights of two views differ by the factor e: two
+# percentage points of accuracy. Views that are clearly worse hardly count.
 SCORE_SCALE = 0.02
-# The dual solver scores views and kernels by at most this many sequences. Only the last
-# ridge needs all of them, whose time grows with the third power of their number.
+# The dual solver scores views and kernels by at most this many sequences. Only the
+# final ridge uses all of them; its time grows with the cube of their number.
 SCORED_ROWS = 1000
 # Training vectors from which the primal solver learns the scale and the principal
-# directions of a view: at least so many, and so many per direction.
+# directions of a view: a minimum, and a number per direction.
 SAMPLE_ROWS = 2000
 ROWS_PER_DIRECTION = 4
 # Rows that the primal solver converts to double precision at a time.
@@ -59,10 +59,10 @@ ROW_BLOCK = 4096
 
 
 class Ridge(NamedTuple):
-    """A ridge with the best of several penalties.
+    """A ridge fitted with the best of several penalties.
 
     `coef` has one row per training sequence (dual) or feature (primal), `held_out` one
-    row per training sequence: the predictions of fits without its fold.
+    row per training sequence: its prediction by a fit without its fold.
     """
 
     score: float
@@ -73,7 +73,7 @@ class Ridge(NamedTuple):
 
 
 def weighted_accuracy(predicted, targets, weights):
-    """Return the accuracy, less the squared error."""
+    """Return the weighted accuracy minus the squared error."""
     hits = predicted.argmax(axis=1) == targets.argmax(axis=1)
     error = ((predicted - targets) ** 2).mean(axis=1)
     return float(weights @ (hits - ERROR_WEIGHT * error) / weights.sum())
@@ -155,7 +155,7 @@ def projected_matrix(matrix, direction):
 
 
 def primal_ridge(features, targets, weights, folds, penalties, score):
-    """Return the ridge on rows of features: memory and time grow linearly with rows.
+    """Return the ridge on rows of features, in time and memory linear in the rows.
 
     Parameters
     ----------
@@ -260,10 +260,11 @@ class LinearDecision(NamedTuple):
         return self.intercept + sum(projected(*triple) for triple in triples)
 
     def contributions(self, parts, groups):
-        """Return what groups add, of shape (n_sequences, n_groups, n_targets).
+        """Return contributions of shape (n_sequences, n_groups, n_targets).
 
-        That is the decisions less the decisions with the features of a group at their
-        training means. Groups are arrays of feature indices, counted through all views.
+        A contribution is the decision minus the decision with the features of the group
+        at their training means. Groups are arrays of feature indices, counted through
+        all views.
         """
         n_features = sum(len(view.mean) for view in self.views)
         members = sparse.csr_array(membership(groups, n_features))
@@ -276,7 +277,7 @@ class LinearDecision(NamedTuple):
 
 
 def membership(groups, n_features):
-    """Return which features are in which groups, as sparse ones."""
+    """Return which features are in which groups, as a sparse indicator matrix."""
     columns = np.repeat(np.arange(len(groups)), [len(group) for group in groups])
     coords = np.concatenate(groups), columns
     return sparse.coo_array((np.ones(len(columns)), coords), (n_features, len(groups)))
@@ -303,7 +304,7 @@ class RadialDecision(NamedTuple):
         return self._decided(*self._products(parts))
 
     def contributions(self, parts, groups):
-        """Return what groups add, as in `LinearDecision.contributions`."""
+        """Return contributions of groups, as in `LinearDecision.contributions`."""
         products, lengths = self._products(parts)
         whole, found = self._decided(products, lengths), []
         for group in groups:
@@ -332,7 +333,7 @@ class RadialDecision(NamedTuple):
 
 
 class Problem(NamedTuple):
-    """What is to be learned, and how; the names are those of `ViewRidge`.
+    """A learning problem; fields are named as in `ViewRidge`.
 
     The first five are the last arguments of `dual_ridge` and `primal_ridge`.
     """
@@ -359,7 +360,7 @@ class Problem(NamedTuple):
         )
 
     def run(self, function, shared, n_tasks, label, n_jobs=1):
-        """Return the results of tasks by index, with a progress bar if it is wanted."""
+        """Return the results of tasks by index, with a progress bar if `verbose`."""
         results = completed(
             function,
             shared,
@@ -377,7 +378,7 @@ class Problem(NamedTuple):
 
 
 class Learned(NamedTuple):
-    """How to decide, the ridge, the scores and weights of views, and the kernel."""
+    """Decision function, ridge, scores and weights of views, and kernel."""
 
     decision: Any
     ridge: Ridge
@@ -435,7 +436,7 @@ def learn_dual(named, sequences, problem, rng):
     Returns
     -------
     learned : Learned
-        With the kernel that has the best score; the linear one if several have it.
+        The result, with the kernel of the best score; ties go to the linear one.
     """
     shared = Shared((named, sequences, rng))
     views, rows, grams = zip(
@@ -486,7 +487,7 @@ def dual_view(shared, n):
 
 
 def median_distance(distances):
-    """Return the median squared distance of different rows, 1 if that is 0."""
+    """Return the median squared distance of different rows, or 1 if it is 0."""
     others = distances[~np.eye(len(distances), dtype=bool)]
     median = float(np.median(others)) if len(others) else 0.0
     return median if median > 0 else 1.0
@@ -495,7 +496,7 @@ def median_distance(distances):
 def learn_primal(named, sequences, problem, rng):
     """Learn from sums over training sequences, with a linear kernel.
 
-    The parameters and the result are those of `learn_dual`.
+    The parameters and the result are as in `learn_dual`.
     """
     shared = Shared((named, sequences, problem.max_rank, rng))
     found = problem.run(primal_view, shared, len(named), "views")
@@ -544,7 +545,7 @@ def primal_view(shared, n):
     part: Any = None
     for first, rows in vectors(fitted, sequences):
         if part is None:
-            # Coordinates are as precise as the vectors that they are made of.
+            # Coordinates keep the precision of the vectors.
             kind = rows.dtype if not sparse.issparse(rows) else np.float32
             part = np.empty((len(sequences), view.rank), kind)
         part[first : first + rows.shape[0]] = coordinates(view, rows)

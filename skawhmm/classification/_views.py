@@ -34,23 +34,23 @@ from skawhmm.utils._checks import check_boolean, check_choice
 from skawhmm.utils._parameters import check_unused
 from skawhmm.utils._seeds import random_stream
 
-# Half the widths of slopes, and steps between the symbols of a pair.
+# Half-widths of slopes, and steps between the symbols of a pair.
 LAGS = (1, 2, 4, 8)
-# Columns that are converted to double precision at a time, and sequences that are
-# transformed at a time: bounds of memory.
+# Columns converted to double precision at a time, and sequences transformed at a time;
+# both limit memory.
 COLUMN_BLOCK = 4096
 SEQUENCE_BLOCK = 512
 # Columns of sparse vectors are multiplied as dense ones if more than this fraction of
 # their entries is not 0: sparse products take about 40 times as long per entry.
 DENSE_FRACTION = 0.15
-# Squared distances of vectors to their mean, relative to the squared lengths of both,
-# that are rounding errors.
+# Squared distances of vectors to their mean below this fraction of the squared lengths
+# of both are rounding errors.
 LENGTH_ROUNDING = 1e-14
-# Numbers of states of the models of views of distances, and the largest number of
-# training sequences to which distances are computed.
+# Numbers of states of the models in distance views, and the largest number of training
+# sequences to which distances are computed.
 DISTANCE_STATES = (3, 6)
 MAX_LANDMARKS = 300
-# Largest number of words of a view of symbols.
+# Largest number of words in a view of symbols.
 MAX_WORDS = 2**18
 # Views are fitted to at most this many sequences, drawn at random from more.
 FIT_SEQUENCES = 10_000
@@ -61,7 +61,7 @@ class GroupView(Pipeline):
 
 
 def is_group_view(view):
-    """Whether a view is used only if there are groups."""
+    """Return whether a view is used only if there are groups."""
     return isinstance(view, GroupView)
 
 
@@ -79,7 +79,7 @@ def frame_views(n_jobs, random_state):
 
 
 def group_views(n_jobs, random_state):
-    """Return the same views of frames without offset and scale of each sequence."""
+    """Return the same views of frames, each sequence standardized on its own."""
     return [
         (f"own_{name}", GroupView(preceded(OwnScale(), view).steps))
         for name, view in frame_views(n_jobs, random_state)
@@ -95,7 +95,7 @@ def preceded(step, view):
 class LandmarkDistances(
     ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 ):
-    """Distances of the models of sequences to those of some training sequences.
+    """Distances from the models of sequences to the models of some training sequences.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ class LandmarkDistances(
 
 
 def distance_views(n_jobs, random_state):
-    """Return views of distances, by models of few and of more states."""
+    """Return views of distances between models with few and with more states."""
     return [
         (f"distances_{n_states}", LandmarkDistances(n_states, n_jobs, random_state))
         for n_states in DISTANCE_STATES
@@ -185,13 +185,13 @@ def make_views(
     n_jobs: int | None = None,
     random_state: Any = None,
 ) -> list[tuple[str, Any]]:
-    """Make the views of the recommended classifier.
+    """Return the views of the recommended classifier.
 
     For real frames, views are vectors of :class:`HMMEmbedding`: of the channels
     unchanged ("frames"), with time derivatives ("deltas"), and with derivatives over 1,
-    2, 4 and 8 frames and the position in the sequence ("lags"). The same three of
-    sequences that are centred and scaled one by one ("own_frames", "own_deltas",
-    "own_lags") serve only if `fit` is given groups.
+    2, 4 and 8 frames and the position in the sequence ("lags"). The same three views of
+    sequences that are each centred and scaled ("own_frames", "own_deltas", "own_lags")
+    are used only if `fit` is given groups.
 
     For symbols, they are vectors of reference models ("states") and square roots of the
     frequencies of symbols and pairs ("pairs"), of triples, of words of 1 to 6 symbols,
@@ -199,20 +199,21 @@ def make_views(
     symbols likewise ("long_words"), and of pairs 2, 4 and 8 steps apart ("lags").
 
     For channels of several kinds, they are the first three views of frames, in which
-    symbols are indicators, angles points of a circle, and counts and positive numbers
-    square roots, and all views of symbols of each block of symbols, named after it.
+    symbols become indicators, angles become points on a circle, and counts and positive
+    numbers become square roots; and, for each block of symbols, all views of symbols,
+    prefixed by its name.
 
     Parameters
     ----------
     emission : {"gaussian", "categorical"} or ByChannel, default="gaussian"
-        Whether sequences hold real frames or symbols, or which channels are of which
-        kind.
+        Kind of the sequences: real frames, symbols or, by `ByChannel`, channels of
+        several kinds.
 
     distances : bool, default=False
         Whether to add two views of distances to training sequences, by `JAW` with
         Hellinger rows, of models with 3 and with 6 states ("distances_3",
-        "distances_6"). With more than 300 training sequences, distances to 300 are
-        taken, drawn at random. For real frames only.
+        "distances_6"). With more than 300 training sequences, 300 of them are drawn at
+        random. For real frames only.
 
     n_jobs : int, default=None
         Number of joblib workers of each view.
@@ -330,9 +331,9 @@ class View(NamedTuple):
     """A fitted transformer, and how its vectors are made comparable with other views.
 
     Vectors are centred by the `mean` of the training sequences. Divided by `scale`,
-    they have mean squared length 1 in the training data. `basis` is None, or has the
-    principal directions of which the primal solver takes the coordinates: as columns
-    or, of sparse vectors, as combinations of some of them.
+    they have mean squared length 1 in the training data. `basis` is None, or holds the
+    principal directions for the coordinates of the primal solver: as columns or, for
+    sparse vectors, as combinations of some vectors.
     """
 
     name: str
@@ -363,7 +364,7 @@ class Combinations(NamedTuple):
 
 
 def standardized_view(name, transformer, rows):
-    """Return the view with the mean and the scale of some vectors, and their products.
+    """Return the view standardized by some vectors, and their inner products.
 
     Parameters
     ----------
@@ -385,7 +386,7 @@ def standardized_view(name, transformer, rows):
     view = View(name, transformer, mean, 1.0, None)
     products = inner_products(view, rows, rows)
     spread, total = np.trace(products), float(mean @ mean) * len(products)
-    # If all vectors are equal there is nothing to scale.
+    # If all vectors are equal, there is nothing to scale.
     if spread <= LENGTH_ROUNDING * total:
         return view, np.zeros_like(products)
     scale = float(np.sqrt(spread / len(products)))
@@ -422,11 +423,11 @@ def column_blocks(n_columns):
 def inner_products(view, rows, others):
     """Return inner products of standardized vectors.
 
-    Those of vectors in single precision are computed in it, a few thousand columns at a
-    time, and summed in double precision.
+    For vectors in single precision, products of a few thousand columns at a time are
+    computed in single and summed in double precision.
     """
     if sparse.issparse(rows):
-        # Vectors less their mean would be dense.
+        # Centred vectors would be dense.
         own, other = rows @ view.mean, others @ view.mean
         products = sparse_products(rows, others)
         products += view.mean @ view.mean - own[:, None] - other
@@ -461,7 +462,7 @@ def squared_lengths(view, rows):
         squares = rows.multiply(rows).sum(axis=1)
         total = squares + view.mean @ view.mean
         lengths = total - 2 * (rows @ view.mean)
-        # Rounding leaves a little of vectors that equal the mean.
+        # Rounding leaves a small remainder of vectors that equal the mean.
         lengths[lengths < LENGTH_ROUNDING * total] = 0.0
         return lengths / view.scale**2
     lengths = np.zeros(len(rows))
@@ -481,7 +482,7 @@ def coordinates(view, rows):
 
 
 def feature_coefs(view, coef):
-    """Return coefficients of features before scaling, from those of coordinates."""
+    """Return coefficients of unscaled features, from coefficients of coordinates."""
     if isinstance(view.basis, Combinations):
         return combined(view, view.basis.rows, view.basis.factors @ coef)
     return (coef if view.basis is None else view.basis @ coef) / view.scale
@@ -509,7 +510,7 @@ def projected(view, rows, matrix):
 
 
 def group_sums(view, rows, coefs, members):
-    """Return what groups of features add, of shape (n_rows, n_groups, n_targets).
+    """Return contributions of groups, of shape (n_rows, n_groups, n_targets).
 
     Parameters
     ----------

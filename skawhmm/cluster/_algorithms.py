@@ -20,10 +20,10 @@ from skawhmm.utils._numbers import row_blocks
 # cluster, few enough that their distances take no longer than a round of k-means.
 SAMPLE_PER_CLUSTER = 20
 
-# A smaller power of two has no inverse that is a number.
+# The inverse of a smaller power of two overflows.
 LEAST_EXPONENT = -1023
 
-# Rounds of swaps that find the seeds; they need not be optimal.
+# Rounds of swaps that find the seeds, which need not be optimal.
 SEED_ROUNDS = 10
 
 
@@ -54,10 +54,10 @@ def kmeans_partition(members, seeds, distances, max_iter, tol, advance):
         Largest number of rounds.
 
     tol : float
-        The search stops when a round lowers the inertia by less than this fraction.
+        The algorithm stops when a round lowers the inertia by less than this fraction.
 
     advance : callable
-        Called with the number of rounds that are done or no longer needed.
+        Called with the number of rounds that are done or not needed any more.
 
     Returns
     -------
@@ -134,7 +134,7 @@ def spread_seeds(models, n_clusters, distances, random_state):
         left = nearest.copy()
         left[seeds] = 0
         if not left.any():
-            # All that is left equals a seed.
+            # All remaining models equal a seed.
             left[:] = 1
             left[seeds] = 0
         n_drawn = min(n_trials, np.count_nonzero(left))
@@ -190,8 +190,8 @@ def medoid_partition(distances, n_clusters, max_iter):
         block = distances[rows]
         largest = max(largest, np.max(block, where=np.isfinite(block), initial=0.0))
         symmetric = symmetric and np.array_equal(block, distances[:, rows].T)
-    # Divided by a power of two near the largest one, sums stay in range and no bit
-    # changes. One infinite distance outweighs all finite ones.
+    # Dividing by a power of two near the largest distance keeps sums in range and is
+    # exact. One infinite distance outweighs all finite ones.
     _, exponent = np.frexp(largest)
     limits = np.ldexp(1.0, -max(exponent, LEAST_EXPONENT)), len(distances) + 1.0
     # The kernels look at the distances of all models to one candidate at a time, which

@@ -1,7 +1,7 @@
-r"""The moves that make centres averages of models, in the geometry of p = 2.
+r"""The steps that turn centres into averages of models, for p = 2.
 
 A centre with weights :math:`a` minimises :math:`\sum_n \lambda_n R_2^2(a, n)`, the mean
-of the squared marginal components. Three moves, none of which raises it, take turns:
+of the squared marginal components. Three steps alternate, none of which raises it:
 
 - exact plans :math:`W_n` between the states of the centre and of each model;
 - states: averages of the states of the models, with weights
@@ -9,9 +9,10 @@ of the squared marginal components. Three moves, none of which raises it, take t
 - weights: a step against the prices of the plans, which are a subgradient.
 
 Transitions follow: :math:`T = \sum_n \lambda_n \tilde T_n`, the mean of the chains
-transferred to the states of the centre, with both ends of a step carried jointly as in
-`JAW`: the mean of chains that stay with probability .9 stays at least as often. With
-:math:`a` as above, :math:`a T = a` if the weights of all models are stationary.
+transferred to the states of the centre, with both ends of a transition registered
+jointly as in `JAW`: the mean of chains that stay in their state with probability 0.9
+stays at least as often. With :math:`a` as above, :math:`a T = a` if the weights of all
+models are stationary.
 
 The functions work on many centres at once: model n belongs to centre `labels[n]` with
 weight `fractions[n]`, and the weights of the models of each centre sum to one.
@@ -29,8 +30,8 @@ from skawhmm.distances._registration import optimal_registrations
 from skawhmm.models._batch import HMMBatch
 from skawhmm.models._checks import check_equal_sizes
 
-# Steps of the weights, as changes of the logarithm of the most mispriced state; the
-# first that lowers the objective is taken.
+# Step sizes for the weights: changes of the log weight of the most mispriced state. The
+# first one that lowers the objective is taken.
 WEIGHT_STEPS = 4.0 ** -np.arange(9)
 
 
@@ -62,10 +63,10 @@ def make_members(models, size=1, *, by_index=False):
     Returns
     -------
     members : Members
-        What the other functions take.
+        The models as the other functions take them.
     """
     first = models.emission[:1]
-    # Without weight this changes nothing; families without averages raise.
+    # A weight of 0 changes nothing, but families without averages raise here.
     first.averaged(first, np.zeros(1, np.intp), np.zeros_like(models.transmats[:1]))
     masks = models.emission.masks()
     unlike = np.flatnonzero((masks != masks[0]).any(axis=1))
@@ -161,8 +162,8 @@ def indexed_centers(members, centers, labels, fractions):
     """Return the averages of models whose states are matched by index.
 
     Probabilities of states, and of pairs of successive states, are averaged: the
-    weights of the average are stationary if the weights of all models are. In a state
-    that no model visits, rows of the transition matrices are.
+    weights of the average are stationary if the weights of all models are. For a state
+    that no model visits, the rows of the transition matrices are averaged.
 
     Parameters
     ----------

@@ -68,7 +68,7 @@ def hmm_barycenter(
     random_state: Any = None,
     verbose: int = 0,
 ) -> tuple[HMMBatch, NDArray[np.float64]]:
-    """Return the average of models, which has the least mean squared distance to all.
+    """Return the average of models: the model with the least mean squared distance.
 
     Parameters
     ----------
@@ -82,8 +82,8 @@ def hmm_barycenter(
         Number of states of the average; by default as many as the largest model has.
 
     update_weights : bool, default=True
-        Whether to optimise the state probabilities too. Otherwise they stay the same as
-        in the model that the search starts from.
+        Whether to optimise the state probabilities too. Otherwise they stay as in the
+        model from which the search starts.
 
     max_iter : int, default=100
         Largest number of steps.
@@ -94,12 +94,13 @@ def hmm_barycenter(
     registration : {"transport", "identity"}, default="transport"
         How states are matched: by transport, whatever their order, or by index. With
         "identity", state 1 of a model stands for state 1 of every other model, and so
-        on, as in visible chains. Nothing is searched then, and the parameters of the
-        search must be left at their defaults.
+        on, as in visible chains. No search is needed then, and its parameters must keep
+        their defaults.
 
     random_state : int, RandomState instance, Generator or None, default=None
-        Seed of the start of the search: the best of ten models drawn at random or, if
-        no model has `n_components` states, clusters of the states of all models.
+        Seed for the start of the search, which is the best of ten models drawn at
+        random or, if no model has `n_components` states, made from clusters of all
+        states.
 
     verbose : int, default=0
         Whether to show a progress bar.
@@ -120,28 +121,28 @@ def hmm_barycenter(
 
     Notes
     -----
-    States are averaged as their family defines it (`averaged` of
+    States are averaged as their family defines (`averaged` of
     :class:`skawhmm.emissions.Emission`): means and factors of covariances, rates, or
     probabilities of symbols. If symbols have costs, their probabilities are averaged by
-    the Wasserstein barycentre of order 2, or by the mean if it is closer. Means of
-    probabilities, and of the rates of several channels, are the closest states to two
-    models; for more models there may be slightly closer ones. The search ends before a
-    step that would raise the objective.
+    the Wasserstein barycentre of order 2, or by the mean if it is closer. For two
+    models, means of probabilities, and of the rates of several channels, are the
+    closest possible states; for more models there may be slightly closer ones. The
+    search ends before a step that would raise the objective.
 
     With ``registration="identity"``, probabilities of states and of pairs of successive
     states are averaged by index. The transition matrix of the average is thus a mean of
-    transition matrices in which a row counts as often as its state is visited.
+    transition matrices in which each row is weighted by how often its state is visited.
 
     The search finds a local minimum. With `update_weights`, which one it finds may
-    depend on the order of the states. Transition matrices are transferred to the
-    states of the average as in :class:`JAW` and then averaged: the average of chains
-    that stay in their states stays, too. If the weights of the models are their
-    stationary distributions, so are the weights of the average.
+    depend on the order of the states. Transition matrices are transferred to the states
+    of the average as in :class:`JAW` and then averaged: so the average of persistent
+    chains is persistent, too. If the weights of the models are their stationary
+    distributions, so are the weights of the average.
 
     Examples
     --------
-    The average transition matrix of three nights, from wake (W), non-REM sleep (N) and
-    REM sleep (R) to the same:
+    The average transition matrix of three nights between wake (W), non-REM sleep (N)
+    and REM sleep (R):
 
     >>> from skawhmm import HMMBatch, hmm_barycenter
     >>> from skawhmm.fitting import MarkovChainTransformer
@@ -153,7 +154,7 @@ def hmm_barycenter(
            [0.05, 0.79, 0.16],
            [0.14, 0.29, 0.57]])
 
-    Models whose states are in another order:
+    Two models whose states are in a different order:
 
     >>> models = HMMBatch(
     ...     transmats=[[[0.9, 0.1], [0.1, 0.9]], [[0.7, 0.3], [0.3, 0.7]]],
@@ -193,7 +194,7 @@ def hmm_barycenter(
         found = _search(
             members, start, fractions, update_weights, max_iter, tol, bar.update
         )
-        # It has converged: the steps that are left are not needed.
+        # Converged: the remaining steps are not needed.
         bar.update(max_iter - bar.n)
     return found
 
@@ -222,8 +223,8 @@ def _search(members, center, fractions, update_weights, max_iter, tol, advance):
         moved_plans, totals = registered(members, moved, labels, cost)
         advance(1)
         value = fractions @ totals
-        # The value rises by rounding, or because the averages of the family are not
-        # exact. Either way there is nothing left to gain.
+        # The objective can rise by rounding, or because the averages of the family are
+        # not exact. Either way nothing is left to gain.
         if value > trace[-1]:
             break
         center, plans = moved, moved_plans
@@ -254,7 +255,7 @@ def _check_fractions(sample_weight, n_models):
 
 
 def _start(members, size, fractions, random_state):
-    """Return the model to start from: the best of some, or one of clustered states."""
+    """Return the starting model: the best of a few, or one made of clustered states."""
     models = members.models
     usable = np.flatnonzero((models.n_components == size) & (fractions > 0))
     if len(usable) == 0:

@@ -44,7 +44,7 @@ CLUSTERER_CHECKS = {
 class _HMMClusterer(
     ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator
 ):
-    """What clusterers with centres have in common; a subclass has `_to_centers`."""
+    """Base of the clusterers with centres; a subclass has `_to_centers`."""
 
     def transform(self, X: Any) -> NDArray[np.float64]:
         """Return the distances of models to the cluster centres.
@@ -71,7 +71,7 @@ class _HMMClusterer(
             Models or sequences, in one of the forms that `fit` takes.
 
         y : array-like of shape (n_models,), default=None
-            Given to `hmm`, not used otherwise.
+            Passed to `hmm`, not used otherwise.
 
         Returns
         -------
@@ -104,7 +104,7 @@ class _HMMClusterer(
 
 
 class HMMKMeans(ModelsMixin, _HMMClusterer):
-    r"""Clusters of models around averages.
+    r"""Cluster models around averages (k-means).
 
     Lloyd's algorithm with :func:`hmm_barycenter` instead of the mean: models are
     assigned to the nearest centre, and centres move to the average of their models.
@@ -116,21 +116,21 @@ class HMMKMeans(ModelsMixin, _HMMClusterer):
 
     metric : {"maw", "iaw", "jaw", "coupling"} or object, default="maw"
         Distance between models and centres, of order ``p=2`` if it is a name. Centres
-        are averages in the geometry of "maw" whatever it is. If it registers states by
+        are averages under "maw" whatever the metric. If the metric registers states by
         index, such as ``JAW(p=2, registration="identity")``, so do the averages.
 
     alpha : float in [0, 1], default=None
-        Weight of the transition component in the distance. By default that of the
-        distance: 0.1 for "maw" and "iaw", 0.5 for "jaw". With 0 the centres minimise
-        what the assignment does; otherwise the best of all rounds is kept.
+        Weight of the transition component in the distance. By default 0.1 for "maw" and
+        "iaw", 0.5 for "jaw". With 0, centres and assignment minimise the same
+        objective; otherwise the best of all rounds is kept.
 
     init : {"medoids", "k-means++", "random"}, default="medoids"
-        Models to start from: the medoids of a sample, which miss fewer clusters; models
-        drawn far from each other; or models drawn at random.
+        How the first centres are chosen: medoids of a sample, which miss the fewest
+        clusters; models drawn far from each other; or models drawn at random.
 
     n_init : int, default=1
-        Number of runs from different starts. The one with the least inertia is kept.
-        Medoids need one run; draws need several.
+        Number of runs from different starts. The run with the least inertia is kept.
+        With "medoids" one run is enough; random starts need several.
 
     max_iter : int, default=100
         Largest number of rounds of a run.
@@ -146,7 +146,7 @@ class HMMKMeans(ModelsMixin, _HMMClusterer):
         Number of joblib workers for the distances, threads by default.
 
     random_state : int, RandomState instance, Generator or None, default=None
-        Seed of the starts.
+        Seed for choosing the first centres.
 
     verbose : int, default=0
         Whether to show a progress bar.
@@ -241,7 +241,7 @@ class HMMKMeans(ModelsMixin, _HMMClusterer):
             2-D array whose rows are univariate.
 
         y : array-like of shape (n_models,), default=None
-            Given to `hmm`, not used otherwise.
+            Passed to `hmm`, not used otherwise.
 
         Returns
         -------
@@ -275,7 +275,7 @@ class HMMKMeans(ModelsMixin, _HMMClusterer):
         return self
 
     def score(self, X: Any, y: Any = None) -> float:  # noqa: ARG002
-        """Return how well the centres fit models: the nearer, the higher.
+        """Return minus the sum of squared distances to the nearest centres.
 
         Parameters
         ----------
@@ -288,7 +288,7 @@ class HMMKMeans(ModelsMixin, _HMMClusterer):
         Returns
         -------
         score : float
-            Sum of the squared distances to the nearest centres, negative.
+            Higher is better; 0 if every model equals a centre.
         """
         return -float(np.sum(self.transform(X).min(axis=1) ** 2))
 
@@ -307,7 +307,7 @@ class HMMKMeans(ModelsMixin, _HMMClusterer):
 
 
 class HMMKMedoids(ReferencesMixin, _HMMClusterer):
-    """Clusters of models around medoids: models of the data itself.
+    """Cluster models around medoids, which are models of the data itself.
 
     The sum of the distances of all models to the medoid of their cluster is minimised
     by FasterPAM from the greedy start of PAM. Nothing is random.
@@ -324,10 +324,9 @@ class HMMKMedoids(ReferencesMixin, _HMMClusterer):
         their components of shape (n_models, n_models_fit, 2), to be mixed at `alpha`.
 
     alpha : float in [0, 1], default=None
-        Weight of the transition component in the distance. By default that of the
-        distance: 0.1 for "maw" and "iaw", 0.5 for "jaw". Must be given with
-        components, and None if there are none, or if `metric` is an object, which has
-        its own.
+        Weight of the transition component in the distance. By default 0.1 for "maw" and
+        "iaw", 0.5 for "jaw". Required if `X` holds components; must be None for
+        distances without components, and for a `metric` object, which has its own.
 
     max_iter : int, default=100
         Largest number of rounds over all models.
@@ -345,7 +344,7 @@ class HMMKMedoids(ReferencesMixin, _HMMClusterer):
     Attributes
     ----------
     medoid_indices_ : ndarray of shape (n_clusters,)
-        The training models that are medoids.
+        Indices of the training models that are medoids.
 
     cluster_centers_ : HMMBatch or None
         The medoids; None if `X` was distances.
@@ -429,7 +428,7 @@ class HMMKMedoids(ReferencesMixin, _HMMClusterer):
             training models if ``metric="precomputed"``.
 
         y : array-like of shape (n_models,), default=None
-            Given to `hmm`, not used otherwise.
+            Passed to `hmm`, not used otherwise.
 
         Returns
         -------

@@ -31,11 +31,10 @@ from skawhmm.utils._parameters import Unused
 
 REFERENCES = ("barycenter", "medoid")
 
-# Fraction of the cost by which occupancy and persistence decide between equal
-# matchings.
+# Fraction of the cost by which occupancy and persistence break ties between matchings.
 TIE_FRACTION = 1e-9
 
-# Mass of states that are reached but have no weight: they are matched, last of all.
+# Mass of states that are reached but have no weight, so that they are matched last.
 LEAST_MASS = 1e-12
 
 
@@ -54,7 +53,7 @@ def check_reference(name, value):
 
 @dataclass(frozen=True, eq=False)
 class Alignment:
-    """Models on the states of a reference; :meth:`HMMAligner.align` returns it.
+    """Models on the states of a reference, as :meth:`HMMAligner.align` returns them.
 
     Parameters
     ----------
@@ -65,21 +64,22 @@ class Alignment:
         Mass of each state of a model on each state of the reference.
 
     distances : ndarray of shape (n_models, n_components)
-        Distance of each state to its state of the reference; NaN where a model has
-        none.
+        Distance of each state to its counterpart in the reference; NaN where a model
+        lacks the state.
 
     matched_mass : ndarray of shape (n_models, n_components)
         Mass of states that lie within the largest distance of their counterpart.
 
     unmatched_mass : ndarray of shape (n_models,)
-        Mass of states that lie beyond: states that the reference does not have.
+        Mass of states beyond the largest distance: states that the reference does not
+        have.
 
     missing_mass : ndarray of shape (n_models,)
         Mass of states of the reference that the model does not have.
 
     confidence : ndarray of shape (n_models, n_components) or None
-        How often the state is matched with the same state of the reference if the model
-        is fitted again; NaN where a model has none. None unless ``HMMAligner`` has
+        Fraction of refits in which the state is matched with the same state of the
+        reference; NaN where a model lacks the state. None unless ``HMMAligner`` has
         `n_resamples`.
     """
 
@@ -95,33 +95,33 @@ class Alignment:
 class HMMAligner(ModelsMixin, TransformerMixin, BaseEstimator):
     """Bring models to the states of one reference, in one order.
 
-    Models fitted separately number their states as they like. Each state of a model is
+    Models fitted separately number their states in any order. Each state of a model is
     matched with one state of the reference: one to one as far as the numbers of states
-    allow, with the least mean squared distance between states. Surplus states join the
-    nearest of the others. Unlike a registration by transport, a matching lets models
+    allow, with the least mean squared distance between states. Surplus states join
+    their nearest state. Unlike a registration by transport, a matching lets models
     spend unequal fractions of time in a state.
 
     Parameters
     ----------
     reference : {"barycenter", "medoid"} or HMMBatch of one model, default="barycenter"
-        Whose states are used: the average of the training models
+        Model whose states are used: the average of the training models
         (:func:`hmm_barycenter`, for models with the same observed channels); the
         training model with the least mean distance to the others; or a model of your
         own.
 
     n_components : int, default=None
-        Number of states of the average, or of the models among which the medoid is
-        sought. By default the number of the largest model, and any number. Must be None
-        if the reference is given.
+        Number of states of the reference. By default the average has as many states as
+        the largest model, and the medoid may have any number. Must be None if
+        `reference` is a model.
 
     max_distance : float, default=None
-        Largest distance at which a state counts as the state it is matched with.
-        By default the mean distance between two states of the reference.
+        Largest distance at which a matched state counts as the same state. By default
+        the mean distance between two states of the reference.
 
     n_resamples : int, default=0
         Number of times that each model is fitted again, to a sequence of
-        ``info["n_timesteps"]`` frames drawn from it, to find out how sure its matching
-        is. 0 leaves this out.
+        ``info["n_timesteps"]`` frames drawn from it, to measure how certain its
+        matching is. 0 skips this.
 
     hmm : transformer, default=None
         Turns sequences into models; it is cloned, and fitted on the training
@@ -131,7 +131,7 @@ class HMMAligner(ModelsMixin, TransformerMixin, BaseEstimator):
         Number of joblib workers for the distances that a medoid needs.
 
     random_state : int, RandomState instance, Generator or None, default=None
-        Seed of the start of the average, and of the sequences that are drawn.
+        Seed for the start of the average, and for the sequences drawn from models.
 
     verbose : int, default=0
         Whether to show a progress bar while the reference is learned.
@@ -148,8 +148,8 @@ class HMMAligner(ModelsMixin, TransformerMixin, BaseEstimator):
         Mass of each state of the training models on each state of the reference.
 
     state_distances_ : ndarray of shape (n_models_fit, n_components)
-        Distance of each state of the training models to that of the reference; NaN
-        where a model has none.
+        Distance of each state of the training models to its counterpart in the
+        reference; NaN where a model lacks the state.
 
     unmatched_mass_ : ndarray of shape (n_models_fit,)
         Mass of states of each training model that the reference does not have.
@@ -158,8 +158,8 @@ class HMMAligner(ModelsMixin, TransformerMixin, BaseEstimator):
         Mass of states of the reference that each training model does not have.
 
     match_confidence_ : ndarray of shape (n_models_fit, n_components) or None
-        How often each state of the training models is matched with the same state of
-        the reference if the model is fitted again; NaN where a model has none. None if
+        Fraction of refits in which each state of the training models is matched with
+        the same state of the reference; NaN where a model lacks the state. None if
         `n_resamples` is 0.
 
     hmm_ : transformer or None
@@ -181,14 +181,14 @@ class HMMAligner(ModelsMixin, TransformerMixin, BaseEstimator):
 
     Notes
     -----
-    Chains are transferred to the reference by the matching: where several states
-    become one, their steps are added up, so that staying among them is staying. A state
-    of the reference that a model does not have gets weight 0 and the parameters of the
-    reference, and no path reaches it.
+    Chains are transferred to the reference by the matching: where several states become
+    one, their transitions are added up, so that a transition between them counts as
+    staying. A state of the reference that a model does not have gets weight 0 and the
+    parameters of the reference, and no path reaches it.
 
     Examples
     --------
-    Two models with the same states in another order, and one that lacks a state:
+    Two models with the same states in a different order, and one that lacks a state:
 
     >>> from skawhmm import HMMBatch
     >>> from skawhmm.groups import HMMAligner
@@ -215,8 +215,8 @@ class HMMAligner(ModelsMixin, TransformerMixin, BaseEstimator):
     >>> aligner.missing_mass_.round(2)
     array([0.  , 0.  , 0.33])
 
-    The second model was fitted to 10 frames. Its states are far apart, and refits match
-    them in the same way:
+    The second model was fitted to only 10 frames, but its states are far apart, so that
+    all refits match them in the same way:
 
     >>> sure = HMMAligner(reference=models[0], n_resamples=50, random_state=0)
     >>> sure.fit(models).match_confidence_
@@ -268,7 +268,7 @@ class HMMAligner(ModelsMixin, TransformerMixin, BaseEstimator):
             2-D array whose rows are univariate.
 
         y : array-like of shape (n_models,), default=None
-            Labels, given to `hmm` and not used otherwise.
+            Labels, passed to `hmm` and not used otherwise.
 
         Returns
         -------
@@ -288,12 +288,12 @@ class HMMAligner(ModelsMixin, TransformerMixin, BaseEstimator):
             Models or sequences, as in `fit`.
 
         y : array-like of shape (n_models,), default=None
-            Labels, given to `hmm` and not used otherwise.
+            Labels, passed to `hmm` and not used otherwise.
 
         Returns
         -------
         aligned : HMMBatch
-            As `transform` returns them.
+            The models on the states of the reference.
         """
         return self._fitted(X, y).models
 
@@ -324,14 +324,14 @@ class HMMAligner(ModelsMixin, TransformerMixin, BaseEstimator):
         Returns
         -------
         alignment : Alignment
-            The aligned models, plans, distances between matched states, and the mass
-            without counterpart.
+            The aligned models, plans, distances between matched states, and the mass of
+            states without a counterpart.
         """
         self._check_ready()
         return self._aligned(self._models(X))
 
     def set_output(self, *, transform: str | None = None) -> "HMMAligner":  # noqa: ARG002
-        """Do nothing: models have no form as a table.
+        """Do nothing: models cannot be returned as a table.
 
         A `Pipeline` calls it on all its steps.
 
@@ -392,7 +392,7 @@ class HMMAligner(ModelsMixin, TransformerMixin, BaseEstimator):
             n_jobs=self.n_jobs,
             verbose=self.verbose,
         )
-        # Equal models have sums that differ by rounding; the first of them is taken.
+        # Sums of equal models differ by rounding; the first of them is taken.
         totals = np.where(usable, distances.sum(axis=1), np.inf)
         medoid = models[int(np.argmin(totals))]._bare()
         padded = medoid.n_components[0] < medoid.transmats.shape[1]
@@ -428,7 +428,7 @@ def matched_states(cost, weights, ties):
     n_states, n_targets = weighted.shape
     nearest = weighted.argmin(axis=1)
     if n_states > n_targets:
-        # A surplus state may join any: it pays for the nearest.
+        # A surplus state may join any state, so it costs the distance to the nearest.
         surplus = np.repeat(weighted.min(axis=1)[:, None], n_states - n_targets, axis=1)
         weighted = np.concatenate([weighted, surplus], axis=1)
     columns = linear_sum_assignment(weighted)[1]
@@ -493,7 +493,7 @@ def aligned_models(models, reference, max_distance):
 
 
 def match_confidence(models, fits, plans, reference):
-    """Return how often states are matched with the same state of the reference again.
+    """Return how often refits match states with the same state of the reference.
 
     Parameters
     ----------
@@ -512,15 +512,16 @@ def match_confidence(models, fits, plans, reference):
     Returns
     -------
     confidence : ndarray of shape (n_models, n_components)
-        Mean fraction, over the refits, of the mass that stands for a state of the
-        reference and is matched with it. NaN where a model has no such state.
+        Mass matched with a state of the reference in the model that is matched with it
+        again, as a mean fraction over the refits. NaN where a model lacks the state.
     """
     confidence = np.full((len(models), plans.shape[2]), np.nan)
     for n, refits in enumerate(fits):
         own = aligned_models(refits, models[n], np.inf).plans
         again = aligned_models(refits, reference, np.inf).plans
         meant = own @ (plans[n, : own.shape[2]] > 0)
-        # A state of a refit is matched with one state: masses are all or nothing.
+        # A state of a refit is matched with a single state, so masses are all or
+        # nothing.
         kept = np.minimum(meant, again).sum(axis=1)
         mass = meant.sum(axis=1)
         with np.errstate(invalid="ignore"):

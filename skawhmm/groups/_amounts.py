@@ -1,8 +1,8 @@
-"""Whether the groups of a comparison differ in how much data their models have seen.
+"""Test whether groups differ in the amount of data that their models were fitted to.
 
-A model that is fitted to little data is off the truth by more than one that is fitted
-to much: it has another distribution, even if both come from one process. Labels of
-models are exchangeable only if amounts are.
+A model fitted to little data has a larger error than a model fitted to much data, so
+the two have different distributions even if both come from one process. Labels of
+models are exchangeable only if the amounts of data are.
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ from skawhmm.sequences._forms import warn_caller
 # Columns of `info` that count data.
 AMOUNTS = ("n_timesteps", "n_trials")
 
-# What to do about unequal amounts.
+# Advice on unequal amounts.
 REMEDIES = {
     "n_timesteps": (
         "Fit all models to the same number of frames: give the recordings to "
@@ -30,11 +30,11 @@ REMEDIES = {
         "Give the trials to hmm_group_test: with refit=True if conditions vary within "
         "units, with match='trials' if they do not."
     ),
-    "models_per_unit": "Take equally many models of each unit.",
+    "models_per_unit": "Take the same number of models of each unit.",
 }
 
 # A warning is given if the median amounts of two groups differ by more than this
-# factor: the error of a fit is then unlike as well.
+# factor: the errors of their fits then differ as well.
 NOTABLE_RATIO = 1.1
 
 
@@ -61,12 +61,12 @@ class Amounts:
 
     @property
     def varies(self) -> bool:
-        """Whether the medians are not all the same."""
+        """Whether the groups have different medians."""
         return len(set(self.medians.values())) > 1
 
     @property
     def differs(self) -> bool:
-        """Whether the amounts of groups differ, beyond chance and notably."""
+        """Whether the amounts of groups differ significantly and notably."""
         values = list(self.medians.values())
         return self.pvalue <= LEVEL and max(values) > NOTABLE_RATIO * min(values)
 
@@ -82,7 +82,7 @@ def compared_amounts(models, design, n_permutations, seed):
     Parameters
     ----------
     models : HMMBatch or ndarray
-        The models; arrays of distances know nothing of their data.
+        The models, or distances, which hold no amounts.
 
     design : Design
         The comparison.
@@ -97,7 +97,7 @@ def compared_amounts(models, design, n_permutations, seed):
     -------
     amounts : dict of Amounts
         By name: the numbers in `info`, and "models_per_unit" if units have several
-        models. Empty if nothing is known.
+        models. Empty if no amounts are known.
     """
     found = {}
     info = getattr(models, "info", {})
@@ -122,13 +122,13 @@ def compared_amounts(models, design, n_permutations, seed):
 
 def _rank_test(values, design, n_permutations, seed):
     """Return the p-value of a Kruskal-Wallis test by permutation within strata."""
-    # Permutations must not depend on the order in which models were given.
+    # Permutations must not depend on the order in which the models are given.
     order = np.lexsort((values, design.codes))
     values, design = values[order], design.ordered(order)
     groups, blocks = map(_orthonormal, (design.codes, design.strata))
     ranks = stats.rankdata(values)
     ranks -= blocks @ (blocks.T @ ranks)
-    # Where amounts are equal within strata, rounding is all that is left.
+    # If amounts are equal within strata, only rounding errors remain.
     ranks[np.abs(ranks) < NO_SPREAD * len(ranks)] = 0.0
     arrays = ranks, groups
     observed = _explained(arrays, np.arange(len(ranks))[None])[0]
@@ -149,7 +149,7 @@ def _explained(arrays, rows):
 
 
 def check_models_per_unit(amounts):
-    """Raise if the units of the groups are averages of unequal numbers of models."""
+    """Raise if groups differ in the number of models averaged per unit."""
     counts = amounts.get("models_per_unit")
     if counts is not None and counts.differs:
         raise ValueError(

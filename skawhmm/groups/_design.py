@@ -1,4 +1,4 @@
-"""Who belongs to which group, and what may be exchanged with what."""
+"""Designs of comparisons: groups, units, strata and covariates."""
 
 from typing import Any, NamedTuple
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from skawhmm.utils._numbers import check_one_type, label_array, real_array
 
-# A direction that a basis explains up to this fraction counts as explained.
+# A direction with a residual below this fraction counts as explained by a basis.
 RANK_TOLERANCE = 1e-8
 
 
@@ -40,7 +40,7 @@ class Design(NamedTuple):
 
     @property
     def pairs(self):
-        """All pairs of groups, as numbers."""
+        """All pairs of groups, as indices."""
         return list(zip(*np.triu_indices(len(self.names), 1), strict=True))
 
     @property
@@ -51,11 +51,11 @@ class Design(NamedTuple):
 
     @property
     def is_exchangeable(self):
-        """Whether some stratum has units of several groups."""
+        """Whether any stratum has units of several groups."""
         return bool(((self.cells > 0).sum(axis=1) > 1).any())
 
     def averaged(self, values):
-        """Return values of models averaged over the units, ignoring NaN.
+        """Return values averaged over the models of each unit, ignoring NaN.
 
         Parameters
         ----------
@@ -73,7 +73,7 @@ class Design(NamedTuple):
         return np.where(sizes > 0, sums / np.maximum(sizes, 1), np.nan)
 
     def summed(self, values):
-        """Return values of models added up over the units.
+        """Return values summed over the models of each unit.
 
         Parameters
         ----------
@@ -115,7 +115,7 @@ class Design(NamedTuple):
         Parameters
         ----------
         groups : sequence of int
-            Numbers of the groups.
+            Indices of the groups.
 
         Returns
         -------
@@ -123,7 +123,7 @@ class Design(NamedTuple):
             The smaller comparison, one model per unit.
 
         units : ndarray of int
-            The units of this design in the smaller one.
+            The units of this design that are in the smaller one.
         """
         units = np.flatnonzero(np.isin(self.codes, groups))
         _, codes = np.unique(self.codes[units], return_inverse=True)
@@ -133,7 +133,7 @@ class Design(NamedTuple):
         return design, units
 
     def bases(self):
-        """Return orthonormal bases of what is tested, and of what is taken out first.
+        """Return orthonormal bases of group differences, strata and covariates.
 
         Returns
         -------
@@ -144,7 +144,7 @@ class Design(NamedTuple):
             Means of the strata. Permutations within strata do not change them.
 
         nuisance : ndarray of shape (n_units, n_directions)
-            What covariates add to them.
+            Directions that covariates add to the strata.
         """
         blocks = _indicators(self.strata)
         blocks = blocks / np.sqrt(blocks.sum(axis=0))
@@ -179,14 +179,14 @@ def check_design(models, groups, units=None, strata=None, covariates=None):
     Parameters
     ----------
     models : HMMBatch or ndarray
-        What is compared, one entry per model.
+        The models or their distances, one entry per model.
 
     groups, units, strata : str or array-like of shape (n_models,)
         Labels of the models, or the name of a column of their `info`. Units and strata
         may be None: each model is then a unit, and all are one stratum.
 
     covariates : str, array-like of shape (n_models[, n_covariates]), or None
-        Numbers of the models.
+        Numbers per model whose influence is removed.
 
     Returns
     -------
@@ -241,10 +241,10 @@ def check_labels(name, labels, models, of="model"):
         The labels, or the name of a column of the `info` of the models.
 
     models : HMMBatch or ndarray
-        What they belong to.
+        The models or their distances.
 
     of : str, default="model"
-        What has a label, for messages.
+        What each label belongs to, for messages.
 
     Returns
     -------
@@ -263,10 +263,10 @@ def check_covariates(covariates, models):
     Parameters
     ----------
     covariates : str, array-like of shape (n_models[, n_covariates]), or None
-        What was given.
+        The argument as the caller gave it.
 
     models : HMMBatch or ndarray
-        What they belong to.
+        The models or their distances.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-r"""Whether groups have equal spread, by permutation of deviations from their centres.
+r"""Test of equal spread of groups, by permutation of deviations from their centres.
 
 The statistic is the F of the analysis of variance of the distances of units to the
 centres of their groups (Anderson 2006). Under the hypothesis, groups may differ in
@@ -11,10 +11,10 @@ their deviations from the centres are. Three things would break the level of the
 - *Deviations from means.* One outlier moves the mean of a small group, and all other
   deviations of the group with it. Permuted deviations are therefore taken from the
   spatial median of each group, which an outlier hardly moves.
-- *Strata.* Units are permuted within strata, so strata and covariates must not have a
-  part in the deviations; they are taken out of them first. If every stratum holds one
-  unit of each group, such as before and after, deviations within strata mirror each
-  other, and the spread of whole groups is compared instead.
+- *Strata.* Units are permuted within strata, so deviations must not contain effects of
+  strata and covariates, which are removed first. If every stratum holds one unit of
+  each group, such as before and after, deviations within strata mirror each other, so
+  the spread of whole groups is compared instead.
 
 All vectors are given by their inner products, which follow from squared distances.
 """
@@ -107,10 +107,10 @@ def permuted_radii(matrix, basis, rows):
         Inner products of deviations.
 
     basis : ndarray of shape (n_units, n_directions)
-        Orthonormal basis of what is fitted.
+        Orthonormal basis of the fitted space.
 
     rows : ndarray of int of shape (n_permutations, n_units)
-        The row of the basis that each unit gets.
+        The row of the basis assigned to each unit.
 
     Returns
     -------
@@ -124,8 +124,8 @@ def permuted_radii(matrix, basis, rows):
     products = np.moveaxis(products, 0, 1)
     fitted = moved @ (moved.swapaxes(1, 2) @ products)
     squared = np.diagonal(matrix) + np.sum(moved * (fitted - 2 * products), axis=2)
-    # Distances that are not Euclidean can leave a centre at an imaginary distance; its
-    # size is taken, as vegan does.
+    # With distances that are not Euclidean, the distance to a centre can be imaginary;
+    # its absolute value is taken, as in the R package vegan.
     return np.sqrt(np.abs(squared))
 
 
@@ -139,7 +139,7 @@ def _median_weights(matrix, codes):
 
 
 def spatial_median(matrix):
-    """Return weights of vectors, given by inner products, that sum to their median.
+    """Return weights of vectors, given by inner products, that make their median.
 
     Parameters
     ----------

@@ -12,9 +12,9 @@ each group gives them, are partial correlations if groups are of equal size, and
 one scale. Every one of them is compared with the largest of all under each permutation,
 so that the p-values hold for all together (Westfall and Young).
 
-Where models know the expected counts of their data, transitions and dwell times are
-ratios of counts (see `_support`): a prior that models were shrunk to, or the length of
-sequences, is then not taken for a difference between groups.
+If models hold the expected counts of their data, transitions and dwell times are ratios
+of counts (see `_support`): a prior to which models were shrunk, or the length of
+sequences, is then not mistaken for a difference between groups.
 """
 
 from collections.abc import Mapping, Sequence
@@ -54,43 +54,43 @@ from skawhmm.utils._tables import data_frame, html_table, text_table
 MEASURES = ("occupancy", "dwell_time", "visits", "parameters", "transitions")
 COMPARED = ("occupancy", "dwell_time", "parameters", "transitions")
 
-# A value with less freedom than this is fitted exactly.
+# A value with fewer degrees of freedom than this is fitted exactly.
 FITTED = 1e-8
 
-# Stream of random numbers of the test of amounts.
+# Random stream of the test of amounts.
 AMOUNTS = 1
 
-# Columns of states.
+# Columns that hold states.
 ENDS = "state", "next_state"
 
-# Rows that `repr` shows.
+# Number of rows that `repr` shows.
 SHOWN_ROWS = 12
 
 
 @dataclass(frozen=True, eq=False)
 class StateEffects:
-    """Differences between groups; :func:`state_effects` returns it.
+    """Differences between groups, as returned by :func:`state_effects`.
 
     Parameters
     ----------
     columns : dict of ndarray of shape (n_effects,)
         The table: "measure", "state", "next_state" (indices; -1 unless it is a
-        transition; `to_frame` gives the names of states that have names),
-        "group", "other", "mean", "other_mean", "difference" (of the other group from
-        the first), "low", "high", "standardized" (the difference in standard deviations
-        within groups), "pvalue" (corrected for all rows together) and "uncorrected". If
-        the aligner has `n_resamples`, "match" is the mean fraction of refits in which
-        the state of a model is matched with this state again (the smaller one of both
-        states of a transition): a difference in a state of which that is far below 1
-        may be one of matching.
+        transition; `to_frame` gives the names of states that have names), "group",
+        "other", "mean", "other_mean", "difference" (`other` minus `group`), "low",
+        "high", "standardized" (the difference in standard deviations within groups),
+        "pvalue" (corrected for all rows together) and "uncorrected". If the aligner has
+        `n_resamples`, "match" is the mean fraction of refits in which the state of a
+        model is matched with this state again (for a transition, the smaller fraction
+        of its two states). If it is far below 1, the difference may be an artefact of
+        matching.
 
     null_distribution : ndarray of shape (n_permutations,)
         Largest absolute statistic under each permutation.
 
     statistic : ndarray of shape (n_effects,)
-        Difference between the groups in units of its standard error and of the square
-        root of the number of units: the partial correlation with the difference, if
-        the groups have as many units.
+        Difference between the groups divided by its standard error and by the square
+        root of the number of units: a partial correlation, if the groups have the same
+        number of units.
 
     models : HMMBatch
         The models on common states.
@@ -106,7 +106,7 @@ class StateEffects:
         "reason".
 
     amounts : dict of Amounts
-        How much data the units of each group have, if the models know it.
+        How much data the units of each group have, if the models record it.
 
     See Also
     --------
@@ -139,7 +139,7 @@ class StateEffects:
     amounts: Mapping[str, Amounts] = field(default_factory=dict)
 
     def to_frame(self, significance: float = 1.0) -> Any:
-        """Return the differences as a data frame of pandas, smallest p-value first.
+        """Return the differences as a pandas data frame, smallest p-value first.
 
         Parameters
         ----------
@@ -149,8 +149,8 @@ class StateEffects:
         Returns
         -------
         frame : pandas.DataFrame
-            One row per measure and pair of groups. Measures that the data of some group
-            hardly touch have no row; `left_out` lists them.
+            One row per measure and pair of groups. Measures for which a group has too
+            little data have no row; `left_out` lists them.
         """
         check_real("significance", significance, 0, 1)
         rows = self._order()
@@ -161,7 +161,7 @@ class StateEffects:
         return data_frame(columns, "StateEffects.to_frame")
 
     def _order(self):
-        """Return the rows, the surest first."""
+        """Return the rows, the most significant first."""
         sizes = -np.abs(np.nan_to_num(self.statistic))
         return np.lexsort((sizes, self.columns["pvalue"]))
 
@@ -193,14 +193,14 @@ class StateEffects:
         return shown
 
     def _state_texts(self, states):
-        """Return states by name or index, and nothing for none."""
+        """Return states by name or index; empty texts for -1."""
         names = named_states(self.models, states)
         return [
             "" if k < 0 else str(name) for k, name in zip(states, names, strict=True)
         ]
 
     def _notes(self):
-        """Return lines on what is not compared, and on amounts of data."""
+        """Return lines about measures left out, and about amounts of data."""
         reasons = np.asarray(self.left_out.get("reason", []), dtype=str)
         rows = np.flatnonzero(reasons != EQUAL)
         names = []
@@ -242,8 +242,8 @@ def state_effects(
 ) -> StateEffects:
     """Return which states and transitions differ between groups, and by how much.
 
-    Models are brought to common states, and what is measured of each state and
-    transition is compared between groups.
+    Models are aligned to common states. The measures of each state and transition are
+    then compared between groups.
 
     Parameters
     ----------
@@ -255,21 +255,21 @@ def state_effects(
 
     reference : {"barycenter", "medoid"}, HMMBatch, HMMAligner or None, \
             default="barycenter"
-        Whose states the models are brought to, as in :func:`state_table`. None takes
-        the states unchanged, which must then be the same in all models.
+        Model to whose states all models are aligned, as in :func:`state_table`. None
+        keeps the states unchanged; they must then mean the same in all models.
 
     measures : str or sequence of str, default=("occupancy", "dwell_time", \
             "parameters", "transitions")
-        What is compared: fractions of time, mean lengths of visits, numbers of "visits"
-        per 100 steps, means and standard deviations (or probabilities of symbols,
-        rates of counts) of the states, transition probabilities.
+        Measures to compare: fractions of time, mean lengths of visits, numbers of
+        "visits" per 100 steps, means and standard deviations (or probabilities of
+        symbols, rates of counts) of the states, transition probabilities.
 
     units : str or array-like of shape (n_models,), default=None
-        What is independent, such as subjects with several sequences each. Measures are
-        averaged over the models of a unit.
+        Independent unit of each model, such as the subject if subjects have several
+        sequences. Measures are averaged over the models of a unit.
 
     strata : str or array-like of shape (n_models,), default=None
-        What units are compared and permuted within, such as pairs or sites.
+        Strata within which units are compared and permuted, such as pairs or sites.
 
     confidence : float in (0, 1), default=0.95
         Confidence of each interval, taken alone.
@@ -298,20 +298,19 @@ def state_effects(
 
     Notes
     -----
-    A model that lacks a state has occupancy 0 there and no other value of it; a state
-    that is never left has no dwell time. Such values are left out of differences and
+    A model that lacks a state has occupancy 0 for it and no other value; a state that
+    is never left has no dwell time. Missing values are left out of differences and
     intervals. Measures that are the same in all models are left out, too.
 
-    Models that were fitted to sequences know the expected counts of their data
+    Models that were fitted to sequences hold the expected counts of their data
     (``models.counts``). Their transition probabilities and dwell times are then ratios
     of counts: the value of a group is the ratio of the sums over its units, so that a
-    unit with many steps from a state weighs more than one with few. Priors have no
-    part in them. A transition is compared if every group is expected to show it 5
-    times at the probability of all units together, a dwell time if every group is
-    expected to leave the state 5 times and it is no longer than the sequences of the
-    group, and a parameter of a state if at least 2 units of every group have at least
-    half an expected frame in it. ``effects.left_out`` lists everything else, with the
-    reason.
+    unit with many steps from a state weighs more than one with few. Priors do not
+    affect them. A transition is compared if every group is expected to show it 5 times
+    under the pooled probability of all units; a dwell time, if every group is expected
+    to leave the state 5 times and it is no longer than the sequences of the group; and
+    a parameter of a state, if at least 2 units of every group have at least half an
+    expected frame in it. ``effects.left_out`` lists everything else, with the reason.
 
     A warning is given if the amounts of data differ between groups: parameters of
     states that are fitted to less data are noisier and biased, which looks like a
@@ -323,7 +322,7 @@ def state_effects(
 
     Examples
     --------
-    Subjects of the second group stay longer in the second state:
+    Patients stay longer in the second state than controls:
 
     >>> import numpy as np
     >>> from skawhmm import HMMBatch
@@ -375,7 +374,7 @@ def state_effects(
     compared = measured(aligned, names).of_units(design)
     longest = longest_sequences(aligned, design)
     compared, left_out = comparable_measures(compared, design, longest)
-    # What a permutation does must not depend on the order in which models were given.
+    # Permutations must not depend on the order in which the models are given.
     keys = np.concatenate([compared.sums, compared.sizes], axis=1)
     order = np.lexsort((*keys.T[::-1], design.codes))
     design, compared = design.ordered(order), compared.rows(order)
@@ -458,7 +457,7 @@ def effect_statistics(measures, design, longest):
 
 
 def _match_column(confidence, columns):
-    """Return how sure the states of each row are, on average over the models."""
+    """Return the mean matching confidence of the states of each row."""
     sure = _known_mean(confidence)
     after = columns["next_state"]
     own = sure[columns["state"]]
@@ -499,7 +498,7 @@ def pair_directions(design):
 
 
 def _contrasts(design, rows):
-    """Return what estimates the differences of pairs of groups, and the residuals.
+    """Return contrasts that estimate group differences, and the residual projection.
 
     Parameters
     ----------
@@ -507,16 +506,16 @@ def _contrasts(design, rows):
         The comparison.
 
     rows : ndarray of int of shape (n_rows,)
-        Units whose values are known.
+        Units with known values.
 
     Returns
     -------
     contrasts : ndarray of shape (n_pairs, n_rows)
-        Least squares, with the means of strata taken out; NaN for groups that the rows
-        do not tell apart.
+        Least-squares contrasts, with the means of strata taken out; NaN for groups that
+        the rows cannot distinguish.
 
     rest : ndarray of shape (n_rows, n_rows)
-        Projection on what groups and strata leave.
+        Projection onto the residuals of groups and strata.
     """
     strata = design.strata[rows]
     blocks = (strata[:, None] == np.unique(strata)).astype(float)
@@ -534,10 +533,10 @@ def _contrasts(design, rows):
 
 
 def _scaled(measures, design):
-    """Return what units have above their stratum, scaled to length one; 0 for NaN."""
+    """Return deviations of units from their stratum, of length one; 0 for NaN."""
     left = measures.residuals(design.strata)
     sizes = np.linalg.norm(left, axis=0)
-    # Measures may vary between strata only; rounding is then all that is left.
+    # If measures vary only between strata, only rounding errors remain.
     varied = sizes > NO_SPREAD * np.linalg.norm(measures.sums, axis=0)
     return np.where(varied, left / np.where(varied, sizes, 1), 0.0)
 
@@ -545,7 +544,8 @@ def _scaled(measures, design):
 def _correlations(arrays, rows):
     """Return contrasts in units of their standard errors, at most 1 in size.
 
-    Each unit has its own spread in the error, so that groups may differ in it.
+    Each unit enters the error with its own deviation, so that spreads of groups may
+    differ.
     """
     scaled, directions = arrays
     n_units, n_pairs = directions.shape
@@ -574,7 +574,7 @@ def _columns(labels, values, design, confidence):
     tiled = np.tile(np.arange(n_measures), n_pairs)
     columns["mean"], columns["other_mean"] = means[one, tiled], means[two, tiled]
     found = np.empty((4, n_pairs, n_measures))
-    # Measures that are known of the same units share their contrasts.
+    # Measures known for the same units share their contrasts.
     patterns, which = np.unique(~np.isnan(values), axis=1, return_inverse=True)
     for k, pattern in enumerate(patterns.T):
         own = np.flatnonzero(which.ravel() == k)
@@ -617,7 +617,7 @@ def difference_intervals(values, design, rows, confidence):
     """
     contrasts, rest = _contrasts(design, rows)
     free = np.diagonal(rest)
-    # A value that is alone in its stratum is fitted exactly and tells nothing.
+    # A value that is alone in its stratum is fitted exactly and has no information.
     usable = free > FITTED
     roots = np.where(usable, contrasts / np.sqrt(np.where(usable, free, 1)), 0.0)
     roots[np.isnan(contrasts).all(axis=1)] = np.nan

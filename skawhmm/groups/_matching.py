@@ -1,13 +1,14 @@
 """Models of equal amounts of data, so that units can be exchanged between groups.
 
 A model of few frames is noisier than a model of many, and so is the average of few
-models. If all units have as many frames, trials or models as the poorest of them, they
-have the same error, and their labels can be exchanged. What a unit has beyond that is
-left out at random.
+models. If all units are cut to the frames, trials or models of the smallest unit, they
+have the same error, and their labels can be exchanged. The surplus of a unit is left
+out at random.
 
-There is one such choice. The average over several would have less error in a rich unit
-than in a poor one, of which every choice is the same, and labels of units could not be
-exchanged: in simulations, a test at the 5 % level then rejects in 7 % of the cases.
+The choice is made once. An average over several choices would have less error for a
+large unit than for the smallest one, whose choices are all the same, and labels of
+units could not be exchanged: in simulations, a test at the 5 % level then rejects in 7
+% of the cases.
 """
 
 import numpy as np
@@ -17,18 +18,18 @@ from skawhmm.sequences._checked import CheckedSequences
 from skawhmm.sequences._trials import Trials
 from skawhmm.utils._seeds import item_rng
 
-# What can be matched: by fits to parts of the data, or by leaving out models.
+# Amounts matched by fits to parts of the data; "models" leaves out models instead.
 FITTED_MATCHES = ("frames", "trials")
 MATCHES = (*FITTED_MATCHES, "models")
 
 
 def check_match(match, sequences):
-    """Return how much data each unit is fitted to, or raise.
+    """Return the amount of data that each unit is fitted to, or raise.
 
     Parameters
     ----------
     match : {"frames", "trials"}
-        What is matched.
+        Amount that is matched.
 
     sequences : CheckedSequences
         Arrays or `Trials`, one per model.
@@ -36,7 +37,7 @@ def check_match(match, sequences):
     Returns
     -------
     amount : int
-        Number of frames or trials of the poorest one.
+        Number of frames or trials of the smallest unit.
     """
     if match == "frames":
         return min(sum(map(len, _recordings(x))) for x in sequences)
@@ -54,14 +55,14 @@ def matched_models(hmm, sequences, match, seed):
     Parameters
     ----------
     hmm : transformer or None
-        What fits the models; whatever it learns from all sequences, it learns from the
-        chosen parts of them.
+        Transformer that fits the models. It sees only the chosen parts of the
+        sequences.
 
     sequences : CheckedSequences
         Arrays or `Trials`, one per model.
 
     match : {"frames", "trials"}
-        What is matched.
+        Amount that is matched.
 
     seed : int
         Seed of the choice.
@@ -81,13 +82,13 @@ def matched_models(hmm, sequences, match, seed):
 
 
 def matched_rows(distances, design, seed):
-    """Return as many models of each unit, chosen at random.
+    """Return the same number of models of each unit, chosen at random.
 
     Parameters
     ----------
     distances : ndarray of shape (n_models, n_models)
-        Distances between models; a choice depends on them, and not on the order in
-        which models were given.
+        Distances between models; the choice depends on them, not on the order in which
+        the models are given.
 
     design : Design
         The comparison.
@@ -121,7 +122,7 @@ def _chosen_trials(x, amount, rng):
 
 
 def _chosen_frames(x, amount, rng):
-    """Return successive frames of a recording, or trials with so many frames."""
+    """Return `amount` successive frames of a recording, or of trials."""
     if not isinstance(x, Trials):
         first = int(rng.integers(len(x) - amount + 1))
         return x[first : first + amount]

@@ -1,4 +1,4 @@
-"""What is measured of states and transitions, as columns."""
+"""Measures of states and transitions, as columns."""
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from skawhmm.groups._tables import (
 
 
 def measured(models, names):
-    """Return what is measured of each model, as columns.
+    """Return the measures of each model, as columns.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def _counted_transitions(models):
 def _counted_stays(models):
     steps = models.counts.transitions
     total = steps.sum(axis=2)
-    # Rounding may leave a state more often kept than seen.
+    # By rounding, a state can be kept more often than seen.
     exits = np.maximum(total - np.diagonal(steps, axis1=1, axis2=2), 0.0)
     labels = _state_labels("dwell_time", models)
     return [Measures.counts(labels, total, exits, inverted=True)]

@@ -1,4 +1,4 @@
-"""Permutations within strata, and what many of them give, as matrix products."""
+"""Permutations within strata, and statistics of many of them as matrix products."""
 
 from math import comb, factorial, prod
 
@@ -8,7 +8,7 @@ from skawhmm.sequences._forms import warn_caller
 from skawhmm.utils._parallel import Shared, completed
 from skawhmm.utils._seeds import item_rng
 
-# Permutations per task. The draws of a task depend on its number only.
+# Number of permutations per task. The draws of a task depend only on its index.
 BLOCK = 256
 
 # A statistic below the observed one by this fraction is equal to it: the same
@@ -20,7 +20,7 @@ LEVEL = 0.05
 
 
 def n_arrangements(counts):
-    """Return in how many ways labels can be arranged within strata.
+    """Return the number of arrangements of labels within strata.
 
     Parameters
     ----------
@@ -38,13 +38,13 @@ def n_arrangements(counts):
 
 
 def n_partitions(counts):
-    """Return the same, where groups that change places are one arrangement."""
+    """Return the number of arrangements, counting swapped groups as one arrangement."""
     columns = np.unique(counts, axis=1, return_counts=True)[1]
     return n_arrangements(counts) // prod(map(factorial, columns.tolist()))
 
 
 def warn_of_few_permutations(n_permutations, n_tests=1):
-    """Warn if so few permutations allow no p-value at the level of several tests."""
+    """Warn if there are too few permutations for any p-value to reach the level."""
     needed = int(np.ceil(n_tests / LEVEL)) - 1
     if n_permutations < needed:
         warn_caller(
@@ -55,9 +55,9 @@ def warn_of_few_permutations(n_permutations, n_tests=1):
 
 
 def warn_of_few_arrangements(counts):
-    """Warn if labels with such counts per stratum allow no p-value at the level."""
+    """Warn if labels have too few arrangements for any p-value to reach the level."""
     n_different = n_partitions(counts)
-    # The number may be too large for a float, so it must not be multiplied by one.
+    # The integer may exceed the range of floats, so it is only compared.
     if n_different < 1 / LEVEL:
         warn_caller(
             f"There are only {n_different} different arrangements of the labels, so "
@@ -66,7 +66,7 @@ def warn_of_few_arrangements(counts):
 
 
 def permuted_rows(strata, n_permutations, rng):
-    """Return permutations that leave every stratum in its place."""
+    """Return permutations of rows within strata."""
     keys = rng.random((n_permutations, len(strata))) + strata
     rows = np.empty(keys.shape, dtype=np.int64)
     rows[:, np.argsort(strata, kind="stable")] = np.argsort(keys, axis=1)
@@ -74,7 +74,7 @@ def permuted_rows(strata, n_permutations, rng):
 
 
 def permuted(function, arrays, strata, n_permutations, seed, *, n_jobs=None, verbose=0):
-    """Return what a function gives for many permutations."""
+    """Return the values of a function for many permutations."""
     shared = Shared((function, arrays, strata, seed))
     starts = range(0, n_permutations, BLOCK)
     tasks = [(k, min(BLOCK, n_permutations - first)) for k, first in enumerate(starts)]
@@ -87,7 +87,7 @@ def permuted(function, arrays, strata, n_permutations, seed, *, n_jobs=None, ver
 def _block(shared, number, size):
     function, arrays, strata, seed = shared.value
     rng = item_rng(*seed, number)
-    # All blocks are drawn in full, so that a shorter one begins like a longer one.
+    # All blocks are drawn in full, so a shorter block is the beginning of a longer one.
     rows = permuted_rows(strata, BLOCK, rng)[:size]
     return function(arrays, rows)
 
@@ -102,12 +102,12 @@ def quadratic_forms(matrices, basis, rows):
 
 
 def f_ratios(forms, totals, n_effects, n_left):
-    """Return ratios of mean squares, and what orders them; 0 if nothing varies.
+    """Return F ratios, and fractions that order them; 0 if nothing varies.
 
     Parameters
     ----------
     forms : ndarray of shape (..., n_directions)
-        Sums of squares of the effects, and of what is taken out of the rest as well.
+        Sums of squares of the effects, and of nuisance directions.
 
     totals : ndarray of shape (...)
         Total sums of squares.
@@ -121,9 +121,10 @@ def f_ratios(forms, totals, n_effects, n_left):
         The ratios; infinite if nothing is left.
 
     fractions : ndarray of shape (...)
-        Effects as a fraction of effects and rest. Distances that are not Euclidean can
-        leave a negative rest if groups are far apart. The ratio would be negative then,
-        but the fraction is above 1: it has the same order, and goes on.
+        Effects as a fraction of effects and residual. With distances that are not
+        Euclidean, the residual can be negative if groups are far apart. The ratio is
+        then negative, while the fraction exceeds 1 and so keeps increasing with the
+        difference.
     """
     effects = forms[..., :n_effects].sum(axis=-1)
     left = totals - forms.sum(axis=-1)

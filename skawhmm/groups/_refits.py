@@ -4,10 +4,10 @@ Labels of fitted models can be exchanged only if all models come from equal amou
 data: a condition with few trials has noisier models. Labels of trials can be exchanged
 before models are fitted. Under each permutation, the models of all units and conditions
 are fitted to the trials that have their label then, by the same steps as the observed
-ones: the same seed, trials in the order given, and whatever is learned from all trials
-together (a pooled model, the states that effects refer to) does not depend on labels.
-The test is therefore exact, however many trials a condition has and however noisy the
-fits are.
+ones: with the same seed, trials in the order given, and everything learned from all
+trials together (a pooled model, the states that effects refer to) independent of
+labels. The test is therefore exact, however many trials a condition has and however
+noisy the fits are.
 """
 
 import sys
@@ -48,10 +48,10 @@ from skawhmm.utils._parallel import Shared, completed
 from skawhmm.utils._parameters import check_unused
 from skawhmm.utils._seeds import item_rng
 
-# Models per task: enough to fit them together, few enough to show progress.
+# Number of models per task: enough to fit them together, few enough to show progress.
 MODELS_PER_TASK = 512
 
-# Streams of random numbers of one call.
+# Random streams of one call.
 OVERALL, PAIRS = 0, 2
 
 # Confidence of the intervals of effects.
@@ -59,7 +59,7 @@ CONFIDENCE = 0.95
 
 
 class Refitting(NamedTuple):
-    """What turns trials with labels into statistics."""
+    """Functions that turn trials with labels into statistics."""
 
     hmm: Any
     recordings: CheckedSequences
@@ -86,7 +86,7 @@ class Refitting(NamedTuple):
         return self.hmm.transform(CheckedSequences(units, self.recordings.names))
 
     def ratios(self, models, n_labels):
-        """Return F ratios of the distance and its components, and what orders them."""
+        """Return F ratios of distance and components, and fractions that order them."""
         design = self.design.models
         size = len(design.codes)
         one, two = np.triu_indices(size, 1)
@@ -116,7 +116,7 @@ class Refitting(NamedTuple):
         n_left = len(effect) - n_effects - blocks.shape[1]
         if n_left > 0:
             return np.stack(f_ratios(forms, totals, n_effects, n_left), axis=2)
-        # With one unit there is nothing to compare the difference with but itself.
+        # With one unit there is no residual: the statistic is the difference itself.
         return np.repeat(forms.sum(axis=2)[..., None], 2, axis=2)
 
     def effects(self, models, n_labels):
@@ -134,7 +134,7 @@ class Refitting(NamedTuple):
 
 
 def _statistics(shared, labels):
-    """Return F ratios and statistics of effects of some labellings."""
+    """Return F ratios and effect statistics of some labellings."""
     refitting = shared.value
     models = refitting.models(labels)
     n_labels = len(labels)
@@ -153,7 +153,7 @@ def fitted_transformer(hmm, sequences, seed):
         All sequences.
 
     seed : int
-        Seed of the start values, if `hmm` is None.
+        Seed of the default transformer.
 
     Returns
     -------
@@ -189,7 +189,7 @@ class CheckedTrials(NamedTuple):
 
     @property
     def unit_groups(self):
-        """The condition of each unit that has one only."""
+        """The condition of each unit, if units have one condition each."""
         return self.groups[np.unique(self.units, return_index=True)[1]]
 
 
@@ -251,16 +251,16 @@ def refitted_tests(trials, hmm, metric, power, n_permutations, seed, workers):
         Trials whose conditions vary within units.
 
     hmm : transformer or None
-        What fits the models.
+        Transformer that fits the models.
 
     metric : Distance
         Distance between models.
 
     power : int
-        Power of the distances that the statistic is made of.
+        Power of the distances in the statistic.
 
     n_permutations : int
-        Number of permutations; all arrangements are used if there are no more.
+        Number of permutations; if there are no more arrangements, all are used.
 
     seed : int
         Seed of the permutations.
@@ -275,7 +275,7 @@ def refitted_tests(trials, hmm, metric, power, n_permutations, seed, workers):
     """
     design, recordings = trials.design, trials.recordings
     fitted = fitted_transformer(hmm, recordings, seed)
-    # One model of all trials has states that do not depend on labels.
+    # The states of one model of all trials do not depend on labels.
     reference = fitted.transform(CheckedSequences([Trials(recordings)]))
     refitting = Refitting(fitted, recordings, design, metric, power, reference)
     tests, effects, models = permuted_trials(
@@ -362,7 +362,7 @@ def _labels(design, n_permutations, seed):
 
 
 def _tell_cost(n_labels, n_models, seconds):
-    """Print how long all refits will take, by the time of the observed models."""
+    """Print how long all refits will take, from the time of the observed models."""
     sys.stderr.write(
         f"{n_labels} permutations of {n_models} models: {n_labels * n_models} fits, "
         f"about {n_labels * seconds:.0f} s of one processor.\n"

@@ -1,4 +1,4 @@
-"""How sure it is which state of one model is which state of another."""
+"""Confidence of a registration: which state of one model is which of another."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ from skawhmm.models._checks import check_same_features, check_single_model
 from skawhmm.utils._checks import check_real
 from skawhmm.utils._tables import data_frame
 
-# A state belongs to another one if it does in more than this fraction of refits.
+# A state counts as matched if it is matched in more than this fraction of refits.
 MAJORITY = 0.5
 
 # Distances that differ by less than this fraction are equal.
@@ -27,7 +27,7 @@ NEARLY_EQUAL = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class RegistrationInterval:
-    """How sure a registration is; :func:`registration_interval` returns it.
+    """Confidence of a registration, as returned by :func:`registration_interval`.
 
     Parameters
     ----------
@@ -35,18 +35,18 @@ class RegistrationInterval:
         The registration of the two models.
 
     probabilities : ndarray of shape (n_components_a, n_components_b)
-        Fraction of refits in which a state of b is the nearest one to a state of a,
-        among refits that have the state of a. Rows sum to 1; they are NaN for a state
-        that no refit has.
+        Fraction of the refits with a state of a in which a state of b is the nearest to
+        it. Rows sum to 1; they are NaN for a state that is in no refit.
 
     reverse : ndarray of shape (n_components_a, n_components_b)
-        The same with a state of a as the nearest one to a state of b. Columns sum to 1.
+        Fraction of the refits with a state of b in which a state of a is the nearest to
+        it. Columns sum to 1.
 
     low, high : ndarray of shape (n_components_a, n_components_b)
         Quantiles of the registration under refits.
 
     confidence : float
-        Confidence of the interval between them.
+        Confidence of the interval from `low` to `high`.
 
     n_resamples : int
         Number of refits.
@@ -54,7 +54,7 @@ class RegistrationInterval:
     Attributes
     ----------
     counterparts : ndarray of shape (n_components_a,)
-        The most frequent counterpart of each state of a; -1 if no refit has the state.
+        The most frequent counterpart of each state of a; -1 for a state in no refit.
 
     splits : dict
         States of a to which two or more states of b belong, in most refits.
@@ -108,7 +108,7 @@ class RegistrationInterval:
         return _gathered(self.probabilities.T)
 
     def to_frame(self) -> Any:
-        """Return the probabilities as a data frame of pandas.
+        """Return the probabilities as a pandas data frame.
 
         Returns
         -------
@@ -147,7 +147,7 @@ class RegistrationInterval:
         Returns
         -------
         notes : list of str
-            One line per state that does; empty if none does.
+            One line per state that splits or merges; empty without such states.
         """
         return [
             f"state {i} of {a} splits into states {_listed(states)} of {b}"
@@ -159,7 +159,7 @@ class RegistrationInterval:
 
 
 def _gathered(belongs):
-    """Return which rows have two or more columns that belong to them in most refits."""
+    """Return the rows to which two or more columns belong in most refits."""
     found = {}
     for row, values in enumerate(belongs):
         columns = np.flatnonzero(np.nan_to_num(values) > MAJORITY)
@@ -186,12 +186,12 @@ def registration_interval(
     random_state: Any = None,
     verbose: int = 0,
 ) -> RegistrationInterval:
-    """Return how sure it is which state of one model is which state of another.
+    """Return how certain it is which state of one model is which state of another.
 
     Both models are fitted again to resampled sequences, and the states of the refits
-    get the names of the states of the two models that they are matched with. A state of
-    a is the state of b that is nearest to it. Unlike in a registration by transport,
-    the time spent in a state has no part in this.
+    are matched with the states of the two models. A state of a is then identified with
+    the nearest state of b. Unlike in a registration by transport, the time spent in a
+    state does not matter.
 
     Parameters
     ----------
@@ -199,15 +199,16 @@ def registration_interval(
         Batches of one fitted model each, such as ``models[0]``.
 
     n_timesteps : int, default=None
-        Length of the sequences that the models were fitted to. By default that in their
-        `info`, where :class:`HMMTransformer` notes it. Only for
+        Length of the sequences that the models were fitted to. By default the length in
+        their `info`, where :class:`HMMTransformer` stores it. Only for
         ``method="parametric"``. Models of several trials are resampled as in
         :func:`distance_interval`.
 
     method : {"parametric", "block"}, default="parametric"
-        Where resampled sequences come from: drawn from the models; or put together from
-        blocks of the sequences that the models keep
-        (``HMMTransformer(keep_sequences=True)``), which asks nothing of the models.
+        Source of the resampled sequences: "parametric" draws them from the models;
+        "block" assembles them from blocks of the sequences that the models keep
+        (``HMMTransformer(keep_sequences=True)``), which does not assume that the models
+        are right.
 
     block_length : int, default=None
         Number of successive frames per block; by default the square root of the length.
@@ -220,29 +221,29 @@ def registration_interval(
         Confidence of the intervals.
 
     hmm : transformer, default=None
-        How models were fitted. By default an :class:`HMMTransformer` with as many
-        states of the same kind.
+        Transformer that fits the models again, as they were fitted. By default an
+        :class:`HMMTransformer` with the same number and kind of states.
 
     metric : {"maw", "iaw", "jaw"} or object, default="jaw"
-        Distance whose registration is given, with its quantiles.
+        Distance whose registration is returned, with its quantiles.
 
     random_state : int, RandomState instance, Generator or None, default=None
         Seed of the resampling.
 
     verbose : int, default=0
-        Whether to show a progress bar for the fits of each model. A given `hmm` says so
-        itself.
+        Whether to show a progress bar for the fits of each model. A given `hmm` has its
+        own `verbose`.
 
     Returns
     -------
     interval : RegistrationInterval
-        How often each state of a was which state of b, and which states split or merge.
+        How often each state of a is matched with each state of b, and which states
+        split or merge.
 
     See Also
     --------
     register_states : The registration alone.
-    HMMAligner : With `n_resamples`, how sure it is which state of the reference each
-        state is.
+    HMMAligner : With `n_resamples`, the confidence of matches with a reference.
 
     Examples
     --------
@@ -287,7 +288,7 @@ def registration_interval(
 
 
 def nearest_fractions(costs):
-    """Return how often each column is the nearest one of each row.
+    """Return how often each column is the nearest to each row.
 
     Parameters
     ----------
@@ -298,7 +299,7 @@ def nearest_fractions(costs):
     -------
     fractions : ndarray of shape (n_rows, n_columns)
         Fractions of the refits that have the row; NaN if there are none. Columns that
-        are equally near have equal parts.
+        are equally near share equally.
     """
     least = costs.min(axis=2, keepdims=True)
     known = np.isfinite(least)
@@ -309,20 +310,21 @@ def nearest_fractions(costs):
 
 
 def named_costs(fits, names):
-    """Return squared distances between the states of refits, by their names.
+    """Return squared distances between the states of refits, by the names they got.
 
     Parameters
     ----------
     fits : list of two HMMBatch
-        Refits of two models, equally many.
+        Refits of two models, the same number of each.
 
     names : list of two ndarray of shape (n_refits, n_components, n_names)
-        Whether a state of a refit has a name, a state of the model.
+        Whether a state of a refit is named after a state of its model.
 
     Returns
     -------
     costs : ndarray of shape (n_refits, n_names_a, n_names_b)
-        The least one, if several states have the name; infinite if none has.
+        The smallest distance, if several states share a name; infinite for an unused
+        name.
     """
     batch = HMMBatch.concatenate([fit._bare() for fit in fits])
     rows = np.arange(len(fits[0]))
@@ -334,7 +336,7 @@ def named_costs(fits, names):
 
 
 def own_states(model, refits):
-    """Return the fraction of each state of refits that is each state of their model."""
+    """Return the fraction of each state of the refits matched with each model state."""
     own = aligned_models(refits, model, np.inf).plans
     mass = own.sum(axis=2, keepdims=True)
     return own / np.where(mass > 0, mass, 1)
@@ -349,7 +351,7 @@ def refitted_plans(models, fits, metric):
         Batches of one model each.
 
     fits : list of two HMMBatch
-        Refits of both, equally many.
+        Refits of both, the same number of each.
 
     metric : Distance
         A distance that registers states.
@@ -360,8 +362,7 @@ def refitted_plans(models, fits, metric):
         The registration of the models.
 
     moved : ndarray of shape (n_refits, n_components_a, n_components_b)
-        Registrations of the refits, on the states of the models that the states of the
-        refits are matched with.
+        Registrations of the refits, in terms of the matched states of the models.
     """
     batch = HMMBatch.concatenate([model._bare() for model in [*models, *fits]])
     n_refits = len(fits[0])

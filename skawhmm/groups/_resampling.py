@@ -1,4 +1,4 @@
-"""Models fitted again to sequences that are resampled from them, or from their data."""
+"""Refits of models to sequences resampled from them, or from their data."""
 
 from typing import Any, NamedTuple
 
@@ -22,7 +22,7 @@ METHODS = ("parametric", "block")
 
 
 class Resampling(NamedTuple):
-    """How models are fitted again; the fields are those of `distance_interval`."""
+    """How models are refitted; fields are named as in `distance_interval`."""
 
     method: str
     n_timesteps: int | None
@@ -75,7 +75,7 @@ def _samples(model, length, seeds):
 
 
 def _resampled(model, name, block_length, seeds):
-    """Return sequences put together from parts of the model's own one."""
+    """Return sequences assembled from parts of the model's own sequence."""
     if model.sequences is None:
         raise ValueError(
             f"method='block' needs models that keep their sequences, got {name} "
@@ -90,7 +90,7 @@ def _resampled(model, name, block_length, seeds):
 
 
 def _drawn_trials(trials, seed):
-    """Return as many trials drawn with replacement, of which one has a transition."""
+    """Return trials drawn with replacement, at least one with a transition."""
     rng, lengths = item_rng(*seed), np.array([len(x) for x in trials])
     while True:
         chosen = rng.integers(len(trials), size=len(trials))
@@ -99,7 +99,7 @@ def _drawn_trials(trials, seed):
 
 
 def _blocks(x, block_length, seeds):
-    """Return sequences put together from blocks of one."""
+    """Return sequences assembled from blocks of one sequence."""
     size = min(block_length or int(np.ceil(np.sqrt(len(x)))), len(x))
     n_blocks = -(-len(x) // size)
     drawn = []
@@ -143,7 +143,7 @@ def transformer_like(model, seed, verbose=0):
 def with_scales(hmm, model):
     """Return a transformer that keeps the scales of a model with blocks of channels.
 
-    Otherwise each fit would learn scales of its own, and could not be compared.
+    Otherwise each fit would learn its own scales, and fits could not be compared.
     """
     scale = getattr(getattr(hmm, "emission", None), "scale", None)
     if isinstance(scale, str) and model.emission.name == "by_channel":
@@ -187,7 +187,7 @@ def drawn_refits(models, n_resamples, seed, verbose=0):
         )
     refits: list[Any] = [None] * len(models)
     sizes = models.n_components
-    # Models of as many states are fitted together.
+    # Models with the same number of states are fitted together.
     for size in np.unique(sizes):
         own = np.flatnonzero(sizes == size).tolist()
         hmm = transformer_like(models[own[0]], seed, verbose)
@@ -198,5 +198,5 @@ def drawn_refits(models, n_resamples, seed, verbose=0):
 
 
 def _part(items, n, size):
-    """Return the n-th part of items that come in parts of one size."""
+    """Return the n-th part of items divided into parts of equal size."""
     return items[n * size : (n + 1) * size]

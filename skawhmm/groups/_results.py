@@ -1,4 +1,4 @@
-"""What a test of groups finds."""
+"""Results of tests of groups."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -32,7 +32,7 @@ class PermutationTest:
         Fraction of arrangements with a value at least as large.
 
     effect_size : float
-        Fraction of the variation that the groups explain; NaN if it has no meaning.
+        Fraction of the variation that the groups explain; NaN if it is not defined.
 
     null_distribution : ndarray of shape (n_permutations,)
         Values under permutation.
@@ -46,7 +46,7 @@ class PermutationTest:
 
 @dataclass(frozen=True, eq=False)
 class GroupTestResult:
-    """Whether groups of models differ; :func:`hmm_group_test` returns it.
+    """Whether groups of models differ, as returned by :func:`hmm_group_test`.
 
     Parameters
     ----------
@@ -62,7 +62,8 @@ class GroupTestResult:
         For three or more groups: one dict like `tests` per pair of groups.
 
     pairwise_pvalues : dict
-        The p-values of those tests, corrected for the number of pairs by Holm.
+        The p-values of the pairwise tests, corrected for the number of pairs by Holm's
+        method.
 
     groups : dict
         Number of units per group.
@@ -72,12 +73,13 @@ class GroupTestResult:
 
     amounts : dict of Amounts
         How much data the models of each group were fitted to, by column of `info`
-        ("n_timesteps"): medians per group, and whether they differ. Empty if it is not
-        known.
+        ("n_timesteps"): medians per group, and whether they differ. Empty if the models
+        do not record it.
 
     missing : dict of str
-        Tests that were not made, by name, and why: the components of distances that
-        have none, the dispersion, or pairs of groups that share no stratum.
+        Tests that were not made, by name, with the reason: for components that the
+        distance does not have, for the dispersion, or for pairs of groups that share no
+        stratum.
 
     models : HMMBatch or None
         With ``refit``: the models, one per unit and group.
@@ -89,10 +91,10 @@ class GroupTestResult:
     Attributes
     ----------
     statistic, pvalue, effect_size, null_distribution : float or ndarray
-        Those of the distance.
+        Results of the test of the distance.
 
     marginal, transition : PermutationTest or None
-        Tests of the components: do the states differ, or the movement between them?
+        Tests of the components: do the states differ, or the transitions between them?
 
     See Also
     --------
@@ -154,7 +156,7 @@ class GroupTestResult:
 
     @property
     def transition(self) -> PermutationTest | None:
-        """Test of the transition component: whether movements differ."""
+        """Test of the transition component: whether the transitions differ."""
         return self.tests.get("transition")
 
     @property
@@ -169,7 +171,7 @@ class GroupTestResult:
         Returns
         -------
         text : str
-            What was compared and how, and what was found, with p-values of all tests.
+            The groups, the method and the findings, with the p-values of all tests.
 
         Examples
         --------
@@ -211,7 +213,7 @@ class GroupTestResult:
         return fill(" ".join(parts), PARAGRAPH)
 
     def to_frame(self) -> Any:
-        """Return all tests as a data frame of pandas.
+        """Return all tests as a pandas data frame.
 
         Returns
         -------
@@ -267,10 +269,9 @@ class GroupTestResult:
 
 
 def statistic_name(result):
-    """Return what the statistic is called.
+    """Return the name of the statistic.
 
-    Conditions of one unit are compared by their distance; there is nothing to divide
-    it by.
+    Conditions of a single unit are compared by their distance alone, not by a ratio.
     """
     if np.isnan(result.effect_size):
         return "variation"

@@ -30,28 +30,29 @@ from skawhmm.utils._checks import (
 )
 from skawhmm.utils._tables import data_frame, text_table
 
-# Mean agreement from which on restarts count as the same.
+# Mean agreement at which restarts count as the same.
 AGREEING = 0.95
 
-# Printed sentences are broken into lines of this width.
+# Width of printed lines.
 LINE_WIDTH = 72
 
 
 @dataclass(frozen=True, eq=False)
 class StabilityCurve:
-    """How well models do by their number of states; see :func:`stability_curve`.
+    """Quality of models per number of states, as returned by :func:`stability_curve`.
 
     Parameters
     ----------
     n_components : ndarray of shape (n_numbers,)
-        Numbers of states.
+        Numbers of states to compare.
 
     halves : ndarray of shape (n_numbers, n_sequences)
         Agreement of the models of the two halves of each sequence: 1 if they are equal,
         0 if they are as far from each other as from the halves of other sequences.
 
     restarts : ndarray of shape (n_numbers, n_sequences)
-        The same for two fits of the whole sequence from different starts.
+        Agreement of two fits to the whole sequence from different starts, on the same
+        scale.
 
     held_out : ndarray of shape (n_numbers, n_sequences)
         Log likelihood per frame of each half under the model of the other half, the
@@ -63,7 +64,7 @@ class StabilityCurve:
         :class:`HMMTransformer`.
 
     best_n_components : int
-        The largest number of states with which restarts agree, by 0.95 on average.
+        The largest number of states with which restarts agree (by 0.95 on average).
 
     Attributes
     ----------
@@ -75,7 +76,7 @@ class StabilityCurve:
         Whether restarts, held-out likelihood and BIC choose the same number.
 
     recommendation : str
-        The recommended number in words, and how often it is wrong.
+        The recommended number in words, with its error rate in simulations.
 
     See Also
     --------
@@ -119,7 +120,7 @@ class StabilityCurve:
 
     @property
     def recommendation(self) -> str:
-        """The recommended number in words, and how often it is wrong."""
+        """The recommended number in words, with its error rate in simulations."""
         best = self.best_n_components
         number = f"{best} state{'s' if best > 1 else ''}"
         if self.agreed:
@@ -149,7 +150,7 @@ class StabilityCurve:
         }
 
     def to_frame(self) -> Any:
-        """Return the curve as a data frame of pandas.
+        """Return the curve as a pandas data frame.
 
         Returns
         -------
@@ -180,13 +181,12 @@ def stability_curve(
     n_jobs: int | None = None,
     verbose: int = 0,
 ) -> StabilityCurve:
-    """Return how well models do with each number of states, to choose one.
+    """Return the stability and fit of models per number of states, to choose one.
 
     Models are fitted to both halves of each sequence (of the trials, if a unit has
-    several), and twice to the whole of it.
-    Stable states are found again: the models of two halves are near to each other,
-    compared with the distance to halves of other sequences. Held-out likelihood and
-    information criteria are computed from the same fits.
+    several), and twice to the whole sequence. States are stable if the models of two
+    halves are near each other, compared with the distance to halves of other sequences.
+    Held-out likelihood and information criteria are computed from the same fits.
 
     Parameters
     ----------
@@ -194,7 +194,7 @@ def stability_curve(
         At least two sequences, in any form that :class:`HMMTransformer` takes.
 
     n_components : int or iterable of int, default=range(1, 9)
-        Numbers of states.
+        Numbers of states to compare.
 
     hmm : transformer, default=None
         Fits the models; it is cloned, and its `n_components` and `random_state` are
@@ -209,7 +209,7 @@ def stability_curve(
         `metric` is an object, which has its own.
 
     random_state : int, RandomState instance, Generator or None, default=None
-        Seed of the starts.
+        Seed for the starts of the fits.
 
     n_jobs : int, default=None
         Number of joblib workers for the distances.
@@ -298,7 +298,8 @@ def _held_out(fits, parts):
     """Return log likelihoods per frame of halves under models of the other halves."""
     values = []
     for models, sequences in zip(fits, parts[::-1], strict=True):
-        # The other half begins anywhere, not where this one did.
+        # The other half may start in any state, so the start probabilities are not
+        # used.
         score = models.emission.scorer(*chains(models, models.weights))
         recordings, firsts = recordings_of(models._checked(sequences))
         owners = np.repeat(np.arange(len(models)), np.diff(firsts))
@@ -369,14 +370,14 @@ def _check_halves(sequences):
 
 
 def _agreement(near, apart):
-    """Return 1 for equal models, 0 for models as far apart as unrelated ones."""
+    """Return agreement: 1 for equal models, 0 for unrelated ones."""
     return np.where(apart > 0, 1 - near / np.where(apart > 0, apart, 1), 0.0)
 
 
 def _best(sizes, restarts):
     """Return the largest number of states with which restarts agree."""
     means = restarts.mean(axis=1)
-    # If none does, the one that comes nearest.
+    # If no number agrees, take the one with the highest agreement.
     agreeing = np.minimum(AGREEING, means.max())
     return max(
         size for size, mean in zip(sizes, means, strict=True) if mean >= agreeing

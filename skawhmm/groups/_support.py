@@ -1,27 +1,27 @@
-r"""Measures of units, and which of them the data can tell something about.
+r"""Measures of units, and which of them have enough data to be compared.
 
 A measure of a unit is a ratio of two sums. Counted measures have counts in both: steps
 from i to k, and all steps from i. Their difference :math:`x - p\,n` from what a
 probability p predicts has mean 0 however long the sequences are, where the ratio
-:math:`x / n` is biased in short ones. Units are therefore compared by such
-differences, a group's value is the ratio of its sums, and a unit without steps from i
-says nothing about them. All other measures have one in the place of the second sum.
+:math:`x / n` is biased in short ones. Units are therefore compared by such differences,
+a group's value is the ratio of its sums, and a unit without steps from i has no
+influence. For all other measures the second sum is 1.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-# A unit with fewer expected frames in a state, or steps from it, has not shown it: an
-# estimate would be made of the prior, or of nothing. A state that is hidden and was
-# visited once has an expected count of a little less than one.
+# A unit with fewer expected frames in a state, or steps from it, has not visited it: an
+# estimate would rest on the prior alone. A hidden state that was visited once has an
+# expected count slightly below one.
 LEAST_SEEN = 0.5
 
-# A transition is compared if every group is expected to show it this often at the
-# probability of all units together: the usual rule for tables of counts.
+# A transition is compared if every group is expected to show it this often under the
+# pooled probability of all units: the usual rule for contingency tables.
 LEAST_EXPECTED = 5.0
 
-# The reason to leave out what does not vary.
+# The reason for leaving out measures that do not vary.
 EQUAL = "equal in all units"
 
 # Values that differ by less than this fraction of their size are equal.
@@ -32,10 +32,9 @@ class Measures(NamedTuple):
     """Measures of models or units, as columns.
 
     `labels` are tuples of name, state and next state (-1 if there is none). `sums` and
-    `sizes` have one row per model or unit; the value is their ratio, and there is none
-    where the size is 0. `counted` says which columns are ratios of counts, `inverted`
-    which of these have the number of events below the line: dwell times are steps per
-    exit.
+    `sizes` have one row per model or unit; the value is their ratio, missing where the
+    size is 0. `counted` marks columns that are ratios of counts, `inverted` marks those
+    whose denominator counts the events: dwell times are steps per exit.
     """
 
     labels: list[tuple[str, int, int]]
@@ -54,7 +53,7 @@ class Measures(NamedTuple):
             Their labels.
 
         values : ndarray of shape (n_models, n_columns)
-            The values; there is none where they are not finite.
+            The values; not finite where they are missing.
 
         Returns
         -------
@@ -90,7 +89,7 @@ class Measures(NamedTuple):
 
     @classmethod
     def concatenated(cls, parts):
-        """Return several measures of the same models as one.
+        """Return several measures of the same models, concatenated.
 
         Parameters
         ----------
@@ -108,7 +107,7 @@ class Measures(NamedTuple):
 
     @property
     def values(self):
-        """The ratios; NaN where there are none."""
+        """The ratios; NaN where they are missing."""
         known = self.sizes > 0
         return np.where(known, self.sums / np.where(known, self.sizes, 1), np.nan)
 
@@ -118,7 +117,7 @@ class Measures(NamedTuple):
         Parameters
         ----------
         chosen : ndarray of int
-            Their numbers.
+            Indices of the columns.
 
         Returns
         -------
@@ -144,7 +143,7 @@ class Measures(NamedTuple):
         return self._replace(sums=self.sums[order], sizes=self.sizes[order])
 
     def of_units(self, design):
-        """Return the measures of units: sums of counts, and averages of all else.
+        """Return the measures of units: counts are summed, all others averaged.
 
         Parameters
         ----------
@@ -162,7 +161,7 @@ class Measures(NamedTuple):
         return self._replace(sums=sums / scale, sizes=sizes / scale)
 
     def residuals(self, blocks):
-        """Return what units have above the ratio of all units of their block.
+        """Return deviations of units from the ratio of their block.
 
         Parameters
         ----------
@@ -177,7 +176,7 @@ class Measures(NamedTuple):
         return self.sums - self.ratios(blocks) * self.sizes
 
     def ratios(self, blocks):
-        """Return the ratio of the sums of each unit's block; 0 if it has none.
+        """Return the ratio of sums of each unit's block; 0 if it is missing.
 
         Parameters
         ----------
@@ -204,8 +203,8 @@ class Measures(NamedTuple):
         Returns
         -------
         values : ndarray of shape (n_units, n_columns)
-            Their spread is that of the ratio, by its derivative. NaN where a unit, or
-            a whole group, has no value.
+            Their spread equals the spread of the ratio, to first order. NaN where a
+            unit, or a whole group, has no value.
         """
         which = (codes[:, None] == np.unique(codes)).astype(float)
         means = which @ ((which.T @ self.sizes) / which.sum(axis=0)[:, None])
@@ -226,8 +225,8 @@ def left_out_reasons(measures, design, longest):
         The comparison.
 
     longest : ndarray of shape (n_units,) or None
-        Number of frames of the longest sequence of each unit; None if models do not
-        know their counts, and nothing is known of their support.
+        Number of frames of the longest sequence of each unit; None if models hold no
+        counts, so that their support is unknown.
 
     Returns
     -------

@@ -21,9 +21,9 @@ def state_table(models: HMMBatch, reference: Any = None) -> Any:
         each row.
 
     reference : {"barycenter", "medoid"}, HMMBatch or HMMAligner, default=None
-        Whose states the models are brought to first, by :class:`HMMAligner`; a fitted
-        aligner is used unchanged. By default models keep their own states, whose
-        indices mean something only if all models share them.
+        Model to whose states all models are aligned first, by :class:`HMMAligner`; a
+        fitted aligner is used unchanged. By default models keep their own states, whose
+        indices are comparable only if all models share their states.
 
     Returns
     -------
@@ -32,24 +32,25 @@ def state_table(models: HMMBatch, reference: Any = None) -> Any:
         visible chains, otherwise its index), with
 
         - "occupancy": probability of the state;
-        - "dwell_time": mean number of steps that a visit lasts;
+        - "dwell_time": mean number of steps per visit;
         - "visits": mean number of visits per 100 steps;
-        - "dwell_time_beyond_data": for models that know their `counts`, whether the
+        - "dwell_time_beyond_data": for models that hold `counts`, whether the
           dwell time is an extrapolation, because it is longer than all of the model's
           data, or because they never left the state;
         - "mean_0", ..., "sd_0", ...: means and standard deviations of the channels
           ("p_a", ... for symbols, "rate_0", ... for counts);
         - "distance", "matched_mass": with a reference, the distance to its state, and
-          the mass of states that lie near enough to count as matched;
+          the mass of states near enough to count as matched;
         - "match": with an aligner that has `n_resamples`, the fraction of refits in
           which the state is matched with the same state of the reference again.
 
-        States that a model does not have get occupancy 0 and NaN elsewhere.
+        A state that a model does not have gets occupancy 0 and NaN in the other
+        columns.
 
-        Models that were fitted to sequences know their expected counts
-        (``models.counts``). Occupancy, dwell times and visits are then those of the
-        data, whatever prior the models were shrunk to. A state with less than half an
-        expected frame (half a step from it, for dwell times) has NaN.
+        Models that were fitted to sequences hold expected counts (``models.counts``).
+        Occupancy, dwell times and visits are then computed from the data, whatever
+        prior the models were shrunk to. A state with less than half an expected frame
+        (half a step from it, for dwell times) has NaN.
 
     See Also
     --------
@@ -104,20 +105,20 @@ def transition_table(models: HMMBatch, reference: Any = None) -> Any:
         each row.
 
     reference : {"barycenter", "medoid"}, HMMBatch or HMMAligner, default=None
-        Whose states the models are brought to first, as in :func:`state_table`.
+        Model to whose states all models are aligned first, as in :func:`state_table`.
 
     Returns
     -------
     table : pandas.DataFrame
         The columns are "model", the columns of `info`, "state" and "next_state", with
 
-        - "probability": that of the next state given the state; NaN where a model does
-          not have the state;
+        - "probability": probability of the next state given the state; NaN where a
+          model does not have the state;
         - "steps": mean number of such transitions per 100 steps.
 
-        Both are those of the data, not of a prior, if the models know their expected
-        counts (``models.counts``). A state with less than half an expected step from
-        it has NaN as its probabilities.
+        Both come from the data, not from a prior, if the models hold expected counts
+        (``models.counts``). The probabilities of a state with less than half an
+        expected step from it are NaN.
 
     See Also
     --------
@@ -151,7 +152,7 @@ def transition_table(models: HMMBatch, reference: Any = None) -> Any:
 
 
 def named_states(models, states):
-    """Return indices of states as names, if states have names; -1 has none."""
+    """Return states by name, if they have names; -1 becomes an empty name."""
     if models.state_names is None:
         return states
     return np.array([*models.state_names, ""], dtype=object)[states]
@@ -214,7 +215,7 @@ def state_measures(models):
 
 
 def unseen_states(models):
-    """Return which states a model does not have, or has not shown in its data."""
+    """Return which states a model does not have, or has not visited in its data."""
     if models.counts is None:
         return models.weights == 0
     return models.counts.states < LEAST_SEEN
@@ -248,7 +249,7 @@ def transition_probabilities(models):
 
 
 def _shared_columns(models, kept):
-    """Return the number of the model and its info, repeated in each of its rows."""
+    """Return the index of the model and its info, repeated in each of its rows."""
     rows = np.nonzero(kept)[0]
     info = {name: c[rows] for name, c in models.info.items() if c.ndim == 1}
     return {"model": rows, **info}

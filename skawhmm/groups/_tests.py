@@ -1,15 +1,15 @@
 r"""Tests of differences between groups of models, by permutation.
 
-The squared distances :math:`A_{ij} = d_{ij}^2` hold all that a linear model of the
-groups needs. With :math:`G = -A / 2`, the projection :math:`H_0` on what is taken out
-first (a mean, strata, covariates) and :math:`G_0 = (I - H_0) G (I - H_0)`, the groups
+The squared distances :math:`A_{ij} = d_{ij}^2` are all that a linear model of the
+groups needs. With :math:`G = -A / 2`, the projection :math:`H_0` onto the nuisance
+terms (a mean, strata, covariates) and :math:`G_0 = (I - H_0) G (I - H_0)`, the groups
 explain :math:`\operatorname{tr}(Q^\top G_0 Q)` of the variation
 :math:`\operatorname{tr}(G_0)`, where Q is an orthonormal basis of the differences
 between groups outside :math:`H_0`. Their ratio of mean squares is the pseudo-F of
 Anderson (2001); in one dimension it is the F of the analysis of (co)variance. With
 distances instead of their squares it is the energy statistic of Rizzo and Szekely.
 
-Permutations exchange what is left after :math:`H_0` (Freedman and Lane), within strata.
+Permutations exchange the residuals of :math:`H_0` (Freedman and Lane), within strata.
 They permute the rows of the bases, so that a thousand of them are one matrix product.
 """
 
@@ -73,14 +73,14 @@ from skawhmm.utils._checks import (
 from skawhmm.utils._numbers import real_array
 from skawhmm.utils._parameters import check_unused, defaults_of
 
-# Given distances may be asymmetric, or off 0 on the diagonal, by this fraction of
-# the largest one.
+# Precomputed distances may be asymmetric, or differ from 0 on the diagonal, by this
+# fraction of the largest one.
 DISTANCE_TOLERANCE = 1e-8
 
-# Powers of the distances that the two statistics are made of.
+# Powers of the distances in the two statistics.
 POWERS = {"pseudo_f": 2, "energy": 1}
 
-# Streams of random numbers of one call.
+# Random streams of one call.
 OVERALL, SPREAD, PAIRS, AMOUNTS = 0, 1, 2, 3
 
 
@@ -104,20 +104,19 @@ def hmm_group_test(
 ) -> GroupTestResult:
     """Test whether groups of models differ, by permutation of their distances.
 
-    The order and the number of states may differ between models. The test is made
-    for the distance and, with the same permutations, for its two components: do the
-    states differ, or the movement between them?
+    The order and the number of states may differ between models. The test is made for
+    the distance and, with the same permutations, for its two components: do the states
+    differ, or the transitions between them?
 
     Parameters
     ----------
     X : HMMBatch or array-like of shape (n_models, n_models[, 2])
         The models; or any symmetric matrix of distances, between models or between
-        anything else; or the components of distances as
-        :func:`pairwise_hmm_components` gives them, stacked along a third axis.
-        Components need `alpha`; `metric` has no effect beside distances and
-        components, and must not be set. With `refit` or `match`, sequences: with
-        `refit` one recording per trial (also units as a list of `Trials`), to match
-        frames or trials one recording or `Trials` per model.
+        anything else; or the components of distances as :func:`pairwise_hmm_components`
+        gives them, stacked along a third axis. Components need `alpha`; with distances
+        or components, `metric` must not be set. With `refit` or ``match="frames"`` or
+        ``"trials"``, sequences: one recording per trial for `refit` (or a list of
+        `Trials`, one per unit), one recording or `Trials` per model to match.
 
     groups : str or array-like of shape (n_models,)
         The group of each model, or the name of a column of ``X.info``; the condition of
@@ -132,22 +131,24 @@ def hmm_group_test(
         `metric` is an object, which has its own.
 
     statistic : {"pseudo_f", "energy"}, default="pseudo_f"
-        What is compared: the pseudo-F of PERMANOVA, made of squared distances, which
-        finds differences between the centres of groups; or the same ratio made of
-        distances, the energy statistic, which finds any difference between groups.
+        Statistic of the test: the pseudo-F of PERMANOVA, a ratio of squared distances,
+        finds differences between the centres of groups; the energy statistic, the same
+        ratio of plain distances, finds any difference between groups.
 
     n_permutations : int, default=9999
-        Number of permutations. The least possible p-value is one over this plus one.
+        Number of permutations. The smallest possible p-value is
+        ``1 / (n_permutations + 1)``.
 
     units : str or array-like of shape (n_models,), default=None
-        What is independent, such as subjects with several sequences each: the models
-        of a unit are averaged (in the geometry of the distances) and move together. By
-        default each model is a unit. With `refit`, the unit of each trial, of which one
-        model is fitted per condition; by default all trials are of one unit.
+        Independent unit of each model, such as the subject if subjects have several
+        sequences: the models of a unit are averaged (in the geometry of the distances)
+        and permuted together. By default each model is a unit. With `refit`, the unit
+        of each trial: one model is fitted per unit and condition; by default all trials
+        belong to one unit.
 
     strata : str or array-like of shape (n_models,), default=None
-        What units are permuted within, such as pairs or sites. Differences between
-        strata are taken out.
+        Strata within which units are permuted, such as pairs or sites. Differences
+        between strata are taken out.
 
     covariates : str or array-like of shape (n_models[, n_covariates]), default=None
         Numbers whose linear effect is taken out first, such as age. Permutations then
@@ -160,17 +161,17 @@ def hmm_group_test(
     refit : bool or "within", default=False
         Whether labels are permuted among trials, and all models fitted again under each
         permutation: within units, if conditions vary within them; otherwise units are
-        permuted, whose models do not depend on labels. "within" raises in the latter
-        case. The p-values include the error of fitting, and are exact for any numbers
-        of trials. With a single unit, the statistic is the variation between
-        conditions alone. `strata` and `covariates` must be None.
+        permuted, and their models stay the same. "within" raises an error in the latter
+        case. The p-values include the error of fitting, and are exact for any number of
+        trials. With a single unit, the statistic is the variation between conditions
+        alone. `strata` and `covariates` must be None.
 
     match : {"frames", "trials", "models"}, default=None
-        Whether every model is fitted to as many frames, or trials, as the sequence with
-        the fewest of them has; or whether every unit has as many models as the unit
-        with the fewest. They are chosen at random, once: an average over several
-        choices would be less noisy for units with more to choose from, which would then
-        not be exchangeable with the others.
+        Amount of data to make equal. With "frames" or "trials", every model is fitted
+        to as many of them as the shortest sequence has; with "models", every unit keeps
+        as many models as the unit with the fewest. They are chosen at random, once: an
+        average over several choices would be less noisy for larger units, which would
+        then not be exchangeable with the others.
 
     random_state : int, RandomState instance, Generator or None, default=None
         Seed of the permutations. With the same seed the result does not depend on the
@@ -201,17 +202,18 @@ def hmm_group_test(
     A significant result may also be due to groups of unequal spread. The test of
     dispersion compares the distances of units to the centres of their groups, and a
     warning is given if it is significant, too. It permutes the deviations from the
-    spatial medians of the groups, within strata, after strata and covariates were taken
+    spatial medians of the groups, within strata, after strata and covariates are taken
     out. If every stratum holds one unit of each group (before and after), the spread of
     whole groups is compared; if strata are pairs of which some groups are absent, there
     is no such test.
 
     Labels of fitted models are exchangeable only if all models come from equal amounts
     of data: models of short sequences are noisier, and look like another group. The
-    amounts in ``X.info["n_timesteps"]`` (and ``"n_trials"``, if there is such a
-    column) are compared between groups, and a warning is given if they differ. Then use
-    `refit`, if conditions vary within units, or `match`, if units belong to groups.
-    Units with unequal numbers of models in the groups raise, unless these are matched.
+    amounts in ``X.info["n_timesteps"]`` (and ``"n_trials"``, if there is such a column)
+    are compared between groups, and a warning is given if they differ. Then use `refit`
+    if conditions vary within units, or `match` if units belong to groups. If the groups
+    differ in the number of models per unit, an error is raised, unless
+    ``match="models"``.
 
     References
     ----------
@@ -226,7 +228,7 @@ def hmm_group_test(
 
     Examples
     --------
-    Two groups with the same states, between which one moves in another order:
+    Two groups with the same states but different transitions:
 
     >>> from skawhmm import HMMTransformer, hmm_group_test
     >>> from skawhmm.datasets import make_hmm_sequences
@@ -242,8 +244,8 @@ def hmm_group_test(
     transition      587.3   0.001       0.9545
     dispersion     0.4612   0.518
 
-    Six viewers, each with 24 trials of one condition and 6 of the other one. Labels are
-    permuted among the trials of a viewer, and models fitted again:
+    Six viewers, each with 24 trials of one condition and 6 of the other. Labels are
+    permuted among the trials of each viewer, and the models are fitted again:
 
     >>> import numpy as np
     >>> trials, _ = make_hmm_sequences(
@@ -292,7 +294,7 @@ def hmm_group_test(
                 trials, hmm, chosen, power, n_permutations, seed, workers
             )
             return GroupTestResult(**found, kind=statistic)
-        # Each unit has one condition, and its model does not depend on labels.
+        # Each unit has one condition, so its model does not depend on labels.
         X, groups, units = trials.unit_models(hmm, seed), trials.unit_groups, None
     X, chosen = _checked(X, metric, alpha, match)
     design = check_design(X, groups, units, strata, covariates)
@@ -335,7 +337,7 @@ def hmm_group_test(
 
 
 def _check_fitting(X, hmm, refit, match, units):
-    """Raise if the parameters that fit models are wrong, or fit nothing."""
+    """Raise if the parameters that fit models are wrong or unused."""
     check_hmm("hmm", hmm)
     if not isinstance(refit, bool | np.bool_):
         check_choice("refit", refit, ("within",))
@@ -362,7 +364,7 @@ def _symmetric_metric(metric, alpha):
 
 
 def _matched(compared, design, seed):
-    """Return distances between as many models of each unit."""
+    """Return distances between equal numbers of models of each unit."""
     rows = matched_rows(compared["distance"], design, seed)
     compared = {name: x[np.ix_(rows, rows)] for name, x in compared.items()}
     return compared, design._replace(unit_of=design.unit_of[rows])
@@ -378,7 +380,7 @@ def _missing(tests, spread, given):
 
 
 def _checked(X, metric, alpha, match):
-    """Return models or sequences and a distance, or given matrices and None."""
+    """Return models or sequences and a distance, or precomputed matrices and None."""
     if match in FITTED_MATCHES:
         return checked_units(X), _symmetric_metric(metric, alpha)
     if is_models(X):
@@ -391,12 +393,12 @@ def _checked(X, metric, alpha, match):
 
 
 def checked_matrices(X):
-    """Return given distances or components, or raise if they are neither.
+    """Return precomputed distances or components, or raise.
 
     Parameters
     ----------
     X : array-like of shape (n_models, n_models[, 2])
-        What was given.
+        The argument as the caller gave it.
 
     Returns
     -------
@@ -465,7 +467,7 @@ def _compared(X, metric, alpha, workers):
 def _off_diagonal(distances):
     """Return distances that are finite, and 0 on the diagonal.
 
-    Some distances of a model to itself are not 0 (`IAW`), and no statistic uses them.
+    The distance of a model to itself may differ from 0 (`IAW`); no statistic uses it.
     """
     _check_cells(np.isinf(distances), distances, "be finite")
     distances = np.array(distances)
@@ -475,7 +477,7 @@ def _off_diagonal(distances):
 
 
 def unit_matrices(matrices, design):
-    """Return matrices and their design with one row per unit, in an order of content.
+    """Return matrices and their design with one row per unit, ordered by content.
 
     Parameters
     ----------
@@ -501,7 +503,7 @@ def unit_matrices(matrices, design):
         means = (np.arange(n_units)[:, None] == design.unit_of).astype(float)
         means /= means.sum(axis=1, keepdims=True)
         matrices = means @ matrices @ means.T
-    # What a permutation does must not depend on the order in which models were given.
+    # Permutations must not depend on the order in which the models are given.
     content = np.sort(matrices[0], axis=1).sum(axis=1)
     order = np.lexsort((content, design.codes))
     design = design.ordered(order)
@@ -550,7 +552,7 @@ def _forms(arrays, rows):
 
 
 def _pairwise_tests(design, names, matrices, n_permutations, workers, seed):
-    """Return tests of each pair of three or more groups, and why others lack one."""
+    """Return tests of each pair of groups, and why some pairs have none."""
     if len(design.names) == 2:
         return {}, {}
     found, missing = {}, {}

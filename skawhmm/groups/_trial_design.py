@@ -1,4 +1,4 @@
-"""Which trials of which unit have which condition, and how labels may be permuted."""
+"""Designs of trials within units, and permutations of their conditions."""
 
 from itertools import product
 from math import prod
@@ -8,7 +8,7 @@ import numpy as np
 
 from skawhmm.groups._design import Design, check_labels
 
-# Draws of the labels of a unit until every condition has a trial with a transition.
+# Largest number of draws until every condition of a unit has a trial with a transition.
 MAX_DRAWS = 10_000
 
 
@@ -16,9 +16,9 @@ class TrialDesign(NamedTuple):
     """Trials of units under several conditions.
 
     `names` are the conditions, `codes` and `units` have one number per trial. `usable`
-    says which trials have a transition: a model needs one of them. Labels that leave a
-    model without one are not drawn; the others are equally likely, so that the observed
-    labels are one of a set of exchangeable ones.
+    marks the trials with a transition: a model needs at least one. Labels that leave a
+    model without one are not drawn; the others are equally likely, so the observed
+    labels are one of a set of exchangeable labellings.
     """
 
     names: np.ndarray
@@ -86,7 +86,7 @@ class TrialDesign(NamedTuple):
         return labels
 
     def _is_usable(self, own, labels):
-        """Whether every condition of a unit has a trial with a transition."""
+        """Return whether every condition of a unit has a trial with a transition."""
         seen = labels[self.usable[own]]
         return len(np.unique(seen)) == len(self.names)
 
@@ -123,7 +123,7 @@ def check_trial_design(recordings, groups, units, within):
     Returns
     -------
     design : TrialDesign or None
-        None if each unit has one condition only.
+        The conditions; None if each unit has only one condition.
     """
     labels = check_labels("groups", groups, recordings, of="trial")
     names, codes = np.unique(labels, return_inverse=True)

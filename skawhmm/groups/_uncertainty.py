@@ -1,12 +1,12 @@
-r"""How sure a distance between fitted models is.
+r"""Uncertainty of a distance between fitted models.
 
-A model fitted to a finite sequence is off the true one, and a distance between two such
-models is too large: on the scale of squares, the noise of both is added to it.
+A model fitted to a finite sequence differs from the true one, so the distance between
+two such models is too large: on the squared scale, the noise of both is added to it.
 Resampling shows by how much. Sequences are drawn from the two models (or from blocks of
 their frames), models are fitted to them, and the squared distances :math:`d_r^2`
 between these exceed :math:`d^2` as :math:`d^2` exceeds the true value. The estimate is
-therefore :math:`2 d^2 - \operatorname{mean} d_r^2`, and the spread of the
-:math:`d_r^2` gives the width of the interval.
+therefore :math:`2 d^2 - \operatorname{mean} d_r^2`, and the spread of the :math:`d_r^2`
+gives the width of the interval.
 """
 
 from dataclasses import dataclass, field
@@ -28,7 +28,7 @@ from skawhmm.utils._checks import check_real
 
 @dataclass(frozen=True, eq=False)
 class DistanceInterval:
-    """A distance with an interval; :func:`distance_interval` returns it.
+    """A distance with an interval, as returned by :func:`distance_interval`.
 
     Parameters
     ----------
@@ -36,10 +36,10 @@ class DistanceInterval:
         Distance between the fitted models.
 
     estimate : float
-        The same without the part that is due to noise.
+        Estimate of the true distance, without the part due to noise.
 
     low, high : float
-        Ends of the interval of the true distance.
+        Ends of the interval for the true distance.
 
     confidence : float
         Confidence of the interval.
@@ -51,11 +51,11 @@ class DistanceInterval:
         Which states correspond; None if the distance registers no states.
 
     registration_low, registration_high : ndarray or None
-        Quantiles of it under resampling.
+        Quantiles of the registration under resampling.
 
     nearer : float or None
         Confidence that b is nearer to a than c is, if c was given. One minus this is
-        the p-value of a one-sided test, of the hypothesis that it is not.
+        the p-value of a one-sided test of the hypothesis that b is not nearer.
 
     See Also
     --------
@@ -73,7 +73,8 @@ class DistanceInterval:
     >>> found.low < found.estimate < found.high
     True
 
-    The true distance is 1. That it is below 1.3 is certain; that it is below 1 is not:
+    The true distance is 1. The test is sure that it is below 1.3, but not that it is
+    below 1:
 
     >>> round(found.within(1.3), 3), round(found.within(1.0), 2)
     (0.006, 0.15)
@@ -127,7 +128,7 @@ def distance_interval(
     random_state: Any = None,
     verbose: int = 0,
 ) -> DistanceInterval:
-    """Return an interval for the distance between what two models were fitted to.
+    """Return an interval for the true distance between the processes behind two models.
 
     Parameters
     ----------
@@ -135,18 +136,19 @@ def distance_interval(
         Batches of one fitted model each, such as ``models[0]``.
 
     c : HMMBatch, default=None
-        A third model: is b nearer to a than c is?
+        A third model, to test whether b is nearer to a than c is.
 
     n_timesteps : int, default=None
-        Length of the sequences that the models were fitted to. By default that in their
-        `info`, where :class:`HMMTransformer` notes it. Only for
-        ``method="parametric"``. Models of several trials, see Notes, have their own
-        numbers of trials, and as many frames in all.
+        Length of the sequences that the models were fitted to. By default the length in
+        their `info`, where :class:`HMMTransformer` stores it. Only for
+        ``method="parametric"``. Models of several trials keep their own number of
+        trials, with this many frames in all (see Notes).
 
     method : {"parametric", "block"}, default="parametric"
-        Where resampled sequences come from: drawn from the models; or put together from
-        blocks of the sequences that the models keep
-        (``HMMTransformer(keep_sequences=True)``), which asks nothing of the models.
+        Source of the resampled sequences: "parametric" draws them from the models;
+        "block" assembles them from blocks of the sequences that the models keep
+        (``HMMTransformer(keep_sequences=True)``), which does not assume that the models
+        are right.
 
     block_length : int, default=None
         Number of successive frames per block; by default the square root of the length.
@@ -159,8 +161,8 @@ def distance_interval(
         Confidence of the intervals.
 
     hmm : transformer, default=None
-        How models were fitted. By default an :class:`HMMTransformer` with as many
-        states of the same kind.
+        Transformer that fits the models again, as they were fitted. By default an
+        :class:`HMMTransformer` with the same number and kind of states.
 
     metric : {"maw", "iaw", "jaw", "kl", "coupling"} or object, default="jaw"
         Distance between two models.
@@ -174,8 +176,8 @@ def distance_interval(
         Seed of the resampling.
 
     verbose : int, default=0
-        Whether to show a progress bar for the fits of each model. A given `hmm` says so
-        itself.
+        Whether to show a progress bar for the fits of each model. A given `hmm` has its
+        own `verbose`.
 
     Returns
     -------
@@ -192,14 +194,15 @@ def distance_interval(
     The interval takes the spread of the fits into account, but not the spread of the
     subjects or machines behind the sequences: for groups, use :func:`hmm_group_test`.
 
-    If a model was fitted to several :class:`~skawhmm.sequences.Trials`, as many are
-    drawn from it. They have the lengths of its own trials if it keeps them, and equal
-    lengths otherwise. With ``method="block"``, whole trials are drawn with replacement.
+    If a model was fitted to several :class:`~skawhmm.sequences.Trials`, the same number
+    is drawn from it. They have the lengths of its own trials if it keeps them, and
+    equal lengths otherwise. With ``method="block"``, whole trials are drawn with
+    replacement.
 
     Examples
     --------
-    Two sequences of one and the same process. The distance is above 0, but 0 is in the
-    interval:
+    Two sequences of the same process. The distance is above 0, but the interval
+    contains 0:
 
     >>> from skawhmm import HMMTransformer
     >>> from skawhmm.groups import distance_interval
@@ -261,12 +264,12 @@ def distance_interval(
 
 
 def _without_noise(value, replicates):
-    """Return a value less the mean excess of its replicates, and their spread."""
+    """Return a value minus the mean excess of its replicates, and their spread."""
     return 2 * value - replicates.mean(), replicates.std(ddof=1)
 
 
 def _confidence(gap, width):
-    """Return how sure it is that a gap with a standard error is positive."""
+    """Return the confidence that a gap with a standard error is positive."""
     return float(stats.norm.cdf(gap / width)) if width > 0 else float(gap > 0)
 
 

@@ -1,4 +1,4 @@
-"""Running processes: windows compared with a reference as frames come."""
+"""Monitoring of running processes: windows compared with a reference."""
 
 from skawhmm.monitoring._monitor import HMMMonitor
 

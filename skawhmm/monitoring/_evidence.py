@@ -1,10 +1,10 @@
-r"""Conformal p-values of successive scores, and the evidence of a change they hold.
+r"""Conformal p-values of successive scores, and their evidence of a change.
 
 If scores are exchangeable, the smoothed p-values of successive scores, each among all
 scores so far, are independent and uniform. A bet :math:`f` with :math:`\int_0^1 f = 1`
 then has mean 1 given the past, and the evidence :math:`R_n = (R_{n-1} + 1) f(p_n)`
-satisfies :math:`E[R_n \mid \text{past}] = R_{n-1} + 1`. The user guide proves this, and
-what follows for alarms.
+satisfies :math:`E[R_n \mid \text{past}] = R_{n-1} + 1`. The user guide proves this and
+the resulting bound on false alarms.
 """
 
 import numpy as np
@@ -13,13 +13,13 @@ import numpy as np
 # small, large ones if many are somewhat small.
 EXPONENTS = np.array([0.1, 0.2, 0.4, 0.7])
 
-# Weights of the bets. The first one is on p-values so small that one is enough for an
+# Weights of the bets. The first bet is on p-values so small that a single one raises an
 # alarm.
 WEIGHTS = np.array([0.4, 0.15, 0.15, 0.15, 0.15])
 
-# Scores that are kept one by one. Beyond this, neighbouring ones are merged into cells
-# that hold at most this fraction of the scores above them: p-values are then too large
-# by at most this fraction, and memory grows with the logarithm of time.
+# Number of scores kept individually. Beyond it, neighbouring scores are merged into
+# cells that hold at most CELL_FRACTION of the scores above them: p-values are then too
+# large by at most this fraction, and memory grows with the logarithm of time.
 MOST_CELLS = 4096
 CELL_FRACTION = 0.01
 
@@ -45,12 +45,12 @@ class Ranks:
             The larger, the more unusual.
 
         uniform : float in (0, 1]
-            Random number that breaks ties, the one of the score with itself included.
+            Random number that breaks ties, including the tie of the score with itself.
 
         Returns
         -------
         pvalue : float in (0, 1]
-            Fraction of scores above it. Scores in the same cell count as above.
+            Fraction of scores above this one. Scores in the same cell count as above.
         """
         equal = (self.lows == score) & (self.highs == score)
         above = self.counts[(self.highs >= score) & ~equal].sum()
@@ -58,12 +58,12 @@ class Ranks:
         return float((above + uniform * (equal + 1)) / (self.counts.sum() + 1))
 
     def add(self, score):
-        """Take a score into account."""
+        """Add a score."""
         k = int(np.searchsorted(self.highs, score))
         if k < len(self.lows) and self.lows[k] <= score:
             self.counts[k] += 1
             return
-        # np.insert takes several times as long.
+        # `np.insert` is several times slower.
         self.lows, self.highs, self.counts = (
             np.concatenate([x[:k], np.array([new], x.dtype), x[k:]])
             for x, new in ((self.lows, score), (self.highs, score), (self.counts, 1))
@@ -92,18 +92,19 @@ class Evidence:
     Parameters
     ----------
     false_alarm_rate : float
-        Alarms are raised where the evidence reaches the reciprocal.
+        An alarm is raised when the evidence reaches the reciprocal of this rate.
 
     Attributes
     ----------
     sums : ndarray of shape (n_bets,)
-        Evidence by each bet.
+        Evidence from each bet.
 
     restarted : float
         Time of the last restart.
 
     runs, since : ndarray of shape (n_bets,)
-        The largest product of bets that ends now, and the time at which it begins.
+        The largest product of bets over a run that ends now, and the time at which the
+        run begins.
     """
 
     def __init__(self, false_alarm_rate):
@@ -111,14 +112,14 @@ class Evidence:
         self.restart()
 
     def restart(self, time=-np.inf):
-        """Forget what came before a time, as after an alarm."""
+        """Discard all evidence before a time, as after an alarm."""
         self.restarted = time
         self.sums = np.zeros(len(WEIGHTS))
         self.runs = np.zeros(len(WEIGHTS))
         self.since = np.zeros(len(WEIGHTS))
 
     def add(self, pvalue, time):
-        """Take a p-value and its time into account; return the evidence."""
+        """Add a p-value and its time; return the evidence."""
         gains = self.gains(pvalue)
         self.since = np.where(self.runs > 1, self.since, time)
         self.runs = np.maximum(self.runs, 1) * gains
@@ -126,11 +127,11 @@ class Evidence:
         return float(WEIGHTS @ self.sums)
 
     def gains(self, pvalue):
-        """Return what each bet makes of one unit; the mean over p-values is 1."""
+        """Return the factor of each bet at a p-value; its mean over p-values is 1."""
         won = float(pvalue <= self.instant) / self.instant
         return np.append(won, EXPONENTS * pvalue ** (EXPONENTS - 1))
 
     @property
     def began(self):
-        """Time from which on the evidence has grown."""
+        """Time since when the evidence has grown."""
         return float(self.since[np.argmax(WEIGHTS * self.sums)])

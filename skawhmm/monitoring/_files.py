@@ -23,7 +23,7 @@ HEADER = "header"
 
 
 def save_monitor(path, monitor):
-    """Write a monitor: its parameters, its reference windows, and where it is."""
+    """Write a monitor: its parameters, its reference windows and its current state."""
     names, buffer = monitor._names, monitor._buffer
     header = {
         "kind": KIND,
@@ -74,7 +74,7 @@ def _difference_parts(monitor):
 
 
 def _plain_params(monitor):
-    """Return the parameters of a monitor as JSON takes them, or raise."""
+    """Return the parameters of a monitor for JSON, or raise."""
     params = monitor.get_params(deep=False)
     hmm = params["hmm"]
     if hmm is not None:
@@ -85,7 +85,8 @@ def _plain_params(monitor):
             )
         params["hmm"] = hmm.get_params(deep=False)
         if isinstance(params["hmm"]["emission"], Emission):
-            # What the family has learned, such as scales, is learned only once.
+            # The family has learned its parameters, such as scales, which must stay
+            # fixed.
             learned = monitor.reference_model_.emission
             params["hmm"]["emission"] = stored_template(hmm.emission, learned)
     for name, value in [*params.items(), *(params["hmm"] or {}).items()]:
@@ -100,7 +101,7 @@ def _plain_params(monitor):
 
 
 def _number(value):
-    """Return a number of NumPy as one of Python."""
+    """Return a NumPy number as a Python number."""
     if isinstance(value, np.generic):
         return value.item()
     raise TypeError
@@ -113,7 +114,7 @@ def _model_arrays(prefix, models):
 
 
 def _models(prefix, arrays, like):
-    """Return stored models of the same family as others."""
+    """Return stored models of the same family as `like`."""
     emission = like.emission
     states = [arrays[f"{prefix}.{name}"] for name in emission.parameter_names]
     chain = {name: arrays[f"{prefix}.{name}"] for name in CHAIN}
@@ -173,7 +174,7 @@ def _tuples(row):
 
 
 def _restore_references(monitor, header, arrays):
-    """Set the references: those of `fit`, and windows that were added."""
+    """Set the references: the windows of `fit`, and windows added later."""
     n_references = header["n_references"]
     columns = {
         name.removeprefix("info."): column

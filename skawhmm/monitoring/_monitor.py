@@ -1,4 +1,4 @@
-"""HMMMonitor: says when a running process changes, and what changed."""
+"""HMMMonitor: detects when a running process changes, and what changed."""
 
 from collections import deque
 from collections.abc import Callable
@@ -40,7 +40,7 @@ from skawhmm.utils._interruption import all_or_nothing
 from skawhmm.utils._seeds import item_rng
 from skawhmm.utils._tables import data_frame
 
-# Calibration windows below which alarms take long.
+# With fewer calibration windows, alarms take long.
 FEW_WINDOWS = 20
 
 # Least p-value of a window that becomes a reference with adapt="quiet".
@@ -49,7 +49,7 @@ QUIET_PVALUE = 0.5
 # A frame that a model cannot emit counts as if its log density were minus this.
 MOST_SURPRISE = 1e6
 
-# What each row tells, in the order of columns.
+# Columns of a row, in order.
 COLUMNS = (
     "start",
     "end",
@@ -70,7 +70,7 @@ positive = partial(check_integer, low=1)
 
 
 def check_adapt(name, value):
-    """Raise unless `value` says which windows become references."""
+    """Raise unless `value` is a rule for which windows become references."""
     if value is not None and not callable(value) and value != "quiet":
         raise ValueError(
             f"{name} must be None, 'quiet' or a function of a row, got {value!r}."
@@ -78,37 +78,37 @@ def check_adapt(name, value):
 
 
 class HMMMonitor(EstimatorMixin, BaseEstimator):
-    """Watch a running process, and say when it changed and what changed.
+    """Monitor a running process: detect when it changed, and what changed.
 
-    `fit` learns from recordings of the process as it should be. `partial_fit` takes
-    frames as they come. Every `step` frames it fits a model to the last `length`
-    frames, compares it with the models of reference windows, and appends a row. An
-    alarm says that windows have become less and less like the reference. On average
-    there are at most `false_alarm_rate` false alarms per row, whatever the process is.
+    `fit` learns from recordings of the normal process. `partial_fit` takes frames as
+    they arrive. Every `step` frames it fits a model to the last `length` frames,
+    compares it with the models of reference windows, and appends a row. An alarm means
+    that windows have become less and less like the reference. On average there are at
+    most `false_alarm_rate` false alarms per row, whatever the process is.
 
     Parameters
     ----------
     length : int, default=200
-        Number of frames of a window. It should hold many changes of state: windows of
-        the process must be about independent of each other.
+        Number of frames of a window. A window should contain many changes of state,
+        because windows of the process must be roughly independent of each other.
 
     step : int, default=None
-        Number of frames from one row to the next, which divides `length`. By default
-        `length`: windows do not overlap. Smaller steps find changes sooner.
+        Number of frames from one row to the next; it must divide `length`. By default
+        `length`, so that windows do not overlap. Smaller steps detect changes sooner.
 
     n_neighbors : int, default=5
-        The distance of a window is the mean distance to this many nearest references.
+        Number of nearest references over which the distance of a window is averaged.
 
     false_alarm_rate : float in (0, 1), default=0.001
         Largest mean number of false alarms per row. An alarm is raised as soon as the
-        evidence reaches the reciprocal.
+        evidence reaches the reciprocal of this rate.
 
     metric : {"jaw", "maw", "coupling", "iaw", "kl", "mmd"} or object, default="jaw"
         Distance between two models.
 
     alpha : float in [0, 1], default=None
-        Weight of the transition component in the distance, by default that of the
-        distance.
+        Weight of the transition component in the distance. By default 0.1 for "maw" and
+        "iaw", 0.5 for "jaw".
 
     hmm : transformer, default=None
         Turns windows into models; it is cloned. It must start from, or shrink to, a
@@ -116,26 +116,27 @@ class HMMMonitor(EstimatorMixin, BaseEstimator):
         ``HMMTransformer(init="pooled", random_state=0)``.
 
     split : {"time", "recordings"}, default="time"
-        Which reference windows calibrate the alarms, while the others are what windows
-        are compared with: the later half of each recording, or every second recording.
-        The latter is right if recordings differ from each other and the stream is one
-        more of them.
+        How reference windows are divided into those that calibrate the alarms and those
+        that new windows are compared with: "time" calibrates with the later half of
+        each recording, "recordings" with every second recording. The latter is right if
+        recordings differ from each other and the stream is one more of them.
 
     adapt : {None, "quiet"} or callable, default=None
-        Which windows become references, too: none, those with a p-value of at least
-        one half, or those for whose row (a dictionary) the callable returns True. As
-        many as there were in `fit` are kept, the newest ones. The bound on false alarms
-        is proved for None.
+        Which new windows become references, too: none, windows with a p-value of at
+        least one half, or windows for whose row (a dictionary) the callable returns
+        True. The newest ones are kept, as many as `fit` had. The bound on false alarms
+        is proved only for None.
 
     new_state : float, default=2.0
-        A state gets a new name if it is farther from all known ones than this multiple
-        of the distance that 95 % of the states of calibration windows keep.
+        A state gets a new name if its distance to all known states exceeds this
+        multiple of the distance within which 95 % of the states of calibration windows
+        lie.
 
     state_names : list of str, default=None
         Names of the states of the reference model, by default "A", "B" and so on.
 
     max_missing : float in [0, 1], default=0.2
-        Windows in which a larger fraction of a channel is missing are not judged: their
+        Largest missing fraction of a channel. Windows beyond it are not judged: their
         rows have no distance.
 
     max_gap : float, default=None
@@ -143,7 +144,7 @@ class HMMMonitor(EstimatorMixin, BaseEstimator):
         times the median interval of the first frames.
 
     max_rows : int, default=10000
-        Number of rows that are kept, the newest ones. Memory does not grow with time.
+        Number of newest rows that are kept, so that memory does not grow with time.
 
     n_jobs : int, default=None
         Number of joblib workers for fits and distances.
@@ -166,30 +167,30 @@ class HMMMonitor(EstimatorMixin, BaseEstimator):
         Distances of the calibration windows to the references.
 
     rows_ : list of dict
-        The rows, as `to_frame` shows them.
+        The rows, with the columns described in the notes.
 
     n_frames_ : int
-        Number of frames taken so far: where to go on after `load`.
+        Number of frames taken so far. After `load`, continue with the next one.
 
     n_features_in_ : int
         Number of features of a frame.
 
     See Also
     --------
-    HMMNoveltyDetector : P-values of models, without time.
+    HMMNoveltyDetector : P-values of single models, without a time order.
     skawhmm.sequences.Windows : Windows of recordings.
-    skawhmm.plot.MonitorDisplay : Draws the rows.
+    skawhmm.plot.MonitorDisplay : A picture of the rows.
 
     Notes
     -----
     Rows have the columns ``start`` and ``end`` (frames of the window), ``time`` (of its
     last frame), ``distance``, ``pvalue``, ``evidence``, ``alarm``, ``began`` (time at
-    which the change began, if there is an alarm), ``nearest`` (number of the nearest
+    which the change began, if there is an alarm), ``nearest`` (index of the nearest
     reference), ``state`` and ``transition`` (what differs most from the reference),
     ``states`` and ``weights`` (names and probabilities of the states of the window).
 
-    An error leaves the monitor as it was, except that the next window begins with the
-    next frames: frames that were rejected are a gap.
+    An error leaves the monitor unchanged, except that rejected frames count as a gap:
+    the next window begins with the next frames.
 
     The page :doc:`/user_guide/monitoring` proves the bound on false alarms and says
     what it assumes.
@@ -204,7 +205,8 @@ class HMMMonitor(EstimatorMixin, BaseEstimator):
 
     Examples
     --------
-    A machine changes the order of its states after 4000 frames. Levels stay the same.
+    A machine reverses the order of its states after 4000 frames, at the same levels.
+    The alarm comes 600 frames later and dates the change to frame 4003:
 
     >>> import numpy as np
     >>> from skawhmm import HMMBatch, HMMMonitor
@@ -280,7 +282,7 @@ class HMMMonitor(EstimatorMixin, BaseEstimator):
 
     @all_or_nothing
     def fit(self, X: Any, y: Any = None) -> "HMMMonitor":  # noqa: ARG002
-        """Learn the process as it should be, and calibrate the alarms.
+        """Learn the normal process, and calibrate the alarms.
 
         Parameters
         ----------
@@ -341,7 +343,8 @@ class HMMMonitor(EstimatorMixin, BaseEstimator):
         spare = False
         for r in np.unique(recording):
             rows = np.flatnonzero(recording == r)
-            # Odd windows go to the two halves in turn.
+            # With an odd number of windows, the extra one goes to the two halves in
+            # turn.
             later[rows[(len(rows) + (not spare)) // 2 :]] = True
             spare ^= len(rows) % 2 == 1
         return ~later, later
@@ -362,7 +365,7 @@ class HMMMonitor(EstimatorMixin, BaseEstimator):
             )
 
     def _learn(self, windows):
-        """Fit the transformer to reference windows; set what it learns."""
+        """Fit the transformer to reference windows; set the reference model."""
         hmm = HMMTransformer(init="pooled", random_state=0)
         self.hmm_ = clone(hmm if self.hmm is None else self.hmm)
         self._reference_models = self.hmm_.fit_transform(windows)
@@ -413,7 +416,7 @@ class HMMMonitor(EstimatorMixin, BaseEstimator):
         return self._buffer.n_frames
 
     def partial_fit(self, X: ArrayLike, times: Any = None) -> "HMMMonitor":
-        """Take the frames that come next; append a row per window they complete.
+        """Add the next frames, and append a row for each window that they complete.
 
         Parameters
         ----------
@@ -423,8 +426,8 @@ class HMMMonitor(EstimatorMixin, BaseEstimator):
 
         times : array-like of shape (n_frames,) or float, default=None
             Increasing times of the frames, in any unit, if the monitor is to recognise
-            gaps: windows do not reach across them. Give them always or never. By
-            default frames are numbered from 0.
+            gaps, which no window may span. Pass them always or never. By default frames
+            are numbered from 0.
 
         Returns
         -------
@@ -439,7 +442,7 @@ class HMMMonitor(EstimatorMixin, BaseEstimator):
                 times = np.arange(buffer.n_frames, buffer.n_frames + len(frames)) * 1.0
             times = check_times(times, len(frames), buffer.last_time)
         except (TypeError, ValueError):
-            # The frames that were rejected are a gap.
+            # Rejected frames count as a gap.
             buffer.cut()
             raise
         gaps = buffer.gaps(times, self.max_gap).tolist()
@@ -451,7 +454,7 @@ class HMMMonitor(EstimatorMixin, BaseEstimator):
         return self
 
     def _meet_gap(self, times, first):
-        """Begin a new window after a gap, and say so."""
+        """Begin a new window after a gap, and warn."""
         before = self._buffer.last_time
         warn_caller(
             f"times has a gap from {before:g} to {times[first]:g}, the usual interval "
@@ -463,7 +466,7 @@ class HMMMonitor(EstimatorMixin, BaseEstimator):
         """Append a row per complete window."""
         buffer = self._buffer
         starts = [*buffer.starts()]
-        # References that grow change the distances of the windows that follow.
+        # Adding a reference changes the distances of later windows.
         size = len(starts) if self.adapt is None else 1
         for k in range(0, len(starts), max(size, 1)):
             windows = [buffer.window(start) for start in starts[k : k + size]]
@@ -494,7 +497,7 @@ class HMMMonitor(EstimatorMixin, BaseEstimator):
         return bool((np.isnan(x).mean(axis=0) > self.max_missing).any())
 
     def _append(self, start, times, judged):
-        """Append the row of a window, and go on to the next one."""
+        """Append the row of a window, and move on to the next window."""
         row = dict.fromkeys(COLUMNS)
         row.update(start=start, end=start + self.length, time=float(times[-1]))
         row.update(distance=np.nan, pvalue=np.nan, evidence=np.nan, began=np.nan)
@@ -538,9 +541,9 @@ class HMMMonitor(EstimatorMixin, BaseEstimator):
     def _change_point(self, evidence, model):
         """Return when the change began, given the evidence of an alarm.
 
-        It is the time that divides the frames best into those before, which the
-        reference model explains, and those after, which the model of the last window
-        explains.
+        It is the time that best divides the frames into an earlier part, explained by
+        the reference model, and a later part, explained by the model of the last
+        window.
         """
         buffer, time = self._buffer, evidence.began
         first = int(np.searchsorted(buffer.times, time))
@@ -560,13 +563,13 @@ class HMMMonitor(EstimatorMixin, BaseEstimator):
         return float(buffer.times[low + int(np.argmax(candidates))])
 
     def _is_adopted(self, row):
-        """Whether the window of a row becomes a reference."""
+        """Return whether the window of a row becomes a reference."""
         if self.adapt is None or callable(self.adapt):
             return bool(self.adapt is not None and self.adapt(dict(row)))
         return row["pvalue"] >= QUIET_PVALUE and not row["alarm"]
 
     def _adopt(self, model, start):
-        """Add a window to the references; the oldest one that was added may leave."""
+        """Add a window to the references; the oldest added one may be dropped."""
         columns = {"recording": -1, "start": start, "end": start + self.length}
         columns = {name: np.array([value]) for name, value in columns.items()}
         self._retriever.partial_fit(model._changed(_info=columns))
@@ -576,7 +579,7 @@ class HMMMonitor(EstimatorMixin, BaseEstimator):
             self._n_added += 1
 
     def to_frame(self) -> Any:
-        """Return the rows as a data frame of pandas.
+        """Return the rows as a pandas data frame.
 
         Returns
         -------
@@ -602,7 +605,7 @@ class HMMMonitor(EstimatorMixin, BaseEstimator):
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> "HMMMonitor":
-        """Read a monitor that `save` wrote; it goes on where it was.
+        """Read a monitor that `save` wrote, ready to continue.
 
         Parameters
         ----------
@@ -612,6 +615,6 @@ class HMMMonitor(EstimatorMixin, BaseEstimator):
         Returns
         -------
         monitor : HMMMonitor
-            The monitor. Go on with the frame after the first `n_frames_`.
+            The monitor. Continue with the frame after the first `n_frames_` frames.
         """
         return load_monitor(cls, path)

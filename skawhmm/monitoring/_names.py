@@ -1,4 +1,4 @@
-"""Names of states that last over refits, and what differs from the reference."""
+"""Persistent names of states, and differences from the reference."""
 
 from itertools import count
 from string import ascii_uppercase
@@ -14,14 +14,13 @@ from skawhmm.models._batch import HMMBatch
 LEAST_WEIGHT = 0.05
 
 # Fraction of states of calibration models whose distance to the reference is usual: in
-# single windows a state is not visited, and another one is split.
+# some windows a state is not visited, and another one is split.
 USUAL_FRACTION = 0.95
 
-# Names beyond the number of reference states that a monitor gives.
+# Largest number of new names that a monitor gives.
 MOST_NEW = 32
 
-# Spread that a component is compared with if its own is smaller, as a fraction of the
-# mean spread of all.
+# Least spread by which a difference is divided, as a fraction of the mean spread.
 LEAST_SPREAD = 0.1
 
 
@@ -40,10 +39,10 @@ def registered(models, a, b):
 
 
 class Registered(NamedTuple):
-    """Models registered to the reference: plans, distances of states, the models.
+    """Models registered to the reference, with plans and distances of states.
 
-    The first axis of plans and distances is that of models, the second has the states
-    of a model, the third those of the reference.
+    Plans and distances have axes for the models, the states of a model and the states
+    of the reference.
     """
 
     plans: np.ndarray
@@ -61,7 +60,7 @@ def registered_to(reference, models):
 
 
 def usual_gap(found):
-    """Return how far states of models may be from those of the reference they match."""
+    """Return the usual distance of states to their matches in the reference."""
     gaps = []
     for plan, gap, weights, _ in zip(*found, strict=True):
         rows, columns = linear_sum_assignment(plan, maximize=True)
@@ -73,9 +72,10 @@ def usual_gap(found):
 class StateNames:
     """Gives the states of successive models the names of the reference.
 
-    The states of a model are registered to those of the reference, and to those of the
-    model before it, so that a state that drifts slowly keeps its name. A state that is
-    farther from both than `reach` gets a new name, and is known from then on.
+    The states of a model are registered to the states of the reference, and to the
+    states of the previous model, so that a slowly drifting state keeps its name. A
+    state that is farther from both than `reach` gets a new name, and is known from then
+    on.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ class StateNames:
         Names of its states.
 
     reach : float
-        Distance up to which two states are the same.
+        Distance up to which two states count as the same.
     """
 
     def __init__(self, reference, names, reach):
@@ -107,10 +107,10 @@ class StateNames:
         Returns
         -------
         names : list of str
-            Names of its states, empty for those without probability.
+            Names of its states, empty for states without probability.
 
         fresh : list of str
-            Those that are new.
+            The names that are new.
 
         found : Registered
             The model, registered to the reference.
@@ -148,7 +148,7 @@ class StateNames:
 
     def _nearest(self, gaps):
         """Return the nearest known name of a state, and the distance."""
-        # States of the same model that were just named are not among the gaps.
+        # States of the same model that were just named have no gaps yet.
         pairs = [
             (float(row[j]), name)
             for row, names in zip(gaps, self.known, strict=False)
@@ -175,9 +175,9 @@ class StateNames:
 class Differences:
     """Which state and which transition of a model differ most from the reference.
 
-    Models are registered to the reference. What each state of the reference costs, and
-    the transitions between them, are compared with those of the calibration models, in
-    units of their spread.
+    Models are registered to the reference. The cost of each state of the reference, and
+    the differences of transitions, are compared with the calibration models, in units
+    of their spread.
     """
 
     def __init__(self, found, n_states):
@@ -200,7 +200,7 @@ class Differences:
         """Return costs (n, k) and transitions (n, k, k) by states of the reference."""
         plans, size = found.plans, self.n_states
         costs = np.sum(plans * found.gaps, axis=1)
-        # A state without probability is registered to none.
+        # A state without probability is not registered.
         tiny = np.finfo(float).tiny
         back = plans / np.maximum(plans.sum(axis=1, keepdims=True), tiny)
         forth = plans / np.maximum(plans.sum(axis=2, keepdims=True), tiny)
@@ -209,7 +209,7 @@ class Differences:
 
 
 def _spreads(parts):
-    """Return median deviations from the median; none is much below their mean."""
-    # Single windows in which a state is not visited must not count.
+    """Return median absolute deviations, none much smaller than their mean."""
+    # Medians ignore the few windows in which a state is not visited.
     spreads = np.median(np.abs(parts - np.median(parts, axis=0)), axis=0)
     return np.maximum(spreads, LEAST_SPREAD * spreads.mean() + np.finfo(float).tiny)

@@ -1,4 +1,4 @@
-r"""Reference windows that single windows are compared with at once.
+r"""Reference windows, prepared for comparison with one window at a time.
 
 With the state vectors f of `neighbors._search` and the mean vector
 :math:`m = \sum_i \pi_i f_i` of a model, the marginal component is
@@ -18,18 +18,18 @@ from skawhmm.neighbors._balls import state_vectors
 from skawhmm.neighbors._from_distances import nearest
 from skawhmm.neighbors._search import can_prune
 
-# Pairs of states up to which a window is compared with references without an index.
+# Number of pairs of states up to which a window is compared without an index.
 MOST_STATE_PAIRS = 40_000
 
-# References with the least bounds, whose distances set the limit for the others.
+# Number of references with the least bounds; their distances limit the others.
 N_FIRST = 32
 
-# Rounding of bounds and distances, as a fraction of these and of the mean vectors.
+# Rounding error of bounds and distances, relative to them and to the mean vectors.
 ROUNDING = 1e-9
 
 
 class References:
-    """References prepared once, so that each window costs its distances only.
+    """References prepared once, so that a window only costs its distances.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class References:
             self.points = mean_vectors(models, self.prepared)
 
     def takes(self, window):
-        """Whether the model of a window can be compared with all references at once."""
+        """Return whether a window can be compared with all references at once."""
         models = self.models
         return (
             self.prepared is not None
@@ -79,7 +79,7 @@ class References:
         return nearest(distances[None], n_neighbors)
 
     def _bounds(self, window, prepared):
-        """Return lower bounds of the distances, a little too small; 0 if unknown."""
+        """Return lower bounds of the distances, slightly too small; 0 if unknown."""
         if self.points is None:
             return np.zeros(len(self.models))
         point = mean_vectors(window, prepared)

@@ -1,14 +1,14 @@
-"""Frames of a running process: their checks, and the windows they make."""
+"""Frames of a running process: checks, and division into windows."""
 
 import numpy as np
 
 from skawhmm.sequences._names import check_names, matched_columns
 from skawhmm.utils._numbers import real_array
 
-# Windows whose frames are kept, to find out when a change began.
+# Number of windows whose frames are kept, to date the beginning of a change.
 HELD_WINDOWS = 8
 
-# A time between two frames that is larger than the usual one by this factor is a gap.
+# An interval between two frames that exceeds the usual one by this factor is a gap.
 GAP_FACTOR = 1.5
 
 
@@ -18,10 +18,10 @@ def check_frames(X, hmm):
     Parameters
     ----------
     X : array-like of shape (n_frames, n_features)
-        What a user passed. One frame may be a row alone.
+        The frames as passed by the user. A single frame may be 1-D.
 
     hmm : HMMTransformer
-        Fitted on the reference.
+        Transformer fitted on the reference.
 
     Returns
     -------
@@ -60,7 +60,7 @@ def check_times(times, n_frames, last):
     Parameters
     ----------
     times : array-like of shape (n_frames,) or float
-        What a user passed.
+        The times as passed by the user.
 
     n_frames : int
         Number of frames.
@@ -92,7 +92,7 @@ def check_times(times, n_frames, last):
 
 
 class FrameBuffer:
-    """The last frames of a stream, and which windows of them are still to come.
+    """The last frames of a stream, and the position of the next window.
 
     Attributes
     ----------
@@ -103,8 +103,8 @@ class FrameBuffer:
         Number of all frames so far.
 
     start, place : int
-        Number of the frame with which the next window begins, and how many windows
-        have begun since the last gap.
+        Index of the first frame of the next window, and number of windows since the
+        last gap.
 
     interval : float
         Usual time between frames, NaN if it is not known.
@@ -119,7 +119,7 @@ class FrameBuffer:
 
     @property
     def first(self):
-        """Number of the oldest frame that is kept."""
+        """Index of the oldest frame that is kept."""
         return self.n_frames - len(self.frames)
 
     @property
@@ -147,7 +147,7 @@ class FrameBuffer:
         return self.frames[rows], self.times[rows]
 
     def advance(self):
-        """Go on to the next window; frames that are no longer needed are dropped."""
+        """Move on to the next window; drop frames that are no longer needed."""
         self.start += self.step
         self.place += 1
 
@@ -155,7 +155,7 @@ class FrameBuffer:
         """Drop frames that neither a window nor a change point needs."""
         needed = min(self.start, self.n_frames - HELD_WINDOWS * self.length)
         drop = needed - self.first
-        # Half of the frames at least, so that few copies are made.
+        # Drop at least half of the frames at once, so that few copies are made.
         if drop > len(self.frames) // 2:
             self.frames, self.times = (
                 self.frames[drop:].copy(),

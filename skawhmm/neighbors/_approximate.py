@@ -1,7 +1,7 @@
-"""Approximate nearest neighbours: only the models of near groups are compared.
+"""Approximate nearest neighbours: only models of nearby groups are compared.
 
-Models are held out to choose and to measure. One half of them decides how many groups
-and candidates a query gets, the other half measures the recall, so it was not chosen.
+Some models are held out. One half of them decides how many groups and candidates a
+query gets, the other half measures the recall, which is therefore not optimistic.
 """
 
 import warnings
@@ -25,22 +25,22 @@ from skawhmm.neighbors._search import (
 )
 from skawhmm.utils._parallel import Shared, completed
 
-# Models that are held out to measure the recall; fewer if distances have no bounds, so
-# that the distances to all models are needed, of which there should be so many.
+# Number of models held out to measure the recall, at most and at least. Without bounds,
+# each needs its distance to every model: HELD_OUT_PAIRS limits these distances.
 HELD_OUT, LEAST_HELD_OUT = 400, 20
 HELD_OUT_PAIRS = 400_000
 
-# Groups of a query to begin with, and candidates at least and at most; twice as many as
-# long as the recall is too low.
+# Groups per query at the start, and candidates at the start and at most. Both are
+# doubled until the recall is high enough.
 FIRST_GROUPS = 4
 FIRST_CANDIDATES, MOST_CANDIDATES = 32, 8192
 
-# Pairs of which distances are computed at once.
+# Number of pairs whose distances are computed at once.
 PAIR_BLOCK = 1 << 14
 
 
 def check_approximable(models):
-    """Raise unless states of these models are points."""
+    """Raise unless the states of these models are points."""
     if state_points(models[:1]) is None:
         raise ValueError(
             "algorithm='approximate' needs models that observed every feature and "
@@ -53,20 +53,21 @@ def check_approximable(models):
 class ApproximateIndex:
     """Reference models arranged for approximate search.
 
-    If the distance has bounds, this is the exact search among the nearest groups of
-    `SearchIndex`. Otherwise members of the nearest groups of `PointIndex` are ranked by
-    the transport of their points, and the distances of the first ones are computed.
+    If the distance has bounds, this is the exact search, limited to the nearest groups
+    of `SearchIndex`. Otherwise the members of the nearest groups of `PointIndex` are
+    ranked by the transport of their points, and only the best candidates get a true
+    distance.
 
     Parameters
     ----------
     references : HMMBatch
-        The models to search, for which `check_approximable` holds.
+        The models to search; `check_approximable` must accept them.
 
     metric : object
         The distance.
 
     n_neighbors : int
-        Number of neighbours whose recall is measured.
+        Number of neighbours per query for which the recall is measured.
 
     min_recall : float
         The recall that decides how many groups and candidates a query gets.
@@ -77,13 +78,13 @@ class ApproximateIndex:
     Attributes
     ----------
     recall : float
-        Fraction of the nearest neighbours of held out models that were found.
+        Fraction of the nearest neighbours of held-out models that were found.
 
     n_groups : int
         Number of groups that a query is compared with.
 
     n_candidates : int
-        Number of their members of which distances are computed, if there are no bounds.
+        Number of their members that get a true distance, if there are no bounds.
 
     counts : Counter
         How many pairs the last search examined.
@@ -106,7 +107,7 @@ class ApproximateIndex:
 
     @classmethod
     def of(cls, references, metric, keys, exact, points, numbers):
-        """Return the index whose parts are known, such as those in a file."""
+        """Return an index from existing parts, such as the parts read from a file."""
         index = cls.__new__(cls)
         index.references, index.metric, index.keys = references._bare(), metric, keys
         index.exact, index.points = exact, points
@@ -126,7 +127,7 @@ class ApproximateIndex:
     def _measure(self, n_neighbors, min_recall, n_jobs):
         """Set how many groups and candidates a query gets, and the recall.
 
-        Models are held out of the groups; what a group's centres are is not affected.
+        Held-out models are removed from their groups; the centres do not change.
         """
         _, firsts = np.unique(self.keys, return_index=True)
         most = HELD_OUT
@@ -163,7 +164,7 @@ class ApproximateIndex:
         return index
 
     def _true_neighbors(self, queries, n_neighbors, n_jobs):
-        """Return the distances of the nearest references."""
+        """Return the distances to the nearest references."""
         if self.exact is not None:
             return self.exact.kneighbors(queries, n_neighbors, n_jobs=n_jobs)[0]
         pairs = all_pairs(queries, self.references, self.metric, n_jobs=n_jobs)
@@ -172,13 +173,13 @@ class ApproximateIndex:
     def _recall(self, queries, true, n_neighbors, n_jobs):
         """Return the fraction of the neighbours, by their distances, that are found."""
         found = self.kneighbors(queries, n_neighbors, n_jobs=n_jobs)[0]
-        # Which of several at equal distances are found does not count.
+        # Any of several neighbours at equal distance counts as found.
         return float(np.mean(found <= true[:, -1:]))
 
     def _choose(self, queries, true, min_recall, n_neighbors, n_jobs):
-        """Return the least numbers of groups and candidates that suffice, and a recall.
+        """Return the least sufficient numbers of groups and candidates, and the recall.
 
-        Numbers are doubled: first that of groups, then that of candidates.
+        The number of groups is doubled first, then the number of candidates.
         """
         most = self._all_groups, min(MOST_CANDIDATES, len(self))
         self.n_groups, self.n_candidates = FIRST_GROUPS, most[1]
@@ -197,14 +198,14 @@ class ApproximateIndex:
         return (self.n_groups, self.n_candidates), reached
 
     def takes(self, models):
-        """Whether models can be added without a change to those that are here."""
+        """Return whether models can be added without changing the existing ones."""
         if self.exact is not None:
             return self.exact.takes(models)
         size = models.transmats.shape[1] == self.references.transmats.shape[1]
         return size and state_points(models[:1]) is not None
 
     def added(self, models):
-        """Return an index with more references, for which `takes` holds."""
+        """Return an index with more references, which `takes` must accept."""
         index, models = copy(self), models._bare()
         index.references = HMMBatch.concatenate([self.references, models])
         index.keys = np.concatenate([self.keys, models.keys])
@@ -249,7 +250,7 @@ class ApproximateIndex:
 
 
 def _nearest_candidates(shared, queries, first):
-    """Return what is found for a few queries, and the number of distances."""
+    """Return the neighbours of a few queries, and the number of distances computed."""
     index, n_neighbors, is_own = shared.value
     references, metric = index.references, index.metric
     # A query that is a reference is not its own neighbour.

@@ -1,10 +1,10 @@
 r"""Models in groups whose states lie near a few centres.
 
-The cost of moving the states of a query to the centres of a group, less the cost of
-moving those of a member there, bounds the distance of the two. Any grouping gives right
-bounds; in a good one the second cost is small. Here models are divided among some of
-them that are far from each other, level by level, so that the work grows little faster
-than their number.
+The cost of moving the states of a query to the centres of a group, minus the cost of
+moving the states of a member there, is a lower bound of their distance. Any grouping
+gives valid bounds; in a good one the second cost is small. Here models are divided
+among some of them that are far from each other, level by level, so that the work grows
+only slightly faster than their number.
 """
 
 from functools import partial
@@ -22,31 +22,31 @@ from skawhmm.neighbors._search_kernels import (
 )
 from skawhmm.utils._parallel import Shared, completed
 
-# Groups that one level of the division makes, and examples per group that they are
-# chosen from.
+# Number of groups that one level of the division makes, and of examples per group from
+# which their centres are chosen.
 MAX_BRANCHES = 256
 EXAMPLES_PER_BRANCH = 16
 
 # Steps of k-means that divide the states of a group among its balls.
 MEANS_STEPS = 3
 
-# Groups have about this times the square root of the number of models: comparing a
-# query with all groups then costs about as much as with the models of a few.
+# A group has about this times the square root of the number of models: comparing a
+# query with all groups then costs about as much as with all members of a few groups.
 GROUP_FACTOR = 0.4
 MIN_GROUP = 16
 
-# Groups with a member farther from the centres than this times the usual are divided
-# further.
+# Groups with a member farther from the centres than this multiple of the usual distance
+# are divided further.
 WIDE = 1.5
 WIDE_ROUNDS = 3
 WIDE_BRANCHES = 3
 
-# Models that came after the others were grouped, as a fraction of these and at least,
-# at which all are grouped anew; so the cost per added model does not grow.
+# All models are regrouped once the number added since the last grouping exceeds this
+# fraction of the grouped ones and MIN_LATER, so the cost per added model does not grow.
 LATER_FRACTION = 0.25
 MIN_LATER = 64
 
-# Models treated at once while an index is made.
+# Number of models processed at once while an index is built.
 BUILD_BLOCK = 4096
 
 # Vectors of queries are projected to a box in which squares in single precision are
@@ -55,7 +55,7 @@ LARGEST_COORDINATE = 2.0**50
 
 
 class Points(NamedTuple):
-    """Models as sets of points, one per state, and what else bounds need.
+    """Models as sets of points, one per state, with the other arrays that bounds need.
 
     Attributes
     ----------
@@ -66,10 +66,10 @@ class Points(NamedTuple):
         State probabilities.
 
     chains : ndarray of shape (n_models, n_components, n_components)
-        Transition matrices; zero models if they are not compared.
+        Transition matrices; empty (zero models) if they are not compared.
 
     within : ndarray of shape (n_models, n_components, n_components)
-        Distances of the state vectors of a model; likewise.
+        Distances between the state vectors of a model; empty likewise.
     """
 
     vectors: NDArray[np.float32]
@@ -96,7 +96,7 @@ class Balls(NamedTuple):
         Centres of the groups, as many as models have states.
 
     used : ndarray of uint8 of shape (n_groups, n_components)
-        Whether a centre is the nearest of a state of the group.
+        Whether a centre is the nearest centre of any state in the group.
 
     tiles : ndarray of float32, in tiles
         State vectors minus `origin`, in units of `scale`.
@@ -108,11 +108,11 @@ class Balls(NamedTuple):
         Cost of moving the states of a model to the nearest centres of its group.
 
     chains : ndarray of float32 of shape (n_models, n_components, n_components)
-        Transition matrices; zero models if their bounds do not need them.
+        Transition matrices; empty (zero models) if the bounds do not need them.
 
     apart : ndarray of float32 of shape (n_models, n_pairs)
         Distances between the state vectors of each model, in the order (1, 0), (2, 0),
-        (2, 1), (3, 0); likewise.
+        (2, 1), (3, 0); empty likewise.
 
     origin : ndarray of shape (n_dimensions,)
         Origin of the vectors.
@@ -121,10 +121,11 @@ class Balls(NamedTuple):
         Unit of the vectors.
 
     largest : float
-        No vector has a coordinate above it; 1 for the models that set the scale.
+        Upper bound of the coordinates of all vectors; 1 for the models that set the
+        scale.
 
     n_grouped : int
-        Number of models that were divided together.
+        Number of models that were grouped together; later ones were added.
     """
 
     order: NDArray[np.int64]
@@ -203,9 +204,9 @@ def points_of(models, metric, origin, scale):
 
 
 def compares_chains(metric, models):
-    """Whether the transition component can be bounded together with the marginal one.
+    """Return whether both components can be bounded together.
 
-    State vectors must then be as far from each other as the states.
+    This requires state vectors to be exactly as far apart as the states.
     """
     return (
         metric.transition_weight > 0
@@ -246,8 +247,8 @@ def grouped(arrays, p, units, n_jobs=None):
     Parameters
     ----------
     arrays : sequence of ndarray
-        Vectors, not in tiles, margins, chains and distances of states of the models, as
-        `Balls` has them.
+        Vectors (not in tiles), margins, chains and state distances of the models, as in
+        `Balls`.
 
     p : float
         Order of the distance.
@@ -304,15 +305,15 @@ def regrouped_balls(balls, p):
 
 
 def grown_balls(balls, models, metric):
-    """Return the groups and further ones, of models with the next indices."""
+    """Return the groups, with models added under the next indices."""
     return joined_balls(
         balls, _stored(models, metric, balls.origin, balls.scale), metric.p
     )
 
 
 def joined_balls(balls, arrays, p):
-    """Return the groups and further ones, of models given by their arrays."""
-    # They may be larger than the models that set the scale.
+    """Return the groups, with models added from their arrays."""
+    # The new vectors may exceed the models that set the scale.
     largest = max(balls.largest, float(np.abs(arrays[0]).max()))
     new = grouped(arrays, p, (balls.origin, balls.scale, largest))
     vectors = from_tiles(new.tiles, len(new.order))
@@ -335,14 +336,14 @@ def joined_balls(balls, arrays, p):
 
 
 def _appended(tiles, n_models, vectors):
-    """Return tiles of so many models with more of them; full tiles stay as they are."""
+    """Return tiles of `n_models` models, extended by `vectors`."""
     n_full = n_models // LANES
     rest = from_tiles(tiles[n_full:], n_models - n_full * LANES)
     return np.concatenate([tiles[:n_full], in_tiles(np.concatenate([rest, vectors]))])
 
 
 def kept_balls(balls, rows, p):
-    """Return the groups with some of the models only, whose indices increase."""
+    """Return the groups with only some of the models, given by increasing indices."""
     moved = np.full(len(balls.order), -1)
     moved[rows] = np.arange(len(rows))
     order = moved[balls.order]
@@ -362,7 +363,7 @@ def kept_balls(balls, rows, p):
 
 
 def blocks(size):
-    """Return ranges of models that are treated at once."""
+    """Return ranges of models that are processed at once."""
     firsts = range(0, size, BUILD_BLOCK)
     return [(first, min(first + BUILD_BLOCK, size)) for first in firsts]
 
@@ -406,7 +407,7 @@ def _narrow_groups(groups, vectors, margins, divide):
 
 
 def _divided(vectors, margins, group, n_parts, *, rng, n_jobs):
-    """Return a group in at most so many parts, each around one of its models."""
+    """Return a group divided into at most `n_parts`, each around one of its models."""
     if n_parts < 2:
         return [group]
     seeds = _seeds(vectors, margins, group, n_parts, rng)
@@ -418,13 +419,13 @@ def _divided(vectors, margins, group, n_parts, *, rng, n_jobs):
 
 
 def _compact_block(shared, first, last):
-    """Return what groups hold of some models."""
+    """Return the compact arrays of a block of models."""
     models, metric, origin, scale = shared.value
     return _stored(models[first:last], metric, origin, scale)
 
 
 def _stored(models, metric, origin, scale):
-    """Return vectors, margins, chains and distances of states, as `Balls` has them."""
+    """Return the vectors, margins, chains and state distances, as in `Balls`."""
     points = points_of(models, metric, origin, scale)
     below = np.tril_indices(points.vectors.shape[1], -1)
     apart = points.within[:, *below].astype(np.float32)

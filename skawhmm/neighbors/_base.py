@@ -1,4 +1,4 @@
-"""What all estimators by nearest models have in common."""
+"""Base classes of the nearest-neighbour estimators."""
 
 from collections.abc import Callable
 from functools import partial
@@ -28,12 +28,12 @@ from skawhmm.utils._checks import check_choice, check_integer, check_one_each
 ALGORITHMS = ("auto", "pruned", "brute")
 WEIGHTS = ("uniform", "distance")
 
-# Among fewer models a search through all is as fast as one by bounds.
+# With fewer models, comparing with all of them is as fast as a pruned search.
 MIN_PRUNED = 500
 
 
 def check_neighbor_count(n_neighbors, n_available):
-    """Return a number of neighbours if there are as many models, else raise."""
+    """Return the number of neighbours, or raise if there are fewer models."""
     number = check_integer("n_neighbors", n_neighbors, 1)
     if number > n_available:
         raise ValueError(
@@ -44,13 +44,13 @@ def check_neighbor_count(n_neighbors, n_available):
 
 
 def check_weights(name, value):
-    """Raise unless `value` says how scikit-learn weighs neighbours."""
+    """Raise unless `value` is a weighting of neighbours that scikit-learn knows."""
     if value is not None and not callable(value):
         check_choice(name, value, WEIGHTS)
 
 
 def can_grow(estimator):
-    """Raise if references are given by distances, to which none can be added."""
+    """Raise if references are given by precomputed distances, which cannot grow."""
     if estimator._precomputed:
         raise AttributeError(
             "References can be added and removed if they are models or sequences, got "
@@ -60,11 +60,11 @@ def can_grow(estimator):
 
 
 class KNeighborsMixin:
-    """Methods that find nearest models, for any estimator that can search.
+    """`kneighbors` and `kneighbors_graph`, for any estimator that can search.
 
-    A subclass has `_question`, which checks what a caller gave, `_nearest`, which takes
-    what `_question` returns and finds distances and indices, and `_n_references`, the
-    number of models searched.
+    A subclass has `_question`, which checks the arguments of a caller, `_nearest`,
+    which takes what `_question` returns and finds distances and indices, and
+    `_n_references`, the number of models searched.
     """
 
     _question: Callable[..., Any]
@@ -133,7 +133,7 @@ class KNeighborsMixin:
 
 
 class NeighborsMixin(KNeighborsMixin, ReferencesMixin):
-    """What estimators by nearest models have in common.
+    """Base of the estimators that compare queries with their training models.
 
     A subclass has the parameters `n_neighbors`, `metric`, `alpha`, `p`,
     `metric_params`, `hmm`, `algorithm`, `n_jobs` and `verbose`.
@@ -166,8 +166,8 @@ class NeighborsMixin(KNeighborsMixin, ReferencesMixin):
         """Number of pairs that each stage of the last search examined.
 
         A pruned search has the stages "group", "member", "transport", "marginal" and
-        "distance", without those that examined nothing; a search through all models
-        only has the last one.
+        "distance", omitting stages that examined nothing; a search through all models
+        has only the last stage.
         """
         check_is_fitted(self)
         return dict(self._searched.get("counts", {}))
@@ -183,8 +183,8 @@ class NeighborsMixin(KNeighborsMixin, ReferencesMixin):
         X = self._checked(X, y, reset=True)
         check_one_each(X, y)
         # scikit-learn compares the two numbers at the first query; here that would be
-        # after all models have been fitted. Of its common checks only one fits fewer
-        # samples than neighbours: a single one, and it accepts "n_samples = 1" in the
+        # after all models have been fitted. Only one of its common checks fits fewer
+        # samples than neighbours (one sample), and it accepts "n_samples = 1" in the
         # error.
         check_neighbor_count(n_voters, len(X))
         self.n_samples_fit_ = len(X)
@@ -192,7 +192,7 @@ class NeighborsMixin(KNeighborsMixin, ReferencesMixin):
         self.models_ = self._learned_models(X, y)
         if self.algorithm == "pruned" and self.models_ is not None:
             check_prunable(can_prune(metric, self.models_), self.metric)
-        # What searches change, so that `fit` alone adds attributes.
+        # Searches write here, so that only `fit` adds attributes.
         self._searched = {}
 
     def _add_references(self, X, metric):
@@ -200,7 +200,7 @@ class NeighborsMixin(KNeighborsMixin, ReferencesMixin):
         models = self._models(X)
         grown = HMMBatch.concatenate([self.models_, models])
         index = self._made_index(metric)
-        # An index grows at the cost of what is added.
+        # Extending an index costs only as much as the added models.
         if index is not None:
             index = index.added(models) if index.takes(models) else None
         self._searched = {"index": (self._purpose(metric), index)}
@@ -224,7 +224,7 @@ class NeighborsMixin(KNeighborsMixin, ReferencesMixin):
         return kept
 
     def __getstate__(self) -> Any:
-        # The index is made again from the models; it need not be stored with them.
+        # The index is rebuilt from the models, so it need not be stored.
         state: Any = super().__getstate__()
         if "_searched" in state:
             state = {**state, "_searched": {}}
@@ -249,7 +249,7 @@ class NeighborsMixin(KNeighborsMixin, ReferencesMixin):
         index = self._made_index(metric)
         if index is None:
             index = self._new_index(metric)
-            # Both are stored at once: an index cut short leaves nothing behind, and
+            # Both are stored at once: an interrupted build leaves nothing behind, and
             # other threads never see one without the other.
             self._searched["index"] = self._purpose(metric), index
         return index
@@ -259,11 +259,11 @@ class NeighborsMixin(KNeighborsMixin, ReferencesMixin):
         return SearchIndex(self.models_, metric, n_jobs=self.n_jobs)
 
     def _purpose(self, metric):
-        """Return what an index is made for."""
+        """Return the settings that an index depends on."""
         return (metric,)
 
     def _made_index(self, metric):
-        """Return the index that was made for this purpose, or None."""
+        """Return the index built for the current settings, or None."""
         made_for, index = self._searched.get("index", (None, None))
         return index if made_for == self._purpose(metric) else None
 
@@ -275,7 +275,7 @@ class NeighborsMixin(KNeighborsMixin, ReferencesMixin):
         return self._queries(X), n_neighbors, metric
 
     def _queries(self, X):
-        """Return `X` as models or given distances; None stands for the references."""
+        """Return `X` as models or distances; None stands for the references."""
         if X is None:
             return None
         return self._checked(X, reset=False) if self._precomputed else self._models(X)
@@ -305,8 +305,9 @@ class NeighborsMixin(KNeighborsMixin, ReferencesMixin):
 
     def _vote(self, voter, targets, found, indices):
         """Return the voter, and the neighbours in the form that it takes."""
-        # Only the order of neighbours and their weights count, so infinity may be
-        # the largest number, which scikit-learn accepts, and an estimate below 0 be 0.
+        # Only the order of neighbours and their weights count, so infinity may become
+        # the largest float, which scikit-learn accepts, and an estimate below 0 may
+        # become 0.
         found = np.clip(found, 0, np.finfo(float).max)
         size = self.n_samples_fit_
         voter = voter(found.shape[1], weights=self.weights, metric="precomputed")

@@ -1,4 +1,4 @@
-"""Nearest neighbours that choose alpha and their number by leave-one-out."""
+"""Nearest neighbours with alpha and n_neighbors chosen by leave-one-out."""
 
 from collections.abc import Mapping, Sequence
 from copy import copy
@@ -50,7 +50,7 @@ def check_alphas(name, value):
 
 
 def _together(groups, n_models):
-    """Return which pairs of models do not vote for each other."""
+    """Return a mask of the pairs that must not vote for each other, by group."""
     if groups is None:
         return np.eye(n_models, dtype=bool)
     names, codes = distinct_labels("groups", groups, n_models)
@@ -78,7 +78,7 @@ def _warn_of_single_groups(together, codes, classes):
 class KNeighborsHMMClassifierCV(
     KNeighborsMixin, ReferencesMixin, ClassifierMixin, BaseEstimator
 ):
-    r"""Classify by the nearest models, and choose `alpha` and their number.
+    r"""Classify by the nearest models, with `alpha` and `n_neighbors` chosen in `fit`.
 
     The components of all pairs are computed once. Every `alpha` and every number of
     neighbours is then scored by leaving each training model out of its own vote, or,
@@ -87,26 +87,26 @@ class KNeighborsHMMClassifierCV(
     Parameters
     ----------
     alphas : array-like of float in [0, 1], default=None
-        Weights of the transition component to choose from. By default 0, 0.01, ..., 1
-        and, for one neighbour, all numbers in [0, 1] (see `alpha_path_`). Must be None
-        if the distance has no components.
+        Candidate weights of the transition component. By default 0, 0.01, ..., 1 and,
+        for one neighbour, all numbers in [0, 1] (see `alpha_path_`). Must be None if
+        the distance has no components.
 
     n_neighbors : int or sequence of int, default=(1, 3, 5, 7, 9)
-        Numbers of neighbours to choose from; those larger than the number of other
-        training models are left out.
+        Candidate numbers of neighbours; numbers larger than the number of other
+        training models are skipped.
 
     weights : {"uniform", "distance"}, default="uniform"
         Weight of each vote, as in :class:`KNeighborsHMMClassifier`.
 
     scoring : {"accuracy", "balanced_accuracy", "roc_auc"}, default="accuracy"
-        What to maximise. With more than two classes, "roc_auc" is the mean over each
+        Score to maximise. With more than two classes, "roc_auc" is the mean over each
         class against the rest.
 
     metric : str or object, default="maw"
         Distance between two models: "maw", "iaw", "jaw", "kl", "coupling", "mmd" or an
-        object.
-        With "precomputed", `X` holds components of shape (n_queries, n_models_fit, 2).
-        For distances that are a single number only the number of neighbours is chosen.
+        object. With "precomputed", `X` holds components of shape (n_queries,
+        n_models_fit, 2). For distances without components only the number of neighbours
+        is chosen.
 
     p : float in (0, 2], default=None
         Order of the distance, by default 1. Must be None if the distance has no
@@ -132,11 +132,11 @@ class KNeighborsHMMClassifierCV(
         with the best score.
 
     n_neighbors_ : int
-        The chosen number of neighbours. Among equally good ones it has the widest range
-        of best `alpha`; then it is the smallest.
+        The chosen number of neighbours. Ties go to the number with the widest range of
+        best `alpha`, then to the smallest.
 
     best_score_ : float
-        Leave-one-out score of the choice. It is optimistic, because it is the best
+        Leave-one-out score of the chosen pair. It is optimistic, because it is the best
         of many.
 
     alphas_ : ndarray of shape (n_alphas,)
@@ -153,7 +153,7 @@ class KNeighborsHMMClassifierCV(
         ``alpha_path_["scores"][i]`` between ``alpha_path_["alphas"][i]`` and the next.
 
     best_estimator_ : KNeighborsHMMClassifier
-        The classifier with the choice, fitted on all training models.
+        The classifier with the chosen parameters, fitted on all training models.
 
     classes_ : ndarray of shape (n_classes,)
         The classes.
@@ -176,9 +176,9 @@ class KNeighborsHMMClassifierCV(
 
     Notes
     -----
-    The distance of a model to each other one, :math:`(1 - \alpha) R + \alpha D`, is a
-    line in :math:`\alpha`, so its nearest neighbour follows the lower envelope of
-    lines, and the score of one neighbour is constant between finitely many values.
+    The distance from a model to any other, :math:`(1 - \alpha) R + \alpha D`, is a line
+    in :math:`\alpha`, so its nearest neighbour follows the lower envelope of lines, and
+    the score of one neighbour is constant between finitely many values.
 
     Examples
     --------
@@ -241,8 +241,9 @@ class KNeighborsHMMClassifierCV(
             Classes.
 
         groups : array-like of shape (n_models,), default=None
-            What models belong together, such as the speaker. A model is then scored by
-            the neighbours from other groups only, so that the choice suits new groups.
+            Groups of models that belong together, such as the speaker. A model is then
+            scored only by neighbours from other groups, so that the choice suits new
+            groups.
 
         Returns
         -------
@@ -270,14 +271,14 @@ class KNeighborsHMMClassifierCV(
             _warn_of_single_groups(together, codes, self.classes_)
         components = X if metric is None else self._components(models, metric)
         if components.ndim == 2:
-            # A single number stands for both components.
+            # Distances without components serve as both.
             components = np.stack([components, components], axis=-1)
         self.alphas_ = self._alphas_to_try(components)
         if groups is not None:
             components = np.where(together[..., None], np.inf, components)
         self._score(components, codes)
         self._choose()
-        # Distances that are a single number have no alpha, objects their own.
+        # Distances without components have no alpha; objects carry their own.
         is_named = isinstance(self.metric, str) and is_mixed
         self.best_estimator_ = KNeighborsHMMClassifier(
             self.n_neighbors_,
@@ -338,7 +339,7 @@ class KNeighborsHMMClassifierCV(
         return np.array(usable)
 
     def _components(self, models, metric):
-        """Return the components between models, or their distances without them."""
+        """Return the components of all pairs, or their distances if there are none."""
         parts = ("components", (2,)) if is_mixture(metric) else ()
         return all_pairs(
             models, None, metric, *parts, n_jobs=self.n_jobs, verbose=self.verbose

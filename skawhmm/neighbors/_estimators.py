@@ -26,8 +26,8 @@ class KNeighborsHMMClassifier(NeighborsMixin, ClassifierMixin, BaseEstimator):
 
     weights : {"uniform", "distance"}, callable or None, default="uniform"
         Weight of each vote, as in :class:`sklearn.neighbors.KNeighborsClassifier`; a
-        callable is given infinite distances as the largest float. Where classes tie,
-        the one with the nearest neighbour wins.
+        callable is given infinite distances as the largest float. Ties go to the class
+        with the nearest neighbour.
 
     metric : str or object, default="maw"
         Distance between two models: "maw", "iaw", "jaw", "kl", "coupling", "mmd" or an
@@ -36,10 +36,9 @@ class KNeighborsHMMClassifier(NeighborsMixin, ClassifierMixin, BaseEstimator):
         components of shape (n_queries, n_models_fit, 2), which are mixed at `alpha`.
 
     alpha : float in [0, 1], default=None
-        Weight of the transition component in the distance. By default that of the
-        distance: 0.1 for "maw" and "iaw", 0.5 for "jaw". Must be given with
-        components, and None if there are none, or if `metric` is an object, which has
-        its own.
+        Weight of the transition component in the distance. By default 0.1 for "maw" and
+        "iaw", 0.5 for "jaw". Required if `X` holds components; must be None for
+        distances without components, and for a `metric` object, which has its own.
 
     p : float in (0, 2], default=None
         Order of the distance, by default 1. Must be None if the distance has no
@@ -56,7 +55,7 @@ class KNeighborsHMMClassifier(NeighborsMixin, ClassifierMixin, BaseEstimator):
         Whether to compare a query with all models ("brute"), or to skip those that a
         lower bound of the distance rules out ("pruned"; for "maw", "iaw", "jaw" and
         "coupling" with ``p >= 1``). The neighbours are the same. By default pruned,
-        where possible, among 500 models or more.
+        where possible, from 500 models on.
 
     n_jobs : int, default=None
         Number of joblib workers for the distances, threads by default.
@@ -182,9 +181,9 @@ class KNeighborsHMMClassifier(NeighborsMixin, ClassifierMixin, BaseEstimator):
         Returns
         -------
         fractions : ndarray of shape (n_queries, n_classes)
-            Fractions in the order of `classes_`. If several are largest, the class of
-            the nearest neighbour among them is ahead by the last digit, so that
-            `predict` always takes the largest.
+            Fractions in the order of `classes_`. In a tie, the class with the nearest
+            neighbour is ahead in the last digit, so that `predict` always returns the
+            class with the largest fraction.
         """
         return self._fractions(*self._nearest(*self._question(X)))
 
@@ -194,12 +193,12 @@ class KNeighborsHMMClassifier(NeighborsMixin, ClassifierMixin, BaseEstimator):
 
 
 class KNeighborsHMMRegressor(NeighborsMixin, RegressorMixin, BaseEstimator):
-    """Predict numbers by the mean over the nearest models.
+    """Predict the mean target of the nearest models.
 
     Parameters
     ----------
     n_neighbors : int, default=5
-        Number of neighbours.
+        Number of neighbours that are averaged.
 
     weights : {"uniform", "distance"}, callable or None, default="uniform"
         Weight of each neighbour, as in :class:`sklearn.neighbors.KNeighborsRegressor`;
@@ -212,10 +211,9 @@ class KNeighborsHMMRegressor(NeighborsMixin, RegressorMixin, BaseEstimator):
         components of shape (n_queries, n_models_fit, 2), which are mixed at `alpha`.
 
     alpha : float in [0, 1], default=None
-        Weight of the transition component in the distance. By default that of the
-        distance: 0.1 for "maw" and "iaw", 0.5 for "jaw". Must be given with
-        components, and None if there are none, or if `metric` is an object, which has
-        its own.
+        Weight of the transition component in the distance. By default 0.1 for "maw" and
+        "iaw", 0.5 for "jaw". Required if `X` holds components; must be None for
+        distances without components, and for a `metric` object, which has its own.
 
     p : float in (0, 2], default=None
         Order of the distance, by default 1. Must be None if the distance has no
@@ -232,7 +230,7 @@ class KNeighborsHMMRegressor(NeighborsMixin, RegressorMixin, BaseEstimator):
         Whether to compare a query with all models ("brute"), or to skip those that a
         lower bound of the distance rules out ("pruned"; for "maw", "iaw", "jaw" and
         "coupling" with ``p >= 1``). The neighbours are the same. By default pruned,
-        where possible, among 500 models or more.
+        where possible, from 500 models on.
 
     n_jobs : int, default=None
         Number of joblib workers for the distances, threads by default.
@@ -346,6 +344,7 @@ class KNeighborsHMMRegressor(NeighborsMixin, RegressorMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
-        # The rows of a table are sequences here, in which columns have no meaning.
+        # Rows of a table are read as sequences, so columns have no meaning of their
+        # own.
         tags.regressor_tags.poor_score = True
         return tags

@@ -31,7 +31,7 @@ KIND = "skawhmm.HMMRetriever"
 VERSION = 2
 HEADER = "header"
 
-# What begins the names of arrays, by what they belong to.
+# Prefixes of array names: models, index, and points of the index.
 MODELS, INDEX, POINTS = "models/", "index/", "points/"
 
 # Fields of indices that are numbers, not arrays.
@@ -98,14 +98,14 @@ def _name_balls(named, start, balls):
 
 
 def _plain(value):
-    """Return a number of NumPy as one of Python, for JSON."""
+    """Return a NumPy number as a Python number, for JSON."""
     if isinstance(value, np.generic):
         return value.item()
     raise TypeError(f"{value!r:.100} cannot be stored")
 
 
 def _stored_params(params):
-    """Return the parameters as JSON holds them; a distance as its name and its own."""
+    """Return the parameters for JSON; a distance becomes its name and parameters."""
     metric = params["metric"]
     names = {kind: name for name, kind in METRICS.items()}
     if type(metric) in names:
@@ -142,7 +142,7 @@ def load_retriever(path, memory_map):
         The models.
 
     make_index : callable
-        Returns the index for a distance, or None if there is none.
+        Takes a distance and returns its index, or None if the file has none.
     """
     check_path("path", path)
     where = repr(os.fspath(path))
@@ -180,7 +180,7 @@ def load_retriever(path, memory_map):
 
 
 def _checked_header(where, arrays):
-    """Take the header out of the arrays of a file, or raise if it is another's."""
+    """Remove the header from the arrays of a file and return it, or raise."""
     try:
         header = dict(json.loads(str(arrays.pop(HEADER))))
     except (KeyError, TypeError, ValueError, RecursionError) as error:
@@ -207,7 +207,7 @@ def _checked_header(where, arrays):
 
 
 def _mapped_models(path, header, arrays):
-    """Return models whose arrays stay where they are, if their states are Gaussian."""
+    """Return models; the arrays of Gaussian ones stay mapped to the file."""
     where = repr(os.fspath(path))
     check_header(header, where)
     if header.get("emission") != "gaussian":
@@ -278,7 +278,7 @@ def _index(header, parts, models, metric):
             raise ValueError(f"{metric!r:.100} has no bounds")
         balls = _balls(header["index"], parts[INDEX], models, 2 * models.n_features)
         exact = SearchIndex.of(models, metric, keys, balls)
-        # Kernels read chains where the distance has bounds for them.
+        # Kernels read chains if the distance has bounds for them.
         n_chains = len(models) if compares_chains(metric, models) else 0
         if len(balls.chains) != n_chains:
             raise ValueError(
@@ -300,7 +300,7 @@ def _index(header, parts, models, metric):
 
 
 def _balls(numbers, arrays, models, n_dimensions):
-    """Return groups of models, whose arrays fit the models, as kernels rely on."""
+    """Return groups whose arrays are checked against the models: kernels trust them."""
     numbers = {name: kind(numbers[name]) for name, kind in BALL_NUMBERS.items()}
     balls = Balls(**arrays, **numbers)
     n_models, size = models.weights.shape
@@ -324,7 +324,7 @@ def _balls(numbers, arrays, models, n_dimensions):
 
 
 def _check_partition(starts, order, n_models):
-    """Raise unless places divide all models among groups, as kernels rely on."""
+    """Raise unless the groups hold each model exactly once: kernels trust this."""
     whole = order.shape == (n_models,) and order.dtype == starts.dtype == np.int64
     if not whole or not len(starts) or starts[0] != 0 or starts[-1] != n_models:
         raise ValueError("the groups do not hold all models")

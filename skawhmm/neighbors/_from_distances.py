@@ -26,7 +26,7 @@ def nearest(distances, n_neighbors):
     last = n_neighbors - 1
     indices = np.argpartition(distances, last, axis=1)[:, :n_neighbors]
     farthest = np.take_along_axis(distances, indices[:, last:], axis=1)
-    # A partition takes any of the columns that tie for the last place.
+    # `argpartition` returns any of the columns that tie for the last place.
     tied = np.flatnonzero((distances <= farthest).sum(axis=1) > n_neighbors)
     order = np.argsort(distances[tied], axis=1, kind="stable")
     indices[tied] = order[:, :n_neighbors]
@@ -58,7 +58,7 @@ def without_diagonal(rows, first=0):
 
 
 def whole_columns(indices, first=0):
-    """Return columns of a whole matrix, given columns without the diagonal."""
+    """Return columns of the full matrix, given columns without the diagonal."""
     return indices + (indices >= first + np.arange(len(indices))[:, None])
 
 
@@ -72,7 +72,7 @@ def neighbor_graph(values, indices, n_columns):
 
 
 def broken_ties(fractions, codes):
-    """Return fractions of votes in which exactly one class is first."""
+    """Return fractions of votes with ties broken, so that one class is first."""
     most = fractions == fractions.max(axis=1, keepdims=True)
     rows = np.flatnonzero(most.sum(axis=1) > 1)
     leading = np.take_along_axis(most[rows], codes[rows], axis=1)

@@ -14,17 +14,17 @@ from skawhmm.neighbors._from_distances import (
 # Values of alpha that share one search for candidates.
 GRID_PART = 10
 
-# Pairs that are examined together, in blocks of rows: memory beyond the components is
+# Number of pairs examined together, in blocks of rows: memory beyond the components is
 # a few times this.
 GRID_ENTRIES = 1 << 20
 
-# Fraction of a distance by which rounding may change it.
+# Relative error of a distance due to rounding.
 GRID_ROUNDING = 1e-12
 
 # Sums of fractions that are mathematically equal differ by less than this.
 ROUNDING = 1e-9
 
-# Digits of a score that rounding does not reach.
+# Digits of a score that rounding does not affect.
 SCORE_DIGITS = 12
 
 
@@ -42,10 +42,10 @@ def envelope(intercepts, slopes):
         Where each piece of the lower envelope begins; the first begins at 0.
 
     lines : ndarray of shape (n_pieces,)
-        Which line it is. Of equal lines it is the first.
+        The lowest line on each piece; of identical lines, the first.
     """
     order = np.lexsort((slopes, intercepts))
-    # A line that begins higher and does not fall faster is nowhere lowest.
+    # A line that starts higher and does not fall faster is never the lowest.
     least = np.minimum.accumulate(slopes[order])
     order = order[np.append(True, slopes[order][1:] < least[:-1])]
     starts: list[float] = []
@@ -77,7 +77,7 @@ def nearest_path(components, codes, gains):
         Marginal and transition components.
 
     codes : ndarray of shape (n_models,)
-        Classes as numbers from 0.
+        Classes, counted from 0.
 
     gains : ndarray of shape (n_classes, n_classes)
         What a model adds to the score, by its class and the class of its neighbour.
@@ -130,7 +130,7 @@ def auc_gains(codes):
     """
     counts = np.bincount(codes)
     right = np.diag(1 / counts)
-    # A model of another class counts for class c unless it is taken for c.
+    # A model of another class counts for class c unless it is predicted as c.
     kept = 1 / (len(codes) - counts)
     total = kept.sum() - kept[:, None] - kept[None, :]
     spared = np.where(np.eye(len(counts), dtype=bool), kept.sum() - kept, total)
@@ -223,10 +223,10 @@ def grid_neighbors(components, alphas, n_neighbors):
 
 
 def _candidates(others, ends, n_neighbors):
-    """Return columns among which the nearest are, for all alphas between two."""
+    """Return columns that include the nearest ones, for all alphas in a range."""
     first, last = (mixed_precomputed(others, alpha) for alpha in ends)
-    # Between the ends a distance stays between its values there, so it is not among
-    # the nearest if both exceed what enough others never exceed.
+    # Inside the range a distance stays between its values at the ends. If both exceed
+    # what enough other distances never exceed, it is not among the nearest.
     least, most = np.minimum(first, last), np.maximum(first, last)
     bound = np.partition(most, n_neighbors - 1, axis=1)[:, n_neighbors - 1, None]
     counts = (least <= bound + GRID_ROUNDING * np.abs(bound)).sum(axis=1)

@@ -1,4 +1,4 @@
-"""New models: those farther from their neighbours than known models are from theirs."""
+"""Novelty detection: models farther from their neighbours than known models."""
 
 from functools import partial
 from typing import Any, ClassVar
@@ -21,25 +21,26 @@ from skawhmm.utils._interruption import all_or_nothing
 
 
 class HMMNoveltyDetector(OutlierMixin, NeighborsMixin, BaseEstimator):
-    """Tell whether a model is new, by the distance to its nearest neighbours.
+    """Detect new models by the distance to their nearest neighbours.
 
     The score of a model is its mean distance to the `n_neighbors` nearest training
-    models. It is compared with the scores of the training models themselves, each among
-    the others. If a model is from the same distribution, its p-value is at most t with
-    probability about t, whatever the models are (conformal prediction).
+    models. It is compared with the scores of the training models, each computed among
+    the others. The p-value of a model from the same distribution is at most t with
+    probability about t, whatever that distribution (conformal prediction).
 
-    A query that equals a training model is that training model: every method compares
-    it with the others only, as `fit_predict` and ``pvalues()`` do.
+    A query that equals a training model is treated as that model: every method compares
+    it only with the others, as `fit_predict` and ``pvalues()`` do.
 
     Parameters
     ----------
     n_neighbors : int, default=5
-        Number of neighbours. There must be more training models.
+        Number of neighbours whose distances are averaged; must be less than the number
+        of training models.
 
     false_alarm_rate : float in (0, 1), default=0.05
-        Fraction of known models that may be called new: those with a smaller or equal
-        p-value are. It takes at least ``1 / false_alarm_rate - 1`` training models to
-        call any model new.
+        Fraction of known models that may be called new: a model is new if its p-value
+        is at most this. Calling any model new takes at least
+        ``1 / false_alarm_rate - 1`` training models.
 
     metric : {"maw", "iaw", "jaw", "kl", "coupling", "precomputed"} or object, \
             default="jaw"
@@ -48,10 +49,9 @@ class HMMNoveltyDetector(OutlierMixin, NeighborsMixin, BaseEstimator):
         which are mixed at `alpha`.
 
     alpha : float in [0, 1], default=None
-        Weight of the transition component in the distance. By default that of the
-        distance: 0.1 for "maw" and "iaw", 0.5 for "jaw". Must be given with
-        components, and None if there are none, or if `metric` is an object, which has
-        its own.
+        Weight of the transition component in the distance. By default 0.1 for "maw" and
+        "iaw", 0.5 for "jaw". Required if `X` holds components; must be None for
+        distances without components, and for a `metric` object, which has its own.
 
     hmm : transformer, default=None
         Turns sequences into models; it is cloned, and fitted on the training
@@ -60,7 +60,7 @@ class HMMNoveltyDetector(OutlierMixin, NeighborsMixin, BaseEstimator):
     algorithm : {"auto", "pruned", "brute"}, default="auto"
         Whether to compare a query with all models ("brute"), or to skip those that a
         lower bound of the distance rules out ("pruned"). The neighbours are the same.
-        By default pruned, where possible, among 500 models or more.
+        By default pruned, where possible, from 500 models on.
 
     n_jobs : int, default=None
         Number of joblib workers for the distances, threads by default.
@@ -75,7 +75,7 @@ class HMMNoveltyDetector(OutlierMixin, NeighborsMixin, BaseEstimator):
 
     offset_ : float
         Models with a lower score are new: ``decision_function`` is the score minus
-        this. Minus infinity if there are too few training models to call any new.
+        this. Minus infinity if there are too few training models to call any model new.
 
     models_ : HMMBatch or None
         The training models; None if distances were given.
@@ -100,8 +100,8 @@ class HMMNoveltyDetector(OutlierMixin, NeighborsMixin, BaseEstimator):
 
     Notes
     -----
-    Parameters that are changed after `fit` need another `fit`: they change the
-    calibration. Without it, an error names them.
+    Changing a parameter after `fit` requires another `fit`, because it changes the
+    calibration. Without it, an error names the parameter.
 
     Training models are recognised by their content: parameters and start probabilities
     that are equal to the last bit, and equal sequences if both models keep theirs. The
@@ -116,7 +116,7 @@ class HMMNoveltyDetector(OutlierMixin, NeighborsMixin, BaseEstimator):
 
     Examples
     --------
-    Windows of a machine that runs well, and one in which its second state has moved:
+    Forty windows of a healthy machine, and one window whose second state has moved:
 
     >>> from skawhmm import HMMBatch, HMMNoveltyDetector
     >>> import numpy as np
@@ -139,7 +139,7 @@ class HMMNoveltyDetector(OutlierMixin, NeighborsMixin, BaseEstimator):
             check_real, low=0, high=1, include_low=False, include_high=False
         ),
     }
-    # All others change the calibration.
+    # All other parameters change the calibration.
     _read_later: ClassVar = frozenset({"algorithm"})
 
     def __init__(
@@ -183,7 +183,7 @@ class HMMNoveltyDetector(OutlierMixin, NeighborsMixin, BaseEstimator):
             The fitted detector.
         """
         metric = self._begin_fit()
-        # A training model needs as many neighbours beside itself.
+        # A training model needs as many neighbours besides itself.
         self._fit_references(X, metric=metric, n_voters=int(self.n_neighbors) + 1)
         self._calibrate(self._nearest(None, int(self.n_neighbors), metric))
         return self
@@ -209,8 +209,8 @@ class HMMNoveltyDetector(OutlierMixin, NeighborsMixin, BaseEstimator):
     def partial_fit(self, X: Any, y: Any = None) -> "HMMNoveltyDetector":
         """Add the models of `X` to the known ones.
 
-        The detector is then the one that a `fit` with all models gives, to the last
-        bit, except that a transformer that learns from its training sequences, such as
+        The result equals a `fit` with all models, to the last bit, except that a
+        transformer that learns from its training sequences, such as
         ``HMMTransformer(init="pooled")``, keeps what it learned. An added model is
         compared with each of the others once. A distance that learns from all models,
         such as `MMD`, is learned again, and all models are compared again.
@@ -249,7 +249,7 @@ class HMMNoveltyDetector(OutlierMixin, NeighborsMixin, BaseEstimator):
             np.concatenate(pair, axis=1)
             for pair in zip(self._calibration, (columns, places), strict=True)
         ]
-        # Old neighbours come first, so that equal distances stay in the usual order.
+        # Old neighbours come first, which keeps equal distances in order of index.
         order = np.argsort(merged[0], axis=1, kind="stable")[:, :n_neighbors]
         old = [np.take_along_axis(part, order, axis=1) for part in merged]
         new = nearest_except(rows, own, n_neighbors)
@@ -299,7 +299,7 @@ class HMMNoveltyDetector(OutlierMixin, NeighborsMixin, BaseEstimator):
         return self
 
     def fit_predict(self, X: Any, y: Any = None) -> NDArray[np.int64]:
-        """Fit, and tell which training models are new among the others.
+        """Fit, and return which training models are new among the others.
 
         Parameters
         ----------
@@ -334,7 +334,7 @@ class HMMNoveltyDetector(OutlierMixin, NeighborsMixin, BaseEstimator):
         return -self._judged(X, metric)[0]
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Return scores that are negative where a model is new.
+        """Return scores that are negative for new models.
 
         Parameters
         ----------
@@ -356,7 +356,7 @@ class HMMNoveltyDetector(OutlierMixin, NeighborsMixin, BaseEstimator):
         )
 
     def predict(self, X: Any) -> NDArray[np.int64]:
-        """Tell which models are new.
+        """Return -1 for new models and 1 for known ones.
 
         Parameters
         ----------
@@ -372,7 +372,7 @@ class HMMNoveltyDetector(OutlierMixin, NeighborsMixin, BaseEstimator):
         return _labels(self.pvalues(X), self.false_alarm_rate)
 
     def pvalues(self, X: Any = None) -> NDArray[np.float64]:
-        """Return the fraction of training models that are as far from the others.
+        """Return p-values: fractions of training models that are at least as unusual.
 
         Parameters
         ----------
@@ -383,8 +383,9 @@ class HMMNoveltyDetector(OutlierMixin, NeighborsMixin, BaseEstimator):
         Returns
         -------
         pvalues : ndarray of shape (n_queries,)
-            ``(b + 1) / (n + 1)`` for b of n training models; for the training models,
-            which are among the n, ``b / n``, also if they come as queries.
+            ``(b + 1) / (n + 1)`` if b of the n training models have a mean distance at
+            least as large. For training models, which are among the n, ``b / n``, even
+            if they come as queries.
         """
         metric = self._check_ready()
         if X is None:
@@ -393,7 +394,7 @@ class HMMNoveltyDetector(OutlierMixin, NeighborsMixin, BaseEstimator):
         return self._judged(X, metric)[1]
 
     def explain(self, X: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return what each state, and the movement between them, adds to the score.
+        """Return what each state, and the transitions between them, add to the score.
 
         Parameters
         ----------
@@ -407,8 +408,8 @@ class HMMNoveltyDetector(OutlierMixin, NeighborsMixin, BaseEstimator):
             query.
 
         transition : ndarray of shape (n_queries,)
-            Part that is due to the transitions. All parts of a query add up to minus
-            its score.
+            Part that is due to the transitions. All parts of a query add up to its
+            score with the sign reversed.
         """
         metric = self._check_ready()
         if not isinstance(metric, Aggregated):
@@ -434,15 +435,15 @@ class HMMNoveltyDetector(OutlierMixin, NeighborsMixin, BaseEstimator):
         found, _, own = self._found(self._queries(X), metric)
         scores = np.where(own < 0, found.mean(axis=1), self.calibration_scores_[own])
         farther = _at_least(self.calibration_scores_, scores)
-        # A training model is already counted among those as far as itself.
+        # A training model is already counted among those at least as far as itself.
         one = own < 0
         return scores, (farther + one) / (self.n_samples_fit_ + one)
 
     def _found(self, queries, metric):
         """Return distances and indices of neighbours, and which training model each is.
 
-        The last is -1 for queries that are not training models. The neighbours of
-        training models are the others.
+        The training model is -1 for queries that equal none. A training model is never
+        its own neighbour.
         """
         if self._precomputed:
             mine, known = map(row_keys, (queries, self._given))
@@ -458,16 +459,16 @@ class HMMNoveltyDetector(OutlierMixin, NeighborsMixin, BaseEstimator):
 
 
 def row_keys(matrix):
-    """Return what identifies each row of given distances or components."""
-    # Adding zero turns -0.0 into 0.0, which has other bytes.
+    """Return a key for each row of precomputed distances or components."""
+    # Adding zero turns -0.0 into 0.0, whose bytes differ.
     return [(row + 0.0).tobytes() for row in matrix]
 
 
 def comparable_keys(queries, references):
-    """Return what identifies each model of two batches.
+    """Return a key for each model of two batches.
 
-    Sequences count only if both batches carry them: models read from a file, which
-    holds no sequences, are still the same models.
+    Sequences count only if both batches carry them: models read from a file without
+    sequences are still the same models.
     """
     batches = queries, references
     if any(batch.sequences is None for batch in batches):
@@ -504,7 +505,7 @@ def _threshold(scores, false_alarm_rate):
 
 
 def _parts(models, metric, index_a, index_b):
-    """Return the parts of distances due to each state of the first model, and to steps.
+    """Return the parts of distances due to each state of `a`, and to transitions.
 
     Parameters
     ----------

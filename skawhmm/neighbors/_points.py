@@ -3,9 +3,9 @@ r"""Candidates for neighbours by any distance: groups of near sets of points.
 A model is a set of points, one per state: :math:`(f_i, w (T f)_i, v \pi_i)`, where f
 are the coordinates of the states, T f their mean after one step, and :math:`\pi` the
 state probabilities. Two models are compared by the transport of their points, which
-knows how similar states, steps and probabilities are, and no order of the states. It is
-no bound: members of the groups nearest to a query are candidates, and their distances
-decide.
+reflects how similar states, steps and probabilities are, whatever the order of the
+states. It is not a bound: members of the groups nearest to a query are candidates, and
+their true distances decide.
 """
 
 from typing import NamedTuple
@@ -32,19 +32,19 @@ from skawhmm.neighbors._search_kernels import (
     relaxed_bounds,
 )
 
-# The difference of two state probabilities counts this many times what it costs to move
-# it to another state.
+# A difference of state probabilities counts this many times the cost of moving that
+# probability to another state.
 PROBABILITY_WEIGHT = 2.0
 
-# Weights of the next coordinates that are tried, and on how many models: queries,
-# models that they are compared with, of these the nearest, of which the order counts.
+# Candidate weights of the coordinates after one step, and the sizes of the trial:
+# queries, models compared with each, and the nearest of them, whose order is scored.
 NEXT_WEIGHTS = (1.0, 0.5, 2.0, 0.0)
 TRIAL_QUERIES, TRIAL_MODELS, TRIAL_NEAR = 24, 20_000, 200
 TRIAL_RANKS = (5, 10)
 
 
 def state_points(models):
-    """Return states as points, whose distances are near their costs; None if none."""
+    """Return states as points whose distances approximate their costs, or None."""
     if models.observed is not None:
         return None
     if models.emission.name == "gaussian":
@@ -53,7 +53,7 @@ def state_points(models):
 
 
 class PointUnits(NamedTuple):
-    """How models become vectors: origin and scale of points, and weights.
+    """How models become points: origin, scale and weights of the coordinates.
 
     `spread` is the mean distance of two states of a model, in units of `scale`.
     """
@@ -90,7 +90,8 @@ def point_units(models, metric, n_jobs=None):
     Returns
     -------
     units : PointUnits
-        The units. The weight of the next coordinates is the best of a few.
+        The units. The weight of the coordinates after one step is the best of
+        `NEXT_WEIGHTS`.
     """
     origin, scale = vector_units(models, state_points)
     rng = np.random.default_rng(0)
@@ -108,7 +109,7 @@ def point_units(models, metric, n_jobs=None):
 
 
 def _best_next_weight(models, metric, units, n_jobs):
-    """Return the weight under which the order of near models is most like the true."""
+    """Return the weight that ranks nearby models most like the true distance."""
     queries, others = models[:TRIAL_QUERIES], models[TRIAL_QUERIES:]
     n_true, n_first = TRIAL_RANKS
     near = np.argsort(_gaps(queries, others, units), axis=1)[:, :TRIAL_NEAR]
@@ -154,7 +155,7 @@ class PointIndex:
             _stored(units, models[first:last]) for first, last in blocks(len(models))
         ]
         arrays = [np.concatenate(array) for array in zip(*parts, strict=True)]
-        # Points are in units already; the last coordinate may be above 1.
+        # Points are already in units; the last coordinate may exceed 1.
         largest = float(np.abs(arrays[0]).max())
         origin = np.zeros(arrays[0].shape[2])
         return cls(units, grouped(arrays, 1.0, (origin, 1.0, largest), n_jobs))
@@ -181,7 +182,7 @@ class PointIndex:
             Number of groups.
 
         n_wanted : int
-            Number of members that the groups of a query hold at least.
+            Minimum number of members in the groups of a query.
 
         Returns
         -------
@@ -211,7 +212,7 @@ class PointIndex:
 
 
 def _stored(units, models):
-    """Return points and weights as `Balls` has them, without chains."""
+    """Return points and weights as in `Balls`, without chains."""
     points, probs = units.points(models)
     size = points.shape[1]
     return (

@@ -42,10 +42,9 @@ class HMMRetriever(NeighborsMixin, BaseEstimator):
         components of shape (n_queries, n_models_fit, 2), which are mixed at `alpha`.
 
     alpha : float in [0, 1], default=None
-        Weight of the transition component in the distance. By default that of the
-        distance: 0.1 for "maw" and "iaw", 0.5 for "jaw". Must be given with
-        components, and None if there are none, or if `metric` is an object, which has
-        its own.
+        Weight of the transition component in the distance. By default 0.1 for "maw" and
+        "iaw", 0.5 for "jaw". Required if `X` holds components; must be None for
+        distances without components, and for a `metric` object, which has its own.
 
     p : float in (0, 2], default=None
         Order of the distance, by default 1. Must be None if the distance has no
@@ -62,14 +61,14 @@ class HMMRetriever(NeighborsMixin, BaseEstimator):
         Whether to compare a query with all models ("brute"), or to skip those that a
         lower bound of the distance rules out ("pruned"; for "maw", "iaw", "jaw" and
         "coupling" with ``p >= 1``). The neighbours are the same. By default pruned,
-        where possible, among 500 models or more. With "approximate", a query is only
-        compared with models of the groups nearest to it, whatever the distance, and a
-        few neighbours may be missed; it needs models that observed every feature, and
+        where possible, from 500 models on. With "approximate", a query is only compared
+        with models of the groups nearest to it, whatever the distance, and a few
+        neighbours may be missed; it needs models that observed every feature, and
         states with coordinates, such as Gaussian ones.
 
     min_recall : float in (0, 1], default=0.99
-        The fraction of the neighbours that an approximate search should find. It
-        decides how many groups and candidates are compared with a query.
+        Fraction of the true neighbours that an approximate search should find. A higher
+        one makes the search compare more groups and candidates.
 
     n_jobs : int, default=None
         Number of joblib workers for the distances, threads by default.
@@ -87,8 +86,8 @@ class HMMRetriever(NeighborsMixin, BaseEstimator):
 
     recall_ : float
         Fraction of the `n_neighbors` nearest models that an approximate search found
-        for models that were held out, and that did not decide the numbers of groups
-        and candidates.
+        for held-out models that had no part in choosing the numbers of groups and
+        candidates.
 
     n_samples_fit_ : int
         Number of models to choose from.
@@ -104,7 +103,7 @@ class HMMRetriever(NeighborsMixin, BaseEstimator):
     See Also
     --------
     KNeighborsHMMClassifier : Classification by the same neighbours.
-    retrieval_curve : How good a retrieval is, if there are labels.
+    retrieval_curve : Precision and recall of a retrieval, given labels.
 
     Examples
     --------
@@ -178,8 +177,8 @@ class HMMRetriever(NeighborsMixin, BaseEstimator):
         """
         metric = self._begin_fit()
         check_not_lengths(X, y)
-        # There may be fewer models than `n_neighbors`: queries can ask for another
-        # number, and `radius_neighbors` for none.
+        # There may be fewer models than `n_neighbors`: a query can ask for another
+        # number, and `radius_neighbors` does not use it.
         self._fit_references(X, metric=metric)
         if self._is_approximate:
             self._index(metric)
@@ -216,7 +215,7 @@ class HMMRetriever(NeighborsMixin, BaseEstimator):
 
     @property
     def recall_(self) -> float:
-        """Fraction of the nearest models of held out models that were found."""
+        """Fraction of the nearest neighbours of held-out models that were found."""
         if not self._is_approximate:
             raise AttributeError(
                 "recall_ is there with algorithm='approximate', got "
@@ -229,10 +228,10 @@ class HMMRetriever(NeighborsMixin, BaseEstimator):
     def partial_fit(self, X: Any, y: Any = None) -> "HMMRetriever":
         """Add the models of `X` to those that are searched.
 
-        Searches then give what they give after a `fit` with all models, to the last
-        bit. The cost is that of what is added. A transformer of sequences that learns
-        from its training sequences, such as ``HMMTransformer(init="pooled")``, keeps
-        what it learned in `fit`.
+        Searches then give the same results as after a `fit` with all models, to the
+        last bit. The cost depends only on the added models. A transformer of sequences
+        that learns from its training sequences, such as
+        ``HMMTransformer(init="pooled")``, keeps what it learned in `fit`.
 
         Parameters
         ----------
@@ -272,10 +271,10 @@ class HMMRetriever(NeighborsMixin, BaseEstimator):
         return self
 
     def certified(self, X: Any, indices: ArrayLike) -> NDArray[np.bool_]:
-        """Say for which queries the neighbours found are proven to be the nearest.
+        """Return for which queries the neighbours found are proven to be the nearest.
 
-        Lower bounds of the distance to all other models prove it, as in an exact
-        search, and it takes about as long. A distance without bounds proves nothing.
+        The proof uses lower bounds of the distance to all other models and takes about
+        as long as an exact search. Without bounds nothing is proven.
 
         Parameters
         ----------
@@ -288,8 +287,8 @@ class HMMRetriever(NeighborsMixin, BaseEstimator):
         Returns
         -------
         certified : ndarray of bool of shape (n_queries,)
-            True if every other model is farther than all given ones; False if one is
-            as near, or if the distance has no bounds.
+            True if every other model is farther than all given ones; False if another
+            is as near, or if the distance has no bounds.
 
         Examples
         --------
@@ -315,8 +314,8 @@ class HMMRetriever(NeighborsMixin, BaseEstimator):
     def save(self, path: str | PathLike[str]) -> None:
         """Write the models and the index to a file, completely or not at all.
 
-        The file is an archive of arrays without pickles, usually named ``*.npz``.
-        Neither sequences nor the transformer that made models of them are part of it.
+        The file is an archive of arrays without pickles, usually named ``*.npz``. It
+        contains neither the sequences nor the transformer that made the models.
 
         Parameters
         ----------
@@ -340,18 +339,18 @@ class HMMRetriever(NeighborsMixin, BaseEstimator):
             The file.
 
         hmm : transformer, default=None
-            Fitted transformer that turns queries that are sequences into models. By
-            default queries must be models.
+            Fitted transformer that turns sequences into models, so that queries may be
+            sequences. By default queries must be models.
 
         memory_map : bool, default=True
             Whether models and index stay in the file, which must not be changed, until
-            a search needs them: a million models are open in a moment. If False, all
-            is read and compared with checksums.
+            a search needs them: a million models open in a moment. If False, the whole
+            file is read and its checksums are verified.
 
         Returns
         -------
         retriever : HMMRetriever
-            The retriever; its searches give what those of the saved one gave.
+            The retriever; it finds the same neighbours as the saved one.
 
         Examples
         --------
@@ -440,7 +439,7 @@ class HMMRetriever(NeighborsMixin, BaseEstimator):
 
 
 def ragged(arrays):
-    """Return arrays of unequal length as scikit-learn does: an array of objects."""
+    """Return arrays of unequal length as an array of objects, as scikit-learn does."""
     result = np.empty(len(arrays), dtype=object)
     result[:] = arrays
     return result

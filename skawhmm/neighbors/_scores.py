@@ -61,8 +61,8 @@ def retrieval_curve(
     precision, found = _steps(*check_retrieval(distances, y, y_query))
     totals = found.sum(axis=1)
     asked = totals > 0
-    # The first relevant item whose rank among them reaches the level; the slack keeps
-    # rounding from asking for one more.
+    # The number of relevant items that reaches the level; the slack keeps rounding from
+    # demanding one more.
     wanted = np.ceil(recall * totals[asked, None] - 1e-9).astype(int)
     ranks = np.cumsum(found, axis=1)[asked]
     places = [
@@ -95,8 +95,9 @@ def average_precision(
     Returns
     -------
     scores : ndarray of shape (n_queries,)
-        Mean over the relevant items of the precision when they are found, as in
-        :func:`sklearn.metrics.average_precision_score`; NaN for a query without one.
+        Mean over the relevant items of the precision at the rank where each is found,
+        as in :func:`sklearn.metrics.average_precision_score`; NaN for a query without
+        one.
 
     Examples
     --------
@@ -170,8 +171,8 @@ def precision_at_k(
         left out of its own list.
 
     n_retrieved : int, default=1
-        Number of items retrieved; all, if there are fewer. Among items at the distance
-        of the last of them, the expected fraction under random order counts.
+        Number of items retrieved per query; all, if there are fewer. Items tied with
+        the last one count by their expected fraction under random order.
 
     Returns
     -------

@@ -2,13 +2,12 @@ r"""Exact nearest neighbours without computing every distance.
 
 A reference can be skipped as soon as a lower bound of its distance exceeds the distance
 of the k-th neighbour found so far. Bounds are applied cheapest first: the cost of
-moving the states of the query to the centres of a group of models, less the cost of
-moving those of a member there (see `_balls`); the relaxed and then the optimal
-transport of state vectors, with the transition component under the best plan if this is
-certain; otherwise the marginal component and the bound of the transition component. The
-distances that are left are computed like any others, so the answers are the same as
-those of a search through all references, to the last bit and with ties in the same
-order.
+moving the states of the query to the centres of a group of models, minus the cost of
+moving the states of a member there (see `_balls`); the relaxed and then the optimal
+transport of state vectors, with the transition component under the best plan if this
+plan is certain; otherwise the marginal component and the bound of the transition
+component. The remaining distances are computed in full, so the answers equal a search
+through all references, to the last bit and with ties in the same order.
 
 With :math:`f = (\mu, \sqrt{\operatorname{diag} \Sigma})` the Euclidean distance of two
 states' vectors is at most :math:`W_2`: each coordinate of a coupling of two Gaussians
@@ -64,26 +63,26 @@ SINGLE = 2.0**-24
 # Queries searched together, so that compiled loops have enough pairs to work on.
 QUERY_BLOCK = 64
 
-# Groups of references that are compared with a query to begin with, and next.
+# Number of groups that are compared with a query at first, and next.
 FIRST_GROUPS = 2
 NEAR_GROUPS = 6
 
-# References of a query that are compared before limits are tightened, per neighbour,
-# and of all queries, if there are few; multiplied each round.
+# Number of references compared before limits are tightened: per neighbour of a query,
+# and over all queries if there are few. Both are multiplied each round.
 FIRST_ROUND = 3
 FIRST_PAIRS = 256
 ROUND_GROWTH = 4
 
 
 def has_bounds(metric):
-    """Whether the distances of two models have lower bounds, if they are Gaussian."""
+    """Return whether this distance has lower bounds between Gaussian models."""
     if not isinstance(metric, BoundedDistance):
         return False
     return metric.marginal_weight > 0 and metric.p >= 1 and metric.symmetric
 
 
 def can_prune(metric, references):
-    """Whether a distance between these models has lower bounds for `SearchIndex`."""
+    """Return whether a distance between these models has bounds for `SearchIndex`."""
     return (
         has_bounds(metric)
         and references.emission.name == "gaussian"
@@ -92,7 +91,7 @@ def can_prune(metric, references):
 
 
 def check_prunable(possible, metric):
-    """Raise unless neighbours can be sought by bounds."""
+    """Raise unless a pruned search is possible."""
     if not possible:
         raise ValueError(
             "algorithm='pruned' needs a distance with lower bounds ('maw', 'jaw', "
@@ -112,18 +111,18 @@ class SearchIndex:
         The models to search.
 
     metric : object
-        A distance for which `can_prune` holds.
+        A distance that `can_prune` accepts.
 
     n_jobs : int, default=None
-        Number of joblib workers that make the index.
+        Number of joblib workers that build the index.
 
     Attributes
     ----------
     counts : Counter
         How many pairs each stage examined in the last search: "group" (queries and
-        groups), "member" (queries and models of the groups that are left), "transport"
-        (of state vectors), "marginal" (where that is not the marginal component) and
-        "distance" (the full ones).
+        groups), "member" (queries and models of the remaining groups), "transport" (of
+        state vectors), "marginal" (where that is not the marginal component) and
+        "distance" (full distances).
     """
 
     def __init__(self, references, metric, *, n_jobs=None):
@@ -134,18 +133,18 @@ class SearchIndex:
 
     @classmethod
     def of(cls, references, metric, keys, balls):
-        """Return the index whose parts are known, such as those in a file."""
+        """Return an index from existing parts, such as the parts read from a file."""
         index = cls.__new__(cls)
         index.metric = metric
         index._set(references._bare(), keys, balls)
         return index
 
     def _set(self, references, keys, balls):
-        """Set what belongs to the references."""
+        """Set the references, their arrays and the rounding errors of the bounds."""
         self.references, self.keys, self.balls = references, keys, balls
         self.counts: Counter[str] = Counter()
         size = balls.tiles.shape[2]
-        # Single precision: of sums, in proportion to them, and of the vectors.
+        # Single precision rounds sums, in proportion to them, and the vectors.
         self.relative = PRUNING_SLACK + (size + 16) * SINGLE
         # The bounds of two equal models differ from 0 by rounding.
         norm = np.sqrt(size) * balls.scale * balls.largest
@@ -155,14 +154,14 @@ class SearchIndex:
         return len(self.references)
 
     def takes(self, models):
-        """Whether models can be added without a change to those that are here."""
+        """Return whether models can be added without changing the existing ones."""
         both = self.references, models
         same_size = len({batch.transmats.shape[1] for batch in both}) == 1
         same_kind = len({batch.covariance_type for batch in both}) == 1
         return same_size and same_kind and models.observed is None
 
     def added(self, models):
-        """Return an index with more references, for which `takes` holds."""
+        """Return an index with more references, which `takes` must accept."""
         index, models = copy(self), models._bare()
         index._set(
             HMMBatch.concatenate([self.references, models]),
@@ -181,7 +180,7 @@ class SearchIndex:
     def kneighbors(
         self, queries, n_neighbors, *, n_groups=None, n_jobs=None, verbose=0
     ):
-        """Find the nearest references of each query; in so many groups, or in all."""
+        """Find the nearest references of each query, in `n_groups` groups or in all."""
         sought = n_neighbors, None, n_groups
         parts = self._run(queries, sought, n_jobs, verbose)
         distances = np.array([found[0] for part in parts for found in part])
@@ -234,7 +233,7 @@ class SearchIndex:
         ):
             parts.append(found)
             total += counts
-        # Assigned once, since others may search at the same time.
+        # Assigned in one step, since other threads may search at the same time.
         self.counts = total
         return parts
 
@@ -268,7 +267,7 @@ class _Block:
             < LARGEST_COORDINATE
         )
         self.transition_weight = metric.transition_weight if has_chains else 0.0
-        # Nothing else is cheaper than the distance.
+        # No remaining bound is cheaper than the distance.
         self.is_done = both_diagonal(self.queries, index.references) and (
             metric.transition_weight == 0
         )
@@ -336,7 +335,7 @@ class _Block:
 
 
 class Pairs(NamedTuple):
-    """Queries and references, bounds, and whether no other bound is left to try."""
+    """Pairs of queries and references, their bounds, and whether these are final."""
 
     query: NDArray[np.intp]
     reference: NDArray[np.int64]
@@ -349,7 +348,7 @@ class Pairs(NamedTuple):
 
 
 def both_diagonal(queries, references):
-    """Whether state vectors are as far from each other as the states."""
+    """Return whether state vectors are exactly as far apart as the states."""
     return queries.covariance_type == references.covariance_type == "diag"
 
 
@@ -376,7 +375,7 @@ def paired(metric, queries, query_keys, references, keys, query, reference):
         The queries and the references that are in pairs.
 
     prepared : object
-        What the distance made of them.
+        The models as prepared by the distance.
 
     a, b : ndarray of int of shape (n_pairs,)
         The pairs as places in `both`, in the order in which they are compared.
@@ -389,7 +388,7 @@ def paired(metric, queries, query_keys, references, keys, query, reference):
         return both, prepared, query, place
     both_keys = np.concatenate([query_keys, keys[used]])
     if queries.emission.traits != references.emission.traits:
-        # With the other kind of covariances, models have other keys.
+        # Converting the covariances to the other type changes the keys.
         both_keys = both.keys
     return both, prepared, *oriented(both_keys, query, place)
 
@@ -410,11 +409,11 @@ def _registered_bounds(metric, prepared, vectors, a, b):
 
 def _least_transitions(metric, prepared, vectors, a, b, plans):
     """Lower bounds of the transition component, given the best registration."""
-    # A distance without `steps` and `rows` has the defaults of MAW.
+    # A distance without `steps` and `rows` uses the defaults of MAW.
     steps = getattr(metric, "steps", "independent")
     rows = getattr(metric, "rows", "transport")
     if rows == "hellinger":
-        # There is nothing cheaper than the component itself.
+        # No bound is cheaper than the component itself.
         return registered_transitions(prepared, a, b, plans, metric.p, steps, rows)
     return transition_bounds(
         prepared.weights,
@@ -443,7 +442,7 @@ def _search_block(shared, queries, first, last):
 
 
 def _certified_block(shared, queries, indices):
-    """Return for which of a few queries no reference but the given is within reach."""
+    """Return for which of a few queries only the given references are within reach."""
     index, (n_queries, n_given) = shared.value, indices.shape
     block = _Block(index, queries, None)
     given = np.repeat(np.arange(n_queries), n_given), indices.ravel()
@@ -459,10 +458,10 @@ def _certified_block(shared, queries, indices):
 
 
 def _best_first(block, n_neighbors, n_groups):
-    """Yield groups of each query, as masks: the nearest groups, others, all others.
+    """Yield masks of groups per query: the nearest, then some more, then the rest.
 
-    The first ones have enough references to set limits; the next ones tighten them. If
-    a number of groups is given, the next ones are the last.
+    The first mask holds enough references to set limits; the second tightens them. If a
+    number of groups is given, the search ends with the second.
     """
     waiting = np.ones(block.group_bounds.shape, bool)
     if n_neighbors is not None:
@@ -505,7 +504,7 @@ def nearest_groups(gaps, sizes, n_wanted, n_groups=None):
         The groups.
 
     n_first : ndarray of int of shape (n_queries, 1)
-        How many of these, at least `FIRST_GROUPS`, hold as many models as are wanted.
+        How many of these, at least `FIRST_GROUPS`, together hold `n_wanted` models.
     """
     n_top = FIRST_GROUPS + NEAR_GROUPS if n_groups is None else n_groups
     n_more = NEAR_GROUPS if n_groups is None else 0

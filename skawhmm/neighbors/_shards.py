@@ -15,18 +15,18 @@ from skawhmm.neighbors._search import nearest_of
 from skawhmm.utils._checks import check_n_jobs, check_real, check_verbose
 from skawhmm.utils._parallel import Shared, completed
 
-# Files that a process keeps open.
+# Number of files that a process keeps open.
 MOST_OPEN = 64
 
 
 class HMMShards:
     """Search a collection of models that is divided among several files.
 
-    The files are those of :meth:`HMMRetriever.save`, with equal parameters. Each is
+    The files are written by :meth:`HMMRetriever.save`, with equal parameters. Each is
     searched by a joblib worker, which opens it once. On a dask cluster
-    (``joblib.parallel_config("dask")``) these are its machines, to which all files must
-    be known by the same names. Exact searches give what one retriever with all models
-    gives, to the last bit.
+    (``joblib.parallel_config("dask")``) the workers are its machines, all of which must
+    see the files under the same names. Exact searches give the same results as one
+    retriever with all models, to the last bit.
 
     Parameters
     ----------
@@ -42,8 +42,8 @@ class HMMShards:
     Attributes
     ----------
     n_samples_fit_ : int
-        Number of models in all files. A model's index is its place in the files one
-        after the other.
+        Number of models in all files. Models are indexed through all files, in the
+        order of `paths`.
 
     Examples
     --------
@@ -97,7 +97,7 @@ class HMMShards:
             Queries.
 
         n_neighbors : int, default=None
-            Number of neighbours per query; by default that of the saved retrievers.
+            Number of neighbours per query; by default as in the saved retrievers.
 
         return_distance : bool, default=True
             Whether to return distances as well.
@@ -108,7 +108,8 @@ class HMMShards:
             Distances in increasing order, if `return_distance`.
 
         indices : ndarray of shape (n_queries, n_neighbors)
-            Indices of the neighbours; those at equal distance are in their order.
+            Indices of the neighbours; neighbours at equal distance are in order of
+            index.
         """
         chosen = self._first.n_neighbors if n_neighbors is None else n_neighbors
         number = check_neighbor_count(chosen, self.n_samples_fit_)
@@ -128,7 +129,7 @@ class HMMShards:
             Queries.
 
         radius : float, default=None
-            Largest distance; by default that of the saved retrievers.
+            Largest distance; by default as in the saved retrievers.
 
         return_distance : bool, default=True
             Whether to return distances as well.
@@ -149,7 +150,7 @@ class HMMShards:
         return (distances, indices) if return_distance else indices
 
     def _found(self, X, method, limit):
-        """Return queries, indices and distances of what the files hold within limit."""
+        """Return queries, indices and distances of the neighbours in all files."""
         check_models("X", X)
         tasks = [(path, method, limit) for path in self.paths]
         results = completed(
@@ -169,7 +170,7 @@ class HMMShards:
 
 
 def _searched_shard(shared, path, method, limit):
-    """Return queries, references and distances that one file has."""
+    """Return queries, references and distances of the neighbours in one file."""
     retriever = _opened(path)
     if method == "kneighbors":
         limit = min(limit, retriever.n_samples_fit_)
@@ -179,14 +180,14 @@ def _searched_shard(shared, path, method, limit):
 
 
 def _opened(path):
-    """Return the retriever in a file, which is read again once it has changed."""
+    """Return the retriever in a file, read again if the file has changed."""
     status = os.stat(path)
     return _loaded(path, status.st_mtime_ns, status.st_ino)
 
 
 @lru_cache(MOST_OPEN)
 def _loaded(path, time, number):  # noqa: ARG001
-    # Files are the tasks: within one there is nothing more to divide.
+    # Each file is one task, which is not divided further.
     return HMMRetriever.load(path).set_params(n_jobs=1, verbose=0)
 
 
@@ -206,7 +207,7 @@ def _check_alike(first_path, first, path, shard):
             f"Files that are searched as one must have equal parameters, got "
             f"{name}={one[name]!r} in {first_path!r} and {two[name]!r} in {path!r}."
         )
-    # States of another kind, or other channels.
+    # States may be of another family, or channels may differ.
     kinds = [
         (s.models_.emission.name, s.models_.n_features, s.models_.feature_names)
         for s in (first, shard)

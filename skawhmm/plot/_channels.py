@@ -1,11 +1,11 @@
-"""What states emit in single channels: curves, roses and bars over histograms."""
+"""Emissions of states by channel: curves, roses and bars over histograms."""
 
 import numpy as np
 
 from skawhmm.plot._style import bar_range, literal, state_color
 from skawhmm.sequences._trials import unit_frames
 
-# More channels are drawn only if the caller chooses them.
+# Largest number of channels drawn by default.
 MAX_PANELS = 12
 
 # Points of a curve, and bars of a histogram.
@@ -20,7 +20,7 @@ MAX_COUNTS = 60
 
 
 def channel_panels(model, size, channels, names, sequences):
-    """Return what is drawn of each channel.
+    """Return one panel per channel, ready to draw.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ def channel_panels(model, size, channels, names, sequences):
         Number of its states.
 
     channels : list of int
-        The channels.
+        Indices of the channels.
 
     names : list of str
         Names of all channels.
@@ -78,7 +78,7 @@ def _line(family, weights, values):
     if values is not None and len(values):
         ends = np.append(ends, np.quantile(values, LEVELS))
     low, high = bar_range(ends.ravel())
-    # A gamma distribution may be infinite at 0, its lower end.
+    # A gamma density may be infinite at its lower end, 0.
     places = np.linspace(low, high, N_PLACES) + (high - low) / N_PLACES / 2
     heights = weights[:, None] * densities(family, 0, places, len(weights))
     panel = {"kind": "curve", "places": places, "heights": heights}
@@ -184,7 +184,7 @@ def _draw_curve(ax, panel):
         style = {"color": state_color(k), "linewidth": 1.5, "marker": marker}
         ax.plot(places, y, **style)
         ax.fill_between(places, y, color=state_color(k), alpha=0.15, linewidth=0)
-    # A curve that rises without end at 0 must not hide the others.
+    # A density that is infinite at 0 must not flatten the other curves.
     inner = np.quantile(panel["heights"], 0.98, axis=1).max()
     top = max(1.6 * top, min(2 * inner, np.max(panel["heights"])))
     ax.set(ylim=(0, 1.05 * top or 1.0), yticks=[])

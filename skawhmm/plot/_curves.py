@@ -33,7 +33,7 @@ class AlphaCurveDisplay:
 
     path : dict of ndarray, default=None
         Exact scores of one neighbour: ``path["scores"][i]`` holds from
-        ``path["alphas"][i]`` to the next alpha. They are drawn instead of the column of
+        ``path["alphas"][i]`` to the next alpha. They replace the column of `scores` for
         one neighbour.
 
     best_alpha : float, default=None

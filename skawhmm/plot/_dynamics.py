@@ -1,4 +1,4 @@
-"""Display of the contribution of the order of frames."""
+"""Display of how much the order of frames contributes to a score."""
 
 from textwrap import fill
 from typing import Any
@@ -19,11 +19,11 @@ from skawhmm.utils._numbers import shaped_array
 class DynamicsGainDisplay:
     """Show the scores of sequences with and without the order of their frames.
 
-    Use :meth:`from_gain` to create it. Every fold has a mark for its score, small ones
-    for the scores of permuted sequences, and a line from their mean to the score, whose
-    length is the gain. The last place shows the means of all folds, with the interval
-    of the gain: order matters, or misleads, if the interval does not reach the mean of
-    the permuted sequences.
+    Use :meth:`from_gain` to create it. Every fold has a large mark for its score, small
+    marks for the scores of permuted sequences, and a line from their mean to the score,
+    whose length is the gain. The last column shows the means over all folds, with the
+    interval of the gain: order matters, or misleads, if the interval does not reach the
+    mean of the permuted sequences.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ class DynamicsGainDisplay:
         Interval of the mean gain.
 
     meaning : str, default=None
-        A sentence above the figure.
+        Sentence written above the figure.
 
     score_name : str, default="score"
         Label of the vertical axis.
@@ -192,7 +192,7 @@ class DynamicsGainDisplay:
         ax.set(xlabel="fold", ylabel=literal(self.score_name), xlim=(-0.6, last + 0.6))
         if self.meaning is not None:
             ax.set_title(literal(fill(self.meaning, 68)), fontsize="medium")
-        # Below the axes: lines may be anywhere inside.
+        # Below the axes, because lines may be anywhere inside.
         place = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.12), "ncols": 3}
         ax.legend(fontsize="small", frameon=False, **place)
         return self

@@ -30,7 +30,7 @@ from skawhmm.utils._numbers import check_square, label_array, shaped_array
 # Widths of the faintest and of the strongest arrow, in points.
 ARROW_WIDTHS = 0.8, 5.0
 
-# Columns that trade places, and those that change sign, if the two groups are swapped.
+# Columns that are exchanged, and columns that change sign, if the groups are swapped.
 PLACES = (("group", "other"), ("mean", "other_mean"), ("low", "high"))
 OPPOSITES = {a: b for pair in PLACES for a, b in (pair, pair[::-1])}
 SIGNED = ("difference", "standardized", "low", "high")
@@ -39,7 +39,7 @@ SIGNED = ("difference", "standardized", "low", "high")
 def chosen_pair(effects, groups):
     """Return the rows of effects that compare two groups, by default the first two.
 
-    If the groups are in the other order than in `effects`, differences change sign.
+    If the groups are in reverse order, differences change sign.
     """
     check_result("effects", effects, StateEffects, "state_effects")
     columns: Mapping[str, Any] = effects.columns
@@ -64,14 +64,14 @@ def chosen_pair(effects, groups):
 class EffectsDisplay:
     """Show differences between two groups with their intervals, as a forest plot.
 
-    Differences have the unit of the standard deviation within groups, so that
+    Differences are in units of the standard deviation within groups, so that
     occupancies, dwell times and probabilities fit on one axis. Use :meth:`from_effects`
     to create it.
 
     Parameters
     ----------
     labels : sequence of str
-        What each row measures.
+        Labels of the rows.
 
     difference, low, high : array-like of shape (n_rows,)
         Standardised differences and the ends of their intervals.
@@ -83,11 +83,11 @@ class EffectsDisplay:
         The two groups, for the label of the axis.
 
     significance : float, default=0.05
-        Rows with a p-value of at most this are in colour.
+        Rows with a p-value of at most this are drawn in colour.
 
     match : array-like of shape (n_rows,), default=None
-        How often the states of each row are matched with the same states again if
-        models are refitted; written on the right.
+        Fraction of refits that match the states of each row with the same states again;
+        written on the right.
 
     Attributes
     ----------
@@ -172,18 +172,18 @@ class EffectsDisplay:
             The differences.
 
         groups : tuple of str, default=None
-            The two groups: the first is subtracted from the second. By default the
-            first pair of the table of effects.
+            The two groups, in either order: the first is subtracted from the second. By
+            default the first pair in the table of effects.
 
         state_names : sequence of str, default=None
             Names of the states; by default the symbols of visible chains, or else
             indices.
 
         max_rows : int, default=20
-            Maximal number of rows; the most significant ones are drawn.
+            Largest number of rows; the most significant ones are drawn.
 
         significance : float in [0, 1], default=0.05
-            Rows with a p-value of at most this are in colour.
+            Rows with a p-value of at most this are drawn in colour.
 
         ax : matplotlib.axes.Axes, default=None
             Where to draw; by default on a new figure.
@@ -214,7 +214,7 @@ class EffectsDisplay:
                 rows["measure"], rows["state"], rows["next_state"], strict=True
             )
         ]
-        # Intervals of differences, in the same unit as the standardised ones.
+        # Rescale the intervals to the unit of the standardised differences.
         scale = rows["standardized"] / np.where(
             rows["difference"], rows["difference"], 1
         )
@@ -274,7 +274,7 @@ class EffectsDisplay:
         return self
 
     def _write_matches(self, n_rows):
-        """Write on the right how often states are matched again."""
+        """Write the match fractions on the right."""
         self.texts_ = []
         if self.match is None:
             return
@@ -291,16 +291,16 @@ class EffectsDisplay:
 class TransitionGraphDisplay:
     """Show differences between transition probabilities as a graph of states.
 
-    States are circles, as large as they are frequent. An arrow is a transition that one
-    group makes more often: its colour says which, its width by how much. Differences
-    that are not significant are thin and grey. A ring on a state is the probability of
-    staying. Use :meth:`from_effects` to create it.
+    States are circles whose area shows how frequent they are. An arrow is a transition
+    that one group makes more often: its colour shows which group, its width by how
+    much. Differences that are not significant are thin and grey. A ring on a state is
+    the probability of staying. Use :meth:`from_effects` to create it.
 
     Parameters
     ----------
     differences : array-like of shape (n_states, n_states)
-        Differences between transition probabilities; NaN if there is no such
-        transition.
+        Differences between transition probabilities; NaN for transitions that are not
+        compared.
 
     pvalues : array-like of shape (n_states, n_states)
         Corrected p-values.
@@ -315,10 +315,10 @@ class TransitionGraphDisplay:
         The two groups, for the legend.
 
     significance : float, default=0.05
-        Arrows with a p-value of at most this are in colour.
+        Arrows with a p-value of at most this are drawn in colour.
 
     positions : array-like of shape (n_states, 2), default=None
-        Where states stand; by default on a circle.
+        Positions of the states; by default on a circle.
 
     Attributes
     ----------
@@ -397,18 +397,18 @@ class TransitionGraphDisplay:
             The differences, with transitions among them.
 
         groups : tuple of str, default=None
-            The two groups: the first is subtracted from the second. By default the
-            first pair of the table of effects.
+            The two groups, in either order: the first is subtracted from the second. By
+            default the first pair in the table of effects.
 
         state_names : sequence of str, default=None
             Names of the states; by default the symbols of visible chains, or else
             indices.
 
         significance : float in [0, 1], default=0.05
-            Arrows with a p-value of at most this are in colour.
+            Arrows with a p-value of at most this are drawn in colour.
 
         positions : array-like of shape (n_states, 2), default=None
-            Where states stand; by default on a circle.
+            Positions of the states; by default on a circle.
 
         ax : matplotlib.axes.Axes, default=None
             Where to draw; by default on a new figure.

@@ -1,4 +1,4 @@
-"""Display of what drives decisions."""
+"""Display of contributions to decisions."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -27,11 +27,11 @@ class ExplanationDisplay:
         The contributions of groups, from ``explain`` of a classifier or regressor.
 
     target : int, default=None
-        Column of the decisions. By default each sequence's largest decision, which
-        belongs to the predicted class; for regression the first column.
+        Column of the decisions to explain. By default the predicted class of each
+        sequence; for regression the first column.
 
     max_groups : int, default=20
-        Maximal number of bars; the largest ones are drawn.
+        Largest number of bars; the largest contributions are drawn.
 
     Attributes
     ----------
@@ -100,14 +100,14 @@ class ExplanationDisplay:
             Sequences, usually of one class.
 
         by : str or sequence of str, default=("view", "block")
-            How features are grouped, as in ``explain``.
+            Levels by which features are grouped, as in ``explain``.
 
         label : object, default=None
             The class whose decisions are explained. By default the predicted class of
             each sequence.
 
         max_groups : int, default=20
-            Largest number of bars.
+            Largest number of bars; the largest contributions are drawn.
 
         ax : matplotlib.axes.Axes, default=None
             Where to draw; by default on a new figure.

@@ -1,8 +1,7 @@
-"""The map of a collection as one page that a browser opens without a network.
+"""The map of a collection as a single page that works in a browser offline.
 
-Numbers are packed: float32 for positions and distances, one byte for each entry of a
-registration and for each value of a sequence, two for each transition probability, all
-in base64.
+Numbers are packed: float32 for positions and distances, one byte per entry of a
+registration and per value of a sequence, two per transition probability, all in base64.
 """
 
 import base64
@@ -23,17 +22,17 @@ from skawhmm.sequences._trials import unit_frames
 # Longer sequences are averaged down to this many steps, the width of a panel.
 MAX_STEPS = 100
 
-# If there are more channels, those that vary most over the collection are drawn.
+# Of more channels, the ones that vary most over the collection are drawn.
 MAX_CHANNELS = 8
 
-# Bytes 0 to 254 are values; this one stands for a missing value.
+# Bytes 0 to 254 are values; this byte stands for a missing value.
 MISSING = 255
 
-# Distances and registrations of all pairs are in the page if they take at most this
-# many bytes; otherwise only those of neighbours are.
+# The page holds distances and registrations of all pairs if they take at most this many
+# bytes, and otherwise only of neighbours.
 MAX_PAIR_BYTES = 2_000_000
 
-# Columns of integers with at most this many different values are labels.
+# Integer columns with at most this many different values are treated as labels.
 MAX_WHOLE_LABELS = 12
 
 
@@ -58,25 +57,25 @@ def explorer_page(
         Positions of the models on the map.
 
     neighbors : ndarray of int of shape (n_models, n_neighbors)
-        The nearest models of each model, the nearest first.
+        The nearest models of each model, nearest first.
 
     lengths : ndarray of shape (n_models, n_neighbors)
         Their distances.
 
     distances : ndarray of shape (n_models, n_models)
-        Distances of all models.
+        Distances between all models.
 
     y : ndarray of shape (n_models,) or None
         Labels.
 
     names : sequence of str or None
-        One more name per model.
+        An additional name per model.
 
     channel_names : list of str or None
         Names of the channels.
 
     models : HMMBatch or None
-        The models, with their sequences if these are to be drawn.
+        The models; their sequences are drawn if they contain them.
 
     metric : object or None
         The distance. If it does not register states, MAW registers them.
@@ -129,7 +128,7 @@ def explorer_page(
             data["sequences"] = _sequences(models, channel_names)
     if len(positions) ** 2 * (4 + size**2 / 2) <= MAX_PAIR_BYTES:
         data["pairs"] = _pairs(models, registering, distances)
-    # Inside a script element only "<" can end it or open a comment.
+    # In a script element, only "<" can end the element or open a comment.
     text = json.dumps(data, allow_nan=False, separators=(",", ":"))
     template = (
         files("skawhmm.plot").joinpath("_explorer.html").read_text(encoding="utf-8")
@@ -146,7 +145,7 @@ def _packed(values, kind):
 
 
 def _packed_numbers(values):
-    """Return integers from 0 packed in as few bytes each as the largest needs."""
+    """Return non-negative integers in the smallest type that holds the largest."""
     largest = int(np.max(values, initial=0))
     kinds = (kind for kind, top in (("u1", 2**8), ("u2", 2**16)) if largest < top)
     return _packed(values, next(kinds, "i4"))
@@ -183,7 +182,7 @@ def _column(name, values):
 
 
 def _pairs(models, metric, distances):
-    """Return distances of all pairs, and registrations of each pair once."""
+    """Return distances of all pairs, and one registration per pair."""
     pairs = {"distances": _packed(distances, "f4"), "plans": None}
     if models is not None:
         rows, columns = np.triu_indices(len(models), 1)
@@ -225,7 +224,7 @@ def _states(models, metric, neighbors, channel_names):
 
 
 def _packed_panel(panel):
-    """Return what is drawn of a channel, with heights as bytes of their greatest."""
+    """Return the panel of a channel, with heights as bytes relative to the largest."""
     heights, bars, zeros = panel["heights"], panel["bars"], panel["zeros"]
     peaks = heights.max(axis=(1, 2))
     if bars is not None:
@@ -242,7 +241,7 @@ def _packed_panel(panel):
 
 
 def _ellipses(models):
-    """Return centre, two radii and angle of each state, on two axes for all models."""
+    """Return centre, radii and angle of each state, on axes common to all models."""
     weights = models.weights[..., None] / len(models)
     means = np.nan_to_num(models.means)
     covars = np.nan_to_num(models.emission.full_covars())
@@ -295,7 +294,7 @@ def _sequences(models, channel_names):
 
 
 def _seen(frames):
-    """Return which channels have any value."""
+    """Return which channels have any observed value."""
     return np.isfinite(frames).any(axis=0)
 
 
@@ -319,7 +318,7 @@ def _picked(x, starts):
 
 
 def _coded(x):
-    """Return values as bytes between the limits of each channel, and the limits."""
+    """Return values as bytes between the limits of their channel, and the limits."""
     there = np.isfinite(x)
     low = np.where(there, x, np.inf).min(axis=0)
     high = np.where(there, x, -np.inf).max(axis=0)

@@ -1,4 +1,4 @@
-"""What states of the explorer's models emit in single channels, packed for its page."""
+"""Emissions of states by channel, packed for the page of the explorer."""
 
 from typing import Any
 
@@ -8,26 +8,26 @@ from skawhmm.plot._channels import densities, reach
 from skawhmm.plot._style import bar_range
 from skawhmm.sequences._trials import unit_frames
 
-# Points of a curve, and bars of a histogram.
+# Number of points of a curve, and of bars of a histogram.
 N_PLACES = 64
 N_BINS = 24
 
-# At most this many symbols or counts are drawn as bars.
+# Largest number of symbols or counts drawn as bars.
 MAX_BARS = 12
 
-# More channels are not drawn, nor those that would make the page larger than this.
+# Largest number of channels drawn, and of bytes that they may add to the page.
 MAX_PANELS = 8
 MAX_BYTES = 4_000_000
 
-# States with less weight do not widen the axes.
+# States with smaller weights do not widen the axes.
 LEAST_WEIGHT = 0.01
 
-# Fraction of places whose height may exceed the axis: densities may be infinite.
+# Fraction of points whose height may exceed the axis, since densities may be infinite.
 STEEP = 0.02
 
 
 def emission_panels(models, names):
-    """Return what is drawn of each channel, on the same axes for all models.
+    """Return one panel per channel, with the same axes for all models.
 
     Parameters
     ----------
@@ -42,9 +42,9 @@ def emission_panels(models, names):
     panels : list of dict
         One per channel: name, `kind`, `heights` (n_models, n_components, n_places),
         `bars` (n_models, n_bins) of the frames or None, `zeros` (n_models,
-        n_components) or None, and the `ends` of its axis or the `labels` of bars.
-        Channels of a family that does not say where its values lie have no panel, nor
-        have visible chains, whose states are their symbols.
+        n_components) or None, and the `ends` of its axis or the `labels` of bars. There
+        is no panel for channels of a family without quantiles, nor for visible chains,
+        whose states are their symbols.
     """
     emission = models.emission
     has_channels = emission.support is not None or emission.name == "by_channel"
@@ -125,7 +125,7 @@ def _sizes(models):
 
 
 def _ends(family, models):
-    """Return the ends of an axis on which nearly all states are seen whole."""
+    """Return the ends of an axis on which nearly all states are fully visible."""
     ends = [reach(family, n, i) for i, n in _sizes(models)]
     seen = [models.weights[i, :n] > LEAST_WEIGHT for i, n in _sizes(models)]
     low, high = np.concatenate(
@@ -135,7 +135,7 @@ def _ends(family, models):
 
 
 def _heights(family, models, places):
-    """Return densities times state probabilities, cut where they rise steeply."""
+    """Return densities times state probabilities, cut off where they are very steep."""
     rows = []
     for i, n in _sizes(models):
         own = models.weights[i, :n, None] * densities(family, i, places, n)

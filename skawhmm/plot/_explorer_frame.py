@@ -8,23 +8,23 @@ from pathlib import Path
 
 
 class ExplorerPage:
-    """A page to explore, which notebooks show in a frame.
+    """An interactive page, which notebooks show in a frame.
 
     Parameters
     ----------
     text : str
-        The page.
+        The page as HTML.
 
     title : str
-        Its heading.
+        Heading of the page.
 
     Attributes
     ----------
     html : str
-        The page.
+        The page as HTML.
 
     title : str
-        Its heading.
+        Heading of the page.
     """
 
     def __init__(self, text: str, title: str) -> None:
@@ -50,7 +50,7 @@ class ExplorerPage:
 
 def in_notebook():
     """Return whether the code runs in a notebook."""
-    # A notebook has imported IPython before our code runs.
+    # A notebook imports IPython before any user code runs.
     package = sys.modules.get("IPython")
     shell = None if package is None else package.get_ipython()
     return hasattr(shell, "kernel")

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-# Radius of the circle on which states stand, and of the largest state.
+# Radius of the circle of states, and of the largest state.
 CIRCLE, LARGEST_STATE = 1.0, 0.24
 SMALLEST_STATE = 0.11
 
@@ -23,7 +23,7 @@ def outward_directions(places):
     """Return unit vectors from the centre of all states to each state."""
     gaps = places - places.mean(axis=0)
     sizes = np.linalg.norm(gaps, axis=1, keepdims=True)
-    # A single state is in the middle, up to rounding.
+    # A single state is at the centre, up to rounding.
     is_apart = sizes > 1e-9
     return np.where(is_apart, gaps / np.where(is_apart, sizes, 1), [0.0, 1.0])
 
@@ -37,7 +37,7 @@ def draw_arrow(ax, places, radii, i, k, style):
 
     gap = places[k] - places[i]
     along = gap / np.linalg.norm(gap)
-    # The two directions of a pair bend apart.
+    # The two directions of a pair are bent apart.
     aside = 0.07 * np.array([along[1], -along[0]])
     arrow = FancyArrowPatch(
         places[i] + radii[i] * along + aside,

@@ -53,7 +53,7 @@ class GroupTestDisplay:
 
     See Also
     --------
-    hmm_group_test : The test.
+    hmm_group_test : Compute the test.
 
     Examples
     --------
@@ -98,7 +98,7 @@ class GroupTestDisplay:
             The result.
 
         test : {"distance", "marginal", "transition", "dispersion"}, default="distance"
-            Which of the tests.
+            The test to draw.
 
         ax : matplotlib.axes.Axes, default=None
             Where to draw; by default on a new figure.

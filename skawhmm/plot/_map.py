@@ -32,7 +32,7 @@ from skawhmm.utils._numbers import (
 from skawhmm.utils._seeds import random_stream
 from skawhmm.utils._whole_files import whole_file
 
-# Markers change when the colours are used up.
+# Markers change when the colours repeat.
 MARKERS = "os^Dv<>ph*XP"
 
 # With more labels than this, names are written on the map instead of in a legend.
@@ -50,7 +50,7 @@ class HMMMapDisplay:
         Positions of the models on the map.
 
     y : ndarray of shape (n_models,), default=None
-        Their labels.
+        Labels of the models.
 
     neighbors : ndarray of int of shape (n_models, n_neighbors), default=None
         The nearest models of each model, which are connected to it by lines.
@@ -144,7 +144,7 @@ class HMMMapDisplay:
             classical scaling, which keeps large distances as well as two axes can.
 
         n_neighbors : int, default=0
-            Number of nearest models to which each model is connected by lines.
+            Number of nearest models that are connected to each model by lines.
 
         random_state : int, RandomState instance, Generator or None, default=0
             Seed of "tsne", which starts from classical scaling.
@@ -168,7 +168,7 @@ class HMMMapDisplay:
                 f"distances must be finite to be drawn, got {bad}; for KL set "
                 'metric_params={"cap": ...}.'
             )
-        # A wrong number of labels raises before the work, not after it.
+        # Check the number of labels before the work, not after it.
         distinct_labels("y", y, len(distances))
         neighbors = None
         if check_integer("n_neighbors", n_neighbors, 0) > 0:
@@ -200,7 +200,7 @@ class HMMMapDisplay:
             The models.
 
         y : array-like of shape (n_models,), default=None
-            Their labels.
+            Labels of the models.
 
         metric : {"maw", "iaw", "jaw", "kl", "coupling", "mmd"} or object, default="maw"
             Distance between two models.
@@ -300,8 +300,8 @@ class HMMMapDisplay:
         Hovering over a point shows its label; clicking it shows its nearest neighbours,
         its sequence, its transitions, and how its states correspond to the states of a
         neighbour or of any other point. Points are coloured by label or by any column
-        of ``models.info``. The page saves its map as SVG or PNG, and its address holds
-        the current view. Sequences are drawn if the models contain them
+        of ``models.info``. The page saves its map as SVG or PNG, and its URL holds the
+        current view. Sequences are drawn if the models contain them
         (``HMMTransformer(keep_sequences=True)``). Sequences of more than 100 frames are
         averaged down to 100 steps; of more than 8 channels, the 8 that vary most are
         drawn.
@@ -316,11 +316,10 @@ class HMMMapDisplay:
             Number of neighbours that the page shows per model.
 
         names : sequence of str of shape (n_models,), default=None
-            One more name per model, such as its file.
+            An additional name per model, such as its file.
 
         channel_names : sequence of str of shape (n_features,), default=None
-            Names of the channels; by default the names that the models know, or
-            else their indices.
+            Names of the channels; by default the names in the models, or else indices.
 
         title : str, default="Map of sequences"
             Heading of the page.
@@ -380,11 +379,10 @@ class HMMMapDisplay:
             Number of neighbours that the page shows per model.
 
         names : sequence of str of shape (n_models,), default=None
-            One more name per model, such as its file.
+            An additional name per model, such as its file.
 
         channel_names : sequence of str of shape (n_features,), default=None
-            Names of the channels; by default the names that the models know, or
-            else their indices.
+            Names of the channels; by default the names in the models, or else indices.
 
         title : str, default="Map of sequences"
             Heading of the page.
@@ -482,19 +480,19 @@ def _linked_models(distances, n_neighbors):
 
 def _classical_positions(distances, _random_state):
     """Positions by classical scaling: principal axes of the centred Gram matrix."""
-    # In units of the largest one, so that no square overflows or underflows.
+    # Scaled by the largest distance, so that no square overflows or underflows.
     unit = np.abs(distances).max(initial=0.0)
     unit = unit if unit > 0 else 1.0
     squared = (distances / unit / 2 + distances.T / unit / 2) ** 2
     rows = squared.mean(axis=0)
     gram = (rows[:, None] + rows - squared - rows.mean()) / 2
     values, vectors = in_batches(np.linalg.eigh, gram)
-    # Distances that are not Euclidean have negative eigenvalues too.
+    # Distances that are not Euclidean also have negative eigenvalues.
     sizes = np.sqrt(np.maximum(values[:-3:-1], 0))
     vectors = vectors[:, :-3:-1]
     signs = np.sign(vectors[np.abs(vectors).argmax(axis=0), range(vectors.shape[1])])
     positions = np.zeros((len(distances), 2))
-    # A single model has one axis only.
+    # A single model has only one axis.
     positions[:, : len(sizes)] = vectors * sizes * signs * unit
     return positions
 
@@ -516,8 +514,8 @@ def _neighbour_positions(distances, random_state):
     )
     # Sampled divergences can be slightly negative.
     distances = np.maximum((distances + distances.T) / 2, 0)
-    # Its threads wait for each other at every step: on busy cores they take a hundred
-    # times as long as a single thread.
+    # t-SNE's threads wait for each other at every step: on busy cores they take a
+    # hundred times as long as a single thread.
     with threadpool_limits(1):
         return tsne.fit_transform(distances)
 

@@ -20,10 +20,10 @@ class DistanceMatrixDisplay:
     Parameters
     ----------
     distances : array-like of shape (n_models, n_models)
-        Distance of each model to each other one.
+        Distances between all models.
 
     y : array-like of shape (n_models,), default=None
-        Labels of the models. By default the order of the models is unchanged.
+        Labels that order the models. By default their order is unchanged.
 
     Attributes
     ----------
@@ -31,13 +31,13 @@ class DistanceMatrixDisplay:
         The matrix.
 
     order_ : ndarray of shape (n_models,)
-        The model in each row.
+        Index of the model in each row.
 
     lines_ : list of matplotlib.lines.Line2D
-        Lines between the labels.
+        Lines between blocks of equal labels.
 
     colorbar_ : matplotlib.colorbar.Colorbar
-        The scale.
+        The colour scale.
 
     ax_ : matplotlib.axes.Axes
         The axes.
@@ -78,7 +78,7 @@ class DistanceMatrixDisplay:
         Parameters
         ----------
         distances : array-like of shape (n_models, n_models)
-            Distance of each model to each other one.
+            Distances between all models.
 
         y : array-like of shape (n_models,), default=None
             Labels of the models.

@@ -1,4 +1,4 @@
-"""Display of one model: what its states emit, and how it moves between them."""
+"""Display of one model: emissions of its states, and transitions between them."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -33,16 +33,16 @@ from skawhmm.utils._numbers import check_square, shaped_array
 # Widths of the faintest and of the strongest arrow, in points.
 ARROW_WIDTHS = 0.8, 5.0
 
-# With more bars than this, only some of them are named.
+# With more bars than this, only some are named.
 MAX_NAMED_BARS = 24
 
-# Radii of the rarest and of the most frequent state: a short name fits inside.
+# Radii of the rarest and the most frequent state; a short name fits inside.
 RADII = 0.19, 0.28
 
-# Names with more letters than this exceed the circle of their state.
+# Longer names do not fit into the circle of their state.
 LONGEST_INSIDE = 5
 
-# Points of a curve.
+# Number of points of a curve.
 N_POINTS = 400
 
 # Height of the highest bar; rows of bars are 1 apart.
@@ -53,13 +53,13 @@ MARGIN = 0.85
 
 
 class HMMDisplay:
-    """Show one model: its states, its transitions, how long it stays, how it starts.
+    """Show one model: its states, transitions, dwell times and start.
 
-    On the left is what each state emits: ellipses of one standard deviation, curves of
-    densities, roses of angles, or bars. On the right are the states as circles, as
-    large as they are frequent, labelled with the fraction of time and the mean length
-    of a visit. Arrows are transitions, with their probabilities; black arrows from
-    outside are the start. Use :meth:`from_model` to create it.
+    On the left are the emissions of each state: ellipses of one standard deviation,
+    density curves, roses of angles, or bars. On the right are the states as circles
+    whose area shows how frequent they are, labelled with the fraction of time and the
+    mean length of a visit. Arrows are transitions, with their probabilities; black
+    arrows from outside are the start. Use :meth:`from_model` to create it.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ class HMMDisplay:
         Transition matrix.
 
     weights : array-like of shape (n_states,)
-        Fractions of time.
+        Fraction of time in each state.
 
     startprob : array-like of shape (n_states,)
         Probabilities of the first state.
@@ -76,7 +76,7 @@ class HMMDisplay:
         Centres of the ellipses or, for one channel, of the curves.
 
     covars : array-like of shape (n_states, 2, 2) or (n_states, 1, 1), default=None
-        Their covariances.
+        Covariances of the states.
 
     axis_names : pair of str, default=("channel 0", "channel 1")
         Names of the axes of the ellipses; curves use only the first one.
@@ -85,16 +85,16 @@ class HMMDisplay:
         Heights of the bars, drawn if there are no ellipses.
 
     errors : array-like of shape (n_states, n_bars), default=None
-        Half lengths of the error bars.
+        Half-lengths of the error bars.
 
     bar_names : sequence of str, default=None
         Names of the bars; by default their indices.
 
     bar_label : str, default="value"
-        What the bars show.
+        Title of the bars.
 
     panels : list of dict, default=None
-        What is drawn of single channels, if there are no ellipses: ``name``, ``kind``
+        Panels of single channels, drawn if there are no ellipses: ``name``, ``kind``
         ("curve", "points", "rose" or "bars"), ``places`` of shape (n_places,) and
         ``heights`` of shape (n_states, n_places); optionally a ``histogram`` with its
         ``edges``, and a ``note``.
@@ -103,7 +103,7 @@ class HMMDisplay:
         Names of the states; by default their indices.
 
     threshold : float, default=0.01
-        Transitions and starts with a lower probability are not drawn.
+        Transitions and start arrows with a lower probability are not drawn.
 
     Attributes
     ----------
@@ -126,7 +126,7 @@ class HMMDisplay:
         Transitions by state and next state.
 
     starts_ : dict of matplotlib.patches.FancyArrowPatch
-        The start, by state.
+        Start arrows by state.
 
     axes_ : list of matplotlib.axes.Axes
         The axes of the states, if these are drawn, and of the graph.
@@ -195,7 +195,7 @@ class HMMDisplay:
         threshold: float = 0.01,
         ax: Any = None,
     ) -> "HMMDisplay":
-        """Draw a model with any kind of states.
+        """Draw a model, whatever the kind of its states.
 
         Parameters
         ----------
@@ -204,33 +204,33 @@ class HMMDisplay:
 
         X : list of array-like of shape (n_timesteps, n_features), default=None
             Sequences whose values are drawn as histograms, in grey. By default the
-            sequence that the model carries, if it does.
+            sequence of the model, if it keeps one.
 
         states : {"auto", "gaussian", "bars", "channels"}, default="auto"
-            How states are drawn. "gaussian" draws ellipses or, for one channel,
-            curves: densities times fractions of time. "channels" draws what states emit
-            in each channel: densities or probabilities times fractions of time, roses
-            of angles, and probabilities of symbols within a state. Bars are means with
-            one standard deviation (in standard deviations of all frames, if there are
+            How states are drawn. "gaussian" draws ellipses or, for one channel, curves:
+            densities times fractions of time. "channels" draws the emissions in each
+            channel: densities or probabilities times fractions of time, roses of
+            angles, and probabilities of symbols within a state. Bars are means with one
+            standard deviation (in standard deviations of all frames, if there are
             several channels), probabilities of symbols, or rates. "auto" draws Gaussian
-            states as such, symbols and Poisson counts as bars, and others, or any if
-            `X` is given, by channel.
+            states as "gaussian", symbols and Poisson counts as "bars", and all others,
+            or any states if `X` is given, as "channels".
 
         channels : sequence of int, default=None
-            The two channels that are the axes of the ellipses, or those that are drawn
-            with ``states="channels"``. By default both of two channels and the two
-            principal axes of more, or the first twelve.
+            The two channels that are the axes of the ellipses, or the channels that are
+            drawn with ``states="channels"``. By default ellipses use the only two
+            channels or, if there are more, the two principal axes; "channels" draws the
+            first twelve.
 
         channel_names : sequence of str, default=None
-            Names of the channels; by default the names that the model knows, or
-            else their indices.
+            Names of the channels; by default the names in the model, or else indices.
 
         state_names : sequence of str, default=None
             Names of the states; by default the symbols of visible chains, or else
             indices.
 
         threshold : float in [0, 1], default=0.01
-            Transitions and starts with a lower probability are not drawn.
+            Transitions and start arrows with a lower probability are not drawn.
 
         ax : pair of matplotlib.axes.Axes, or one, default=None
             Where to draw, as for :meth:`plot`.
@@ -294,7 +294,7 @@ class HMMDisplay:
         for name, probabilities in {"transmat": transmat, **distributions}.items():
             wrong = ~((probabilities >= 0) & (probabilities <= 1 + SUM_TOLERANCE))
             if wrong.any():
-                # Drawing arrows of such a width would not finish.
+                # Arrows of such a width would take forever to draw.
                 raise ValueError(
                     f"{name} must hold probabilities, got {probabilities[wrong][0]:g}."
                 )
@@ -339,7 +339,7 @@ class HMMDisplay:
         means = np.asarray(self.means)[:, 0]
         widths = np.sqrt(np.maximum(np.asarray(self.covars)[:, 0, 0], 0))
         low, high = np.min(means - 3.5 * widths), np.max(means + 3.5 * widths)
-        # A state without spread is drawn as a spike.
+        # A state with zero variance is drawn as a spike.
         widths = np.maximum(widths, (high - low) / N_POINTS or 1.0)
         low, high = np.min(means - 3.5 * widths), np.max(means + 3.5 * widths)
         x = np.linspace(low, high, N_POINTS)
@@ -444,7 +444,7 @@ class HMMDisplay:
             length = np.linalg.norm(places[k] - places[i])
             along = (places[k] - places[i]) / length
             aside = np.array([along[1], -along[0]])
-            # Near the source state: in the middle, other arrows cross.
+            # Near the source state, because other arrows cross in the middle.
             middle = places[i] + 0.42 * length * along + (0.2 + 0.07 * length) * aside
             text = f"{moves[i, k]:.2f}".removeprefix("0")
             box = {"boxstyle": "round,pad=0.1", "fc": "white", "ec": "none"}
@@ -481,7 +481,7 @@ class HMMDisplay:
 
 
 def _path_order(transmat, startprob):
-    """Return the states in the order of the likeliest path that visits each once.
+    """Return the states in the order of a likely path that visits each once.
 
     Neighbours on the circle then follow each other, and few arrows cross.
     """
@@ -514,7 +514,7 @@ def _chosen_form(model, states, *, has_data):
 
 
 def _panels(model, size, channels, names, X):
-    """Return what is drawn of single channels."""
+    """Return the panels of single channels."""
     seen = np.flatnonzero(model.emission.masks()[0]).tolist()
     chosen = seen[:MAX_PANELS] if channels is None else [*channels]
     for channel in chosen:
@@ -546,7 +546,7 @@ def _plane(model, size, channels, names):
     means, covars = means[:, seen], covars[:, seen][:, :, seen]
     values, vectors = np.linalg.eigh(_total_covariance(model.weights[0], means, covars))
     basis = vectors[:, :-3:-1]
-    # The direction of an axis is arbitrary: its largest entry points up.
+    # The sign of an axis is arbitrary; its largest entry is made positive.
     basis = basis * np.sign(basis[np.abs(basis).argmax(axis=0), [0, 1]])
     percentages = 100 * np.maximum(values[:-3:-1], 0) / (values.sum() or 1.0)
     axis_names = tuple(
@@ -609,7 +609,7 @@ def _rate_bars(model, size, names):
 
 
 def _described(model, size, _):
-    """Return the parameters of a user's family; empty if states have no shape."""
+    """Return the parameters of a user-defined family; empty if it names none."""
     columns = model._described()
     if not columns:
         return {}

@@ -23,8 +23,8 @@ class MonitorDisplay:
 
     From top to bottom: the recording, if it is given; the states of each window by
     name; its distance to the reference, with the middle 90 % of the calibration
-    windows; and the evidence of a change. Red lines are alarms, dotted ones the times
-    at which the changes began. Use :meth:`from_monitor` to create it.
+    windows; and the evidence of a change. Red lines are alarms; dotted lines are the
+    times at which the changes began. Use :meth:`from_monitor` to create it.
 
     Parameters
     ----------
@@ -35,16 +35,16 @@ class MonitorDisplay:
         Distances of the calibration windows.
 
     false_alarm_rate : float
-        Alarms are raised where the evidence reaches the reciprocal.
+        An alarm is raised when the evidence reaches the reciprocal of this rate.
 
     state_names : sequence of str
-        Names of the states of the reference, whose colours come first.
+        Names of the states of the reference, which get the first colours.
 
     recording : array-like of shape (n_frames, n_features), default=None
         Frames of the stream.
 
     times : array-like of shape (n_frames,), default=None
-        Their times; by default they are numbered from 0.
+        Times of the frames; by default they are numbered from 0.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class MonitorDisplay:
 
     See Also
     --------
-    skawhmm.monitoring.HMMMonitor : Makes the rows.
+    skawhmm.monitoring.HMMMonitor : Compute the rows.
 
     Examples
     --------
@@ -108,10 +108,10 @@ class MonitorDisplay:
         Parameters
         ----------
         monitor : HMMMonitor
-            A monitor that has taken frames.
+            A monitor that has processed frames.
 
         recording : array-like of shape (n_frames, n_features), default=None
-            The frames, if they are to be drawn.
+            Frames to draw; by default they are not drawn.
 
         times : array-like of shape (n_frames,), default=None
             The times of the frames, if the monitor was given times.
@@ -237,6 +237,6 @@ class MonitorDisplay:
 
 
 def _weight(row, names):
-    """Return the probability of the states of a row that have one of some names."""
+    """Return the total probability of the states of a row with the given names."""
     pairs = zip(row["states"], row["weights"], strict=True)
     return sum(weight for known, weight in pairs if known in names)

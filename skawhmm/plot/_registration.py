@@ -27,7 +27,7 @@ LEAST_WRITTEN = 0.005
 # Width of a line for probability 1, in points.
 FULL_WIDTH = 12.0
 
-# Longer names of states are drawn vertically.
+# Longer state names are drawn vertically.
 LONGEST_LEVEL = 4
 
 # Height of the ellipses of models with one feature, whose rows are 1 apart.
@@ -35,7 +35,7 @@ FLAT_HEIGHT = 0.25
 
 
 class RegistrationDisplay:
-    """Show which state of `b` each state of `a` is matched to.
+    """Show which states of `b` each state of `a` is matched with.
 
     On the left are the states of both models, as ellipses of one standard deviation,
     with the plan as lines between them; on the right is the plan as a matrix. Use
@@ -47,10 +47,10 @@ class RegistrationDisplay:
         The registration.
 
     means : pair of ndarray of shape (n_components, 2), default=None
-        Where to draw the states of each model. By default only the matrix is drawn.
+        Positions of the states of each model. By default only the matrix is drawn.
 
     covars : pair of ndarray of shape (n_components, 2, 2), default=None
-        Their covariances.
+        Covariances of the states.
 
     names : pair of str, default=("a", "b")
         Names of the models.
@@ -81,7 +81,7 @@ class RegistrationDisplay:
 
     See Also
     --------
-    register_states : The plan of two models.
+    register_states : Compute the plan of two models.
 
     Examples
     --------
@@ -232,13 +232,13 @@ class RegistrationDisplay:
             for k, centre in enumerate(means[side]):
                 ellipse = deviation_ellipse(centre, np.asarray(covars[side])[k])
                 ellipse.set(facecolor=(color, 0.2), edgecolor=color, linewidth=1.5)
-                # The outline distinguishes the models where colour does not.
+                # The outline distinguishes the models even without colour.
                 ellipse.set(linestyle="-" if side == 0 else "--", zorder=1)
                 ellipse.set_label(legend_label(self.names[side]) if k == 0 else None)
                 self.ellipses_[side].append(ax.add_patch(ellipse))
                 box = {"boxstyle": "circle,pad=0.25", "fc": color, "ec": "white"}
                 style = {"color": "white", "fontsize": 8, "ha": "center", "zorder": 3}
-                # Away from the state it is matched to, so that no number is hidden.
+                # Place the number away from the matched state, so that none is hidden.
                 masses = plan[k] if side == 0 else plan[:, k]
                 partner = means[1 - side][np.argmax(masses)]
                 left = centre[0] < partner[0] or (centre[0] == partner[0] and side == 0)

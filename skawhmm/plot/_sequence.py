@@ -24,22 +24,22 @@ from skawhmm.sequences._windows import WindowList
 from skawhmm.utils._checks import check_integer
 from skawhmm.utils._numbers import label_array, shaped_array
 
-# If there are more channels, by default those that vary most are drawn.
+# Of more channels, the ones that vary most are drawn by default.
 MAX_CHANNELS = 8
 
-# With more symbols than this, only some of them are named.
+# With more symbols than this, only some are named.
 MAX_NAMED_SYMBOLS = 12
 
-# Height of the strip that a channel is drawn in; strips are 1 apart.
+# Height of the strip of a channel; strips are 1 apart.
 STRIP = 0.86
 
 
 class SequenceDisplay:
     """Show the channels of a sequence over time, coloured by the states of a model.
 
-    Each channel has its own strip, scaled to its range, which is printed next to
-    it. The background colours are the most probable path of states. Use
-    :meth:`from_model` to create it.
+    Each channel has its own strip, scaled to its range, which is printed next to it.
+    The background colours show the most probable path of states. Use :meth:`from_model`
+    to create it.
 
     Parameters
     ----------
@@ -131,8 +131,7 @@ class SequenceDisplay:
             more than 8.
 
         channel_names : sequence of str, default=None
-            Names of all channels; by default the names that the model knows, or
-            else their indices.
+            Names of all channels; by default the names in the model, or else indices.
 
         state_names : sequence of str, default=None
             Names of the states; by default the symbols of visible chains, or else
@@ -197,7 +196,7 @@ class SequenceDisplay:
         Parameters
         ----------
         windows : WindowList
-            What :class:`skawhmm.sequences.Windows` made of recordings.
+            Windows of recordings, from :class:`skawhmm.sequences.Windows`.
 
         values : array-like of int of shape (n_windows,)
             The regime of each window, from 0, such as the cluster of its model. A frame
@@ -207,7 +206,7 @@ class SequenceDisplay:
             The recording.
 
         index : int, default=0
-            Which of the recordings it is.
+            Index of this recording among the recordings of `windows`.
 
         names : sequence of str, default=None
             Names of the regimes; by default "regime 0" and so on.
@@ -299,7 +298,7 @@ class SequenceDisplay:
         for start, end in zip(starts, ends, strict=True):
             style = {"color": state_color(path[start]), "alpha": 0.3, "linewidth": 0}
             spans.append(self.ax_.axvspan(start - 0.5, end - 0.5, zorder=0, **style))
-        # A legend lists states by index, not in the order of the visits.
+        # The legend lists states by index, not in order of visits.
         self._handles = []
         for state in np.unique(path):
             self._handles.append(spans[np.argmax(path[starts] == state)])

@@ -30,8 +30,8 @@ MEASURES = {
 class StateSummaryDisplay:
     """Show occupancy or dwell times of each state, by group.
 
-    One point is one model; the line is the mean of a group, with twice its standard
-    error. Use :meth:`from_models` to create it.
+    Each point is one model; the line is the mean of a group, with error bars of twice
+    the standard error. Use :meth:`from_models` to create it.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ class StateSummaryDisplay:
     See Also
     --------
     state_table : Compute the numbers that are drawn.
-    state_effects : Which of the differences are significant.
+    state_effects : Test which differences are significant.
 
     Examples
     --------
@@ -114,13 +114,13 @@ class StateSummaryDisplay:
             The group of each model, or the name of a column of ``models.info``.
 
         measure : {"occupancy", "dwell_time", "visits"}, default="occupancy"
-            Fractions of time, mean lengths of visits, or numbers of visits per 100
-            steps. Dwell times beyond the data of a model (see :func:`state_table`) are
-            not shown.
+            Measure to draw: fraction of time, mean length of a visit, or number of
+            visits per 100 steps. Dwell times beyond the data of a model (see
+            :func:`state_table`) are not shown.
 
         reference : {"barycenter", "medoid"}, HMMBatch, HMMAligner or None, \
                 default="barycenter"
-            The model to whose states all are aligned, as in :func:`state_table`.
+            Model to whose states all models are aligned, as in :func:`state_table`.
 
         state_names : sequence of str, default=None
             Names of the states; by default the symbols of visible chains, or else

@@ -68,7 +68,7 @@ def literal(text):
 
 
 def legend_label(text):
-    """Return a user's text as a label that no legend leaves out.
+    """Return a user's text as a label that appears in every legend.
 
     Matplotlib hides labels that are empty or begin with an underscore, so these get a
     leading space.
@@ -80,8 +80,8 @@ def legend_label(text):
 def item_names(name, names, n_items, item):
     """Return one name per item, or raise with the name of the argument.
 
-    `name` is the argument as the caller knows it, `item` what is named, such as
-    "state". The default names are indices.
+    `name` is the argument as the caller knows it, `item` the kind of thing that is
+    named, such as "state". The default names are indices.
     """
     if names is None:
         return [str(k) for k in range(n_items)]
@@ -93,7 +93,7 @@ def item_names(name, names, n_items, item):
 
 
 def state_labels(state_names, models):
-    """Return the given names of states, those that the models know, or indices."""
+    """Return the given names of states, or the names in the models, or indices."""
     names = models.state_names if state_names is None else state_names
     return item_names("state_names", names, int(models.n_components.max()), "state")
 
@@ -104,7 +104,7 @@ def state_color(state):
 
 
 def channel_labels(channel_names, n_features, feature_names=None):
-    """Return the given names of channels, those that the models know, or indices."""
+    """Return the given names of channels, or the names in the models, or indices."""
     if channel_names is None:
         channel_names = feature_names
     names = item_names("channel_names", channel_names, n_features, "channel")

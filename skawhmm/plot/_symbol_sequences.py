@@ -1,4 +1,4 @@
-"""Displays of many sequences of symbols, those of social sequence analysis."""
+"""Displays of many sequences of symbols, as in social sequence analysis."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -23,21 +23,21 @@ from skawhmm.utils._numbers import (
     shaped_array,
 )
 
-# Codes of symbols that are not known, and of times after the end of a sequence.
+# Codes of unknown symbols, and of times after the end of a sequence.
 MISSING, ENDED = -1, -2
 
-# Colour of symbols that are not known.
+# Colour of unknown symbols.
 MISSING_COLOR = "0.85"
 
 # Panels per row of a figure.
 PANELS_PER_ROW = 3
 
-# Height of a row of a thin sequence that separates it from the next.
+# Fraction of a row that separates it from the next.
 ROW_GAP = 0.08
 
 
 class SymbolSequencesDisplay(ABC):
-    """What the displays of many sequences have in common: panels, colours, legend."""
+    """Base of the displays of many sequences: panels, colours and legend."""
 
     _panel_size = 4.2, 3.4
     _shows_missing = True
@@ -67,8 +67,8 @@ class SymbolSequencesDisplay(ABC):
         Parameters
         ----------
         X : list of str or array-like of shape (n_timesteps,)
-            Sequences of strings or integers, such as `as_sequences` reads them, or
-            paths of states from :meth:`HMMBatch.decode`.
+            Sequences of strings or integers, as `as_sequences` returns them, or paths
+            of states from :meth:`HMMBatch.decode`.
 
         y : array-like of shape (n_sequences,), default=None
             Groups of the sequences, such as clusters.
@@ -116,7 +116,7 @@ class SymbolSequencesDisplay(ABC):
         return self
 
     def _coded(self):
-        """Return codes of the symbols, one row per sequence, all of one length."""
+        """Return codes of the symbols, one row of equal length per sequence."""
         sequences = symbol_sequences(self.X)
         if any(isinstance(x, Trials) for x in sequences):
             raise TypeError("X must hold single sequences, got Trials.")
@@ -144,7 +144,7 @@ class SymbolSequencesDisplay(ABC):
         """Draw the sequences of one panel."""
 
     def _begin(self, ax, n_axes):
-        """Set the axes: those given, or new ones in rows."""
+        """Set the axes: the given ones, or new ones in rows."""
         self._is_new = ax is None
         if ax is None:
             columns = min(n_axes, PANELS_PER_ROW)
@@ -183,7 +183,7 @@ class SymbolSequencesDisplay(ABC):
                     patches.append(Rectangle(corner, last - first, high - low - gap))
                     colors.append(self._color(row[first]))
         drawn = PatchCollection(patches, facecolors=colors, linewidths=0)
-        # Borders between rows of one colour would otherwise shine through.
+        # Otherwise borders between rows of one colour would be visible.
         drawn.set_antialiased(False)
         ax.add_collection(drawn)
         ax.set_ylim(edges[-1], edges[0])
@@ -208,7 +208,7 @@ class SymbolSequencesDisplay(ABC):
 
 
 def symbol_colors(n_symbols):
-    """Return one colour per symbol: those of states, as long as these suffice."""
+    """Return one colour per symbol: the colours of states, if there are enough."""
     if n_symbols <= len(COLORS):
         return [*COLORS[:n_symbols]]
     import matplotlib
@@ -235,14 +235,14 @@ class SequenceIndexDisplay(SymbolSequencesDisplay):
         The alphabet, in the order of the legend; by default the symbols that occur.
 
     names : sequence of str of shape (n_symbols,), default=None
-        What the legend calls the symbols.
+        Names of the symbols in the legend.
 
     start : float, default=0
         Time of the first symbol, such as an age.
 
     sort : {"start", "end"} or array-like of shape (n_sequences,), default=None
-        Rows are sorted by their symbols from the start or from the end, or by numbers,
-        such as the first column of `HMMMapDisplay.positions_`.
+        Order of the rows: by their symbols from the start or from the end, or by
+        numbers, such as the first column of `HMMMapDisplay.positions`.
 
     Attributes
     ----------
@@ -263,7 +263,7 @@ class SequenceIndexDisplay(SymbolSequencesDisplay):
 
     See Also
     --------
-    StateDistributionDisplay : How frequent the symbols are at each time.
+    StateDistributionDisplay : Frequencies of the symbols at each time.
 
     Examples
     --------
@@ -299,7 +299,7 @@ class SequenceIndexDisplay(SymbolSequencesDisplay):
             keys = codes if self.sort == "start" else _from_the_end(codes)
         elif self.sort is not None:
             keys = shaped_array("sort", self.sort, n_sequences)[:, None]
-        # The first key is the last that `lexsort` reads.
+        # `lexsort` reads the last key first.
         orders = [rows[np.lexsort(keys[rows, ::-1].T)] for rows in groups]
         self.order_ = np.concatenate(orders)
         self.rows_: list[Any] = []
@@ -312,7 +312,7 @@ class SequenceIndexDisplay(SymbolSequencesDisplay):
 
 
 def _from_the_end(codes):
-    """Return sequences backwards, each from its own last symbol."""
+    """Return reversed sequences, each starting from its own last symbol."""
     turned = np.full_like(codes, ENDED)
     for row, new in zip(codes, turned, strict=True):
         own = row[row != ENDED]
@@ -323,8 +323,8 @@ def _from_the_end(codes):
 class StateDistributionDisplay(SymbolSequencesDisplay):
     """Show how frequent each symbol, or state, is at each time.
 
-    At each time only sequences that last so long and whose symbol is known count. There
-    is one panel per group. Use :meth:`from_sequences` to create it.
+    Each time only counts sequences that last until then and whose symbol is known.
+    There is one panel per group. Use :meth:`from_sequences` to create it.
 
     Parameters
     ----------
@@ -338,7 +338,7 @@ class StateDistributionDisplay(SymbolSequencesDisplay):
         The alphabet, in the order of the legend; by default the symbols that occur.
 
     names : sequence of str of shape (n_symbols,), default=None
-        What the legend calls the symbols.
+        Names of the symbols in the legend.
 
     start : float, default=0
         Time of the first symbol, such as an age.
@@ -346,10 +346,10 @@ class StateDistributionDisplay(SymbolSequencesDisplay):
     Attributes
     ----------
     frequencies_ : ndarray of shape (n_groups, n_timesteps, n_symbols)
-        Fractions of the symbols; NaN at times that no sequence of the group reaches.
+        Fractions of the symbols; NaN at times without a known symbol in the group.
 
     entropies_ : ndarray of shape (n_groups, n_timesteps)
-        Entropy of each distribution, as a fraction of the largest one possible.
+        Entropy of each distribution, as a fraction of its maximum.
 
     areas_ : list of list of matplotlib.collections.PolyCollection
         The symbols of each panel.
@@ -414,7 +414,7 @@ class StateDistributionDisplay(SymbolSequencesDisplay):
 
 
 class SequenceFrequencyDisplay(SymbolSequencesDisplay):
-    """Show the most frequent sequences of symbols, as high as they are frequent.
+    """Show the most frequent sequences of symbols, with heights by frequency.
 
     There is one panel per group. Use :meth:`from_sequences` to create it.
 
@@ -430,7 +430,7 @@ class SequenceFrequencyDisplay(SymbolSequencesDisplay):
         The alphabet, in the order of the legend; by default the symbols that occur.
 
     names : sequence of str of shape (n_symbols,), default=None
-        What the legend calls the symbols.
+        Names of the symbols in the legend.
 
     start : float, default=0
         Time of the first symbol, such as an age.
@@ -441,10 +441,10 @@ class SequenceFrequencyDisplay(SymbolSequencesDisplay):
     Attributes
     ----------
     counts_ : list of ndarray of int of shape (n_rows,)
-        How often each of the sequences occurs, in each panel.
+        How often each sequence occurs, per panel.
 
     examples_ : list of ndarray of int of shape (n_rows,)
-        Index in `X` of the first occurrence of each.
+        Index in `X` of the first occurrence of each sequence.
 
     rows_ : list of matplotlib.collections.PatchCollection
         The rows of each panel.
@@ -493,7 +493,7 @@ class SequenceFrequencyDisplay(SymbolSequencesDisplay):
             _, first, counts = np.unique(
                 own, axis=0, return_index=True, return_counts=True
             )
-            # The most frequent first; among equals that which comes first.
+            # The most frequent first; ties by first occurrence.
             order = np.lexsort((first, -counts))[: self.max_rows]
             self.counts_.append(counts[order])
             self.examples_.append(rows[first[order]])
@@ -512,9 +512,9 @@ class SequenceFrequencyDisplay(SymbolSequencesDisplay):
 
 
 class MedoidSequencesDisplay(SymbolSequencesDisplay):
-    """Show the medoid of each group: the sequence nearest to the others of its group.
+    """Show the medoid of each group, the sequence nearest to the others of the group.
 
-    There is one row per group, as high as the group is large. Use
+    There is one row per group, whose height shows the size of the group. Use
     :meth:`from_sequences` to create it.
 
     Parameters
@@ -532,7 +532,7 @@ class MedoidSequencesDisplay(SymbolSequencesDisplay):
         The alphabet, in the order of the legend; by default the symbols that occur.
 
     names : sequence of str of shape (n_symbols,), default=None
-        What the legend calls the symbols.
+        Names of the symbols in the legend.
 
     start : float, default=0
         Time of the first symbol, such as an age.

@@ -22,16 +22,16 @@ from skawhmm.plot._style import (
 from skawhmm.utils._colors import COLORS
 from skawhmm.utils._numbers import shaped_array
 
-# Cells above this fraction are dark, and have white text.
+# Cells above this fraction are dark and get white text.
 DARK = 0.6
 
 # Smaller fractions would be written as 0 %.
 LEAST_WRITTEN = 0.005
 
-# Letters per line of a title, for each of the axes below it.
+# Letters per line of a title, per axes below it.
 TITLE_WIDTH = 52
 
-# Names of curves, and factors that put them on the scale of log likelihoods.
+# Names of curves, and factors that convert them to log likelihoods.
 LABELS = {
     "restarts": ("restarts", 1.0),
     "halves": ("halves of a sequence", 1.0),
@@ -183,7 +183,7 @@ class DistanceIntervalDisplay:
             label=f"{confidence}interval of the true distance",
         )
         self.ax_.set(xlabel="distance", ylabel="number of resamples")
-        # An interval often ends at 0, where its end must not be cut off.
+        # An interval often starts at 0, where its end must not be cut off.
         self.ax_.set_xlim(left=-0.02 * self.ax_.get_xlim()[1])
         self.ax_.set_ylim(top=1.25 * counts.max())
         legend_above(self.ax_, ncols=2)
@@ -191,18 +191,18 @@ class DistanceIntervalDisplay:
 
 
 class RegistrationIntervalDisplay:
-    """Show in how many refits each state of a is which state of b.
+    """Show how often refits match each state of a with each state of b.
 
     Use :meth:`from_interval` to create it.
 
     Parameters
     ----------
     probabilities : array-like of shape (n_components_a, n_components_b)
-        Fraction of refits in which a state of a is a state of b; NaN in the rows of
-        states that no refit has.
+        Fraction of refits in which a state of a is matched with a state of b; NaN in
+        the rows of states that are in no refit.
 
     notes : sequence of str, default=()
-        Lines above the matrix, such as which states split.
+        Lines of text above the matrix, such as which states split.
 
     names : pair of str, default=("a", "b")
         Names of the models.
@@ -333,7 +333,7 @@ class RegistrationIntervalDisplay:
 
 
 class StabilityDisplay:
-    """Show how well models do with each number of states.
+    """Show stability and fit of models per number of states.
 
     On the left is the agreement of restarts and of halves; on the right are held-out
     likelihood and information criteria, all per frame, where larger is better. Use
@@ -348,16 +348,16 @@ class StabilityDisplay:
         Agreement of the models of two halves, and of two fits from different starts.
 
     held_out : array-like of shape (n_numbers, n_sequences), default=None
-        Held-out log likelihoods per frame. By default the right side is not drawn.
+        Held-out log likelihoods per frame. Without them the right side is not drawn.
 
     bic, aic : array-like of shape (n_numbers, n_sequences), default=None
         Information criteria per frame; minus one half of them is drawn.
 
     best_n_components : int, default=None
-        The number to mark.
+        Number of states to mark.
 
     recommendation : str, default=None
-        A sentence above the figure.
+        Sentence written above the figure.
 
     Attributes
     ----------
@@ -366,7 +366,7 @@ class StabilityDisplay:
         standard errors.
 
     best_lines_ : list of matplotlib.lines.Line2D
-        The marks.
+        Lines that mark the chosen number.
 
     axes_ : list of matplotlib.axes.Axes
         The axes.

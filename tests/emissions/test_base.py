@@ -180,7 +180,7 @@ def test_models_are_saved_classified_and_clustered(sequences, tmp_path):
     assert mixed[3].emission.scales == pytest.approx(models[5].emission.scales)
 
 
-def test_what_the_family_lacks_is_said_in_words(sequences):
+def test_missing_methods_of_a_family_are_explained(sequences):
     models = fitted(sequences[0]).transform(sequences[0])
     with pytest.raises(TypeError, match=r"defines averaged, got .*'exponential'"):
         hmm_barycenter(models)

@@ -275,7 +275,7 @@ def test_divergence_on_the_data():
 
 @pytest.mark.parametrize("symbols", [None, "abcd", ["north", "east", "south", "west"]])
 @pytest.mark.parametrize("with_costs", [False, True])
-def test_it_is_a_batch_like_others(rng, tmp_path, symbols, with_costs):
+def test_result_is_an_ordinary_batch(rng, tmp_path, symbols, with_costs):
     costs = distances_between(rng, 4) if with_costs else None
     models = random_models(
         rng, symbols=symbols, symbol_costs=costs, info={"y": [1, 2, 3, 4]}
@@ -384,7 +384,7 @@ def test_estimators_take_texts(texts):
     assert_array_equal(distances, pairwise_hmm_distances(models[5:], models[:5]))
 
 
-def test_what_needs_numbers_raises():
+def test_operations_that_need_numbers_raise():
     for estimator in (HMMEmbedding((1,)), Deltas()):
         with pytest.raises(TypeError, match=r"X\[0\] must be an array of numbers"):
             estimator.fit(["abba", "baba"])

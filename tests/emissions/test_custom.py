@@ -82,7 +82,7 @@ def test_padding_is_never_passed_to_the_cost(gaussian):
     assert pairwise_hmm_distances(models[:2], models[3]).shape == (2, 1)
 
 
-def test_it_is_a_batch_like_others(called):
+def test_result_is_an_ordinary_batch(called):
     again = pickle.loads(pickle.dumps(called))
     assert again == called
     assert HMMBatch.concatenate([called[:2], called[2:]]) == called
@@ -107,12 +107,12 @@ def test_estimators_take_it(called):
         ("iaw", "states have quantiles, got .* 'custom'"),
     ],
 )
-def test_what_needs_densities_raises(metric, words, called):
+def test_operations_that_need_densities_raise(metric, words, called):
     with pytest.raises(TypeError, match=words):
         pairwise_hmm_distances(called, metric=metric)
 
 
-def test_what_needs_averages_or_files_raises(called, tmp_path):
+def test_operations_that_need_averages_or_files_raise(called, tmp_path):
     with pytest.raises(TypeError, match=r"defines averaged, got .*'custom'"):
         hmm_barycenter(called)
     with pytest.raises(TypeError, match=r"defines averaged, got .*'custom'"):

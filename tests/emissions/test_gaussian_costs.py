@@ -188,7 +188,9 @@ def test_diagonal_and_full_models_in_one_batch(n_features, make_batch):
 
 @pytest.mark.parametrize("n_features", [2, 24, 25])
 @pytest.mark.parametrize("covariance_type", ["diag", "full"])
-def test_a_pair_does_not_see_its_neighbours(n_features, covariance_type, make_batch):
+def test_a_pair_does_not_depend_on_neighbouring_pairs(
+    n_features, covariance_type, make_batch
+):
     models = make_batch(6, 4, n_features, covariance_type)
     costs = models.emission.ground_costs()
     index_a, index_b = (index.ravel() for index in np.indices((6, 6)))

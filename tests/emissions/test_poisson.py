@@ -86,7 +86,7 @@ def test_divergence_of_counts_by_hand():
     assert_allclose(actual, [[0, expected], [np.inf, 0]], rtol=0.03)
 
 
-def test_it_is_a_batch_like_others(models, tmp_path):
+def test_result_is_an_ordinary_batch(models, tmp_path):
     models.save(tmp_path / "models.npz")
     assert HMMBatch.load(tmp_path / "models.npz") == models
     assert pickle.loads(pickle.dumps(models)) == models
@@ -143,7 +143,7 @@ def test_estimators_take_counts(rng):
         ([np.array([1, 2]), np.array([3, -1])], r"X\[1\] must hold counts, .* got -1"),
     ],
 )
-def test_what_are_no_counts(X, words, models):
+def test_values_that_are_not_counts(X, words, models):
     with pytest.raises(ValueError, match=words):
         HMMTransformer(emission="poisson").fit(X)
     with pytest.raises(ValueError, match="X has 1 features, but HMMBatch is expecting"):

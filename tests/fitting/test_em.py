@@ -109,7 +109,7 @@ def test_a_long_sequence_shows_its_model(kind):
 
 @pytest.mark.parametrize("kind", ["categorical", "poisson"])
 @pytest.mark.parametrize("prior", [None, "pooled"])
-def test_a_fit_does_not_depend_on_company_or_jobs(kind, prior):
+def test_a_fit_does_not_depend_on_other_sequences_or_jobs(kind, prior):
     X = drawn(kind, 50, 9)
     hmm = HMMTransformer(3, emission=kind, prior=prior, random_state=0).fit(X)
     models = hmm.transform(X)
@@ -141,7 +141,7 @@ def test_units_of_a_block_do_not_change_each_other(kind, n_components):
 
 
 @pytest.mark.parametrize("kind", ["categorical", "poisson"])
-def test_weights_are_shares_of_frames(kind):
+def test_weights_are_fractions_of_frames(kind):
     X = drawn(kind, 80, 2)
     models = HMMTransformer(2, emission=kind, random_state=0).fit_transform(X)
     fractions = [post.mean(axis=0) for post in models.predict_proba(X)]
@@ -198,7 +198,7 @@ def test_a_criterion_finds_the_number_of_states(kind):
     assert hmm.fit_transform(one).n_components[0] == 1
 
 
-def test_what_was_not_observed_is_left_out(rng):
+def test_unobserved_values_are_left_out(rng):
     x = drawn("poisson", 400)[0].astype(float)
     holes = np.where(rng.random(x.shape) < 0.2, np.nan, x)
     models = HMMTransformer(3, emission="poisson", random_state=0).fit_transform(

@@ -132,7 +132,7 @@ def test_counts_are_the_most_likely_chain(texts):
 
 
 @pytest.mark.parametrize("prior", [None, "pooled", 0.5])
-def test_a_chain_does_not_depend_on_company(prior):
+def test_a_chain_does_not_depend_on_other_chains(prior):
     texts = ["abca", "cab", "bbbb", "a"]
     hmm = visible(prior=prior).fit(texts)
     models = hmm.transform(texts)

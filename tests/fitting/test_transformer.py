@@ -158,7 +158,7 @@ def test_weights(rng):
     assert np.abs(occupancy.weights - stationary.weights).max() > 0.01
 
 
-def test_uniform_weights_share_what_states_there_are(rng):
+def test_uniform_weights_are_divided_among_existing_states(rng):
     X = [rng.normal(size=(40, 2)) for _ in range(5)] + [np.zeros((7, 2)), np.eye(2)]
     with pytest.warns(UserWarning, match="fewer distinct frames"):
         models = HMMTransformer(3, weights="uniform", random_state=0).fit_transform(X)
@@ -168,7 +168,7 @@ def test_uniform_weights_share_what_states_there_are(rng):
     assert_allclose(pooled.pooled_model_.weights, 0.5)
 
 
-def test_uniform_weights_keep_apart_what_noisy_shares_mix(rng):
+def test_uniform_weights_distinguish_classes_that_noisy_occupancies_mix(rng):
     """Two kinds of sequences with the same fractions of states in the long run."""
     X, y = [], np.repeat([0, 1], 20)
     for kind in y:
@@ -284,7 +284,7 @@ def test_parameters_are_checked_in_fit(parameters, error, message):
         {"engine": "hmmlearn"},
     ],
 )
-def test_what_cannot_be_fitted_is_named(rng, parameters):
+def test_unfittable_input_is_named(rng, parameters):
     X = [rng.normal(size=(20, 2)) for _ in range(3)]
     X[1][4, 1] = np.nan
     transformer = HMMTransformer(2, **parameters).fit(X)
@@ -308,7 +308,9 @@ def test_parameters_set_after_fit_are_checked(rng):
 
 
 @pytest.mark.parametrize("covariance_type", ["full", "tied"])
-def test_a_pooled_start_rounds_alike_alone_and_among_others(rng, covariance_type):
+def test_a_pooled_start_gives_identical_results_alone_and_in_a_batch(
+    rng, covariance_type
+):
     X = [np.round(rng.normal(size=(n, 7))) for n in (5, 10, 10, 6)]
     hmm = HMMTransformer(1, covariance_type, init="pooled", random_state=3).fit(X)
     together = hmm.transform(X)

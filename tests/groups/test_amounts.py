@@ -47,7 +47,7 @@ def test_equal_amounts_do_not_differ_whatever_their_number(rng):
         assert not found["n_timesteps"].differs
 
 
-def test_amounts_that_differ_between_strata_only_are_no_finding():
+def test_amounts_that_differ_only_between_strata_are_not_reported():
     # Long recordings at one site, which has most of one group.
     group = np.array(list("aaab") * 5 + list("abbb") * 5)
     site = np.repeat([0, 1], 20)
@@ -97,7 +97,7 @@ def recordings(lengths, seed):
 
 
 @pytest.mark.filterwarnings("ignore:The groups also differ in spread")
-def test_a_difference_of_amounts_is_not_taken_for_one_of_groups_without_a_word():
+def test_unequal_amounts_of_data_raise_a_warning():
     group = np.repeat(["a", "b"], 15)
     X = recordings(np.where(group == "a", 60, 400), 0)
     models = HMMTransformer(3, random_state=0).fit_transform(X)

@@ -72,7 +72,7 @@ def test_pvalues_count_the_observed_arrangement_and_ties():
     assert pvalues(np.array(np.inf), np.array([np.inf, 1.0, 2.0])) == 1 / 2
 
 
-def test_a_negative_rest_is_the_most_extreme():
+def test_a_negative_residual_is_the_most_extreme():
     # Effects of 1, 8 and 11 of 10: the last leave less than nothing.
     forms = np.array([[1.0], [8.0], [11.0]])
     ratios, order = f_ratios(forms, np.full(3, 10.0), 1, 4)

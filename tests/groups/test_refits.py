@@ -243,7 +243,7 @@ def test_texts_are_trials(rng):
     assert 0 < result.pvalue <= 1
 
 
-def test_the_cost_is_told(rng, capsys):
+def test_the_cost_is_printed(rng, capsys):
     X, groups, units = trials_of(rng, (4, 3), n_units=3)
     refitted(X, groups, units, n_permutations=30, verbose=1)
     shown = capsys.readouterr().err

@@ -49,7 +49,7 @@ def test_splits_and_merges_are_named():
     assert_allclose(row["probability"], turned.probabilities[2, 1])
 
 
-def test_twins_are_uncertain():
+def test_matches_with_equal_states_are_uncertain():
     # The states of b are equal, and equally near to each state of a.
     found = registration_interval(model([0, 20]), model([10, 10]), **OPTIONS)
     assert (found.probabilities.max(axis=1) < 0.95).all()
@@ -122,7 +122,7 @@ def fitted():
     return HMMTransformer(3, random_state=0).fit_transform(X)
 
 
-def test_aligners_know_which_states_are_sure(fitted):
+def test_aligners_report_match_confidence(fitted):
     aligner = HMMAligner(model([0, 12, 13.5]), n_resamples=30, random_state=0)
     aligner.fit(fitted)
     sure = aligner.match_confidence_

@@ -62,7 +62,7 @@ def test_one_unit_has_no_effect_size(rng):
     assert f"variation = {found.statistic:.3g}, p = {found.pvalue:.2g}. States" in text
 
 
-def test_it_cannot_be_changed(result):
+def test_result_cannot_be_changed(result):
     with pytest.raises(AttributeError):
         result.kind = "energy"
     with pytest.raises(TypeError):

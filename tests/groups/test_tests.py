@@ -439,7 +439,7 @@ def test_too_few_arrangements_give_a_warning():
         )
 
 
-def test_a_negative_rest_is_no_lack_of_difference(rng):
+def test_a_negative_residual_does_not_hide_a_difference(rng):
     # Distances between pairs that no points can have: the rest is negative, and a
     # plain ratio would be, too.
     pair, group = np.tile(np.arange(8), 2), np.repeat([0, 1], 8)

@@ -135,12 +135,12 @@ def test_stored_files_cover_all_families_and_versions():
 
 
 @pytest.mark.parametrize("name", STORED)
-def test_json_is_still_written_so(name):
+def test_json_is_written_as_in_the_stored_files(name):
     assert STORED[name]().to_json() == (DATA / f"{name}.json").read_text().strip()
 
 
 @pytest.mark.parametrize("name", STORED)
-def test_files_are_still_written_so(name, tmp_path):
+def test_files_are_written_like_the_stored_files(name, tmp_path):
     STORED[name]().save(tmp_path / "models.npz")
     with (
         np.load(DATA / f"{name}.npz") as earlier,

@@ -63,7 +63,7 @@ def test_arrays_are_what_was_given():
     assert HMMBatch(TRANSMATS, MEANS, MATRICES).covariance_type == "full"
 
 
-def test_weights_are_the_stationary_law_by_default():
+def test_weights_are_stationary_by_default():
     models = HMMBatch(**arguments())
     assert_allclose(models.weights, [[2 / 3, 1 / 3], [0.5, 0.5]])
     assert_array_equal(models.startprobs, models.weights)
@@ -362,7 +362,7 @@ def test_scikit_learn_slices_batches(make_batch):
     assert len(resample(models, n_samples=20, random_state=0)) == 20
 
 
-def test_a_batch_is_no_array_of_numbers(models):
+def test_a_batch_is_not_an_array_of_numbers(models):
     with pytest.raises(TypeError, match="not an array of numbers"):
         np.asarray(models)
 
@@ -818,7 +818,7 @@ def test_masks_and_numbers_choose_models(make_batch):
 
 @pytest.mark.parametrize("name", ["transmats", "means", "covars", "weights"])
 @pytest.mark.parametrize("kind", [str, complex, "M8[s]"])
-def test_what_is_no_number_is_no_parameter(name, kind):
+def test_parameters_of_models_must_be_numbers(name, kind):
     given = arguments(weights=[[0.5, 0.5]] * 2)
     # Zeros and ones can be converted to any type.
     given[name] = np.ones_like(np.array(given[name], float)).astype(int).astype(kind)

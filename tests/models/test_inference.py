@@ -116,7 +116,7 @@ def test_padding_states_change_nothing(rng):
     assert posteriors(joint, X)[0].shape == (20, 2)
 
 
-def test_a_single_model_goes_with_every_sequence(rng):
+def test_a_single_model_serves_every_sequence(rng):
     models = make_models(rng, 1)
     X = [rng.normal(size=(n, 2)) for n in (3, 5)]
     assert [p.shape for p in posteriors(models, X)] == [(3, 3), (5, 3)]

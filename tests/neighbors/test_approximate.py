@@ -213,7 +213,7 @@ def test_bad_input(collection):
         _ = HMMRetriever().fit(models).recall_
 
 
-def test_a_recall_that_is_not_reached_is_said(collection, monkeypatch):
+def test_unreached_recall_raises_a_warning(collection, monkeypatch):
     monkeypatch.setattr("skawhmm.neighbors._approximate.MOST_CANDIDATES", 2)
     retriever = HMMRetriever(5, metric="mmd", min_recall=1.0, algorithm="approximate")
     with pytest.warns(UserWarning, match="below min_recall=1.0"):

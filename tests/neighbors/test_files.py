@@ -238,7 +238,7 @@ def test_a_changed_byte_is_noticed_if_all_is_read(collection, tmp_path):
         HMMRetriever.load(path, memory_map=False)
 
 
-def test_what_cannot_be_saved(collection, tmp_path):
+def test_objects_that_cannot_be_saved(collection, tmp_path):
     class Own(MAW):
         pass
 

@@ -124,7 +124,7 @@ def test_searches_and_inputs_agree(make_batch):
     assert_allclose(turned.pvalues(new), HMMNoveltyDetector(4).fit(known).pvalues(new))
 
 
-def test_too_few_models_are_told(make_batch):
+def test_too_few_models_raise_a_warning(make_batch):
     models = make_batch(n_models=12)
     with pytest.warns(UserWarning, match="at least 19 training models, got 12"):
         detector = HMMNoveltyDetector(3).fit(models)

@@ -27,7 +27,7 @@ def cesaro_limit(transmat, start):
 
 
 @pytest.mark.parametrize("n_components", [1, 2, 3, 8, 30])
-def test_law_is_invariant(n_components, rng):
+def test_stationary_distribution_is_invariant(n_components, rng):
     transmat = rng.dirichlet(np.ones(n_components), size=n_components)
     weights = stationary(transmat)
     assert_allclose(weights @ transmat, weights, rtol=1e-13)
@@ -63,7 +63,7 @@ def test_a_path_too_rare_for_a_float_leaves_no_nan():
     assert np.isfinite(transient).all()
 
 
-def test_periodic_chain_has_a_law():
+def test_periodic_chain_has_a_stationary_distribution():
     assert_array_equal(stationary(np.roll(np.eye(4), 1, axis=1)), np.full(4, 0.25))
 
 
@@ -104,7 +104,7 @@ def test_any_sparse_chain_against_its_powers(drawn):
     )
 
 
-def test_a_model_does_not_see_its_neighbours(rng):
+def test_a_model_does_not_depend_on_the_rest_of_its_batch(rng):
     transmats = rng.dirichlet(np.ones(4), size=(5, 4))
     start = np.full((5, 4), 0.25)
     together = stationary_distribution(transmats, start)

@@ -40,7 +40,7 @@ def test_forest_has_a_row_per_difference(plt):
     assert display.ax_.get_xlabel() == "b minus a, in standard deviations"
 
 
-def test_forest_tells_how_sure_the_matching_is(plt):
+def test_forest_shows_match_confidence(plt):
     parts = ["x", "y"], [1, -1], [0.5, -2], [2, -0.5], [0.01, 0.01]
     display = EffectsDisplay(*parts, match=[0.934, np.nan]).plot()
     assert [text.get_text() for text in display.texts_] == ["93%", ""]
@@ -93,7 +93,7 @@ def test_most_significant_rows_and_any_pair_of_groups(plt):
             EffectsDisplay.from_effects(effects, **change)
 
 
-def test_groups_in_the_other_order_change_the_sign(plt):
+def test_groups_in_reverse_order_change_the_sign(plt):
     effects = make_effects(3)
     one, other = (
         EffectsDisplay.from_effects(effects, pair) for pair in ("bc", tuple("cb"))

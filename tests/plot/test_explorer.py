@@ -958,7 +958,7 @@ def typed(browser, text):
     return browser.text("#found")
 
 
-def test_search_marks_all_hits_and_says_if_there_are_none(browser, page, display):
+def test_search_marks_all_hits_and_reports_no_hits(browser, page, display):
     browser.open(page)
     hits = "[...explorer.state.hits].sort((a, b) => a - b)"
     wings = np.flatnonzero(display.y == "wing").tolist()

@@ -212,7 +212,7 @@ def test_a_frame_without_names_is_a_matrix(rng):
     ],
     ids=lambda estimator: type(estimator).__name__,
 )
-def test_lengths_are_no_labels(estimator, rng):
+def test_lengths_do_not_count_as_labels(estimator, rng):
     frames = rng.normal(size=(90, 3))
     with pytest.raises(ValueError, match=r"hmmlearn's lengths.*lengths=y"):
         estimator.fit(frames, [50, 40])
@@ -309,7 +309,7 @@ def test_models_do_not_score_distances(method, make_batch):
         getattr(make_batch(2, n_features=1), method)(distances())
 
 
-def test_what_is_near_to_distances_is_read(rng):
+def test_nearly_exact_distances_are_accepted(rng):
     D = distances()
     off = D.copy()
     off[1, 2] += 0.1
@@ -364,6 +364,6 @@ def test_names_of_columns_are_names(role):
         as_sequences({"id": [0, 0], "x": [1.0, 2.0]}, **{role: {}})
 
 
-def test_a_class_is_no_list():
+def test_a_class_is_not_a_list():
     with pytest.raises(TypeError, match="X must be a list of sequences, got a class"):
         HMMTransformer().fit(list)

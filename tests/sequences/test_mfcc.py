@@ -135,7 +135,7 @@ def test_signals_of_anything_but_numbers_are_named(signal):
 
 
 @pytest.mark.parametrize("value", ["x", None, np.nan, 1.5, 1j])
-def test_preemphasis_is_a_share(value):
+def test_preemphasis_is_a_fraction(value):
     with pytest.raises((TypeError, ValueError), match=r"^preemphasis must be a number"):
         mfcc(np.ones(50), 100, preemphasis=value)
 

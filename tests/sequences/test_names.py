@@ -143,7 +143,7 @@ def test_columns_that_are_numbers_are_matched_too(arrays):
     assert not hasattr(HMM.fit([one, two]), "feature_names_in_")
 
 
-def test_columns_numbered_from_0_are_no_names(arrays):
+def test_columns_numbered_from_0_do_not_count_as_names(arrays):
     X, _ = as_sequences([pd.DataFrame(x) for x in arrays])
     assert type(X[0]) is np.ndarray
 

@@ -146,7 +146,7 @@ def test_steps_in_a_pipeline_see_training_frames_only():
 
 
 @pytest.mark.parametrize("transformer", [3, "scaler", [], StandardScaler])
-def test_what_transforms_no_frames_is_named(transformer, make_sequences):
+def test_objects_that_do_not_transform_frames_are_named(transformer, make_sequences):
     with pytest.raises(TypeError, match=r"^transformer must be None or an instance"):
         Framewise(transformer).fit(make_sequences()[0])
 

@@ -66,7 +66,7 @@ def test_words_may_differ_in_length():
         encoded(symbol_sequences([["no", "north"]]), symbols)
 
 
-def test_what_was_not_observed_stays_so():
+def test_unobserved_values_stay_unobserved():
     codes = encoded(symbol_sequences([np.array([2, np.nan, 4])]), np.array([4, 2]))[0]
     assert_array_equal(codes[:, 0], [1, np.nan, 0])
 
@@ -86,12 +86,12 @@ def test_what_was_not_observed_stays_so():
         ([np.zeros((3, 2))], r"X\[0\] must be a sequence of symbols .* \(3, 2\)"),
     ],
 )
-def test_what_are_no_symbols(X, words):
+def test_values_that_are_not_symbols(X, words):
     with pytest.raises(ValueError, match=words):
         HMMTransformer(emission="categorical").fit(X)
 
 
-def test_a_single_text_is_no_list():
+def test_a_single_text_is_not_a_list():
     with pytest.raises(TypeError, match="given as a list of one"):
         HMMTransformer(emission="categorical").fit("abba")
 
@@ -118,7 +118,7 @@ def test_many_symbols_are_not_all_listed():
         hmm.fit(["xyz"])
 
 
-def test_texts_are_no_numbers():
+def test_texts_do_not_count_as_numbers():
     with pytest.raises(ValueError, match=r"X\[0\] must be an array of numbers"):
         KNeighborsHMMClassifier(1).fit(["ab", "ba"], [0, 1])
 

@@ -76,7 +76,7 @@ def test_equal_content_has_one_digest(tmp_path):
     assert content_digest([shared, shared]) == content_digest([[1.5], [1.5]])
 
 
-def test_what_code_mentions_counts(monkeypatch):
+def test_globals_that_code_uses_count(monkeypatch):
     before = content_digest(doubled), content_digest(Metric(1)), content_digest(Metric)
     monkeypatch.setitem(globals(), "FACTOR", 3.0)
     after = content_digest(doubled), content_digest(Metric(1)), content_digest(Metric)
@@ -118,7 +118,7 @@ print(content_digest([{"x", "y", "z"}, square, MAW(), HMMTransformer()]))
     assert len(found) == 1
 
 
-def test_what_cannot_be_read_is_refused(tmp_path):
+def test_unreadable_input_is_refused(tmp_path):
     with pytest.raises(TypeError, match=r"content of _thread\.lock cannot be read"):
         content_digest({"a": [threading.Lock()]})
     with (tmp_path / "a").open("wb") as file, pytest.raises(TypeError, match="content"):
@@ -227,7 +227,7 @@ def test_functions_of_other_modules_of_the_user_count(user_modules, way):
     assert digest(share=3, factor=4) != same
 
 
-def test_what_other_modules_do_not_lend_does_not_count(user_modules):
+def test_unused_names_of_imported_modules_do_not_count(user_modules):
     metric = METRIC.format(
         top="import digest_case_b as b", inside="pass", call="b.deep(1)"
     )

@@ -9,11 +9,11 @@ from skawhmm import KL
 from skawhmm.utils._interruption import Call, Unwanted, check_wanted, waited_for
 
 
-def test_what_is_not_called_by_anybody_is_wanted():
+def test_code_outside_a_call_is_never_cancelled():
     check_wanted()
 
 
-def test_a_call_that_has_ended_wants_nothing():
+def test_an_ended_call_is_cancelled_for_its_tasks():
     with Call() as call:
         assert call.run(sum, [1, 2]) == 3
         assert call.run(call.run, sum, [1, 2]) == 3
@@ -22,7 +22,7 @@ def test_a_call_that_has_ended_wants_nothing():
     check_wanted()
 
 
-def test_a_kernel_stops_when_it_is_not_wanted(make_batch):
+def test_a_kernel_stops_when_it_is_cancelled(make_batch):
     metric, index = KL(method="variational"), (np.array([0]), np.array([1]))
     prepared = metric.prepare(make_batch(2, 25))
     began, ends = threading.Event(), []
@@ -46,7 +46,7 @@ def test_a_kernel_stops_when_it_is_not_wanted(make_batch):
     assert ends == ["not wanted"]
 
 
-def test_what_is_waited_for_returns_and_raises_as_usual():
+def test_waiting_returns_and_raises_as_usual():
     assert waited_for(divmod, 7, 2) == (3, 1)
     with pytest.raises(ZeroDivisionError):
         waited_for(divmod, 7, 0)

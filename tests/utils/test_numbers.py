@@ -61,7 +61,7 @@ def test_masked_values_are_missing():
         ([10**400], "an integer beyond the range of floats"),
     ],
 )
-def test_what_holds_no_numbers_is_named(values, came):
+def test_input_without_numbers_is_named(values, came):
     with pytest.raises((TypeError, ValueError)) as caught:
         real_array("means", values)
     assert "means must be an array of numbers, got " + came in str(caught.value)

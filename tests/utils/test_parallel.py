@@ -139,7 +139,7 @@ def test_tasks_are_made_when_they_are_needed():
 
 
 @ABANDONED
-def test_threads_stop_when_nobody_waits():
+def test_threads_stop_when_the_caller_is_gone():
     began, ended = threading.Event(), threading.Event()
 
     def endless(shared):
