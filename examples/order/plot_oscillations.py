@@ -29,6 +29,8 @@ X = [signal[:, None]]
 # %%
 # Two states, of single frames, and of frames with 15 neighbours on each side. A rhythm
 # is a plane among these 31 channels, that of its sine and cosine: PCA keeps two planes.
+# Their number matters: with 6 or 10 components, states followed the phase of a rhythm
+# instead, so look at the states before you trust them.
 frames = X
 delayed = make_pipeline(Delays(15), Framewise(PCA(4))).fit_transform(X)
 hmm = HMMTransformer(2, covariance_type="full", n_init=10, random_state=0)
