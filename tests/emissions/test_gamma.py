@@ -61,3 +61,20 @@ def test_density_of_zeros_is_a_probability():
 def test_options_are_checked():
     with pytest.raises(TypeError, match="zero_mass"):
         HMMTransformer(2, emission=Gamma(zero_mass="yes")).fit([[[1.0], [2.0]]])
+
+
+def test_quantiles_and_moments_count_zeros(rng):
+    family = Gamma(zero_mass=True)
+    states = family.like(*(np.array([[[v]]]) for v in (5.0, 2.0, 0.3)))
+    levels = np.array([0.1, 0.29, 0.31, 0.65, 0.99])[:, None]
+    path = np.zeros(5, dtype=int)
+    # Of the positive part a fraction of (level - 0.3) / 0.7 is below.
+    positive_part = stats.gamma(6.25, scale=0.8)
+    expected = [0, 0, *positive_part.ppf((levels[2:, 0] - 0.3) / 0.7)]
+    assert_allclose(states.frames_at(0, path, levels)[:, 0], expected, rtol=1e-9)
+    mean, variance = (np.ravel(found)[0] for found in states.moments(0, 1))
+    x = np.where(
+        rng.random(400_000) < 0.3, 0, positive_part.rvs(400_000, random_state=rng)
+    )
+    assert_allclose([mean, variance], [x.mean(), x.var()], rtol=0.02)
+    assert_allclose([mean, variance], [3.5, 0.7 * (4 + 25) - 3.5**2], rtol=1e-12)
