@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy import stats
 
-from skawhmm import HMMBatch, HMMTransformer
+from skawhmm import HMMBatch, HMMTransformer, hmm_barycenter
 from skawhmm.emissions import Gamma
 
 
@@ -78,3 +78,14 @@ def test_quantiles_and_moments_count_zeros(rng):
     )
     assert_allclose([mean, variance], [x.mean(), x.var()], rtol=0.02)
     assert_allclose([mean, variance], [3.5, 0.7 * (4 + 25) - 3.5**2], rtol=1e-12)
+
+
+def test_probabilities_of_zeros_are_averaged():
+    ones = np.ones((2, 1, 1))
+    zeros = np.array([0.1, 0.3])[:, None, None]
+    arrays = {"means": 5 * ones, "sds": 2 * ones, "zero_probs": zeros}
+    models = HMMBatch.from_arrays(
+        {"transmats": ones, **arrays}, emission=Gamma(zero_mass=True)
+    )
+    average = hmm_barycenter(models, random_state=0)[0].emission
+    assert_allclose(average.zero_probs[0, 0, 0], 0.2, rtol=1e-6)
