@@ -4,24 +4,24 @@
 #define HALF_CIRCLE 3.141592653589793
 #define PLACE 6
 
-/* Weights of four nodes of a grid on the integers; return the first of them. */
+/* The first of four nodes around a place in a grid on the integers. */
+INTO_VECTOR ptrdiff_t first_node(double place, ptrdiff_t size)
+{
+    const ptrdiff_t first = (ptrdiff_t)place - 1;
+    return first < 0 ? 0 : first > size - 4 ? size - 4 : first;
+}
+
+/* Fill the weights of the four nodes; return the first of them. */
 INTO_VECTOR ptrdiff_t fill_cubic_weights(
     double place, ptrdiff_t size, double *restrict weights)
 {
-    ptrdiff_t first = (ptrdiff_t)place - 1;
-    first = first < 0 ? 0 : first > size - 4 ? size - 4 : first;
+    const ptrdiff_t first = first_node(place, size);
     const double t = place - first;
     weights[0] = (1 - t) * (2 - t) * (3 - t) / 6;
     weights[1] = t * (2 - t) * (3 - t) / 2;
     weights[2] = t * (t - 1) * (3 - t) / 2;
     weights[3] = t * (t - 1) * (t - 2) / 6;
     return first;
-}
-
-INTO_VECTOR ptrdiff_t grid_cell(double width, ptrdiff_t size)
-{
-    const ptrdiff_t first = (ptrdiff_t)(width * (size - 1)) - 1;
-    return first < 0 ? 0 : first > size - 4 ? size - 4 : first;
 }
 
 /* What the angle between two states adds to their squared distance. A state holds its
@@ -40,7 +40,8 @@ INTO_VECTOR double turn_cost(
     const double place = (1 - sqrt(rest > 0 ? rest : 0)) * (size - 1);
     double weights[4], sums[4] = {0};
     const double *cell = grid + fill_cubic_weights(place, size, weights);
-    cell += size * grid_cell(wide[1], size) + size * size * grid_cell(narrow[1], size);
+    cell += size * first_node(wide[1] * (size - 1), size);
+    cell += size * size * first_node(narrow[1] * (size - 1), size);
     for (int i = 0; i < 4; i++, cell += size * size)
         for (int j = 0; j < 4; j++) {
             const double weight = narrow[2 + i] * wide[2 + j];

@@ -283,7 +283,7 @@ def stacked(models):
     return Model(np.stack(startprobs), np.stack(transmats), tuple(parts))
 
 
-def joined(stacks):
+def concatenated(stacks):
     """Return several stacks of models with the same number of states as one."""
     startprobs, transmats, states = zip(*stacks, strict=True)
     parts = (np.concatenate(part) for part in zip(*states, strict=True))
@@ -417,7 +417,7 @@ def screened_starts(data, n_states, options, run):
                 for n in range(n_candidates)
             ]
         )
-    starts = [joined(candidates) for candidates in zip(*drawn, strict=True)]
+    starts = [concatenated(candidates) for candidates in zip(*drawn, strict=True)]
     steps = Steps(options.template, data, options.rule._replace(relevance=0.0))
     if n_states == 1:
         return run_em(steps, starts[0], max_iter=SCREENING_STEPS, tol=0.0).model
