@@ -8,7 +8,10 @@ import time
 from ast import literal_eval
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+from skawhmm import IAW, HMMBatch, pairwise_hmm_distances
 
 SCRIPT = Path(__file__).with_name("interruptions.py")
 LONG_WORK = Path(__file__).with_name("long_work.py")
@@ -65,6 +68,41 @@ def test_kernel_can_be_interrupted():
     [(_, once), (_, again)] = interrupted_work("divergence_bound")
     # Without an interruption it takes minutes.
     assert max(once, again) < 20
+
+
+# Interrupts the first sampled distance of a process while SciPy reads a table.
+FIRST_SAMPLES = """
+import os, signal
+import numpy as np
+from skawhmm import IAW, HMMBatch, pairwise_hmm_distances
+
+load = np.load
+
+def interrupted_load(*arguments, **options):
+    os.kill(os.getpid(), signal.SIGINT)
+    return load(*arguments, **options)
+
+chains = np.full((2, 2, 2), 0.5)
+models = HMMBatch(chains, np.arange(8.0).reshape(2, 2, 2) ** 2, np.ones((2, 2, 2)))
+np.load = interrupted_load
+try:
+    print(pairwise_hmm_distances(models, metric=IAW(n_samples=64))[0, 1])
+except KeyboardInterrupt:
+    print("interrupted")
+np.load = load
+print(pairwise_hmm_distances(models, metric=IAW(n_samples=64))[0, 1])
+"""
+
+
+def test_first_samples_can_be_interrupted():
+    command = [sys.executable, "-W", "error", "-c", FIRST_SAMPLES]
+    printed = subprocess.run(command, capture_output=True, check=True, text=True)
+    how, distance = printed.stdout.split()
+    assert (how, printed.stderr) == ("interrupted", "")
+    chains = np.full((2, 2, 2), 0.5)
+    models = HMMBatch(chains, np.arange(8.0).reshape(2, 2, 2) ** 2, np.ones((2, 2, 2)))
+    expected = pairwise_hmm_distances(models, metric=IAW(n_samples=64))[0, 1]
+    assert float(distance) == expected
 
 
 @pytest.mark.faults

@@ -12,6 +12,7 @@ from scipy.stats import qmc
 from skawhmm.distances._sampled_registration_kernels import fill_posteriors
 from skawhmm.emissions._gaussian_scores import make_densities
 from skawhmm.numerics._assignment import neighbouring_order
+from skawhmm.utils._interruption import waited_for
 
 # Uniform points are kept this far from 0 and 1, where normal quantiles are infinite.
 LEAST_UNIFORM = 1e-16
@@ -45,9 +46,7 @@ def stratified_draws(weights, n_samples, n_features, seed, keys):
     normals : ndarray of shape (n_models, n_samples, n_features)
         Standard normal draws.
     """
-    net = qmc.Sobol(n_features, scramble=True, rng=seed).random_base2(
-        int(np.ceil(np.log2(n_samples)))
-    )
+    net = waited_for(_scrambled_net, n_samples, n_features, seed)
     counts = stratified_counts(weights, n_samples)
     n_models, n_components = weights.shape
     ends = np.cumsum(counts, axis=1)
@@ -60,6 +59,16 @@ def stratified_draws(weights, n_samples, n_features, seed, keys):
         uniforms = (net[place[n]] + shifts[states[n]]) % 1.0
         normals[n] = ndtri(np.clip(uniforms, LEAST_UNIFORM, 1 - LEAST_UNIFORM))
     return states, normals
+
+
+def _scrambled_net(n_samples, n_features, seed):
+    """Return a Sobol net of at least `n_samples` points.
+
+    In the main thread, the first one of a process would swallow Ctrl-C and then be
+    wrong: SciPy ignores all exceptions while it reads its table.
+    """
+    net = qmc.Sobol(n_features, scramble=True, rng=seed)
+    return net.random_base2(int(np.ceil(np.log2(n_samples))))
 
 
 def independent_draws(weights, n_samples, n_features, seed, keys):
