@@ -4,7 +4,10 @@ from skawhmm.emissions._model import Model
 from skawhmm.features._embedding_statistics import GaussianStatistics
 
 def add_statistics(
-    frames: ndarray, seen: ndarray, model: Model, stats: GaussianStatistics
+    batch: list[tuple[ndarray, ndarray]],
+    owners: ndarray,
+    model: Model,
+    stats: GaussianStatistics,
 ) -> None: ...
 def weighted_shifts(
     stats: GaussianStatistics, covars: ndarray, relevance: float, whole: bool
@@ -12,4 +15,6 @@ def weighted_shifts(
 def weighted_log_scales(
     stats: GaussianStatistics, covars: ndarray, relevance: float
 ) -> ndarray: ...
-def normalize_rows(rows: ndarray, rooted: bool, length: float) -> None: ...
+def fill_normalized(
+    rows: ndarray, rooted: bool, length: float, out: ndarray, column: int
+) -> None: ...

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from libc.math cimport copysign, fabs, log, sqrt
+from cython cimport floating
+from libc.math cimport log, sqrt
 
 from skawhmm.emissions._gaussian_densities cimport (
     Frames,
@@ -14,82 +15,102 @@ from skawhmm.emissions._gaussian_densities cimport (
 from skawhmm.numerics._forward_backward cimport passes, passes_size
 from skawhmm.utils._interruption cimport interrupted
 
+cdef extern from "features/_embedding_kernels.h" nogil:
+    double total_of(const double* row, Py_ssize_t size, int rooted)
+    void fill_single(
+        const double* row, Py_ssize_t size, int rooted, double scale, float* out
+    )
+    void fill_double(
+        const double* row, Py_ssize_t size, int rooted, double scale, double* out
+    )
 
-def add_statistics(
-    const double[:, ::1] frames, const double[:, ::1] seen, model, stats
-):
-    """Add the statistics of one sequence: one forward-backward pass.
+
+def add_statistics(batch, const Py_ssize_t[::1] owners, model, stats):
+    """Add the statistics of sequences: one forward-backward pass each.
 
     Parameters
     ----------
-    frames, seen : ndarray of shape (n_features, n_timesteps)
-        The sequence and its mask (empty if all is observed).
+    batch : list of tuple
+        The sequences and their masks, of shape (n_features, n_timesteps); masks are
+        empty if all is observed.
+
+    owners : ndarray of shape (n_recordings,)
+        The row of the statistics that each sequence belongs to.
 
     model : Model
         The reference.
 
     stats : GaussianStatistics
-        Receives the sums; arrays without the axis over sequences.
+        Receives the sums.
     """
     cdef const double[::1] startprob = model.startprob
     cdef const double[:, ::1] transmat = model.transmat
     cdef const double[:, ::1] means = model.states[0]
     cdef const double[:, ::1] covars = model.states[1]
-    cdef double[:, ::1] occupancies = stats.occupancies
-    cdef double[:, :, ::1] counts = stats.counts
-    cdef double[:, :, ::1] firsts = stats.firsts
-    cdef double[:, :, ::1] seconds = stats.seconds
-    cdef double[:, ::1] moves = stats.moves
-    cdef Py_ssize_t n_components = means.shape[0], n_timesteps = frames.shape[1]
-    cdef Py_ssize_t n_parts = occupancies.shape[0], part, first, last, k
-    cdef double[:, :, ::1] rows = np.empty((3, n_components, n_timesteps))
-    cdef Py_ssize_t n_features = frames.shape[0]
+    cdef double[:, :, ::1] occupancies = stats.occupancies
+    cdef double[:, :, :, ::1] counts = stats.counts
+    cdef double[:, :, :, ::1] firsts = stats.firsts
+    cdef double[:, :, :, ::1] seconds = stats.seconds
+    cdef double[:, :, ::1] moves = stats.moves
+    cdef Py_ssize_t n_components = means.shape[0], n_features = means.shape[1]
+    cdef Py_ssize_t n_parts = occupancies.shape[1], n_timesteps, n, i, part, k
+    cdef Py_ssize_t first, last
+    cdef Py_ssize_t longest = max([own.shape[1] for own, _ in batch])
+    # The scratch of all sequences is allocated once: many are short.
+    cdef double[:, ::1] rows = np.empty((3, n_components * longest))
     cdef Py_ssize_t n_numbers = densities_size(n_components, n_features, n_features)
     cdef double[::1] room = np.empty(max(n_numbers, 1))
-    cdef double[::1] scratch = np.empty(passes_size(n_components, n_timesteps))
-    cdef double* post = &rows[1, 0, 0]
-    cdef double* weights = &rows[2, 0, 0]
+    cdef double[::1] scratch = np.empty(passes_size(n_components, longest))
+    cdef double* post = &rows[1, 0]
+    cdef double* weights = &rows[2, 0]
     # Without a channel that varies there is no first value to point at.
-    cdef bint is_empty = frames.shape[0] == 0
-    cdef const double* values = NULL if is_empty else &frames[0, 0]
+    cdef bint is_empty = n_features == 0
+    cdef const double* values = NULL
     cdef const double* centres = NULL if is_empty else &means[0, 0]
     cdef const double* variances = NULL if is_empty else &covars[0, 0]
-    cdef Frames own
-    own.values, own.seen = values, NULL
-    if seen.shape[0] > 0:
-        own.seen = &seen[0, 0]
-    own.n_features, own.stride = frames.shape[0], n_timesteps
-    own.n_frames = n_timesteps
-    with nogil:
-        diag_log_density(
-            &own, centres, variances, n_components, &rows[0, 0, 0], &room[0]
-        )
-        passes(
-            &rows[0, 0, 0], n_timesteps, &startprob[0], &transmat[0, 0], n_components,
-            n_timesteps, post, &moves[0, 0], &scratch[0],
-        )
-        for part in range(n_parts):
-            interrupted()
-            first = part * n_timesteps // n_parts
-            last = ((part + 1) * n_timesteps + n_parts - 1) // n_parts
-            own.n_frames = last - first
-            if not is_empty:
-                own.values = values + first
-            if seen.shape[0] > 0:
-                own.seen = &seen[0, first]
-            for k in range(n_components):
-                fill_part(
-                    post + k * n_timesteps, n_timesteps, part, n_parts, first, last,
-                    weights + k * own.n_frames,
-                )
-                occupancies[part, k] += frame_count(
-                    weights + k * own.n_frames, own.n_frames
-                )
-            if not is_empty:
-                add_diag_moments(
-                    &own, weights, own.n_frames, centres, n_components,
-                    &counts[part, 0, 0], &firsts[part, 0, 0], &seconds[part, 0, 0],
-                )
+    cdef const double[:, ::1] frames, seen
+    cdef Frames own_frames
+    own_frames.n_features = n_features
+    for n in range(owners.shape[0]):
+        frames, seen = batch[n]
+        i, n_timesteps = owners[n], frames.shape[1]
+        if not is_empty:
+            values = &frames[0, 0]
+        own_frames.values, own_frames.seen = values, NULL
+        if seen.shape[0] > 0:
+            own_frames.seen = &seen[0, 0]
+        own_frames.stride = own_frames.n_frames = n_timesteps
+        with nogil:
+            diag_log_density(
+                &own_frames, centres, variances, n_components, &rows[0, 0], &room[0]
+            )
+            passes(
+                &rows[0, 0], n_timesteps, &startprob[0], &transmat[0, 0], n_components,
+                n_timesteps, post, &moves[i, 0, 0], &scratch[0],
+            )
+            for part in range(n_parts):
+                interrupted()
+                first = part * n_timesteps // n_parts
+                last = ((part + 1) * n_timesteps + n_parts - 1) // n_parts
+                own_frames.n_frames = last - first
+                if not is_empty:
+                    own_frames.values = values + first
+                if seen.shape[0] > 0:
+                    own_frames.seen = &seen[0, first]
+                for k in range(n_components):
+                    fill_part(
+                        post + k * n_timesteps, n_timesteps, part, n_parts, first, last,
+                        weights + k * own_frames.n_frames,
+                    )
+                    occupancies[i, part, k] += frame_count(
+                        weights + k * own_frames.n_frames, own_frames.n_frames
+                    )
+                if not is_empty:
+                    add_diag_moments(
+                        &own_frames, weights, own_frames.n_frames, centres,
+                        n_components, &counts[i, part, 0, 0], &firsts[i, part, 0, 0],
+                        &seconds[i, part, 0, 0],
+                    )
 
 
 cdef void fill_part(
@@ -225,32 +246,42 @@ cdef double frames_of(
     return total
 
 
-def normalize_rows(double[:, ::1] rows, bint rooted, double length):
-    """Give rows a length, after the signed square root of their entries if wanted.
+def fill_normalized(
+    const double[:, ::1] rows, bint rooted, double length, floating[:, ::1] out,
+    Py_ssize_t column,
+):
+    """Fill columns with rows of a given length.
 
     Parameters
     ----------
     rows : ndarray of shape (n_rows, n_columns)
-        Changed in place. Rows of 0 stay.
+        The rows. If all entries are 0, they stay 0.
 
     rooted : bool
-        Whether the entries are roots already.
+        Whether the entries are roots already; otherwise they are replaced by their
+        signed square roots first.
 
     length : float
         The length.
+
+    out : ndarray of shape (n_rows, at least column + n_columns), single or double
+        Receives the rows.
+
+    column : int
+        Column of `out` that receives their first entries.
     """
-    cdef Py_ssize_t i, j
-    cdef double total
+    cdef Py_ssize_t n_columns = rows.shape[1], i
+    cdef double scale
+    cdef floating* own
+    if rows.shape[0] == 0 or n_columns == 0:
+        return
     with nogil:
         for i in range(rows.shape[0]):
             interrupted()
-            total = 0.0
-            for j in range(rows.shape[1]):
-                total += rows[i, j] * rows[i, j] if rooted else fabs(rows[i, j])
-            if total == 0:
-                continue
-            total = length / sqrt(total)
-            for j in range(rows.shape[1]):
-                if not rooted:
-                    rows[i, j] = copysign(sqrt(fabs(rows[i, j])), rows[i, j])
-                rows[i, j] *= total
+            own = &out[i, column]
+            scale = total_of(&rows[i, 0], n_columns, rooted)
+            scale = length / sqrt(scale) if scale > 0 else 0.0
+            if floating is float:
+                fill_single(&rows[i, 0], n_columns, rooted, scale, own)
+            else:
+                fill_double(&rows[i, 0], n_columns, rooted, scale, own)

@@ -10,6 +10,7 @@ one sequence depend on no other.
 
 import re
 from collections.abc import Callable
+from itertools import cycle
 from typing import NamedTuple
 
 import numpy as np
@@ -18,7 +19,7 @@ from skawhmm.emissions._gaussian import Gaussian
 from skawhmm.emissions._model import Data, Model
 from skawhmm.features._embedding_kernels import (
     add_statistics,
-    normalize_rows,
+    fill_normalized,
     weighted_log_scales,
     weighted_shifts,
 )
@@ -319,9 +320,7 @@ def gaussian_statistics(batch, owners, model):
         seconds,
         np.zeros((n, n_components, n_components)),
     )
-    parts = [GaussianStatistics._make(own) for own in zip(*stats, strict=True)]
-    for i, (frames, seen) in zip(owners, batch, strict=True):
-        add_statistics(frames, seen, model, parts[i])
+    add_statistics(batch, owners, model, stats)
     return stats
 
 
@@ -430,33 +429,34 @@ class Recipe(NamedTuple):
 
 
 def embedded_rows(recordings, owners, recipe, dtype=np.float64):
-    """Return the vectors of a few units, given the unit of each recording."""
+    """Return the vectors of a few units, given the unit of each recording.
+
+    If the recipe says so, blocks that are not square roots are replaced by their signed
+    square roots, and all blocks get the same length, so that whole rows have length 1.
+    """
     batch, parts = recipe.prepare(recordings), []
     for model in recipe.models:
         stats = recipe.statistics(batch, owners, model)
         for name, block in recipe.blocks.items():
             features = block(stats, model, recipe.relevance)
-            parts.append(flat_block(name, features, recipe))
-    return np.concatenate(parts, axis=1, dtype=dtype)
+            parts.append(flat_block(name, features, recipe.active))
+    if not recipe.normalize:
+        return np.concatenate(parts, axis=1, dtype=dtype)
+    column = 0
+    rows = np.empty((len(parts[0]), sum(part.shape[1] for part in parts)), dtype)
+    for part, name in zip(parts, cycle(recipe.blocks), strict=False):
+        fill_normalized(part, name in ROOT_BLOCKS, len(parts) ** -0.5, rows, column)
+        column += part.shape[1]
+    return rows
 
 
-def flat_block(name, block, recipe):
-    """Return a block with one row per sequence, normalized if the recipe says so.
-
-    Channels that references lack are 0. All normalized blocks have the same length, and
-    whole rows have length 1. Blocks that are not square roots are replaced by their
-    signed square root first.
-    """
-    active = recipe.active
+def flat_block(name, block, active):
+    """Return a block with one row per sequence; channels that references lack are 0."""
     if name in CHANNEL_BLOCKS and not active.all():
         wide = np.zeros((*block.shape[:-1], len(active)))
         wide[..., active] = block
         block = wide
-    flat = np.ascontiguousarray(block.reshape(len(block), -1))
-    if recipe.normalize:
-        n_blocks = len(recipe.models) * len(recipe.blocks)
-        normalize_rows(flat, name in ROOT_BLOCKS, n_blocks**-0.5)
-    return flat
+    return np.ascontiguousarray(block.reshape(len(block), -1))
 
 
 def block_names(name, n_components, channels):
