@@ -46,35 +46,6 @@ cdef extern from "emissions/_gaussian_em_kernels.h" nogil:
     )
 
 
-cdef struct States:
-    # Means and covariances of one model; the latter are variances, or matrices, of
-    # `n_cells` numbers per state.
-    const double* means
-    const double* covars
-    Py_ssize_t n_components
-    Py_ssize_t n_features
-    Py_ssize_t n_cells
-    bint is_full
-
-
-cdef struct Sums:
-    # Moments of the frames of each state of one model, about its mean.
-    double* counts
-    double* firsts
-    double* seconds
-
-
-cdef struct Scratch:
-    # Log densities and state probabilities of all frames of a model; whitening matrices
-    # and logs of normalising constants; what densities and passes need.
-    double* logs
-    double* post
-    double* whiteners
-    double* norms
-    double* densities
-    double* passes
-
-
 cdef const double* cells_of(array) except NULL:
     """Pointer to covariances of a stack of models, which may be read-only."""
     cdef const double[:, :, ::1] variances
@@ -163,26 +134,13 @@ def fill_expectations(
     cdef double[:, :, ::1] sums = moments.firsts
     cdef double* seconds = changed_cells_of(moments.seconds)
     cdef Py_ssize_t n_components = means.shape[1], n_features = means.shape[2]
-    cdef Py_ssize_t n_cells = states[1][0, 0].size
-    cdef Py_ssize_t n_frames = 0, longest = 0, n, m, s, k
+    cdef Py_ssize_t n_cells = states[1][0, 0].size, n, m
     cdef Frames own
     cdef States model
     cdef Sums total
-    for n in range(active.shape[0]):
-        m = active[n]
-        n_frames = max(n_frames, offsets[firsts[m + 1]] - offsets[firsts[m]])
-        for s in range(firsts[m], firsts[m + 1]):
-            longest = max(longest, offsets[s + 1] - offsets[s])
-    cdef double[:, :, ::1] rows = np.empty((2, n_components, n_frames))
-    cdef double[::1] factors = np.empty(n_components * (n_cells + 1))
-    cdef double[::1] room = np.empty(densities_size(n_components, n_features, n_cells))
-    cdef double[::1] weights = np.empty(passes_size(n_components, longest))
-    cdef Scratch scratch
-    scratch.logs, scratch.post = &rows[0, 0, 0], &rows[1, 0, 0]
-    scratch.whiteners, scratch.norms = &factors[0], &factors[n_components * n_cells]
-    scratch.densities, scratch.passes = &room[0], &weights[0]
     model.n_components, model.n_features = n_components, n_features
     model.n_cells, model.is_full = n_cells, states[1].ndim == 4
+    cdef Room room = make_room(offsets, firsts, active, &model)
     with nogil:
         for n in range(active.shape[0]):
             interrupted()
@@ -194,17 +152,67 @@ def fill_expectations(
             model.covars = covars + m * n_components * n_cells
             total.counts, total.firsts = &counts[n, 0, 0], &sums[n, 0, 0]
             total.seconds = seconds + n * n_components * n_cells
-            fill_densities(&own, &model, &scratch)
-            values[n] = passes_each(
-                scratch.logs, own.n_frames, &offsets[firsts[m]],
-                firsts[m + 1] - firsts[m], &startprobs[m, 0], &transmats[m, 0, 0],
-                n_components, scratch.post, &starts[n, 0], &moves[n, 0, 0],
-                scratch.passes,
+            values[n] = add_expectation(
+                &own, &offsets[firsts[m]], firsts[m + 1] - firsts[m], &startprobs[m, 0],
+                &transmats[m, 0, 0], &model, &starts[n, 0], &moves[n, 0, 0],
+                &sizes[n, 0], &total, &room.scratch,
             )
-            add_moments(&own, &model, &total, &scratch)
-            # Where values are missing, those of a channel count fewer frames.
-            for k in range(n_components):
-                sizes[n, k] = frame_count(scratch.post + k * own.n_frames, own.n_frames)
+
+
+cdef Room make_room(
+    const Py_ssize_t[::1] offsets,
+    const Py_ssize_t[::1] firsts,
+    const Py_ssize_t[::1] active,
+    const States* model,
+):
+    """Scratch for the largest of some models, which have the shapes of `model`."""
+    cdef Py_ssize_t n_components = model.n_components, n_features = model.n_features
+    cdef Py_ssize_t n_cells = model.n_cells, n_frames = 0, longest = 0, n, m, s
+    cdef Room room = Room()
+    for n in range(active.shape[0]):
+        m = active[n]
+        n_frames = max(n_frames, offsets[firsts[m + 1]] - offsets[firsts[m]])
+        for s in range(firsts[m], firsts[m + 1]):
+            longest = max(longest, offsets[s + 1] - offsets[s])
+    room.rows = np.empty((2, n_components, n_frames))
+    room.factors = np.empty(n_components * (n_cells + 1))
+    room.densities = np.empty(densities_size(n_components, n_features, n_cells))
+    room.weights = np.empty(passes_size(n_components, longest))
+    room.update = np.empty(3 * n_features + 2 * n_cells)
+    room.scratch.logs, room.scratch.post = &room.rows[0, 0, 0], &room.rows[1, 0, 0]
+    room.scratch.whiteners = &room.factors[0]
+    room.scratch.norms = &room.factors[n_components * n_cells]
+    room.scratch.densities, room.scratch.passes = &room.densities[0], &room.weights[0]
+    room.scratch.update = &room.update[0]
+    return room
+
+
+cdef double add_expectation(
+    const Frames* frames,
+    const Py_ssize_t* offsets,
+    Py_ssize_t n_sequences,
+    const double* startprob,
+    const double* transmat,
+    const States* model,
+    double* starts,
+    double* moves,
+    double* sizes,
+    const Sums* sums,
+    const Scratch* scratch,
+) except? -1.0 nogil:
+    """E step of one model; returns its log likelihood, adds what is expected."""
+    cdef Py_ssize_t k
+    cdef double value
+    fill_densities(frames, model, scratch)
+    value = passes_each(
+        scratch.logs, frames.n_frames, offsets, n_sequences, startprob, transmat,
+        model.n_components, scratch.post, starts, moves, scratch.passes,
+    )
+    add_moments(frames, model, sums, scratch)
+    # Where values are missing, those of a channel count fewer frames.
+    for k in range(model.n_components):
+        sizes[k] = frame_count(scratch.post + k * frames.n_frames, frames.n_frames)
+    return value
 
 
 cdef int fill_densities(
@@ -417,9 +425,8 @@ def fill_updates(
     cdef Sums sums
     cdef States other
     cdef double[::1] scratch = np.empty(3 * n_features + n_cells)
-    found = np.empty(rows.shape[0] * n_components, np.intp)
-    cdef Py_ssize_t[::1] low = found
-    cdef Py_ssize_t n_low = 0
+    cdef Py_ssize_t[::1] low = np.empty(rows.shape[0] * n_components + 1, np.intp)
+    cdef Py_ssize_t n_low = 0, first
     other.n_components, other.n_features = n_components, n_features
     other.n_cells, other.is_full = n_cells, is_full
     with nogil:
@@ -431,24 +438,42 @@ def fill_updates(
             sums.seconds = seconds + rows[n] * stride
             other.means = &prior_means[row, 0, 0]
             other.covars = prior_covars + row * stride
-            if is_full:
-                full_update(
-                    &sums, &other, relevance, is_pooled, &means[m, 0, 0],
-                    covars + m * stride, &scratch[0],
-                )
-                for k in range(n_components):
-                    if not cholesky(
-                        covars + m * stride + k * n_cells, floor, n_features,
-                        &scratch[0],
-                    ):
-                        low[n_low] = m * n_components + k
-                        n_low += 1
-            else:
-                diag_update(
-                    &sums, &other, relevance, floor, is_pooled, &means[m, 0, 0],
-                    covars + m * stride,
-                )
-    return found[:n_low]
+            first = n_low
+            n_low += update_model(
+                &sums, &other, relevance, floor, is_pooled, &means[m, 0, 0],
+                covars + m * stride, &scratch[0], &low[first],
+            )
+            for k in range(first, n_low):
+                low[k] += m * n_components
+    return np.asarray(low)[:n_low]
+
+
+cdef Py_ssize_t update_model(
+    const Sums* sums,
+    const States* prior,
+    double relevance,
+    double floor,
+    bint is_pooled,
+    double* means,
+    double* covars,
+    double* scratch,
+    Py_ssize_t* low,
+) except -1 nogil:
+    """M step of the states of one model; returns how many matrices are too small.
+
+    Their states are written to `low`: they have eigenvalues below the floor. Scratch
+    has room for three means and a covariance.
+    """
+    cdef Py_ssize_t n_low = 0, k
+    if not prior.is_full:
+        diag_update(sums, prior, relevance, floor, is_pooled, means, covars)
+        return 0
+    full_update(sums, prior, relevance, is_pooled, means, covars, scratch)
+    for k in range(prior.n_components):
+        if not cholesky(covars + k * prior.n_cells, floor, prior.n_features, scratch):
+            low[n_low] = k
+            n_low += 1
+    return n_low
 
 
 cdef void diag_update(
@@ -586,32 +611,42 @@ def log_priors(states, prior, const Py_ssize_t[::1] active):
     cdef Py_ssize_t n_components = means.shape[1], n_features = means.shape[2]
     cdef bint is_full = states[1].ndim == 4
     cdef Py_ssize_t n_cells = n_features * n_features if is_full else n_features
-    cdef Py_ssize_t n, m, row, k
-    cdef double value
-    cdef double[:, ::1] scratch = np.empty((2, n_cells))
+    cdef Py_ssize_t n, m, row, stride = n_components * n_cells
+    cdef States model, other
+    cdef double[::1] scratch = np.empty(2 * n_cells)
     cdef double[::1] values = np.empty(active.shape[0])
+    model.n_components, model.n_features = n_components, n_features
+    model.n_cells, model.is_full = n_cells, is_full
     with nogil:
         for n in range(active.shape[0]):
             interrupted()
             m, row = active[n], min(active[n], prior_means.shape[0] - 1)
-            value = 0.0
-            for k in range(n_components):
-                if is_full:
-                    value -= 0.5 * full_gap(
-                        &means[m, k, 0], covars + (m * n_components + k) * n_cells,
-                        &prior_means[row, k, 0],
-                        prior_covars + (row * n_components + k) * n_cells,
-                        n_features, &scratch[0, 0], &scratch[1, 0],
-                    )
-                else:
-                    value -= 0.5 * diag_gap(
-                        &means[m, k, 0], covars + (m * n_components + k) * n_cells,
-                        &prior_means[row, k, 0],
-                        prior_covars + (row * n_components + k) * n_cells,
-                        n_features,
-                    )
-            values[n] = value
+            model.means, model.covars = &means[m, 0, 0], covars + m * stride
+            other.means = &prior_means[row, 0, 0]
+            other.covars = prior_covars + row * stride
+            values[n] = log_prior(&model, &other, &scratch[0])
     return np.asarray(values)
+
+
+cdef double log_prior(
+    const States* model, const States* prior, double* scratch
+) except? -1.0 nogil:
+    """Log prior at the states of one model; scratch has room for two covariances."""
+    cdef Py_ssize_t size = model.n_features, n_cells = model.n_cells, k
+    cdef double value = 0.0
+    for k in range(model.n_components):
+        if model.is_full:
+            value -= 0.5 * full_gap(
+                model.means + k * size, model.covars + k * n_cells,
+                prior.means + k * size, prior.covars + k * n_cells, size, scratch,
+                scratch + n_cells,
+            )
+        else:
+            value -= 0.5 * diag_gap(
+                model.means + k * size, model.covars + k * n_cells,
+                prior.means + k * size, prior.covars + k * n_cells, size,
+            )
+    return value
 
 
 cdef double diag_gap(

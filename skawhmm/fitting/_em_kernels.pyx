@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from libc.math cimport log
+
 from skawhmm.utils._interruption cimport interrupted
 
 cdef extern from *:
@@ -50,26 +52,63 @@ def update_chains(
     cdef double[:, :, ::1] transmats = chains[1]
     cdef const double[:, ::1] prior_starts = priors[0]
     cdef const double[:, :, ::1] prior_moves = priors[1]
-    cdef Py_ssize_t size = startprobs.shape[1], n, m, row, prior, i, j
-    # The start is the last row.
-    cdef double[:, ::1] counts = np.empty((size + 1, size))
-    cdef double[::1] portions = np.empty(size)
+    cdef Py_ssize_t size = startprobs.shape[1], n, m, row, prior
+    cdef double[::1] scratch = np.empty(chain_size(size))
     with nogil:
         for n in range(rows.shape[0]):
             interrupted()
             m, row = active[n], rows[n]
             prior = min(m, prior_starts.shape[0] - 1)
-            for j in range(size):
-                counts[size, j] = starts[row, j] + relevance * prior_starts[prior, j]
-                for i in range(size):
-                    counts[i, j] = moves[row, i, j] + (
-                        relevance * prior_moves[prior, i, j]
-                    )
-            if n_mix > 1:
-                tie_mixtures(counts, n_mix, portions)
-            for i in range(size):
-                fill_distribution(&counts[i, 0], size, True, &transmats[m, i, 0])
-            fill_distribution(&counts[size, 0], size, False, &startprobs[m, 0])
+            update_chain(
+                &starts[row, 0], &moves[row, 0, 0], &prior_starts[prior, 0],
+                &prior_moves[prior, 0, 0], size, n_mix, relevance, &startprobs[m, 0],
+                &transmats[m, 0, 0], &scratch[0],
+            )
+
+
+cdef Py_ssize_t chain_size(Py_ssize_t n_components) noexcept nogil:
+    """Length of the scratch that `update_chain` needs."""
+    return n_components * (n_components + 2)
+
+
+cdef void update_chain(
+    const double* starts,
+    const double* moves,
+    const double* prior_starts,
+    const double* prior_moves,
+    Py_ssize_t size,
+    Py_ssize_t n_mix,
+    double relevance,
+    double* startprob,
+    double* transmat,
+    double* scratch,
+) noexcept nogil:
+    """Start and transition probabilities of the M step of one model."""
+    cdef double* counts = scratch
+    # The start is the last row.
+    cdef double* firsts = counts + size * size
+    cdef Py_ssize_t i, j
+    for j in range(size):
+        firsts[j] = starts[j] + relevance * prior_starts[j]
+    for i in range(size * size):
+        counts[i] = moves[i] + relevance * prior_moves[i]
+    if n_mix > 1:
+        tie_mixtures(counts, size, n_mix, firsts + size)
+    for i in range(size):
+        fill_distribution(counts + i * size, size, True, transmat + i * size)
+    fill_distribution(firsts, size, False, startprob)
+
+
+cdef double chain_log_prior(
+    const double* probabilities, const double* prior, Py_ssize_t size
+) noexcept nogil:
+    """Log prior of start or transition probabilities, per step of relevance."""
+    cdef double value = 0.0
+    cdef Py_ssize_t i
+    for i in range(size):
+        if prior[i] > 0:
+            value += prior[i] * log(max(probabilities[i], LEAST_TRANSITION))
+    return value
 
 
 cdef void fill_distribution(
@@ -91,19 +130,19 @@ cdef void fill_distribution(
 
 
 cdef void tie_mixtures(
-    double[:, ::1] counts, Py_ssize_t n_mix, double[::1] portions
+    double* counts, Py_ssize_t size, Py_ssize_t n_mix, double* portions
 ) noexcept nogil:
     """Change counts to what they are if components are entered in fixed proportions.
 
     The rows are those of the components, and the start.
     """
-    cdef Py_ssize_t size = portions.shape[0], n_states = size // n_mix
+    cdef Py_ssize_t n_states = size // n_mix
     cdef Py_ssize_t state, other, i, j, first, top, bottom
     cdef double total
     for j in range(size):
         portions[j] = 0.0
         for i in range(size + 1):
-            portions[j] += counts[i, j]
+            portions[j] += counts[i * size + j]
     for state in range(n_states):
         first, total = state * n_mix, 0.0
         for j in range(first, first + n_mix):
@@ -116,7 +155,7 @@ cdef void tie_mixtures(
             first, total = state * n_mix, 0.0
             for i in range(top, bottom):
                 for j in range(first, first + n_mix):
-                    total += counts[i, j]
+                    total += counts[i * size + j]
             for i in range(top, bottom):
                 for j in range(first, first + n_mix):
-                    counts[i, j] = total * portions[j]
+                    counts[i * size + j] = total * portions[j]
