@@ -74,6 +74,7 @@ sphinx_gallery_conf = {
     "show_memory": False,
     "show_signature": False,
     "write_computation_times": False,
+    "min_reported_time": 60,
     "download_all_examples": False,
     "matplotlib_animations": False,
     "plot_gallery": "True",

@@ -8,6 +8,10 @@ from latex2mathml.converter import convert
 OPENING = re.compile(r"\\[bB]igg?l(?![a-zA-Z])")
 CLOSING = re.compile(r"\\[bB]igg?r(?![a-zA-Z])")
 NORM = "<mo>&#x02016;</mo>"
+# A logarithm between factors, such as "w log w", which browsers write without a space.
+BEFORE_LOG = re.compile(r"(</m(?!o)\w+>)(?=<mi>log</mi>)")
+AFTER_LOG = re.compile(r"(<mi>log</mi>)(?=<m(?!o))")
+SPACED = r'\1<mspace width="0.17em" />'
 
 
 def mathml(text, display):
@@ -21,6 +25,7 @@ def mathml(text, display):
     written = convert(text, display=display).replace(
         NORM, NORM.replace("<mo>", '<mo stretchy="false">')
     )
+    written = AFTER_LOG.sub(SPACED, BEFORE_LOG.sub(SPACED, written))
     if "\\" in written:
         raise ValueError(f"The formula {text!r} cannot be written as MathML.")
     return written

@@ -1,7 +1,7 @@
 // On a narrow screen, figures with panels side by side scroll and keep their labels
 // legible: skawhmm.css. Thumbnails stay small.
 const mark = (image) => {
-  const wide = image.naturalWidth > 1.9 * image.naturalHeight;
+  const wide = image.naturalWidth > 1.7 * image.naturalHeight;
   if (wide && !image.closest(".sphx-glr-thumbnails"))
     image.parentElement.classList.add("scrolled");
 };

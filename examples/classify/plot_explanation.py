@@ -32,13 +32,13 @@ for view, weight in classifier.view_weights_.items():
 
 # %%
 # The level itself is not informative. What counts are slopes ("deltas" and "lags"), and
-# the channels derived from ``x1``.
+# channel ``x1``. A channel includes its slopes; ``by="signal"`` lists them separately.
 test = [x for x, label in zip(X[50:], y[50:], strict=True) if label == "fast"]
 fig, axes = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
 ExplanationDisplay.from_estimator(classifier, test, label="fast", ax=axes[0])
 ExplanationDisplay.from_estimator(
-    classifier, test, by="channel", label="fast", max_groups=12, ax=axes[1]
+    classifier, test, by="channel", label="fast", ax=axes[1]
 )
 axes[0].set_title("views and blocks")
-axes[1].set_title("channels and their slopes")
+axes[1].set_title("channels, and the position in the sequence")
 plt.show()

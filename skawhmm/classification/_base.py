@@ -108,9 +108,12 @@ class ViewRidge(EstimatorMixin, BaseEstimator):
 
         by : str or sequence of str, default=("view", "block")
             Levels by which features are grouped, out of "view", "reference", "block",
-            "state", "channel" and "feature". All but "view" and "feature" are read from
-            the feature names of :class:`HMMEmbedding`; the features of any other
-            transformer form one group.
+            "state", "channel", "signal" and "feature". A channel includes its time
+            derivatives; a signal is the channel itself or one of its derivatives, such
+            as "x0_lag2". All but "view" and "feature" are read from the feature names
+            of :class:`HMMEmbedding`; the features of any other transformer form one
+            group. Features that belong to no channel, such as transitions, are called
+            "other".
 
         Returns
         -------

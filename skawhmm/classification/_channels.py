@@ -94,6 +94,14 @@ class RealChannels(SequenceTransformer):
                 names += own
         return names
 
+    def _sources(self, channels):
+        sources = []
+        for _, family, columns, symbols in self._blocks:
+            own = [channels[k] for k in columns]
+            copies = 1 if symbols is None else len(symbols)
+            sources += own * (2 if family.name == "vonmises" else copies)
+        return sources
+
 
 def indicators(codes, n_symbols):
     """Return one indicator column per symbol; NaN where no symbol was observed."""

@@ -5,12 +5,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.pipeline import Pipeline
 
+from skawhmm.classification._channels import SymbolChannel
 from skawhmm.features._embedding_statistics import name_fields
+from skawhmm.sequences._checks import input_names
+from skawhmm.sequences._preprocessing import SequenceTransformer
 from skawhmm.utils._checks import check_choice
 
 # Levels by which features can be grouped.
-LEVELS = ("view", "reference", "block", "state", "channel", "feature")
+LEVELS = ("view", "reference", "block", "state", "channel", "signal", "feature")
 
 
 @dataclass(frozen=True)
@@ -70,10 +74,27 @@ def feature_fields(named, sizes):
     """Return the fields of all features of all views."""
     fields: list[dict[str, str]] = []
     for (view, transformer), size in zip(named, sizes, strict=True):
+        channel = channel_finder(transformer)
         for name in feature_names(transformer, size):
-            empty = dict.fromkeys(LEVELS, "")
-            fields.append({**empty, **name_fields(name), "view": view, "feature": name})
+            own = {**dict.fromkeys(LEVELS, ""), **name_fields(name)}
+            own |= {"signal": own["channel"], "channel": channel(own["channel"])}
+            fields.append({**own, "view": view, "feature": name})
     return fields
+
+
+def channel_finder(view):
+    """Return a function from a name within a view to the channel it comes from."""
+    steps = [step for _, step in view.steps[:-1]] if isinstance(view, Pipeline) else []
+    if not steps or not all(isinstance(step, SequenceTransformer) for step in steps):
+        return str
+    names = sources = input_names(steps[0], None)
+    for step in steps:
+        names, sources = step._names(names), step._sources(sources)
+    if isinstance(steps[0], SymbolChannel):
+        # Symbols, words and transitions of symbols all come from one channel.
+        return lambda _: sources[0]
+    known = dict(zip(names, sources, strict=True))
+    return lambda name: known.get(name, name)
 
 
 def feature_names(transformer: Any, size: int) -> list[str]:

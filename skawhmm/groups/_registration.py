@@ -51,6 +51,11 @@ class RegistrationInterval:
     n_resamples : int
         Number of refits.
 
+    state_names : pair of (tuple of str or None), default=(None, None)
+        Names of the states of a and of b, for models whose states have names
+        (:attr:`HMMBatch.state_names <skawhmm.models.HMMBatch.state_names>`); None for
+        states that are numbered.
+
     Attributes
     ----------
     counterparts : ndarray of shape (n_components_a,)
@@ -89,6 +94,9 @@ class RegistrationInterval:
     high: NDArray[np.float64] = field(repr=False)
     confidence: float
     n_resamples: int
+    state_names: tuple[tuple[str, ...] | None, tuple[str, ...] | None] = field(
+        default=(None, None), repr=False
+    )
 
     @property
     def counterparts(self) -> NDArray[np.int64]:
@@ -114,9 +122,12 @@ class RegistrationInterval:
         -------
         frame : pandas.DataFrame
             One row per pair of states, with the columns "state_a", "state_b",
-            "probability", "mass", "low" and "high".
+            "probability", "mass", "low" and "high". States that have names are named.
         """
-        states = np.indices(self.probabilities.shape).reshape(2, -1)
+        places = np.indices(self.probabilities.shape).reshape(2, -1)
+        states = [
+            np.array(names)[k] for names, k in zip(self._names(), places, strict=True)
+        ]
         arrays = self.probabilities, self.registration, self.low, self.high
         names = "probability", "mass", "low", "high"
         columns = dict(zip(names, map(np.ravel, arrays), strict=True))
@@ -125,13 +136,15 @@ class RegistrationInterval:
 
     def __repr__(self) -> str:
         lines = []
+        first, second = self._names()
         for i, j in enumerate(self.counterparts):
+            state = f"state {first[i]} of a"
             if j < 0:
-                lines.append(f"state {i} of a is in none of {self.n_resamples} refits")
+                lines.append(f"{state} is in none of {self.n_resamples} refits")
                 continue
             percent = 100 * self.probabilities[i, j]
             lines.append(
-                f"state {i} of a is state {j} of b in {percent:.0f} % of "
+                f"{state} is state {second[j]} of b in {percent:.0f} % of "
                 f"{self.n_resamples} refits"
             )
         return "\n".join([*lines, *self.notes()])
@@ -149,13 +162,21 @@ class RegistrationInterval:
         notes : list of str
             One line per state that splits or merges; empty without such states.
         """
+        first, second = self._names()
         return [
-            f"state {i} of {a} splits into states {_listed(states)} of {b}"
+            f"state {first[i]} of {a} splits into states "
+            f"{_listed(second, states)} of {b}"
             for i, states in self.splits.items()
         ] + [
-            f"states {_listed(states)} of {a} merge into state {j} of {b}"
+            f"states {_listed(first, states)} of {a} merge into state "
+            f"{second[j]} of {b}"
             for j, states in self.merges.items()
         ]
+
+    def _names(self):
+        """Return the names of the states of both models, or their numbers."""
+        sizes = zip(self.state_names, self.probabilities.shape, strict=True)
+        return [range(size) if own is None else own for own, size in sizes]
 
 
 def _gathered(belongs):
@@ -168,8 +189,9 @@ def _gathered(belongs):
     return MappingProxyType(found)
 
 
-def _listed(states):
-    return ", ".join(map(str, states[:-1])) + f" and {states[-1]}"
+def _listed(names, states):
+    *others, last = (str(names[k]) for k in states)
+    return f"{', '.join(others)} and {last}"
 
 
 def registration_interval(
@@ -283,7 +305,14 @@ def registration_interval(
     votes = nearest_fractions(costs)
     reverse = nearest_fractions(costs.swapaxes(1, 2)).T
     return RegistrationInterval(
-        plan, votes, reverse, low, high, confidence, n_resamples
+        plan,
+        votes,
+        reverse,
+        low,
+        high,
+        confidence,
+        n_resamples,
+        (a.state_names, b.state_names),
     )
 
 

@@ -207,6 +207,9 @@ class RegistrationIntervalDisplay:
     names : pair of str, default=("a", "b")
         Names of the models.
 
+    state_names : pair of (sequence of str or None), default=None
+        Names of the states of both models; by default they are numbered.
+
     Attributes
     ----------
     im_ : matplotlib.image.AxesImage
@@ -246,10 +249,12 @@ class RegistrationIntervalDisplay:
         *,
         notes: Sequence[str] = (),
         names: Sequence[str] = ("a", "b"),
+        state_names: Sequence[Sequence[str] | None] | None = None,
     ) -> None:
         self.probabilities = probabilities
         self.notes = notes
         self.names = names
+        self.state_names = state_names
 
     @classmethod
     def from_interval(
@@ -285,7 +290,12 @@ class RegistrationIntervalDisplay:
             "interval", interval, RegistrationInterval, "registration_interval"
         )
         notes = interval.notes(*item_names("names", names, 2, "model"))
-        display = cls(interval.probabilities, notes=notes, names=names)
+        display = cls(
+            interval.probabilities,
+            notes=notes,
+            names=names,
+            state_names=interval.state_names,
+        )
         return display.plot(ax=ax, **kwargs)
 
     def plot(self, ax: Any = None, **kwargs: Any) -> "RegistrationIntervalDisplay":
@@ -306,6 +316,12 @@ class RegistrationIntervalDisplay:
         """
         values = np.asarray(self.probabilities, dtype=float)
         first, second = item_names("names", self.names, 2, "model")
+        rows, columns = (
+            item_names("state_names", own, size, "state")
+            for own, size in zip(
+                self.state_names or (None,) * 2, values.shape, strict=True
+            )
+        )
         self.ax_, self.figure_ = drawing_axes(ax)
         style = {"vmin": 0.0, "vmax": 1.0, "cmap": "Blues", **kwargs}
         self.im_ = self.ax_.imshow(values, **style)
@@ -324,6 +340,8 @@ class RegistrationIntervalDisplay:
         self.ax_.set(
             xticks=range(values.shape[1]),
             yticks=range(values.shape[0]),
+            xticklabels=map(literal, columns),
+            yticklabels=map(literal, rows),
             xlabel=literal(f"state of {second}"),
             ylabel=literal(f"state of {first}"),
         )

@@ -130,6 +130,10 @@ class SequenceTransformer(  # type: ignore[call-arg]
     def _fit(self, X, y):
         pass
 
+    def _sources(self, channels):
+        """Return the channel that each output channel is computed from, or its name."""
+        return self._names(channels)
+
     def _carried_names(self):
         """Return the names that transformed sequences carry, or None."""
         channels = fitted_names(self)
@@ -278,10 +282,16 @@ class Deltas(SequenceTransformer):
         self.lags = lags
 
     def _names(self, channels):
+        return [channel + suffix for suffix in self._suffixes() for channel in channels]
+
+    def _sources(self, channels):
+        return [*channels] * len(self._suffixes())
+
+    def _suffixes(self):
         suffixes = [""]
         for lag in self._checked_lags():
             suffixes += [f"_lag{lag}", f"_lag{lag}_twice"][: self.order]
-        return [channel + suffix for suffix in suffixes for channel in channels]
+        return suffixes
 
     def _transform(self, X):
         lags = self._checked_lags()

@@ -104,8 +104,11 @@ def test_columns_by_name_and_by_index_are_equal(tables):
     one = small(cv=2).fit(X[:12], y[:12])
     two = small(ByChannel(named), cv=2).fit(frames[:12], y[:12])
     assert_array_equal(one.decision_function(X), two.decision_function(frames))
-    labels = two.explain(frames[:1], by=("view", "channel")).labels
+    labels = two.explain(frames[:1], by=("view", "signal")).labels
     assert "deltas cos(angle)_lag1" in labels
+    # Indicators, circles, derivatives and words belong to the columns of the table.
+    channels = two.explain(frames[:1], by="channel").labels
+    assert channels == [*NAMES, "position"]
 
 
 def test_trials_and_orders_of_blocks(tables):

@@ -1,11 +1,13 @@
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
-from skawhmm import HMMEmbedding, make_classifier
+from skawhmm import Framewise, HMMEmbedding, as_sequences, make_classifier
 from skawhmm.classification import HMMViewClassifier
-from skawhmm.sequences import Deltas
+from skawhmm.sequences import Deltas, TimeChannel
 
 
 @pytest.mark.parametrize("gammas", [0, 2.0])
@@ -39,8 +41,8 @@ def test_groups_are_read_from_feature_names(make_sequences):
     X, y = make_sequences(n_sequences=20)
     lags = make_pipeline(Deltas(lags=(1, 2)), HMMEmbedding((1, 2), random_state=0))
     model = HMMViewClassifier([("lags", lags)], random_state=0).fit(X, y)
-    by_channel = model.explain(X[:1], by="channel").labels
-    assert by_channel == ["x0", "x1", "x0_lag1", "x1_lag1", "x0_lag2", "x1_lag2"]
+    by_signal = model.explain(X[:1], by="signal").labels
+    assert by_signal == ["x0", "x1", "x0_lag1", "x1_lag1", "x0_lag2", "x1_lag2"]
     blocks = model.explain(X[:1]).labels
     assert blocks == ["lags means", "lags scales", "lags thirds"]
     states = model.explain(X[:1], by=("reference", "state")).labels
@@ -49,6 +51,23 @@ def test_groups_are_read_from_feature_names(make_sequences):
     for wrong, kind in (("states", ValueError), ((), ValueError)):
         with pytest.raises(kind, match=r"^by must"):
             model.explain(X[:1], by=wrong)
+
+
+def test_derivatives_belong_to_their_channel(make_sequences):
+    X, y = make_sequences(n_sequences=20)
+    named, _ = as_sequences([pd.DataFrame(x, columns=["up", "down"]) for x in X])
+    embedding = HMMEmbedding((1, 2), random_state=0)
+    steps = Framewise(), Deltas(2, (1, 2)), TimeChannel(), embedding
+    views = [("frames", clone(embedding)), ("lags", make_pipeline(*steps))]
+    model = HMMViewClassifier(views, gammas=0, random_state=0).fit(named, y)
+    channels, signals = (model.explain(named, by=by) for by in ("channel", "signal"))
+    assert channels.labels == ["up", "down", "position"]
+    assert signals.labels[:4] == ["up", "down", "up_lag1", "down_lag1"]
+    assert len(signals.labels) == 11
+    # With a linear kernel, the contributions of a channel are those of its signals.
+    for name, own in zip(channels.labels, channels.contributions[0], strict=True):
+        of = [n for n, label in enumerate(signals.labels) if label.startswith(name)]
+        assert_allclose(own, signals.contributions[0, of].sum(axis=0), atol=1e-12)
 
 
 def test_features_with_other_names_form_one_group(problem, small):

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -6,6 +8,7 @@ from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose, assert_array_equal
 
 from skawhmm import HMMBatch, HMMTransformer, register_states
+from skawhmm.fitting import MarkovChainTransformer
 from skawhmm.groups import HMMAligner, registration_interval, state_effects, state_table
 from skawhmm.groups._registration import nearest_fractions
 
@@ -47,6 +50,20 @@ def test_splits_and_merges_are_named():
     frame = pytest.importorskip("pandas") and turned.to_frame()
     row = frame.query("state_a == 2 and state_b == 1")
     assert_allclose(row["probability"], turned.probabilities[2, 1])
+
+
+def test_states_are_called_by_their_names():
+    visible = MarkovChainTransformer("WNR", prior=0.5)
+    a, b = (visible.fit_transform(["WWNNNNRRNNNW" * n])[0] for n in (4, 6))
+    found = registration_interval(a, b, hmm=visible, **OPTIONS)
+    lines = [f"state {s} of a is state {s} of b in 100 % of 40 refits" for s in "WNR"]
+    assert repr(found).split("\n") == lines
+    frame = found.to_frame()
+    assert frame.query("state_a == 'W' and state_b == 'W'")["probability"].item() == 1
+    few, many = model([0, 30]), model([0, 28, 33])
+    found = registration_interval(few, many, **OPTIONS)
+    named = replace(found, state_names=(("low", "high"), None))
+    assert named.notes() == ["state high of a splits into states 1 and 2 of b"]
 
 
 def test_matches_with_equal_states_are_uncertain():

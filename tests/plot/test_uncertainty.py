@@ -53,5 +53,13 @@ def test_certain_registrations_are_drawn(plt):
     assert [text.get_text() for text in display.texts_] == ["93 %", "7 %"]
     assert display.ax_.get_xlabel() == "state of y"
     assert display.ax_.get_title().endswith("split")
+    ticks = display.ax_.get_xticklabels(), display.ax_.get_yticklabels()
+    assert [[t.get_text() for t in side] for side in ticks] == [
+        ["0", "1", "2"],
+        ["0", "1"],
+    ]
+    names = (("low", "high"), None)
+    display = RegistrationIntervalDisplay(chances, state_names=names).plot()
+    assert [t.get_text() for t in display.ax_.get_yticklabels()] == ["low", "high"]
     with pytest.raises(ValueError, match="names must name the 2 models, got 1"):
         RegistrationIntervalDisplay(chances, names=["x"]).plot()
