@@ -1,11 +1,13 @@
 """How much code a call passes through: modules and functions entered, and frames.
 
 Run with ``python benchmarks/bench_calls.py``. Functions of this package are counted
-once, however often they are called. The depth is the number of frames of this package
-between the caller and the deepest function of it, comprehensions and wrappers included.
+once, however often they are called. Comprehensions and generator expressions are syntax
+and have a column of their own: from Python 3.12 on, most of them are not functions, so
+their number compares only within one version of Python, which is printed.
 
-Numbers compare only within one version of Python, which is printed with them: before
-3.12 comprehensions of lists, sets and dicts are functions of their own.
+The depth is the number of frames of this package between the caller and the first
+kernel that compares pairs of models, the frame of the call itself and comprehensions
+included. The profiler does not see compiled functions, so they are wrapped before.
 """
 
 import platform
@@ -24,34 +26,66 @@ from skawhmm import (
 from skawhmm.datasets import make_hmm_sequences
 
 HOME = str(Path(skawhmm.__file__).parent)
-PAIRS = "all_pairs"
+SYNTAX = {"<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>"}
+# Compiled modules that compare pairs of models.
+PAIR_KERNELS = ("skawhmm.distances.", "skawhmm.emissions._gaussian_costs_kernels")
 
 
-def counted(call):
-    """Return numbers of modules, functions and checks, and two depths of a call."""
-    seen, stack, found = set(), [], {"checks": 0, "deepest": 0, "pairs": 0}
+class Watch:
+    """Records which functions of this package are entered, and how deeply."""
 
-    def watch(frame, event, _):
+    def __init__(self):
+        self.forget()
+
+    def forget(self):
+        """Begin a new record."""
+        self.seen, self.stack, self.checks, self.depth = set(), [], 0, None
+
+    def __call__(self, frame, event, _):
         code = frame.f_code
         if not code.co_filename.startswith(HOME):
             return
         if event == "call":
-            stack.append(code.co_name)
-            seen.add((code.co_filename, code.co_qualname))
-            found["deepest"] = max(found["deepest"], len(stack))
-            found["checks"] += code.co_name == "check_values"
-            if code.co_name == PAIRS:
-                found["pairs"] = max(found["pairs"], len(stack))
-        elif event == "return" and stack:
-            stack.pop()
+            self.stack.append(code.co_name)
+            self.seen.add((code.co_filename, code.co_qualname))
+            self.checks += code.co_name == "check_values"
+        elif event == "return" and self.stack:
+            self.stack.pop()
 
-    sys.setprofile(watch)
-    try:
-        call()
-    finally:
-        sys.setprofile(None)
-    modules = {path for path, _ in seen}
-    return len(modules), len(seen), found["checks"], found["pairs"], found["deepest"]
+    def noted(self, kernel):
+        """Return a kernel that records the depth at which it is called first."""
+
+        def wrapped(*args, **kwargs):
+            if self.depth is None:
+                self.depth = len(self.stack)
+            return kernel(*args, **kwargs)
+
+        return wrapped
+
+    def wrap_kernels(self):
+        """Replace the pair kernels that Python modules of the package have imported."""
+        for name, module in list(sys.modules.items()):
+            path = str(getattr(module, "__file__", None))
+            if not name.startswith("skawhmm") or not path.endswith(".py"):
+                continue
+            for key, value in list(vars(module).items()):
+                is_compiled = type(value).__name__ == "cython_function_or_method"
+                if is_compiled and str(value.__module__).startswith(PAIR_KERNELS):
+                    setattr(module, key, self.noted(value))
+
+    def counted(self, call):
+        """Return numbers of modules, functions, comprehensions, checks, and a depth."""
+        self.forget()
+        sys.setprofile(self)
+        try:
+            call()
+        finally:
+            sys.setprofile(None)
+        modules = {path for path, _ in self.seen}
+        functions = [name for _, name in self.seen if name.split(".")[-1] not in SYNTAX]
+        n_syntax = len(self.seen) - len(functions)
+        depth = "-" if self.depth is None else self.depth
+        return len(modules), len(functions), n_syntax, self.checks, depth
 
 
 def main():
@@ -69,12 +103,14 @@ def main():
             lambda: PairwiseHMMDistance().fit_transform(models)
         ),
     }
-    head = ("call", "modules", "functions", "checks of a sequence", "depth of pairs")
+    head = "call", "modules", "functions", "comprehensions", "checks of a sequence"
     print(f"Python {platform.python_version()}\n")
-    print("| " + " | ".join((*head, "depth")) + " |")
+    print("| " + " | ".join((*head, "depth of pair kernel")) + " |")
     print("| --- |" + " --: |" * 5)
+    watch = Watch()
+    watch.wrap_kernels()
     for name, call in calls.items():
-        print("| " + " | ".join([name, *map(str, counted(call))]) + " |")
+        print("| " + " | ".join([name, *map(str, watch.counted(call))]) + " |")
 
 
 if __name__ == "__main__":

@@ -31,7 +31,7 @@ from skawhmm.utils._checks import (
     check_seed,
 )
 from skawhmm.utils._numbers import check_one_type, label_array
-from skawhmm.utils._parallel import Shared, completed
+from skawhmm.utils._parallel import completed
 from skawhmm.utils._seeds import array_key, item_rng
 
 # A gain counts if it exceeds this and its interval of this confidence excludes 0.
@@ -282,7 +282,7 @@ def dynamics_gain(
     tasks = [(k,) for k in range(len(folds))]
     for n in range(1 + n_permutations):
         data = prepare(permuted(sequences, seed, n) if n else sequences)
-        shared = Shared((estimator, data, y, scorer, folds))
+        shared = estimator, data, y, scorer, folds
         label = f"permutation {n}" if n else "unchanged sequences"
         scores[n] = list(
             completed(
@@ -374,7 +374,7 @@ def permuted(sequences, seed, number):
 
 def fold_score(shared, k):
     """Return the score of one fold."""
-    estimator, data, y, scorer, folds = shared.value
+    estimator, data, y, scorer, folds = shared
     train, test = folds[k]
     fitted = clone(estimator).fit(rows(data, train), y[train])
     return scorer(fitted, rows(data, test), y[test])

@@ -39,7 +39,7 @@ from skawhmm.classification._views import (
     vectors,
 )
 from skawhmm.numerics._lapack import in_batches
-from skawhmm.utils._parallel import Shared, completed
+from skawhmm.utils._parallel import completed
 
 # Weight of the squared error in the score of a classifier. Accuracy alone, counted on a
 # few hundred sequences, is too coarse to choose between penalties and kernels.
@@ -373,7 +373,7 @@ class Problem(NamedTuple):
 
     def ridges(self, solve, arrays, label):
         """Return the ridge of each of several arrays, by several jobs."""
-        shared = Shared((solve, arrays, self[:5]))
+        shared = solve, arrays, self[:5]
         return self.run(ridge_task, shared, len(arrays), label, self.n_jobs)
 
 
@@ -389,7 +389,7 @@ class Learned(NamedTuple):
 
 def ridge_task(shared, n):
     """Return the ridge of one of several arrays."""
-    solve, arrays, arguments = shared.value
+    solve, arrays, arguments = shared
     return solve(arrays[n], *arguments)
 
 
@@ -438,7 +438,7 @@ def learn_dual(named, sequences, problem, rng):
     learned : Learned
         The result, with the kernel of the best score; ties go to the linear one.
     """
-    shared = Shared((named, sequences, rng))
+    shared = named, sequences, rng
     views, rows, grams = zip(
         *problem.run(dual_view, shared, len(named), "views"), strict=True
     )
@@ -478,7 +478,7 @@ def learn_dual(named, sequences, problem, rng):
 
 def dual_view(shared, n):
     """Return a fitted view, its training vectors and their inner products."""
-    named, sequences, rng = shared.value
+    named, sequences, rng = shared
     name, transformer = named[n]
     fitted = fitted_transformer(transformer, sequences, rng)
     rows = all_vectors(fitted, sequences)
@@ -498,7 +498,7 @@ def learn_primal(named, sequences, problem, rng):
 
     The parameters and the result are as in `learn_dual`.
     """
-    shared = Shared((named, sequences, problem.max_rank, rng))
+    shared = named, sequences, problem.max_rank, rng
     found = problem.run(primal_view, shared, len(named), "views")
     views, parts = tuple(view for view, _ in found), [part for _, part in found]
     del found
@@ -531,7 +531,7 @@ def concatenated(parts, factors):
 
 def primal_view(shared, n):
     """Return a fitted view and the coordinates of the training sequences."""
-    named, sequences, max_rank, rng = shared.value
+    named, sequences, max_rank, rng = shared
     name, transformer = named[n]
     fitted = fitted_transformer(transformer, sequences, rng)
     n_rows = len(sequences)

@@ -1,7 +1,7 @@
 """Distances between all models of two batches, computed in tiles by workers."""
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import version
 from os import PathLike
 from typing import Any, NamedTuple
@@ -33,7 +33,7 @@ from skawhmm.utils._checks import (
     check_real,
 )
 from skawhmm.utils._digest import content_digest
-from skawhmm.utils._parallel import Shared, completed
+from skawhmm.utils._parallel import completed
 from skawhmm.utils._parameters import kind_of
 
 
@@ -444,14 +444,12 @@ def all_pairs(X, Y, metric, method="distances", tail=(), *, n_jobs=None, verbose
 
 
 def computed_tiles(problem, method, n_jobs, verbose):
-    """Return an iterator of tiles and the results of a method of the distance."""
+    """Return an iterator of tiles and the results of a method for their pairs."""
     models, metric, tiles, offset = problem
-    keys = models.keys if metric.symmetric else None
-    work = metric, method, metric.prepare(models), keys, offset
     results = completed(
-        _tile,
-        Shared(work),
-        tiles,
+        getattr(metric, method),
+        metric.prepare(models),
+        TilePairs(tiles, models.keys if metric.symmetric else None, offset),
         n_jobs=n_jobs,
         verbose=verbose,
         label="tiles",
@@ -460,12 +458,20 @@ def computed_tiles(problem, method, n_jobs, verbose):
 
 
 def fill_tile(matrix, tiles, tile, values):
-    """Write a tile, and its mirror image; return it as the matrix stores it."""
+    """Write the values of a tile's pairs, mirrored; return the tile of the matrix."""
     row, column = tile
-    check_not_nan("metric", values, first=(row.start, column.start))
-    matrix[row, column] = values
+    shape = row.stop - row.start, column.stop - column.start
+    if tiles.mirrored and row == column:
+        upper = np.triu_indices(shape[0])
+        block = np.empty((*shape, *values.shape[1:]))
+        block[upper] = values
+        block[upper[::-1]] = values
+    else:
+        block = values.reshape(*shape, *values.shape[1:])
+    check_not_nan("metric", block, first=(row.start, column.start))
+    matrix[row, column] = block
     if tiles.mirrored:
-        matrix[column, row] = values.swapaxes(0, 1)
+        matrix[column, row] = block.swapaxes(0, 1)
     return matrix[row, column]
 
 
@@ -588,28 +594,32 @@ def _same_models(X, Y):
     return len(X) == len(Y) and np.array_equal(content_keys(X), content_keys(Y))
 
 
-def _tile(shared, row, column):
-    """Return one tile of the matrix, given its rows and columns."""
-    metric, method, prepared, keys, offset = shared.value
-    rows = np.arange(row.start, row.stop)
-    columns = offset + np.arange(column.start, column.stop)
-    index_a, index_b = np.repeat(rows, columns.size), np.tile(columns, rows.size)
-    diagonal = keys is not None and rows[0] == columns[0]
-    if diagonal:
-        # The lower half of a tile on the diagonal mirrors the upper one.
-        upper = index_a <= index_b
-        index_a, index_b = index_a[upper], index_b[upper]
-    if keys is not None:
-        index_a, index_b = oriented(keys, index_a, index_b)
-    values = getattr(metric, method)(prepared, index_a, index_b)
-    tile = np.empty((rows.size, columns.size, *values.shape[1:]))
-    if not diagonal:
-        tile.reshape(-1, *values.shape[1:])[:] = values
-        return tile
-    places = np.triu_indices(rows.size)
-    tile[places] = values
-    tile[places[::-1]] = values
-    return tile
+class TilePairs(Sequence):
+    """The pairs of models in each tile, as two arrays of indices, made on demand.
+
+    Of a tile on the diagonal of a symmetric matrix, they are the upper half. With
+    `keys`, the pairs are ordered by content.
+    """
+
+    def __init__(self, tiles, keys, offset):
+        self.tiles = tiles
+        self.keys = keys
+        self.offset = offset
+
+    def __len__(self):
+        return len(self.tiles)
+
+    def __getitem__(self, place):
+        row, column = self.tiles[place]
+        rows = np.arange(row.start, row.stop)
+        columns = self.offset + np.arange(column.start, column.stop)
+        index_a, index_b = np.repeat(rows, columns.size), np.tile(columns, rows.size)
+        if self.tiles.mirrored and row == column:
+            upper = index_a <= index_b
+            index_a, index_b = index_a[upper], index_b[upper]
+        if self.keys is None:
+            return index_a, index_b
+        return oriented(self.keys, index_a, index_b)
 
 
 def oriented(keys, index_a, index_b):

@@ -155,9 +155,20 @@ class GaussianCosts:
             joined._own = np.concatenate([part._own for part in parts])
         return joined
 
-    def cross(self, index_a, index_b):
-        """Return costs (n_pairs, n_components, n_components) from states of a to b."""
-        return self._between(index_a, index_b, index_a, index_b)
+    def cross(self, index_a, index_b, right=None):
+        """Return costs (n_pairs, n_components, n_components) from states of a to b.
+
+        If `right` is given, they are costs to the states of these models instead, on
+        the features that a and b observed.
+        """
+        right = index_b if right is None else right
+        n_components = self.points.shape[1]
+        cost = np.zeros((index_a.size, n_components, n_components))
+        pairs = self.masks, index_a, right, index_a, index_b
+        add_squared_gaps(self.points, *pairs, cost)
+        if self.roots is not None:
+            add_squared_spreads(self.roots, *pairs, cost)
+        return cost
 
     def within(self, index_a, index_b):
         """Return the costs inside the models a, on the features that b observed too."""
@@ -170,20 +181,10 @@ class GaussianCosts:
         index = np.arange(len(self.masks))
         return self._inside(index, index)
 
-    def _inside(self, index, index_b):
-        cost = self._between(index, index, index, index_b)
+    def _inside(self, index_a, index_b):
+        cost = self.cross(index_a, index_b, right=index_a)
         states = np.arange(cost.shape[1])
         cost[:, states, states] = 0.0
-        return cost
-
-    def _between(self, left, right, index_a, index_b):
-        n_components = self.points.shape[1]
-        cost = np.zeros((left.size, n_components, n_components))
-        add_squared_gaps(self.points, self.masks, left, right, index_a, index_b, cost)
-        if self.roots is not None:
-            add_squared_spreads(
-                self.roots, self.masks, left, right, index_a, index_b, cost
-            )
         return cost
 
 

@@ -50,7 +50,7 @@ from skawhmm.utils._checks import (
     check_real,
 )
 from skawhmm.utils._interruption import all_or_nothing
-from skawhmm.utils._parallel import Shared, completed, writable
+from skawhmm.utils._parallel import completed, writable
 from skawhmm.utils._parameters import check_unused, defaults_of
 from skawhmm.utils._seeds import random_stream
 
@@ -431,11 +431,11 @@ class HMMEmbedding(EstimatorMixin, TransformerMixin, BaseEstimator):
         recipe = self._kind.recipe(blocks, float(self.relevance), bool(self.normalize))
         recordings, firsts = recordings_of(sequences)
         lengths = np.add.reduceat([len(x) for x in recordings], firsts[:-1])
-        shared = Shared((recordings, firsts, recipe, self.dtype))
+        data = recordings, firsts, recipe, self.dtype
         tasks = task_ranges(lengths)
         results = completed(
             embedded_task,
-            shared,
+            data,
             tasks,
             n_jobs=self.n_jobs,
             verbose=self.verbose,
@@ -497,9 +497,9 @@ def task_ranges(lengths):
     return list(zip(cuts, [*cuts[1:], len(lengths)], strict=True))
 
 
-def embedded_task(shared, first, last):
+def embedded_task(data, first, last):
     """Return the vectors of a range of sequences."""
-    recordings, firsts, recipe, dtype = shared.value
+    recordings, firsts, recipe, dtype = data
     chosen = recordings[firsts[first] : firsts[last]]
     owners = np.repeat(np.arange(last - first), np.diff(firsts[first : last + 1]))
     return embedded_rows(chosen, owners, recipe, dtype)

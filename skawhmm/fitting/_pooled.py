@@ -44,7 +44,7 @@ from skawhmm.models._inference import log_likelihood, posteriors
 from skawhmm.numerics._paths import without_empty_states
 from skawhmm.sequences._forms import warn_caller
 from skawhmm.sequences._trials import recordings_of
-from skawhmm.utils._parallel import Shared, completed, writable
+from skawhmm.utils._parallel import completed, writable
 
 # Frames per block of the pooled fit; fixed, so that sums do not depend on n_jobs.
 POOL_BLOCK = 16384
@@ -290,12 +290,12 @@ class BlockSteps(Steps):
 
     def expectation(self, model, active):
         """Return the log likelihood and the expected statistics of the model."""
-        shared = Shared((self.family, self.blocks, model, active))
+        data = self.family, self.blocks, model, active
         n_states = model.startprob.shape[1]
         parts = list(
             completed(
                 block_expectation,
-                shared,
+                data,
                 [(b,) for b in range(len(self.blocks))],
                 n_jobs=self.n_jobs,
                 verbose=self.verbose,
@@ -320,7 +320,7 @@ class BlockSteps(Steps):
 
 def block_expectation(shared, b):
     """Return log likelihood and expected statistics of one block."""
-    family, blocks, model, active = shared.value
+    family, blocks, model, active = shared
     data = Data(*writable(blocks[b].data))
     startprob, transmat, *states = writable((*model[:2], *model.states))
     model = Model(startprob, transmat, tuple(states))

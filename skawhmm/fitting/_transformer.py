@@ -40,7 +40,7 @@ from skawhmm.utils._checks import (
     check_real,
 )
 from skawhmm.utils._interruption import all_or_nothing
-from skawhmm.utils._parallel import Shared, completed, even_ranges, workers_are_threads
+from skawhmm.utils._parallel import completed, even_ranges, workers_are_threads
 from skawhmm.utils._parameters import Unused
 from skawhmm.utils._seeds import random_stream
 
@@ -557,7 +557,7 @@ def fit_models(sequences, options, *, pooled=None, n_jobs=None, verbose=False):
         n_jobs = 1
     parts = completed(
         fit_block,
-        Shared((sequences, options, pooled)),
+        (sequences, options, pooled),
         tasks,
         n_jobs=n_jobs,
         verbose=verbose,
@@ -567,9 +567,9 @@ def fit_models(sequences, options, *, pooled=None, n_jobs=None, verbose=False):
     return list(chain.from_iterable(parts))
 
 
-def fit_block(shared, first, last):
+def fit_block(data, first, last):
     """Return fits of a range of units; an error names the unit."""
-    sequences, options, pooled = shared.value
+    sequences, options, pooled = data
     options = replace(options, template=options.template.fitted_as())
     is_gaussian = isinstance(options.template, Gaussian)
     fits = gaussian_fits if is_gaussian else general_fits
@@ -579,4 +579,4 @@ def fit_block(shared, first, last):
         if last - first == 1:
             text = f"X[{first}] could not be fitted: {error}."
             raise ValueError(text) from error
-    return [fit for i in range(first, last) for fit in fit_block(shared, i, i + 1)]
+    return [fit for i in range(first, last) for fit in fit_block(data, i, i + 1)]

@@ -5,7 +5,7 @@ from math import comb, factorial, prod
 import numpy as np
 
 from skawhmm.sequences._forms import warn_caller
-from skawhmm.utils._parallel import Shared, completed
+from skawhmm.utils._parallel import completed
 from skawhmm.utils._seeds import item_rng
 
 # Number of permutations per task. The draws of a task depend only on its index.
@@ -75,17 +75,17 @@ def permuted_rows(strata, n_permutations, rng):
 
 def permuted(function, arrays, strata, n_permutations, seed, *, n_jobs=None, verbose=0):
     """Return the values of a function for many permutations."""
-    shared = Shared((function, arrays, strata, seed))
+    data = function, arrays, strata, seed
     starts = range(0, n_permutations, BLOCK)
     tasks = [(k, min(BLOCK, n_permutations - first)) for k, first in enumerate(starts)]
     parts = completed(
-        _block, shared, tasks, n_jobs=n_jobs, verbose=verbose, label="permutations"
+        _block, data, tasks, n_jobs=n_jobs, verbose=verbose, label="permutations"
     )
     return np.concatenate(list(parts))
 
 
-def _block(shared, number, size):
-    function, arrays, strata, seed = shared.value
+def _block(data, number, size):
+    function, arrays, strata, seed = data
     rng = item_rng(*seed, number)
     # All blocks are drawn in full, so a shorter block is the beginning of a longer one.
     rows = permuted_rows(strata, BLOCK, rng)[:size]

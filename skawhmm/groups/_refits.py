@@ -44,7 +44,7 @@ from skawhmm.sequences._trials import (
     split_units,
     units_of,
 )
-from skawhmm.utils._parallel import Shared, completed
+from skawhmm.utils._parallel import completed
 from skawhmm.utils._parameters import check_unused
 from skawhmm.utils._seeds import item_rng
 
@@ -133,9 +133,8 @@ class Refitting(NamedTuple):
         return np.array(found)
 
 
-def _statistics(shared, labels):
+def _statistics(refitting, labels):
     """Return F ratios and effect statistics of some labellings."""
-    refitting = shared.value
     models = refitting.models(labels)
     n_labels = len(labels)
     return refitting.ratios(models, n_labels), refitting.effects(models, n_labels)
@@ -315,13 +314,14 @@ def permuted_trials(refitting, n_permutations, seed, workers):
     observed = refitting.ratios(models, 1)[0]
     if workers["verbose"]:
         _tell_cost(len(labels), len(models), process_time() - begin)
-    shared = Shared(refitting)
     step = max(1, MODELS_PER_TASK // len(models))
     tasks = [(labels[k : k + step],) for k in range(0, len(labels), step)]
     amounts = [len(task[0]) for task in tasks]
     label = "permutations with refits"
     parts = list(
-        completed(_statistics, shared, tasks, **workers, label=label, amounts=amounts)
+        completed(
+            _statistics, refitting, tasks, **workers, label=label, amounts=amounts
+        )
     )
     null, spread = (np.concatenate(part) for part in zip(*parts, strict=True))
     chances = pvalues(observed[:, 1], null[..., 1])

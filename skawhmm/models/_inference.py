@@ -7,7 +7,7 @@ import numpy as np
 from skawhmm.numerics._forward_backward import forward_backward
 from skawhmm.numerics._paths_kernels import best_path, random_path
 from skawhmm.sequences._trials import Trials, recordings_of, split_units
-from skawhmm.utils._parallel import Shared, completed, even_ranges
+from skawhmm.utils._parallel import completed, even_ranges
 from skawhmm.utils._seeds import item_rng
 
 # Blocks of sequences per worker, so that workers finish at about the same time.
@@ -54,20 +54,20 @@ def log_likelihood(batch, sequences, *, startprobs=None, n_jobs=None, verbose=0)
     score = batch.emission.scorer(*chains(batch, startprobs))
     scores = np.empty((len(recordings), len(batch)))
     tasks = even_ranges([len(x) for x in recordings], n_jobs, per_job=BLOCKS_PER_JOB)
-    shared = Shared((score, recordings, len(batch)))
+    data = score, recordings, len(batch)
     shown = {
         "verbose": verbose,
         "label": "sequences",
         "amounts": [last - first for first, last in tasks],
     }
-    results = completed(_scored_range, shared, tasks, n_jobs=n_jobs, **shown)
+    results = completed(_scored_range, data, tasks, n_jobs=n_jobs, **shown)
     for (first, last), rows in zip(tasks, results, strict=True):
         scores[first:last] = rows
     return np.add.reduceat(scores, firsts[:-1], axis=0)
 
 
-def _scored_range(shared, first, last):
-    score, sequences, n_models = shared.value
+def _scored_range(data, first, last):
+    score, sequences, n_models = data
     models = np.arange(n_models)
     return np.array([score(x, models) for x in sequences[first:last]])
 
@@ -80,13 +80,13 @@ def own_log_likelihoods(batch, sequences, n_jobs=None):
     limits = {"per_job": BLOCKS_PER_JOB, "least": LEAST_VALUES}
     tasks = even_ranges(sizes, n_jobs, **limits)
     score = batch.emission.pair_scorer(*chains(batch, None))
-    shared = Shared((score, recordings, models))
-    parts = completed(_own_range, shared, tasks, n_jobs=n_jobs)
+    data = score, recordings, models
+    parts = completed(_own_range, data, tasks, n_jobs=n_jobs)
     return np.add.reduceat(np.concatenate([*parts]), firsts[:-1])
 
 
-def _own_range(shared, first, last):
-    score, sequences, models = shared.value
+def _own_range(data, first, last):
+    score, sequences, models = data
     pair = np.arange(last - first), models[first:last]
     ((values, _),) = score(sequences[first:last], [pair])
     return values

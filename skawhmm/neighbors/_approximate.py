@@ -23,7 +23,7 @@ from skawhmm.neighbors._search import (
     nearest_of,
     paired,
 )
-from skawhmm.utils._parallel import Shared, completed
+from skawhmm.utils._parallel import completed
 
 # Number of models held out to measure the recall, at most and at least. Without bounds,
 # each needs its distance to every model: HELD_OUT_PAIRS limits these distances.
@@ -237,7 +237,7 @@ class ApproximateIndex:
         ]
         results = completed(
             _nearest_candidates,
-            Shared((self, n_neighbors, is_own)),
+            (self, n_neighbors, is_own),
             tasks,
             n_jobs=n_jobs,
             verbose=verbose,
@@ -249,9 +249,9 @@ class ApproximateIndex:
         return np.array([one[0] for one in found]), np.array([one[1] for one in found])
 
 
-def _nearest_candidates(shared, queries, first):
+def _nearest_candidates(data, queries, first):
     """Return the neighbours of a few queries, and the number of distances computed."""
-    index, n_neighbors, is_own = shared.value
+    index, n_neighbors, is_own = data
     references, metric = index.references, index.metric
     # A query that is a reference is not its own neighbour.
     n_wanted = n_neighbors + is_own

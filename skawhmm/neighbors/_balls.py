@@ -20,7 +20,7 @@ from skawhmm.neighbors._search_kernels import (
     relaxed_bounds,
     state_balls,
 )
-from skawhmm.utils._parallel import Shared, completed
+from skawhmm.utils._parallel import completed
 
 # Number of groups that one level of the division makes, and of examples per group from
 # which their centres are chosen.
@@ -370,8 +370,7 @@ def blocks(size):
 
 def _by_blocks(function, value, size, n_jobs):
     """Return the arrays that a function makes of each block, concatenated."""
-    shared = Shared(value)
-    parts = completed(function, shared, blocks(size), n_jobs=n_jobs, label="models")
+    parts = completed(function, value, blocks(size), n_jobs=n_jobs, label="models")
     return [np.concatenate(arrays) for arrays in zip(*parts, strict=True)]
 
 
@@ -418,9 +417,9 @@ def _divided(vectors, margins, group, n_parts, *, rng, n_jobs):
     return [part for part in parts if part.size]
 
 
-def _compact_block(shared, first, last):
+def _compact_block(data, first, last):
     """Return the compact arrays of a block of models."""
-    models, metric, origin, scale = shared.value
+    models, metric, origin, scale = data
     return _stored(models[first:last], metric, origin, scale)
 
 
@@ -450,9 +449,9 @@ def _seeds(vectors, margins, group, n_seeds, rng):
     return some[chosen]
 
 
-def _nearest_seeds(shared, first, last):
+def _nearest_seeds(data, first, last):
     """Return which seed is nearest to each of some models of a group."""
-    vectors, margins, group, seeds, probs = shared.value
+    vectors, margins, group, seeds, probs = data
     some = group[first:last]
     costs = relaxed_bounds(vectors[some], margins[some], seeds, probs, 1.0)
     return (costs.argmin(axis=1),)

@@ -16,7 +16,12 @@ from skawhmm._estimator import (
 from skawhmm.distances._pairwise import all_pairs
 from skawhmm.models._batch import HMMBatch
 from skawhmm.models._checks import checked_rows
-from skawhmm.neighbors._from_distances import nearest, nearest_others, neighbor_graph
+from skawhmm.neighbors._from_distances import (
+    nearest,
+    nearest_others,
+    neighbor_graph,
+    within_radius,
+)
 from skawhmm.neighbors._search import (
     SearchIndex,
     can_prune,
@@ -280,28 +285,31 @@ class NeighborsMixin(KNeighborsMixin, ReferencesMixin):
             return None
         return self._checked(X, reset=False) if self._precomputed else self._models(X)
 
-    def _distances(self, queries, metric):
-        """Return the distances of checked queries to the references."""
-        if self._precomputed:
-            given = self._given if queries is None else queries
-            return mixed_precomputed(given, self.alpha)
-        models = self.models_ if queries is None else queries
-        self._searched["counts"] = {"distance": len(models) * len(self.models_)}
-        return all_pairs(
-            models, self.models_, metric, n_jobs=self.n_jobs, verbose=self.verbose
-        )
+    def _nearest(self, queries, n_neighbors, metric, radius=None):
+        """Return distances and indices of the neighbours of checked queries.
 
-    def _nearest(self, queries, n_neighbors, metric):
-        """Return distances and indices of the neighbours of checked queries."""
+        They are the nearest models, or all models within `radius` if it is given.
+        """
+        work = {"n_jobs": self.n_jobs, "verbose": self.verbose}
         index = self._index(metric)
         if index is not None:
-            found = index.kneighbors(
-                queries, n_neighbors, n_jobs=self.n_jobs, verbose=self.verbose
-            )
+            if radius is None:
+                found = index.kneighbors(queries, n_neighbors, **work)
+            else:
+                found = index.radius_neighbors(queries, radius, **work)
             self._searched["counts"] = dict(index.counts)
             return found
+        if self._precomputed:
+            given = self._given if queries is None else queries
+            distances = mixed_precomputed(given, self.alpha)
+        else:
+            models = self.models_ if queries is None else queries
+            self._searched["counts"] = {"distance": len(models) * len(self.models_)}
+            distances = all_pairs(models, self.models_, metric, **work)
+        if radius is not None:
+            return within_radius(distances, radius, has_own=queries is None)
         seek = nearest_others if queries is None else nearest
-        return seek(self._distances(queries, metric), n_neighbors)
+        return seek(distances, n_neighbors)
 
     def _vote(self, voter, targets, found, indices):
         """Return the voter, and the neighbours in the form that it takes."""

@@ -43,6 +43,23 @@ def nearest_others(distances, n_neighbors):
     return found, whole_columns(indices)
 
 
+def within_radius(distances, radius, *, has_own):
+    """Return distances and columns within a radius, a list of each with one per row.
+
+    Both are in increasing order of distance, then of column. With `has_own`, the
+    column on the diagonal is left out.
+    """
+    near = distances <= radius
+    if has_own:
+        np.fill_diagonal(near, False)
+    found, indices = [], []
+    for row, columns in zip(distances, map(np.flatnonzero, near), strict=True):
+        order = columns[np.argsort(row[columns], kind="stable")]
+        found.append(row[order])
+        indices.append(order)
+    return found, indices
+
+
 def nearest_except(distances, own, n_neighbors):
     """Return the nearest columns of each row, without the column `own` of the row."""
     others = np.arange(distances.shape[1]) != own[:, None]

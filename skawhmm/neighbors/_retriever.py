@@ -415,27 +415,9 @@ class HMMRetriever(NeighborsMixin, BaseEstimator):
             )
         chosen = self.radius if radius is None else radius
         radius = check_real("radius", chosen, 0, np.inf, allow_infinity=True)
-        queries, index = self._queries(X), self._index(metric)
-        if index is not None:
-            lists = index.radius_neighbors(
-                queries, radius, n_jobs=self.n_jobs, verbose=self.verbose
-            )
-            self._searched["counts"] = dict(index.counts)
-            found, indices = (ragged(arrays) for arrays in lists)
-            return (found, indices) if return_distance else indices
-        distances = self._distances(queries, metric)
-        near = distances <= radius
-        if X is None:
-            np.fill_diagonal(near, False)
-        places = [np.flatnonzero(row) for row in near]
-        places = [
-            place[np.argsort(row[place], kind="stable")]
-            for row, place in zip(distances, places, strict=True)
-        ]
-        found = ragged(
-            [row[place] for row, place in zip(distances, places, strict=True)]
-        )
-        return (found, ragged(places)) if return_distance else ragged(places)
+        lists = self._nearest(self._queries(X), None, metric, radius)
+        found, indices = (ragged(arrays) for arrays in lists)
+        return (found, indices) if return_distance else indices
 
 
 def ragged(arrays):

@@ -51,7 +51,7 @@ from skawhmm.neighbors._search_kernels import (
     group_survivors,
     transition_bounds,
 )
-from skawhmm.utils._parallel import Shared, completed
+from skawhmm.utils._parallel import completed
 
 # Bounds and distances are rounded; a reference is dropped only if its bound exceeds
 # the limit by more than this fraction.
@@ -201,10 +201,9 @@ class SearchIndex:
             for first in range(0, len(queries), QUERY_BLOCK)
             for last in [min(first + QUERY_BLOCK, len(queries))]
         ]
-        shared = Shared(self)
         parts = completed(
             _certified_block,
-            shared,
+            self,
             tasks,
             n_jobs=n_jobs,
             verbose=verbose,
@@ -221,11 +220,10 @@ class SearchIndex:
             for first in range(0, n_queries, QUERY_BLOCK)
             for last in [min(first + QUERY_BLOCK, n_queries)]
         ]
-        shared = Shared((self, *sought))
         parts, total = [], Counter[str]()
         for found, counts in completed(
             _search_block,
-            shared,
+            (self, *sought),
             tasks,
             n_jobs=n_jobs,
             verbose=verbose,
@@ -428,9 +426,9 @@ def _least_transitions(metric, prepared, vectors, a, b, plans):
     )
 
 
-def _search_block(shared, queries, first, last):
+def _search_block(data, queries, first, last):
     """Search for a few queries; return what was found for each, and the counts."""
-    index, n_neighbors, radius, n_groups = shared.value
+    index, n_neighbors, radius, n_groups = data
     block = _Block(index, queries, np.arange(first, last))
     n_queries = len(block.keys)
     limits = np.full(n_queries, np.inf if radius is None else radius)
@@ -441,9 +439,9 @@ def _search_block(shared, queries, first, last):
     return nearest_of(found, n_queries, n_neighbors, radius), block.counts
 
 
-def _certified_block(shared, queries, indices):
+def _certified_block(index, queries, indices):
     """Return for which of a few queries only the given references are within reach."""
-    index, (n_queries, n_given) = shared.value, indices.shape
+    n_queries, n_given = indices.shape
     block = _Block(index, queries, None)
     given = np.repeat(np.arange(n_queries), n_given), indices.ravel()
     unbounded = Pairs(*given, np.zeros(indices.size), np.ones(indices.size, bool))

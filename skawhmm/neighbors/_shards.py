@@ -13,7 +13,7 @@ from skawhmm.neighbors._base import check_neighbor_count
 from skawhmm.neighbors._retriever import HMMRetriever, ragged
 from skawhmm.neighbors._search import nearest_of
 from skawhmm.utils._checks import check_n_jobs, check_real, check_verbose
-from skawhmm.utils._parallel import Shared, completed
+from skawhmm.utils._parallel import completed
 
 # Number of files that a process keeps open.
 MOST_OPEN = 64
@@ -155,7 +155,7 @@ class HMMShards:
         tasks = [(path, method, limit) for path in self.paths]
         results = completed(
             _searched_shard,
-            Shared(X._bare()),
+            X._bare(),
             tasks,
             n_jobs=self.n_jobs,
             verbose=self.verbose,
@@ -169,12 +169,12 @@ class HMMShards:
         return tuple(np.concatenate(arrays) for arrays in zip(*parts, strict=True))
 
 
-def _searched_shard(shared, path, method, limit):
+def _searched_shard(queries, path, method, limit):
     """Return queries, references and distances of the neighbours in one file."""
     retriever = _opened(path)
     if method == "kneighbors":
         limit = min(limit, retriever.n_samples_fit_)
-    distances, indices = getattr(retriever, method)(shared.value, limit)
+    distances, indices = getattr(retriever, method)(queries, limit)
     query = np.repeat(np.arange(len(indices)), [len(row) for row in indices])
     return query, np.concatenate([*indices]), np.concatenate([*distances])
 

@@ -71,22 +71,21 @@ def _received(rest, buffers):
     return shared
 
 
-def completed(
-    function, shared, tasks, *, n_jobs, verbose=0, label="tasks", amounts=None
-):
-    """Yield ``function(shared, *task)`` for each task, in order.
+def completed(function, data, tasks, *, n_jobs, verbose=0, label="tasks", amounts=None):
+    """Return an iterator over ``function(data, *task)`` for each task, in order.
 
     Parameters
     ----------
     function : callable
         Function that runs in the workers.
 
-    shared : Shared
-        First argument of the function.
+    data : object
+        First argument of the function, sent once per worker instead of per task.
 
     tasks : sequence of tuple
-        Other arguments of the function: one tuple of small objects per task, which the
-        sequence may create on demand.
+        Other arguments of the function, one tuple per task. A list should hold small
+        objects, which are sent. Any other sequence is sent as part of the data, and
+        makes its tasks in the workers.
 
     n_jobs : int or None
         Number of joblib workers; they are threads unless a `joblib.parallel_config`
@@ -101,35 +100,76 @@ def completed(
     amounts : list of int, default=None
         How far each task moves the progress bar; by default by one.
 
-    Yields
-    ------
-    result : object
-        The result of one task.
+    Returns
+    -------
+    results : iterator
+        The results, each computed when it is asked for if there is one job.
     """
     # Small integer types would overflow.
     n_jobs = check_n_jobs("n_jobs", n_jobs)
+    backend, _ = get_active_backend(prefer="threads")
+    # Even with one job, the dask back end would send the tasks to its workers.
+    is_dask = n_jobs != 1 and _runs_on_dask(backend)
+    if not is_dask and effective_n_jobs(n_jobs) == 1:
+        results = starmap(partial(function, data), tasks)
+    else:
+        send = _joblib_results
+        if is_dask:
+            send = _dask_results
+        elif isinstance(backend, ThreadingBackend):
+            send = _thread_results
+        results = _from_workers(
+            partial(send, backend), function, data, tasks, n_jobs, label
+        )
+    if not verbose:
+        return results
+    return _with_bar(results, [1] * len(tasks) if amounts is None else amounts, label)
+
+
+def _with_bar(results, amounts, label):
+    """Yield results, and show how far they are."""
+    with tqdm(total=sum(amounts), desc=label) as bar:
+        for result, amount in zip(results, amounts, strict=True):
+            yield result
+            bar.update(amount)
+
+
+def _task_made_here(data, k):
+    """Return the result of a task that the worker makes from its number."""
+    function, data, tasks = data
+    return function(data, *tasks[k])
+
+
+def _from_workers(send, function, data, tasks, n_jobs, label):
+    """Yield the results of workers; tasks of dead workers are sent again."""
+    n_tasks = len(tasks)
+    if not isinstance(tasks, list):
+        function, data, tasks = _task_made_here, (function, data, tasks), None
+    shared = Shared((function, data))
     n_done, retries = 0, MAX_RETRIES
-    total = len(tasks) if amounts is None else sum(amounts)
-    with tqdm(total=total, desc=label, disable=not verbose) as bar:
-        while n_done < len(tasks):
-            left = islice(tasks, n_done, None)
-            if n_jobs is not None:
-                # joblib starts all requested threads, even without work for them.
-                n_jobs = min(n_jobs, len(tasks) - n_done)
-            results = _results(function, shared, left, n_jobs)
-            try:
-                for result in results:
-                    yield result
-                    bar.update(1 if amounts is None else amounts[n_done])
-                    n_done += 1
-            except CancelledError as error:
-                if retries == 0:
-                    raise CancelledError(
-                        f"Workers died while they computed {label}, and again when "
-                        f"this was repeated {MAX_RETRIES} times. Their logs may say "
-                        "why; a common cause is too little memory."
-                    ) from error
-                retries -= 1
+    while n_done < n_tasks:
+        left = zip(range(n_done, n_tasks)) if tasks is None else tasks[n_done:]
+        if n_jobs is not None:
+            # joblib starts all requested threads, even without work for them.
+            n_jobs = min(n_jobs, n_tasks - n_done)
+        try:
+            for result in send(shared, left, n_jobs):
+                yield result
+                n_done += 1
+        except CancelledError as error:
+            if retries == 0:
+                raise CancelledError(
+                    f"Workers died while they computed {label}, and again when "
+                    f"this was repeated {MAX_RETRIES} times. Their logs may say "
+                    "why; a common cause is too little memory."
+                ) from error
+            retries -= 1
+
+
+def _called(shared, *task):
+    """Return the result of one task."""
+    function, data = shared.value
+    return function(data, *task)
 
 
 def workers_are_threads():
@@ -137,20 +177,7 @@ def workers_are_threads():
     return isinstance(get_active_backend(prefer="threads")[0], ThreadingBackend)
 
 
-def _results(function, shared, tasks, n_jobs):
-    """Return an iterator of results, computed in this process if there is one job."""
-    backend, _ = get_active_backend(prefer="threads")
-    # Even with one job, the dask back end would send the tasks to its workers.
-    if n_jobs != 1 and _runs_on_dask(backend):
-        return _dask_results(backend, function, shared, tasks, n_jobs)
-    if effective_n_jobs(n_jobs) == 1:
-        return starmap(partial(function, shared), tasks)
-    if isinstance(backend, ThreadingBackend):
-        return _thread_results(backend, function, shared, tasks, n_jobs)
-    return _joblib_results(backend, function, shared, tasks, n_jobs)
-
-
-def _thread_results(backend, function, shared, tasks, n_jobs):
+def _thread_results(backend, shared, tasks, n_jobs):
     """Yield the results of threads.
 
     joblib's own loop polls for results every 10 ms, which is longer than a small batch
@@ -165,7 +192,7 @@ def _thread_results(backend, function, shared, tasks, n_jobs):
 
             def run(*task):
                 with parallel_config(backend=inner, n_jobs=inner_jobs):
-                    return call.run(function, shared, *task)
+                    return call.run(_called, shared, *task)
 
             futures = (pool.submit(run, *task) for task in tasks)
             for future in _in_order(futures, TASKS_AHEAD * n_workers):
@@ -185,13 +212,13 @@ def _in_order(futures, n_ahead):
         ahead.extend(islice(futures, 1))
 
 
-def _joblib_results(backend, function, shared, tasks, n_jobs):
+def _joblib_results(backend, shared, tasks, n_jobs):
     """Yield the results of joblib's other back ends."""
     streams = backend.supports_return_generator
     kind = "generator" if streams else "list"
     n_ahead = TASKS_AHEAD * effective_n_jobs(n_jobs)
     run = Parallel(n_jobs=n_jobs, prefer="threads", return_as=kind)
-    calls = (delayed(function)(shared, *task) for task in tasks)
+    calls = (delayed(_called)(shared, *task) for task in tasks)
     if streams:
         yield from run(calls)
         return
@@ -206,7 +233,7 @@ def _runs_on_dask(backend):
     return distributed is not None and isinstance(client, distributed.Client)
 
 
-def _dask_results(backend, function, shared, tasks, n_jobs):
+def _dask_results(backend, shared, tasks, n_jobs):
     """Yield the results of dask workers; `CancelledError` means that one has died.
 
     joblib's own loop for dask waits forever if every worker that tried a task died, or
@@ -215,7 +242,7 @@ def _dask_results(backend, function, shared, tasks, n_jobs):
     client, options = backend.client, {"pure": False, **backend.submit_kwargs}
     n_ahead = TASKS_AHEAD * effective_n_jobs(n_jobs)
     place = _sent(client, shared)
-    futures = (client.submit(function, place, *task, **options) for task in tasks)
+    futures = (client.submit(_called, place, *task, **options) for task in tasks)
     # A task that waits for other tasks must not occupy one of their workers.
     with backend.retrieval_context():
         for future in _in_order(futures, n_ahead):

@@ -17,7 +17,6 @@ from numpy.testing import assert_array_equal
 from skawhmm import KL, MAW, HMMBatch, HMMTransformer, pairwise_hmm_distances
 from skawhmm.distances import pairwise_hmm_distances_chunked
 from skawhmm.distances._matrix_file import Journal, open_matrix
-from skawhmm.distances._pairwise import _tile
 
 SCRIPT = """
 import sys
@@ -66,7 +65,7 @@ def test_finished_tiles_are_not_computed_again(make_batch, tmp_path, monkeypatch
     models = make_batch(n_models=40)
     out = tmp_path / "matrix.npy"
     expected = np.array(pairwise_hmm_distances(models, out=out))
-    monkeypatch.setattr("skawhmm.distances._pairwise._tile", refuse_to_compute)
+    monkeypatch.setattr(MAW, "distances", refuse_to_compute)
     assert_array_equal(pairwise_hmm_distances(models, out=out), expected)
 
 
@@ -80,14 +79,16 @@ def test_only_changed_tiles_are_computed_again(make_batch, tmp_path, monkeypatch
     matrix.flush()
     computed = []
 
-    def counted(*arguments):
-        computed.append(arguments[1:])
-        return _tile(*arguments)
+    def counted(metric, prepared, index_a, index_b):
+        models = np.concatenate([index_a, index_b])
+        computed.append((models.min(), models.max(), len(index_a)))
+        return distances(metric, prepared, index_a, index_b)
 
-    monkeypatch.setattr("skawhmm.distances._pairwise._tile", counted)
+    distances = MAW.distances
+    monkeypatch.setattr(MAW, "distances", counted)
     assert_array_equal(pairwise_hmm_distances(models, out=out), expected)
-    first, last = slice(0, 16), slice(32, 40)
-    assert computed == [(first, first), (first, last)]
+    # The upper half of a tile of 16 x 16 models, and a tile of 16 x 8.
+    assert computed == [(0, 15, 136), (0, 39, 128)]
 
 
 def test_a_tile_cut_short_is_not_trusted(make_batch, tmp_path):
