@@ -303,7 +303,7 @@ def content_order(sequences, targets):
     one = recordings[0][0]
     varies = np.any([(x != one).any(axis=0) for x in recordings], axis=0)
     hashes = [array_key(x[:, varies]) for x in recordings]
-    firsts = range(len(hashes) + 1) if units is None else units.firsts
+    firsts = units.bounds(recordings)
     keys = [
         (hashes[first:last], target.tobytes())
         for first, last, target in zip(firsts, firsts[1:], targets, strict=False)

@@ -39,7 +39,7 @@ from skawhmm.models._batch import HMMBatch
 from skawhmm.sequences._checks import check_input, input_names
 from skawhmm.sequences._names import fitted_names
 from skawhmm.sequences._symbols import learned_symbols, symbol_codes
-from skawhmm.sequences._trials import naming_trials, recordings_of, split_units
+from skawhmm.sequences._trials import recordings_of, split_units
 from skawhmm.utils._checks import (
     check_boolean,
     check_choice,
@@ -160,8 +160,7 @@ class CategoricalKind(DiscreteKind):
             self.family = Categorical(symbols)
         # Missing and unknown symbols have codes below 0 and count as not observed.
         recordings, units = split_units(sequences)
-        codes = symbol_codes(recordings, self.family.symbols)
-        return codes if units is None else units.grouped(codes)
+        return units.grouped(symbol_codes(recordings, self.family.symbols))
 
     def channels(self, names):  # noqa: ARG002
         """Return the symbols, whatever the channel is called."""
@@ -177,11 +176,11 @@ class PoissonKind(DiscreteKind):
     def checked(self, estimator, X, y=None, *, reset):
         """Return counts."""
         recordings, units = check_input(estimator, X, y, reset=reset).split()
-        with naming_trials(units):
+        with units.naming():
             counts = check_count_sequences(recordings)
         if reset:
             self.family = Poisson()
-        return counts if units is None else units.grouped(counts)
+        return units.grouped(counts)
 
     def channels(self, names):
         """Return the names of what a block has per state, given those of channels."""

@@ -10,10 +10,10 @@ from skawhmm.fitting._em import Fit
 from skawhmm.models._batch import HMMBatch
 from skawhmm.models._counts import Counts
 from skawhmm.models._inference import own_log_likelihoods
-from skawhmm.sequences._checks import check_not_distances
-from skawhmm.sequences._forms import check_not_lengths, warn_of_form
-from skawhmm.sequences._names import check_names, fitted_names, matched_columns
-from skawhmm.sequences._trials import Trials, mapped, naming_trials
+from skawhmm.sequences._checks import opened
+from skawhmm.sequences._forms import warn_of_form
+from skawhmm.sequences._names import check_names, fitted_names
+from skawhmm.sequences._trials import Trials, mapped
 from skawhmm.sequences._windows import WindowList
 from skawhmm.utils._parameters import ParametersMixin
 
@@ -35,10 +35,8 @@ class ModelTransformer(ParametersMixin, TransformerMixin, BaseEstimator):
 
     def _learned(self, X, y, template):
         """Return checked training sequences; store the template completed by them."""
-        check_not_lengths(X, y)
-        check_not_distances(type(self).__name__, X)
-        X, names, units = matched_columns(X)
-        with naming_trials(units):
+        X, names, units = opened(type(self).__name__, X, y)
+        with units.naming():
             template = template.named(names)
             self._template, sequences = template.learned(X, caller=type(self).__name__)
         warn_of_form(X)
@@ -51,10 +49,9 @@ class ModelTransformer(ParametersMixin, TransformerMixin, BaseEstimator):
     def _checked(self, X):
         """Return sequences checked to match the training sequences."""
         self._check_ready()
-        check_not_distances(type(self).__name__, X)
-        X, names, units = matched_columns(X)
+        X, names, units = opened(type(self).__name__, X)
         check_names(self, names, reset=False)
-        with naming_trials(units):
+        with units.naming():
             sequences = self._template.checked(
                 X, caller=type(self).__name__, n_features=self.n_features_in_
             )
@@ -98,8 +95,6 @@ class ModelTransformer(ParametersMixin, TransformerMixin, BaseEstimator):
 
 def fitted_units(recordings, units):
     """Return checked recordings as units; each of several trials needs a transition."""
-    if units is None:
-        return recordings
     sequences = units.grouped(recordings)
     for i, x in enumerate(sequences):
         if isinstance(x, Trials) and max(map(len, x)) < 2:

@@ -18,7 +18,7 @@ from skawhmm.fitting._em import Fit
 from skawhmm.models._batch import HMMBatch
 from skawhmm.sequences._checks import check_no_missing
 from skawhmm.sequences._names import fitted_names
-from skawhmm.sequences._trials import naming_trials, recordings_of, split_units
+from skawhmm.sequences._trials import recordings_of, split_units
 from skawhmm.utils._checks import check_boolean, check_choice, check_real
 from skawhmm.utils._interruption import all_or_nothing
 from skawhmm.utils._parameters import Unused
@@ -181,7 +181,7 @@ class MarkovChainTransformer(ModelTransformer):
 
     def _check_no_missing(self, sequences):
         recordings, units = split_units(sequences)
-        with naming_trials(units):
+        with units.naming():
             check_no_missing(recordings, type(self).__name__)
 
     def __sklearn_tags__(self) -> Any:

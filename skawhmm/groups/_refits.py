@@ -40,7 +40,6 @@ from skawhmm.sequences._checks import check_sequences
 from skawhmm.sequences._symbols import holds_symbols, symbol_sequences
 from skawhmm.sequences._trials import (
     Trials,
-    naming_trials,
     split_units,
     units_of,
 )
@@ -226,9 +225,9 @@ def checked_recordings(X):
     if holds_symbols(X):
         recordings = CheckedSequences([x[:, None] for x in symbol_sequences(X)])
     else:
-        with naming_trials(units):
+        with units.naming():
             recordings = CheckedSequences(check_sequences(X, caller="hmm_group_test"))
-    if units is None:
+    if not units.several:
         return recordings, None
     return recordings, np.repeat(np.arange(len(units.several)), np.diff(units.firsts))
 

@@ -16,13 +16,12 @@ from skawhmm.models._inference import (
 )
 from skawhmm.models._stack import ModelStack
 from skawhmm.models._updating import updated_models
-from skawhmm.sequences._checks import check_not_distances
+from skawhmm.sequences._checks import opened
 from skawhmm.sequences._names import (
     check_same_names,
-    matched_columns,
     named_sequences,
 )
-from skawhmm.sequences._trials import Units, naming_trials
+from skawhmm.sequences._trials import Units
 from skawhmm.utils._checks import (
     check_integer,
     check_real,
@@ -352,16 +351,14 @@ class BatchInference(ModelStack):
         return named_sequences(sequences, self.feature_names), paths
 
     def _checked(self, X, *, paired=False, caller="HMMBatch"):
-        check_not_distances(caller, X)
-        X, names, units = matched_columns(X)
+        X, names, units = opened(caller, X)
         if names is not None and self.feature_names is not None:
             check_same_names(names, self.feature_names)
-        with naming_trials(units):
+        with units.naming():
             sequences = self.emission.checked(
                 X, caller=caller, n_features=self.emission.n_features
             )
-        if units is not None:
-            sequences = units.grouped(sequences)
+        sequences = units.grouped(sequences)
         if paired:
             check_paired(len(self), len(sequences))
         return sequences

@@ -70,7 +70,7 @@ def per_unit(batch, sequences, part):
     """Return one of the results of `filtered` per sequence; lists for `Trials`."""
     found = [results[part] for results in filtered(batch, sequences)]
     _, units = split_units(paired_units(batch, sequences))
-    return found if units is None else units.grouped(found, list)
+    return units.grouped(found, list)
 
 
 class Forecast:

@@ -7,7 +7,7 @@ import numpy as np
 
 from skawhmm.sequences._forms import hint_of_foreign, is_models
 from skawhmm.sequences._tables import shown
-from skawhmm.sequences._trials import naming_trials, split_units
+from skawhmm.sequences._trials import split_units
 from skawhmm.utils._checks import is_integer
 from skawhmm.utils._numbers import real_array
 
@@ -349,7 +349,7 @@ def check_carried(sequences, n_models, emission):
     n_features = emission.n_features
     recordings, units = split_units(sequences)
     if not emission.keeps_sequences:
-        with naming_trials(units):
+        with units.naming():
             recordings = emission.checked(
                 recordings, caller="HMMBatch", n_features=n_features
             )
@@ -357,7 +357,7 @@ def check_carried(sequences, n_models, emission):
         np.array(real_array(f"sequences[{n}]", sequence))
         for n, sequence in enumerate(entries_of("sequences", recordings))
     ]
-    n_units = len(arrays) if units is None else len(units.several)
+    n_units = len(units.bounds(arrays)) - 1
     if n_units != n_models:
         raise ValueError(
             f"sequences must hold one entry per model ({n_models} models), got "
@@ -369,12 +369,14 @@ def check_carried(sequences, n_models, emission):
                 f"sequences must have shape (n_timesteps, {n_features}), got "
                 f"{array.shape} for {_model_name(units, n)}."
             )
-    return arrays if units is None else units.grouped(arrays)
+    return units.grouped(arrays)
 
 
 def _model_name(units, n):
     """Return the name of recording n for messages: its model and its trial."""
-    return f"model {n}" if units is None else units.name(n).replace("X[", "sequences[")
+    if not units.several:
+        return f"model {n}"
+    return units.name(n).replace("X[", "sequences[")
 
 
 def check_models(name, models):

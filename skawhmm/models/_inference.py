@@ -124,7 +124,7 @@ def posteriors(batch, sequences, *, startprobs=None):
         forward_backward(logs, start, transmat, post, np.zeros(transmat.shape))
         result.append(post.T.copy())
     _, units = split_units(paired_units(batch, sequences))
-    return result if units is None else units.grouped(result, list)
+    return units.grouped(result, list)
 
 
 def best_paths(batch, sequences, *, startprobs=None):
@@ -135,9 +135,8 @@ def best_paths(batch, sequences, *, startprobs=None):
         scores.append(best_path(logs, start, transmat, path))
         paths.append(path)
     _, units = split_units(paired_units(batch, sequences))
-    if units is None:
-        return paths, np.array(scores)
-    return units.grouped(paths, list), np.add.reduceat(scores, units.firsts[:-1])
+    totals = np.add.reduceat(scores, units.bounds(paths)[:-1])
+    return units.grouped(paths, list), totals
 
 
 def model_seeds(seed, keys):

@@ -29,9 +29,7 @@ class CheckedSequences(list):
     def split(self):
         """Return the recordings as checked sequences, and their units, see `Units`."""
         recordings, units = split_units(self)
-        if units is not None:
-            recordings = CheckedSequences(recordings, self.names)
-        return recordings, units
+        return CheckedSequences(recordings, self.names), units
 
     @property
     def _first(self):

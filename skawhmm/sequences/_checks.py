@@ -27,7 +27,6 @@ from skawhmm.sequences._tables import (
     numbers,
     open_table,
 )
-from skawhmm.sequences._trials import naming_trials
 from skawhmm.utils._checks import LARGEST_VALUE
 from skawhmm.utils._numbers import wrong_kind
 
@@ -71,21 +70,29 @@ def check_input(estimator, X, y=None, *, reset):
         raise TypeError(
             f"X must hold sequences for {type(estimator).__name__}, got an HMMBatch."
         )
-    X = readable(X)
-    check_not_lengths(X, y)
     takes = getattr(estimator, "_takes_distances", False)
-    check_not_distances(type(estimator).__name__, X, takes=takes)
+    X, names, units = opened(type(estimator).__name__, readable(X), y, takes=takes)
     if not is_list_of_sequences(X) and getattr(X, "ndim", 2) != 3:
         sequences = _check_rows(estimator, X, reset)
     else:
-        X, names, units = matched_columns(X)
-        with naming_trials(units):
+        with units.naming():
             sequences = check_sequences(X)
         check_channels(estimator, sequences[0].shape[1], names, reset=reset)
-        sequences = checked_units(sequences, units, fitted_names(estimator))
+        sequences = CheckedSequences(units.grouped(sequences), fitted_names(estimator))
     if reset:
         warn_of_form(X)
     return sequences
+
+
+def opened(caller, X, y=None, *, takes=False):
+    """Return what a user passed as sequences: recordings, names of channels, units.
+
+    Raises if `X` holds distances and the caller does not take them, and if `y` holds
+    lengths. What is returned is that of `matched_columns`.
+    """
+    check_not_lengths(X, y)
+    check_not_distances(caller, X, takes=takes)
+    return matched_columns(X)
 
 
 def check_not_distances(caller, X, *, takes=False):
@@ -218,7 +225,7 @@ def check_sequences(X, *, n_features=None, caller="HMMTransformer"):
         check_feature_counts(X[:1].split()[0], n_features, caller)
         return X
     X, _, units = matched_columns(readable(X))
-    with naming_trials(units):
+    with units.naming():
         if is_list_of_sequences(X):
             sequences = [checked_sequence(x, i) for i, x in enumerate(X)]
         else:
@@ -229,13 +236,7 @@ def check_sequences(X, *, n_features=None, caller="HMMTransformer"):
         check_feature_counts(sequences, n_features, caller, HINT_OF_ROWS * is_rows)
         for i, x in enumerate(sequences):
             check_values(x, i)
-    return sequences if units is None else units.grouped(sequences)
-
-
-def checked_units(recordings, units, names=None):
-    """Return checked recordings grouped into units, if `units` is not None."""
-    items = recordings if units is None else units.grouped(recordings)
-    return CheckedSequences(items, names)
+    return units.grouped(sequences)
 
 
 def is_list_of_sequences(X):

@@ -29,6 +29,7 @@ from skawhmm.sequences._tables import (
     open_table,
     shown,
 )
+from skawhmm.sequences._trials import Units
 
 
 def from_lengths(data, names, *, lengths, layout):
@@ -84,7 +85,7 @@ def from_members(data, names, *, lengths, layout):  # noqa: ARG001
         refuse_names(
             names, ("id", "time", "channels", "labels"), "data without columns"
         )
-    columns = units = None
+    columns, units = None, Units()
     if layout == "time_first":
         where = [f"data[{key!r}]" for key in (keys or range(len(members)))]
         members, columns, units = matched_columns(members, where)
@@ -98,8 +99,7 @@ def from_members(data, names, *, lengths, layout):  # noqa: ARG001
         sequences = read_sequences(_as_list(members), columns)
     else:
         return from_array(np.asarray(members), names, lengths=None, layout=layout)
-    if units is not None:
-        sequences = units.grouped(sequences)
+    sequences = units.grouped(sequences)
     ids = np.arange(len(sequences)) if keys is None else id_array(keys)
     return sequences, ids, None
 

@@ -100,8 +100,8 @@ def matched_columns(X, where=None):
     names : tuple of str or None
         The names, None unless they are strings, as in scikit-learn.
 
-    units : Units or None
-        Which recordings belong together; None if there are no `Trials`.
+    units : Units
+        Which recordings belong together.
     """
     if isinstance(X, CheckedSequences):
         recordings, units = X.split()
@@ -117,10 +117,8 @@ def matched_columns(X, where=None):
     if first is None:
         return X, None, units
     wanted = known[first]
-    if units is not None:
-        where = units.names()
-    elif where is None:
-        where = [f"X[{i}]" for i in range(len(X))]
+    if where is None or units.several:
+        where = [units.name(i) for i in range(len(X))]
     sequences = []
     for i, (x, names) in enumerate(zip(X, known, strict=True)):
         if names is not None and {*names} != {*wanted}:

@@ -58,8 +58,8 @@ class SequenceTransformer(  # type: ignore[call-arg]
         sequences = check_input(self, X, y, reset=True)
         check_consistent_length(sequences, y)
         recordings, units = sequences.split()
-        if units is not None and y is not None:
-            y = np.repeat(np.asarray(y), np.diff(units.firsts), axis=0)
+        if y is not None:
+            y = np.repeat(np.asarray(y), np.diff(units.bounds(recordings)), axis=0)
         self._fit(recordings, y)
         return self
 
@@ -83,7 +83,7 @@ class SequenceTransformer(  # type: ignore[call-arg]
         checked = check_input(self, X, reset=False)
         recordings, units = checked.split()
         changed = self._transform(recordings)
-        sequences = changed if units is None else units.grouped(changed)
+        sequences = units.grouped(changed)
         names = self._carried_names()
         if checked is X and isinstance(changed, CheckedSequences):
             # Inside another estimator, which has already checked the input.

@@ -6,7 +6,7 @@ from skawhmm.sequences._checked import CheckedSequences, is_checked
 from skawhmm.sequences._checks import unpadded_rows
 from skawhmm.sequences._forms import SERIES, package_type, readable
 from skawhmm.sequences._missing import MISSING, is_missing, string_array
-from skawhmm.sequences._trials import Trials, naming_trials, split_units
+from skawhmm.sequences._trials import Trials, split_units
 
 # Number of symbols that a message lists.
 SHOWN_SYMBOLS = 8
@@ -63,9 +63,8 @@ def symbol_sequences(X):
         missing. `Trials` stay `Trials`.
     """
     X, units = X.split() if isinstance(X, CheckedSequences) else split_units(X)
-    with naming_trials(units):
-        sequences = _symbol_recordings(X)
-    return sequences if units is None else units.grouped(sequences)
+    with units.naming():
+        return units.grouped(_symbol_recordings(X))
 
 
 def _symbol_recordings(X):

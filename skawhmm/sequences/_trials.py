@@ -105,31 +105,48 @@ class Units(NamedTuple):
 
     Attributes
     ----------
-    firsts : ndarray of int of shape (n_units + 1,)
-        Index of the first recording of each unit, and the number of recordings.
+    firsts : ndarray of int of shape (n_units + 1,), or None
+        Index of the first recording of each unit, and the number of recordings; None
+        if there are no `Trials`, so that each recording is a unit.
 
     several : list of bool
         Which units are `Trials`; the others are single recordings.
     """
 
-    firsts: np.ndarray
-    several: list[bool]
+    firsts: np.ndarray | None = None
+    several: Sequence[bool] = ()
+
+    def bounds(self, recordings):
+        """Return `firsts`, also if each of the recordings is a unit."""
+        return np.arange(len(recordings) + 1) if self.firsts is None else self.firsts
 
     def name(self, i):
         """Return the name of recording i for messages."""
+        if self.firsts is None:
+            return f"X[{i}]"
         unit = int(np.searchsorted(self.firsts, i, side="right")) - 1
         if not self.several[unit]:
             return f"X[{unit}]"
         return f"trial {i - self.firsts[unit]} of X[{unit}]"
 
-    def names(self):
-        """Return the name of each recording for messages."""
-        return [self.name(i) for i in range(self.firsts[-1])]
-
     def grouped(self, items, kind=Trials):
         """Return one entry per unit, given one item per recording."""
+        if self.firsts is None:
+            return items
         bounds = zip(self.firsts[:-1], self.firsts[1:], self.several, strict=True)
         return [kind(items[i:j]) if several else items[i] for i, j, several in bounds]
+
+    @contextmanager
+    def naming(self):
+        """Name the unit and the trial in errors that number recordings."""
+        try:
+            yield
+        except (TypeError, ValueError) as error:
+            if self.firsts is None:
+                raise
+            text = re.sub(r"X\[(\d+)\]", lambda m: self.name(int(m[1])), str(error))
+            kind = TypeError if isinstance(error, TypeError) else ValueError
+            raise kind(text) from error
 
 
 def split_units(X):
@@ -146,8 +163,8 @@ def split_units(X):
         A list of recordings if some items are `Trials`; otherwise the same object, or
         the entries of a Series.
 
-    units : Units or None
-        None if no item is `Trials`: each sequence is a unit.
+    units : Units
+        The units.
     """
     if isinstance(X, Trials):
         raise TypeError(
@@ -158,10 +175,10 @@ def split_units(X):
         X = readable(X)
     is_list = isinstance(X, list | tuple)
     if not is_list and not (isinstance(X, np.ndarray) and X.dtype == object):
-        return X, None
+        return X, Units()
     several = [isinstance(x, Trials) for x in X]
     if True not in several:
-        return X, None
+        return X, Units()
     recordings: list[Any] = []
     firsts = [0]
     for i, (x, is_trials) in enumerate(zip(X, several, strict=True)):
@@ -199,30 +216,15 @@ def recordings_of(sequences):
         As in `Units`.
     """
     recordings, units = split_units(sequences)
-    firsts = np.arange(len(recordings) + 1) if units is None else units.firsts
-    return recordings, firsts
+    return recordings, units.bounds(recordings)
 
 
 def mapped(function, sequences):
     """Return sequences with a function applied to each recording."""
     recordings, units = split_units(sequences)
-    changed = [function(x) for x in recordings]
-    return changed if units is None else units.grouped(changed)
+    return units.grouped([function(x) for x in recordings])
 
 
 def unit_frames(sequences):
     """Return all frames of each unit as one array."""
     return [np.concatenate([*x]) if isinstance(x, Trials) else x for x in sequences]
-
-
-@contextmanager
-def naming_trials(units):
-    """Name the unit and trial in errors that number recordings; `units` may be None."""
-    try:
-        yield
-    except (TypeError, ValueError) as error:
-        if units is None:
-            raise
-        text = re.sub(r"X\[(\d+)\]", lambda m: units.name(int(m[1])), str(error))
-        kind = TypeError if isinstance(error, TypeError) else ValueError
-        raise kind(text) from error

@@ -12,7 +12,6 @@ from skawhmm.sequences._checks import HINT_OF_ROWS, check_sequences
 from skawhmm.sequences._forms import readable
 from skawhmm.sequences._names import matched_columns, named_sequences
 from skawhmm.sequences._symbols import holds_symbols, symbol_sequences
-from skawhmm.sequences._trials import naming_trials
 from skawhmm.utils._checks import check_choice, check_integer, check_optional
 from skawhmm.utils._parameters import ParametersMixin
 
@@ -262,5 +261,5 @@ def _recordings(X):
     if holds_symbols(X):
         return symbol_sequences(X), None
     X, names, units = matched_columns(readable(X))
-    with naming_trials(units):
+    with units.naming():
         return check_sequences(X), names

@@ -113,13 +113,17 @@ def test_recordings_lie_one_after_the_other():
     recordings, found = split_units(X)
     assert len(recordings) == 9
     assert_array_equal(found.firsts, [0, 4, 5, 9])
-    assert found.names()[3:6] == ["trial 3 of X[0]", "X[1]", "trial 0 of X[2]"]
+    names = [found.name(i) for i in (3, 4, 5)]
+    assert names == ["trial 3 of X[0]", "X[1]", "trial 0 of X[2]"]
     again = found.grouped(recordings)
     assert [type(x) for x in again] == [Trials, np.ndarray, Trials]
     assert [*again[2]] == [*X[2]]
     assert_array_equal(recordings_of(X)[1], found.firsts)
     plain = [np.zeros((3, 2)), np.zeros((2, 2))]
-    assert split_units(plain) == (plain, None)
+    same, each = split_units(plain)
+    assert same is plain
+    assert each.grouped(plain) is plain
+    assert each.name(1) == "X[1]"
     assert_array_equal(recordings_of(plain)[1], [0, 1, 2])
     assert Units(np.array([0, 2]), [True]).grouped([1, 2], list) == [[1, 2]]
 
