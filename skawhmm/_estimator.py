@@ -123,8 +123,8 @@ class ModelsMixin(EstimatorMixin):
 
     def _resolved_metric(self):
         """Return the distance specified by the parameters."""
-        params = self._params()
-        given = {name: params[name] for name in METRIC_NAMES if name in params}
+        params = self.get_params(deep=False)
+        given = {name: params[name] for name in METRIC_NAMES & params.keys()}
         return resolve_metric(**given, implied=self._implied)
 
     def _checked(self, X, y=None, *, reset):
@@ -190,7 +190,7 @@ class ReferencesMixin(ModelsMixin):
             X = check_precomputed(self, X, reset=reset, square=reset)
             if reset and X.ndim == 2:
                 check_not_similarities(X)
-            params = self._params()
+            params = self.get_params(deep=False)
             if "alpha" in params:
                 check_mixing(X, params["alpha"])
             return X

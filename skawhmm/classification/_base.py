@@ -185,7 +185,8 @@ class ViewRidge(EstimatorMixin, BaseEstimator):
 
     def _check_parameters(self):
         super()._check_parameters()
-        clash = {name for name, _ in self.views or ()} & self._params().keys()
+        known = self.get_params(deep=False).keys()
+        clash = {name for name, _ in self.views or ()} & known
         if clash:
             raise ValueError(
                 f"views must not be named as a parameter, got {min(clash)!r}."

@@ -244,8 +244,8 @@ class KL(Parametrized):
             starts = np.where(ended, models.startprobs, starts)
         if self.method == "variational":
             return starts, lengths, models.emission.divergences
-        chain = chains(models, starts)
-        return starts, lengths, models.emission.pair_scorer(*chain)
+        compare = partial(models.emission.pair_scores, chains(models, starts))
+        return starts, lengths, compare
 
     def _masked_rates(self, models, seed, index_a, index_b):
         """Rates on the features that both models of a pair observed."""

@@ -90,8 +90,7 @@ def check_covariances(covars):
         `LEAST_VARIANCE`.
     """
     if covars.ndim == 3:
-        least = covars.min(axis=-1)
-        _raise_at(least < 0, "covars must not be negative, got", least)
+        check_not_negative("covars", covars)
         return np.where(covars < LEAST_VARIANCE, 0.0, covars)
     turned = covars.swapaxes(2, 3)
     slack = COVARIANCE_TOLERANCE * np.abs(covars).max(axis=(2, 3))

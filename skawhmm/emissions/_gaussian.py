@@ -307,15 +307,10 @@ class Gaussian(GaussianFrames, Emission):
         filter_frames(logs, ranks, chain, ahead, proba, surprise)
         return -surprise.sum()
 
-    def pair_scorer(self, startprobs, transmats, sizes):
-        """Return a function that scores sequences under chosen models."""
-        parts = self._factored, startprobs, transmats, sizes
-
-        def scores(sequences, pairs):
-            packed = packed_sequences(sequences)
-            return [paired_log_likelihoods(packed, *parts, *pair) for pair in pairs]
-
-        return scores
+    def pair_scores(self, chains, sequences, pairs):
+        """Return the log likelihoods of sequences under chosen models."""
+        parts = packed_sequences(sequences), self._factored, *chains
+        return [paired_log_likelihoods(*parts, *pair) for pair in pairs]
 
     # Comparisons of states.
 

@@ -316,37 +316,40 @@ class EmissionLikelihood(EmissionParameters):
 
         return scores
 
-    def pair_scorer(
-        self, startprobs: Array, transmats: Array, sizes: Array
-    ) -> Callable[..., list[Any]]:
-        """Return a function that scores sequences under chosen models.
+    def pair_scores(
+        self,
+        chains: tuple[Array, Array, Array],
+        sequences: list[Array],
+        pairs: list[tuple[Array, Array]],
+    ) -> list[tuple[Array, Array]]:
+        """Return the log likelihoods of sequences under chosen models.
 
         Parameters
         ----------
-        startprobs, transmats, sizes : ndarray
-            As for `scorer`.
+        chains : tuple of ndarray
+            The arguments of `scorer`.
+
+        sequences : list of ndarray of shape (n_timesteps, n_features)
+            Checked sequences.
+
+        pairs : list of tuple of ndarray
+            Pairs of index arrays (sequence, model).
 
         Returns
         -------
-        scores : callable
-            Takes a list of sequences and a list of pairs of index arrays (sequence,
-            model). It returns one tuple per pair of arrays: log likelihoods, and the
-            dimensions of the supports on which the sequences were scored (0 if the
-            family has only one kind of support).
+        results : list of tuple of ndarray
+            One per pair of arrays: log likelihoods, and the dimensions of the supports
+            on which the sequences were scored (0 if the family has only one kind of
+            support).
         """
-        scorer = self.scorer(startprobs, transmats, sizes)
-
-        def scores(sequences, pairs):
-            results = []
-            for sequence, model in pairs:
-                values = np.empty(sequence.size)
-                for k in np.unique(sequence):
-                    rows = np.flatnonzero(sequence == k)
-                    values[rows] = scorer(sequences[k], model[rows])
-                results.append((values, np.zeros(sequence.size, np.int64)))
-            return results
-
-        return scores
+        scorer, results = self.scorer(*chains), []
+        for sequence, model in pairs:
+            values = np.empty(sequence.size)
+            for k in np.unique(sequence):
+                rows = np.flatnonzero(sequence == k)
+                values[rows] = scorer(sequences[k], model[rows])
+            results.append((values, np.zeros(sequence.size, np.int64)))
+        return results
 
     def data(self, sequences: list[Array], firsts: Any = None) -> Data:
         """Return checked sequences in the form that EM reads.

@@ -170,7 +170,7 @@ def with_columns(models, X):
 
 
 def scored(models, sequences, n_jobs=None):
-    """Return fitted models whose log likelihoods agree with `HMMBatch.score`.
+    """Return new models with the log likelihoods that `HMMBatch.score` gives.
 
     Gaussian states are fitted in coordinates with more precision than covariances in
     raw units can hold, so the last log likelihood of EM may differ.
@@ -179,9 +179,9 @@ def scored(models, sequences, n_jobs=None):
         # Channels without values have mean and variance 0.
         sequences = mapped(partial(np.nan_to_num, nan=0.0), sequences)
     values = own_log_likelihoods(models, sequences, n_jobs)
-    info = models._info
-    values = np.where(np.isfinite(values), values, info["log_likelihood"])
-    return models._changed(_info={**info, "log_likelihood": values})
+    last = models._info["log_likelihood"]
+    models._info["log_likelihood"] = np.where(np.isfinite(values), values, last)
+    return models
 
 
 def state_weights(occupancies, weights):

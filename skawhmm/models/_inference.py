@@ -79,16 +79,15 @@ def own_log_likelihoods(batch, sequences, n_jobs=None):
     sizes = [x.size for x in recordings]
     limits = {"per_job": BLOCKS_PER_JOB, "least": LEAST_VALUES}
     tasks = even_ranges(sizes, n_jobs, **limits)
-    score = batch.emission.pair_scorer(*chains(batch, None))
-    data = score, recordings, models
+    data = batch.emission, chains(batch, None), recordings, models
     parts = completed(_own_range, data, tasks, n_jobs=n_jobs)
     return np.add.reduceat(np.concatenate([*parts]), firsts[:-1])
 
 
 def _own_range(data, first, last):
-    score, sequences, models = data
+    emission, parameters, sequences, models = data
     pair = np.arange(last - first), models[first:last]
-    ((values, _),) = score(sequences[first:last], [pair])
+    ((values, _),) = emission.pair_scores(parameters, sequences[first:last], [pair])
     return values
 
 

@@ -134,6 +134,8 @@ class ParametersMixin:
     `_check_ready`.
     """
 
+    get_params: Callable[..., dict[str, Any]]
+
     # Checks by parameter name, which take the name and the value and raise. A subclass
     # adds checks of its own parameters.
     _parameter_checks: ClassVar[Mapping[str, Callable[[str, Any], Any]]] = {}
@@ -143,12 +145,9 @@ class ParametersMixin:
     # Parameters that may change after `fit`, because they are read on use.
     _read_later: ClassVar[frozenset[str]] = frozenset()
 
-    def _params(self):
-        return self.get_params(deep=False)  # type: ignore[attr-defined]
-
     def _check_parameters(self):
         """Raise if a parameter is invalid, alone or in combination with others."""
-        values = self._params()
+        values = self.get_params(deep=False)
         check_parameters(values, self._parameter_checks)
         check_effects(values, defaults_of(type(self)), self._unused)
 
@@ -160,7 +159,7 @@ class ParametersMixin:
         self._resolved = self._check_parameters()
         self._fitted_params = {
             name: _snapshot(value)
-            for name, value in self.get_params(deep=True).items()  # type: ignore[attr-defined]
+            for name, value in self.get_params(deep=True).items()
         }
         return self._resolved
 
@@ -171,7 +170,7 @@ class ParametersMixin:
         """
         if not hasattr(self, "_fitted_params"):
             check_is_fitted(self)
-        now = self.get_params(deep=True)  # type: ignore[attr-defined]
+        now = self.get_params(deep=True)
         before = self._fitted_params
         changed = [
             name
