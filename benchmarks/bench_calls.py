@@ -1,13 +1,15 @@
-"""How much code a call passes through: modules and functions entered, and frames.
+"""How much code a call passes through: modules, functions, calls and frames.
 
 Run with ``python benchmarks/bench_calls.py``. Functions of this package are counted
-once, however often they are called. Comprehensions and generator expressions are syntax
-and have a column of their own: from Python 3.12 on, most of them are not functions, so
-their number compares only within one version of Python, which is printed.
+once, however often they are called; calls are counted each time. Comprehensions and
+generator expressions are syntax and have a column of their own: from Python 3.12 on,
+most of them are not functions, so their number compares only within one version of
+Python, which is printed.
 
-The depth is the number of frames of this package between the caller and the first
-kernel that compares pairs of models, the frame of the call itself and comprehensions
-included. The profiler does not see compiled functions, so they are wrapped before.
+The depth is the largest number of nested frames of this package; that of the pair
+kernel is the number of frames between the caller and the first kernel that compares
+pairs of models, the frame of the call itself and comprehensions included. The profiler
+does not see compiled functions, so they are wrapped before.
 """
 
 import platform
@@ -39,7 +41,8 @@ class Watch:
 
     def forget(self):
         """Begin a new record."""
-        self.seen, self.stack, self.checks, self.depth = set(), [], 0, None
+        self.seen, self.stack = set(), []
+        self.calls, self.checks, self.deepest, self.depth = 0, 0, 0, None
 
     def __call__(self, frame, event, _):
         code = frame.f_code
@@ -47,6 +50,8 @@ class Watch:
             return
         if event == "call":
             self.stack.append(code.co_name)
+            self.calls += 1
+            self.deepest = max(self.deepest, len(self.stack))
             self.seen.add((code.co_filename, code.co_qualname))
             self.checks += code.co_name == "check_values"
         elif event == "return" and self.stack:
@@ -74,7 +79,7 @@ class Watch:
                     setattr(module, key, self.noted(value))
 
     def counted(self, call):
-        """Return numbers of modules, functions, comprehensions, checks, and a depth."""
+        """Return what was counted, in the order of the columns."""
         self.forget()
         sys.setprofile(self)
         try:
@@ -85,7 +90,8 @@ class Watch:
         functions = [name for _, name in self.seen if name.split(".")[-1] not in SYNTAX]
         n_syntax = len(self.seen) - len(functions)
         depth = "-" if self.depth is None else self.depth
-        return len(modules), len(functions), n_syntax, self.checks, depth
+        counts = len(modules), len(functions), n_syntax, self.calls, self.checks
+        return *counts, self.deepest, depth
 
 
 def main():
@@ -103,10 +109,11 @@ def main():
             lambda: PairwiseHMMDistance().fit_transform(models)
         ),
     }
-    head = "call", "modules", "functions", "comprehensions", "checks of a sequence"
+    head = ["call", "modules", "functions", "comprehensions", "calls"]
+    head += ["checks of a sequence", "depth", "depth of pair kernel"]
     print(f"Python {platform.python_version()}\n")
-    print("| " + " | ".join((*head, "depth of pair kernel")) + " |")
-    print("| --- |" + " --: |" * 5)
+    print("| " + " | ".join(head) + " |")
+    print("| --- |" + " --: |" * (len(head) - 1))
     watch = Watch()
     watch.wrap_kernels()
     for name, call in calls.items():

@@ -23,7 +23,6 @@ from skawhmm.fitting._coordinates import (
 from skawhmm.fitting._em import (
     EMRuns,
     Fit,
-    Steps,
     allowed_moves,
     better,
     chain_size,
@@ -34,6 +33,7 @@ from skawhmm.fitting._em import (
     repeated,
     stacked,
 )
+from skawhmm.fitting._em_kernels import update_chains
 from skawhmm.fitting._gaussian_runs import advance_runs
 from skawhmm.fitting._starts import (
     content_seeds,
@@ -246,15 +246,12 @@ def given_start(data, labels, n_features, n_states, options):
         (start, moves),
         moments,
     )
-    every, steps = np.arange(n_models), starting_steps(data, options)
+    # An M step, without a prior.
+    every, chains = np.arange(n_models), model[:2]
+    update_chains((start, moves), every, chains, chains, options.n_mix, 0.0, every)
     expected = Expected(start, moves, start, moments)
-    steps.maximization(expected, every, model, every)
+    options.template.updates(expected, every, model, model, 0.0, every)
     return model
-
-
-def starting_steps(data, options):
-    """Return the EM steps that make and compare starts, without a prior."""
-    return Steps(options.template, data, options.rule._replace(relevance=0.0))
 
 
 def start_models(points, data, n_states, options, *, n_candidates=None, run=0):

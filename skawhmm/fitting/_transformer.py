@@ -413,7 +413,8 @@ class HMMTransformer(ModelTransformer):
             verbose=self.verbose,
         )
         self._warn_of_few_states(fits)
-        self._warn_of_other_scales(sequences)
+        if isinstance(self._pooled, PooledModel):
+            self._warn_of_other_scales(sequences)
         return self._batch(fits, sequences, mask_missing=self.missing == "common")
 
     @property
@@ -475,8 +476,6 @@ class HMMTransformer(ModelTransformer):
             )
 
     def _warn_of_other_scales(self, sequences):
-        if not isinstance(self._pooled, PooledModel):
-            return
         other = of_other_scale(sequences, self._pooled)
         if other.any():
             warn_caller(

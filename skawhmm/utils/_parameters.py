@@ -158,8 +158,7 @@ class ParametersMixin:
         """
         self._resolved = self._check_parameters()
         self._fitted_params = {
-            name: _snapshot(value)
-            for name, value in self.get_params(deep=True).items()
+            name: _snapshot(value) for name, value in self.get_params(deep=True).items()
         }
         return self._resolved
 
