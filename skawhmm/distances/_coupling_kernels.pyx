@@ -10,7 +10,7 @@ import numpy as np
 from libc.math cimport INFINITY, fabs, pow
 
 from skawhmm.numerics._transport cimport (
-    Ranking, Tree, fill_ranked, keep_tree, least_cost, rank_cells, resume_tree, tree_of
+    fill_ranked, keep_tree, least_cost, rank_cells, resume_tree, tree_of
 )
 from skawhmm.utils._interruption cimport interrupted
 
@@ -51,35 +51,11 @@ cdef extern from "distances/_coupling_kernels.h" nogil:
     int reduce_system(double* matrix, double* answer, Py_ssize_t n) except -1
 
 
-cdef struct Scratch:
-    # The value of the last round, and of the couplings of each pair of states `counts`
-    # cells with their masses, at every `width` places.
-    double* before
-    double* masses
-    int* cells
-    int* counts
-    int width
-    # What the linear system is solved with: a matrix and its right-hand side, or
-    # vectors, one number per pair of states each.
-    double* matrix
-    double* answer
-    double* gap
-    double* shadow
-    double* course
-    double* moved
-    double* turned
-    double* stay
-    # For the transport problems; the plan is zero between them.
-    double* plan
-    Ranking ranking
-    Tree tree
-
-
 # Arrays of one number per pair of states in the scratch: all but masses and matrix.
 cdef int N_VECTORS = 9
 
 
-def _make_scratch(int n_rows, int n_columns, Py_ssize_t n_dense):
+def make_scratch(int n_rows, int n_columns, Py_ssize_t n_dense):
     """Return the scratch arrays of the kernels for models of up to so many states.
 
     Linear systems of up to `n_dense` unknowns are solved by elimination.
@@ -99,7 +75,7 @@ cdef Scratch scratch_of(
     int n_rows,
     int n_columns,
 ) noexcept nogil:
-    """The arrays of `_make_scratch` as the kernels read them."""
+    """The arrays of `make_scratch` as the kernels read them."""
     cdef Scratch scratch
     cdef Py_ssize_t n_cells = n_rows * n_columns
     scratch.width = n_rows + n_columns
@@ -177,7 +153,7 @@ def coupling_distances(
     cdef int n_rows, n_columns, i, j
     cdef Py_ssize_t n, a, b
     cdef double total
-    numbers, places, tree_numbers, tree_nodes = _make_scratch(
+    numbers, places, tree_numbers, tree_nodes = make_scratch(
         largest, largest, largest_dense(largest, largest, gamma)
     )
     cdef Scratch scratch = scratch_of(
@@ -209,89 +185,6 @@ def coupling_distances(
     return np.asarray(distances)
 
 
-def coupling_value(
-    const double[:, ::1] chain_a,
-    const double[:, ::1] chain_b,
-    const double[:, ::1] cost,
-    double gamma,
-):
-    """Return V of one pair of models, and the couplings of all pairs of rows.
-
-    Parameters
-    ----------
-    chain_a, chain_b : ndarray of shape (n_components, n_components)
-        Transition matrices, of any two sizes.
-
-    cost : ndarray of shape (n_rows, n_columns)
-        Cost between the states of a and b.
-
-    gamma : float in [0, 1)
-        Weight of the future.
-
-    Returns
-    -------
-    value : ndarray of shape (n_rows, n_columns)
-        The discounted costs.
-
-    policy : ndarray of shape (n_rows * n_columns, n_rows, n_columns)
-        The couplings.
-    """
-    cdef int n_rows = <int>cost.shape[0], n_columns = <int>cost.shape[1]
-    cdef int n_cells = n_rows * n_columns, cell
-    cdef Py_ssize_t k
-    numbers, places, tree_numbers, tree_nodes = _make_scratch(
-        n_rows, n_columns, largest_dense(n_rows, n_columns, gamma)
-    )
-    cdef Scratch scratch = scratch_of(
-        numbers, places, tree_numbers, tree_nodes, n_rows, n_columns
-    )
-    cdef double[:, ::1] value = np.empty((n_rows, n_columns))
-    cdef double[:, ::1] policy = np.zeros((n_cells, n_cells))
-    with nogil:
-        fill_value(
-            &chain_a[0, 0], &chain_b[0, 0], n_rows, n_columns, &cost[0, 0], n_rows,
-            n_columns, gamma, &value[0, 0], &scratch,
-        )
-        for cell in range(n_cells):
-            for k in range(start_of(cell, &scratch), end_of(cell, &scratch)):
-                policy[cell, scratch.cells[k]] = scratch.masses[k]
-    return np.asarray(value), np.asarray(policy).reshape(n_cells, n_rows, n_columns)
-
-
-def policy_value(
-    const double[:, :, ::1] policy, const double[:, ::1] cost, double gamma, bint dense
-):
-    """Return V for given couplings, by elimination if `dense`, or else by steps.
-
-    The second number counts the sweeps after these steps.
-    """
-    cdef int n_rows = <int>cost.shape[0], n_columns = <int>cost.shape[1]
-    cdef int n_cells = n_rows * n_columns, cell, k, count
-    cdef Py_ssize_t first, sweeps = 0
-    numbers, places, tree_numbers, tree_nodes = _make_scratch(
-        n_rows, n_columns, n_cells if dense else 0
-    )
-    cdef Scratch scratch = scratch_of(
-        numbers, places, tree_numbers, tree_nodes, n_rows, n_columns
-    )
-    cdef double[:, ::1] value = np.array(cost)
-    cdef const double[:, ::1] rows = np.asarray(policy).reshape(n_cells, n_cells)
-    for cell in range(n_cells):
-        # A plan has fewer cells than the two models have states.
-        used = np.flatnonzero(rows[cell])[: scratch.width]
-        first = start_of(cell, &scratch)
-        for count, k in enumerate(used):
-            scratch.cells[first + count] = k
-            scratch.masses[first + count] = rows[cell, k]
-        scratch.counts[cell] = len(used)
-    with nogil:
-        if dense:
-            eliminate(&cost[0, 0], n_cells, gamma, &value[0, 0], &scratch)
-        else:
-            sweeps = iterate(&cost[0, 0], n_cells, gamma, &value[0, 0], &scratch)
-    return np.asarray(value), sweeps
-
-
 cdef int used_states(
     const double* weights, const double* transmat, int size
 ) noexcept nogil:
@@ -305,16 +198,6 @@ cdef int used_states(
             if weights[j] > 0 or (i != j and transmat[i * size + j] > 0):
                 used = max(used, j + 1)
     return used
-
-
-cdef inline Py_ssize_t start_of(int cell, const Scratch* scratch) noexcept nogil:
-    """Where the coupling of a pair of states starts among all cells and masses."""
-    return <Py_ssize_t>cell * scratch.width
-
-
-cdef inline Py_ssize_t end_of(int cell, const Scratch* scratch) noexcept nogil:
-    """Where it ends; its cells are fewer than `width`, see `keep_tree`."""
-    return start_of(cell, scratch) + scratch.counts[cell]
 
 
 cdef int fill_value(

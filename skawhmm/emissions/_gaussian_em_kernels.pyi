@@ -1,4 +1,5 @@
 from numpy import ndarray
+from typing_extensions import disjoint_base
 
 from skawhmm.emissions._gaussian_em import Moments
 
@@ -40,3 +41,6 @@ def composed(values: ndarray, vectors: ndarray) -> ndarray: ...
 def log_priors(
     states: tuple[ndarray, ...], prior: tuple[ndarray, ...], active: ndarray
 ) -> ndarray: ...
+
+@disjoint_base
+class Room: ...

@@ -17,7 +17,7 @@ from skawhmm import (
     pairwise_hmm_distances,
 )
 from skawhmm.distances._coupling import discounted_distributions
-from skawhmm.distances._coupling_kernels import coupling_value, policy_value
+from skawhmm.distances._entry_points import coupling_value, policy_value
 
 GAMMAS = [0, 0.3, 0.9, 0.99]
 
