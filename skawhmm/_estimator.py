@@ -78,11 +78,16 @@ class EstimatorMixin(ParametersMixin):
         """
         for name, value in params.items():
             step, _, inner = name.partition("__")
-            is_empty = getattr(self, step, ()) is None and params.get(step) is None
-            if inner and is_empty and step == "hmm":
+            owner = params.get(step, getattr(self, step, ()))
+            if inner and owner is None and step == "hmm":
                 raise ValueError(
                     f"{name} sets a parameter of hmm, which must be a transformer, got "
                     f"hmm=None. Write: hmm=HMMTransformer({inner}={value!r})."
+                )
+            if inner and isinstance(owner, str):
+                raise ValueError(
+                    f"{name} sets a parameter of {step}, which must be an object with "
+                    f"parameters, such as MAW() for a distance, got {step}={owner!r}."
                 )
         return super().set_params(**params)  # type: ignore[misc]
 
@@ -238,11 +243,23 @@ def check_targets(y, caller):
 def check_classes(y, caller):
     """Return the classes of a training set as an array with one axis."""
     y = check_targets(y, caller)
+    if isinstance(y, list | tuple) and len({*map(_n_values, y)}) > 1:
+        n = next(n for n, label in enumerate(y) if _n_values(label) != 1)
+        raise ValueError(
+            f"y must hold one label per entry of X, got {_n_values(y[n])} values at "
+            f"{n}, such as labels of frames."
+        )
     check_one_type("y", y, "entry of X")
     y = check_array(y, ensure_2d=False, dtype=None, input_name="y")
     y = column_or_1d(y, warn=True)
     check_classification_targets(y)
     return y
+
+
+def _n_values(label):
+    """Return the length of a list or an array, 1 for anything else."""
+    is_several = isinstance(label, list | tuple) or getattr(label, "ndim", 0) > 0
+    return len(label) if is_several else 1
 
 
 def is_mixture(metric):

@@ -50,6 +50,7 @@ from skawhmm import (
 )
 from skawhmm.datasets import (
     load_japanese_vowels,
+    load_npz,
     load_wav_folder,
     make_hmm_sequences,
 )
@@ -60,8 +61,13 @@ from skawhmm.groups import distance_interval, state_effects, state_table
 from skawhmm.neighbors import average_precision
 from skawhmm.plot import (
     AlphaCurveDisplay,
+    DistanceMatrixDisplay,
     EffectsDisplay,
+    ExplanationDisplay,
     GroupTestDisplay,
+    HMMDisplay,
+    HMMMapDisplay,
+    SequenceDisplay,
     SequenceIndexDisplay,
 )
 from skawhmm.sequences import Deltas, Windows, mfcc
@@ -130,6 +136,95 @@ def written_twice(d):
 
 
 MISTAKES = {
+    # What users did on a second try: speech, brains, tables, life courses, wearables.
+    "labels of frames": Mistake(
+        lambda d: neighbors().fit(d.X, [np.zeros(len(x)) for x in d.X]),
+        *(ValueError, "y must hold one label per entry of X", "values at 0", "frames"),
+    ),
+    "classes before sequences": Mistake(
+        lambda d: neighbors().fit(d.y, d.X),
+        *(ValueError, "y must hold one label per entry of X", "values at 0", "frames"),
+    ),
+    "a parameter of the name of a distance": Mistake(
+        lambda d: neighbors(metric="maw").set_params(metric__alpha=0.5),
+        *(ValueError, "metric__alpha sets a parameter", "metric='maw'", "MAW()"),
+    ),
+    "a batch as groups": Mistake(
+        lambda d: hmm_group_test(d.models, d.models),
+        *(TypeError, "groups must hold one entry per model", "got an HMMBatch"),
+        "HMMBatch.concatenate",
+    ),
+    "a measurement as groups": Mistake(
+        lambda d: state_effects(d.models, np.linspace(20, 70, len(d.models))),
+        *(ValueError, "groups must hold labels of groups", "different numbers"),
+        "covariates",
+    ),
+    "an estimator as groups": Mistake(
+        lambda d: dynamics_gain(d.X, d.y, neighbors()),
+        *(TypeError, "groups must hold one label per sequence"),
+        *("got a KNeighborsHMMClassifier", "groups"),
+    ),
+    "a step of sequences in place of a transformer of rows": Mistake(
+        lambda d: Framewise(Deltas()).fit(d.X),
+        *(TypeError, "transformer must transform rows", "got Deltas()"),
+        "a step of the pipeline",
+    ),
+    "a figure in place of axes": Mistake(
+        lambda d: DistanceMatrixDisplay.from_distances(
+            d.distances, ax=pytest.importorskip("matplotlib.figure").Figure()
+        ),
+        *(TypeError, "ax must hold matplotlib axes", "got Figure", "plt.subplots()"),
+    ),
+    "the name of a place in place of axes": Mistake(
+        lambda d: HMMDisplay.from_model(d.models[0], ax="left"),
+        *(TypeError, "ax must hold matplotlib axes", "got str", "plt.subplots()"),
+    ),
+    "an explanation of novelty": Mistake(
+        lambda d: ExplanationDisplay.from_estimator(HMMNoveltyDetector(), d.X),
+        *(TypeError, "estimator must be a fitted HMMViewClassifier"),
+        *("got HMMNoveltyDetector", "make_classifier()"),
+    ),
+    "several sequences in the display of one": Mistake(
+        lambda d: SequenceDisplay.from_model(d.models[0], d.X),
+        *(TypeError, "sequence must be a single recording", "got a list of"),
+        "Pass one of them",
+    ),
+    "a page with the name of a picture": Mistake(
+        lambda d: HMMMapDisplay.from_models(d.models).to_html(d.folder / "map.png"),
+        *(ValueError, "path must name a page", "map.png", "savefig"),
+    ),
+    "a title that is a number": Mistake(
+        lambda d: HMMMapDisplay.from_models(d.models).to_html(
+            d.folder / "map.html", title=2024
+        ),
+        *(TypeError, "title must be a text", "got 2024", "title"),
+    ),
+    "distances with the name of a table": Mistake(
+        lambda d: pairwise_hmm_distances(d.models, out=d.folder / "distances.csv"),
+        *(ValueError, "out must name a file of one array", "distances.csv"),
+        "matrix.npy",
+    ),
+    "arrays in place of a file of sequences": Mistake(
+        lambda d: load_npz({"X": d.X}),
+        *(TypeError, "path must be the name of a file", "got dict", "path"),
+    ),
+    "no folder of sounds": Mistake(
+        lambda d: load_wav_folder(None),
+        *(TypeError, "path must be the name of a file", "got NoneType", "path"),
+    ),
+    "a grouped table": Mistake(
+        lambda d: as_sequences(table_of("run").groupby("run")),
+        *(TypeError, "data must be a table", "got a DataFrameGroupBy", "as id"),
+    ),
+    "a list of batches to compare": Mistake(
+        lambda d: pairwise_hmm_distances([*d.models]),
+        *(TypeError, "X must be an HMMBatch", "got list", "HMMBatch.concatenate(X)"),
+    ),
+    "a list of batches to learn from": Mistake(
+        lambda d: given_distances().set_params(metric="maw").fit([*d.models], d.y),
+        *(TypeError, "is not an array of numbers", "A batch of models"),
+        "HMMBatch.concatenate",
+    ),
     # Sequences in a form that cannot be read.
     "one univariate sequence": Mistake(
         lambda d: transformer().fit(d.X[0][:, 0]),

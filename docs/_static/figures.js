@@ -2,8 +2,12 @@
 // legible: skawhmm.css. Thumbnails stay small.
 const mark = (image) => {
   const wide = image.naturalWidth > 1.7 * image.naturalHeight;
-  if (wide && !image.closest(".sphx-glr-thumbnails"))
-    image.parentElement.classList.add("scrolled");
+  if (!wide || image.closest(".sphx-glr-thumbnails, .scrolled")) return;
+  const shown = image.closest("a") ?? image;
+  const box = document.createElement("span");
+  box.className = "scrolled";
+  shown.replaceWith(box);
+  box.append(shown);
 };
 
 addEventListener("DOMContentLoaded", () => {

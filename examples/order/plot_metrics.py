@@ -63,6 +63,6 @@ plt.show()
 #   pair, is exact, and its search skips most distances.
 # - If sequences are short and the time in each state is chance, as here, use MAW with
 #   ``weights="uniform"``, or KL.
-# - If the time in each state tells the kinds apart, keep ``weights="occupancy"``, the
-#   default. On all real sets in :doc:`/accuracy` it is at least as good.
+# - If the kinds differ in the time spent in each state, keep ``weights="occupancy"``,
+#   the default. On all real sets in :doc:`/accuracy` it is at least as good.
 # - If classes differ in order, choose JAW: :doc:`/order`.

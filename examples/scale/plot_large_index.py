@@ -3,8 +3,8 @@ How do I search a large collection?
 ===================================
 
 With MAW and JAW the search is exact, although it computes few distances: lower bounds
-rule out most models. Other distances, such as MMD, have no bounds. For these, a graph
-of near models proposes candidates, and only their distances are computed.
+rule out most models. Other distances, such as MMD, have no bounds. For these, models
+are grouped, and a query is compared with the models of the nearest groups only.
 """
 
 import matplotlib.pyplot as plt

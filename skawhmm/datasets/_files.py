@@ -14,6 +14,7 @@ import numpy as np
 from sklearn.utils import Bunch
 
 from skawhmm.utils._archives import archived_arrays, member_bytes, open_archive
+from skawhmm.utils._whole_files import check_path
 
 
 def data_home(path: str | PathLike[str] | None = None) -> Path:
@@ -65,6 +66,7 @@ def found_path(path, candidates, what):
     if path is None:
         places = [home / name for name in candidates]
     else:
+        check_path("path", path)
         given = Path(path).expanduser()
         places = [given, home / given]
     for place in places:
@@ -180,6 +182,7 @@ def load_npz(path: str | PathLike[str], *, return_X_y: bool = False) -> Any:
     >>> [x.shape for x in X], y
     ([(2, 2), (3, 2)], array([0, 1]))
     """
+    check_path("path", path)
     name = Path(path)
     with_ending = name if name.suffix == ".npz" else name.with_name(f"{name.name}.npz")
     hint = "It must be an .npz file with the arrays X, lengths and y."

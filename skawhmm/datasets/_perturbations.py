@@ -73,8 +73,8 @@ def make_table1_models(
 
     References
     ----------
-    Y. Chen, J. Ye and J. Li, "Aggregated Wasserstein Metric and State Registration for
-    Hidden Markov Models", IEEE Transactions on Pattern Analysis and Machine
+    Y. Chen, J. Ye and J. Li, "Aggregated Wasserstein Distance and State Registration
+    for Hidden Markov Models", IEEE Transactions on Pattern Analysis and Machine
     Intelligence, 2020.
 
     Examples
@@ -189,8 +189,8 @@ def make_seed_models(
 
     References
     ----------
-    Y. Chen, J. Ye and J. Li, "Aggregated Wasserstein Metric and State Registration for
-    Hidden Markov Models", IEEE Transactions on Pattern Analysis and Machine
+    Y. Chen, J. Ye and J. Li, "Aggregated Wasserstein Distance and State Registration
+    for Hidden Markov Models", IEEE Transactions on Pattern Analysis and Machine
     Intelligence, 2020.
 
     Examples

@@ -13,6 +13,7 @@ from sklearn.utils import Bunch
 from skawhmm.datasets._files import file_tree, found_path, loaded
 from skawhmm.datasets._sound_files import sound
 from skawhmm.sequences._mfcc import mfcc
+from skawhmm.utils._whole_files import check_path
 
 
 def load_wav_folder(
@@ -84,6 +85,7 @@ def load_wav_folder(
     >>> y
     array(['down', 'down', 'down', 'up', 'up', 'up'], dtype='<U4')
     """
+    check_path("path", path)
     place = found_path(path, (), "It must be a folder or a zip archive of sound files.")
     tree = file_tree(place)
     files = [name for name in tree.names if name.lower().endswith(".wav")]

@@ -1,6 +1,7 @@
 """Distances between all models of two batches, computed in tiles by workers."""
 
 import hashlib
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import version
 from os import PathLike
@@ -19,6 +20,7 @@ from skawhmm.distances._resolve import (
     resolve_metric,
 )
 from skawhmm.distances._tiles import MAX_TILE, Tiles, tile_edge
+from skawhmm.models._archive import FOREIGN_SUFFIXES
 from skawhmm.models._batch import HMMBatch
 from skawhmm.models._checks import (
     check_models,
@@ -494,6 +496,12 @@ def distances_in_array(problem, matrix, dtype, *, n_jobs, verbose):
 
 def distances_in_file(problem, path, dtype, *, n_jobs, verbose):
     """Return distances in a file, which may be continued from an earlier call."""
+    suffix = os.path.splitext(path)[1].lower()
+    if suffix in FOREIGN_SUFFIXES - {".npy"}:
+        raise ValueError(
+            f"out must name a file of one array, such as 'matrix.npy', got "
+            f"{os.fspath(path)!r}, which names another format."
+        )
     models, metric, tiles, offset = problem
     plan = {**_plan(models, metric), "tiles": len(tiles), "with_itself": offset == 0}
     matrix, journal = open_matrix(path, tiles.shape, dtype, plan)

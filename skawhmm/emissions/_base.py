@@ -107,7 +107,7 @@ class Emission(EmissionLikelihood, ABC):
         Parameters
         ----------
         index_a, index_b : ndarray of int of shape (n_pairs,)
-            Numbers of the models.
+            Indices of the models.
 
         Returns
         -------

@@ -350,7 +350,7 @@ class ByChannel(SimpleEmission):
         checked = [np.empty(x.shape) for x in sequences]
         for name, family, columns in self.blocks:
             with in_block(name):
-                own = family.checked(_columns(sequences, columns), caller=caller)
+                own = _checked_block(family, _columns(sequences, columns), caller)
             _fill(checked, columns, own)
         return checked
 
@@ -594,6 +594,23 @@ def _width(array, family):
 def _columns(sequences, columns):
     """Return some columns of sequences."""
     return [np.ascontiguousarray(x[:, columns]) for x in sequences]
+
+
+def _checked_block(family, sequences, caller):
+    """Return the checked sequences of a block; without any value they stay NaN."""
+    is_missing = [bool(np.isnan(x).all()) for x in sequences]
+    if not any(is_missing) or not family.accepts_missing:
+        return family.checked(sequences, caller=caller)
+    if all(is_missing):
+        return sequences
+    # Errors name sequences by index: another sequence takes the place of a missing one.
+    other = sequences[is_missing.index(False)]
+    pairs = list(zip(sequences, is_missing, strict=True))
+    filled = [other if missing else x for x, missing in pairs]
+    found = family.checked(filled, caller=caller)
+    return [
+        x if missing else own for (x, missing), own in zip(pairs, found, strict=True)
+    ]
 
 
 def _fill(sequences, columns, parts):

@@ -25,7 +25,8 @@ from skawhmm.sequences._symbols import (
     symbol_sequences,
 )
 
-# A way around that is shorter by less than this fraction of the largest cost is not.
+# Violations of the triangle inequality below this fraction of the largest cost are
+# rounding.
 TRIANGLE_ROUNDING = 1e-14
 
 # Fraction by which a barycentre may be farther than the mean and count as equally

@@ -15,7 +15,7 @@ def squared_variations(
 ):
     """Squared total variation between the states of model pairs.
 
-    It is the least mass that has to move: transport where all symbols are equally far.
+    It is the least mass that has to move if all symbols are equally far apart.
 
     Parameters
     ----------
@@ -93,7 +93,8 @@ def squared_transports(
         Distances between symbols.
 
     is_metric : bool
-        Whether no way around is shorter: what two states have in common then stays.
+        Whether the costs satisfy the triangle inequality. Mass that two states have in
+        common then stays in place.
 
     index_a, index_b : ndarray of int of shape (n_pairs,)
         The models of each pair.
@@ -147,7 +148,7 @@ cdef double moving_cost(
     bint is_metric,
     const Masses* masses,
 ) except? -1.0 nogil:
-    """Cost of transport between two states, what they share left where it is or not."""
+    """Cost of transport between two states; if costs are a metric, common mass stays."""
     cdef int n_sources = 0, n_sinks = 0, i, j, s
     cdef double common
     for s in range(n_symbols):
@@ -183,7 +184,7 @@ def state_divergences(
     Returns
     -------
     divergences : ndarray of shape (n_pairs, n_components, n_components)
-        Infinite where a state of a emits a symbol that one of b never does.
+        Infinite where a state of a emits a symbol that the state of b never emits.
     """
     cdef const double[:, :, ::1] probs = np.ascontiguousarray(states)
     cdef Py_ssize_t size = probs.shape[1], n, i, j, s

@@ -8,7 +8,7 @@ from skawhmm.numerics._lapack import in_batches
 LEAST_VARIANCE = 1e-290
 # Probabilities given in single precision sum to one up to this.
 SUM_TOLERANCE = 1e-6
-# Sums closer to one than this are left as they are; others are divided out.
+# Probabilities whose sum is closer to one than this are left unchanged.
 SUM_ROUNDING = 1e-12
 # A covariance may be asymmetric or have negative eigenvalues by this fraction of its
 # largest entry.
@@ -127,7 +127,7 @@ def _raise_at(wrong, message, values):
 
 
 def check_observed(sequences, channels, *, is_pooled):
-    """Raise if a channel has no value in a sequence that is to have a model.
+    """Raise if a channel has no value in a sequence to be fitted.
 
     Parameters
     ----------

@@ -62,7 +62,7 @@ def add_turns(
 
 
 def upper_quantiles(const double[::1] concentrations, const double[::1] levels):
-    """Return angles up to which, from 0, von Mises distributions have probabilities.
+    """Return angles x such that von Mises distributions have P(0 < angle < x) = level.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def upper_quantiles(const double[::1] concentrations, const double[::1] levels):
     Returns
     -------
     angles : ndarray of shape (n_states, n_levels)
-        The angles.
+        The angles, in [0, pi].
     """
     cdef double[:, ::1] table = np.empty((3, PANELS + 1))
     cdef double[:, ::1] found = np.empty((concentrations.shape[0], levels.shape[0]))
@@ -119,7 +119,7 @@ cdef inline double density(double concentration, double angle) noexcept nogil:
 
 
 cdef double upper_quantile(const double* table, double level) noexcept nogil:
-    """Return the angle up to which, from 0, there is the probability `level`.
+    """Return the angle x with probability `level` between 0 and x.
 
     Angles are interpolated by the cubic with the right slopes at both ends of a panel,
     or linearly where it might not be monotone.

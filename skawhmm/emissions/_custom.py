@@ -205,12 +205,12 @@ def _stacked(states, sizes):
 
 
 def check_table(name, item, table):
-    """Return a table of distances, exactly symmetric, or raise if it is none.
+    """Return a table of distances, exactly symmetric, or raise if it is not valid.
 
     Parameters
     ----------
     name, item : str
-        The argument as the caller knows it, and what its rows stand for.
+        The argument as the caller knows it, and what its rows describe.
 
     table : array-like of shape (n_items, n_items)
         The value to check.

@@ -115,7 +115,7 @@ class Gamma(ExponentialFamily):
             )
 
     def features(self, x):
-        """Return whether values are positive, values, their logs and who are zeros."""
+        """Return whether values are positive, the values, their logs, and the zeros."""
         positive, zero = x > 0, x == 0
         values = np.where(positive, x, 1.0)
         parts = positive, values * positive, np.log(values), zero
@@ -204,7 +204,7 @@ class Gamma(ExponentialFamily):
         kept = weights[..., None] * (1 - self.zero_probs)[:, None]
         totals = kept.sum(axis=2)
         filled = totals > 0
-        # Of states that are always 0, the gamma distributions count equally.
+        # If all states are always 0, their gamma distributions get equal weight.
         kept = np.where(filled[:, :, None], kept, weights[..., None])
         kept /= np.maximum(kept.sum(axis=2, keepdims=True), np.finfo(float).tiny)
         means = np.sum(kept * self.means[:, None], axis=2)
@@ -231,7 +231,7 @@ class Gamma(ExponentialFamily):
         n_features = self.n_features
         quantiles, rest = np.split(points, [n_features * len(LEVELS)], axis=2)
         means, sds = quantile_moments(quantiles.reshape(*self.means.shape, -1))
-        # The quantiles of one number have no spread.
+        # Quantiles at a single node have no spread.
         sds = np.maximum(sds, means / np.sqrt(SHAPE_RANGE[1]))
         zeros = np.zeros(means.shape)
         if self.zero_mass:

@@ -73,8 +73,8 @@ def _residuals(roots_a, roots_b):
     """Squared distance of each factor to the best rotation of its partner."""
     u, _, vh = in_batches(np.linalg.svd, roots_b.transpose(0, 2, 1) @ roots_a)
     squared = np.sum((roots_a - roots_b @ (u @ vh)) ** 2, axis=(1, 2))
-    # In the null space of singular covariances the rotation is noise; for equal ones
-    # none is better.
+    # In the null space of singular covariances the rotation is noise; for equal ones no
+    # rotation is needed.
     squared = np.minimum(squared, np.sum((roots_a - roots_b) ** 2, axis=(1, 2)))
     rounding = ROTATION_ROUNDING**2 * np.sum(roots_a**2 + roots_b**2, axis=(1, 2))
     return np.where(squared <= rounding, 0.0, squared)

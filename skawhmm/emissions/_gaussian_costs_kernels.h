@@ -72,7 +72,7 @@ static int add_gaps(
 /* Rounds for one value; less than ten are seen. Lanes that need more are given up. */
 #define MAX_ROUNDS 40
 
-/* Turn the head of a vector into that of its reflection; `norms` is squared. */
+/* Replace the head of a vector by the head of its reflection; `norms` is squared. */
 INTO_VECTOR void make_reflection(
     double *restrict head, const double *restrict norms, double *restrict factors)
 {
@@ -146,8 +146,8 @@ INTO_VECTOR void bidiagonalise(
     }
 }
 
-/* Mark by one the rows up to `last` that hang together with it, in lanes in which it
- * hangs together with any; count them. Return whether there is such a lane. */
+/* Mark by one the rows up to `last` that are coupled with it, in lanes in which it is
+ * coupled with any; count them. Return whether there is such a lane. */
 INTO_VECTOR int mark_rows(
     const double *restrict q,
     const double *restrict e,
@@ -207,7 +207,7 @@ INTO_VECTOR void fill_steps(
         const double root =
             sqrt((spread > 0 ? spread : 0.0) + TRACE_ROUNDING * count * total);
         const double step = count / (traces[lane] + root) * (1 - STEP_ROUNDING);
-        /* Not where the traces overflow: the smallest value is lost in rounding. */
+        /* Except where the traces overflow: the smallest value is lost in rounding. */
         steps[lane] = step > 0 && step < 1 ? step : 0.0;
     }
 }

@@ -92,7 +92,7 @@ def vector_spreads(
 ):
     """Fill the covariance terms and the sums of traces, with a matrix in each lane.
 
-    A term that was not found, which is never seen, is NaN.
+    A term is NaN if the iteration did not converge, which has never been observed.
     """
     cdef const double[:, :, :, ::1] factors = np.ascontiguousarray(roots)
     cdef const double[:, ::1] seen = np.ascontiguousarray(masks)

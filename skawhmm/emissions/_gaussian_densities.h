@@ -201,7 +201,7 @@ static int fill_full_densities(
     return 0;
 }
 
-/* Sums and sums of squares of weighted gaps of a channel from a mean. */
+/* Weighted sums of the gaps of a channel from a mean, and of their squares. */
 typedef struct {
     Lanes first, second;
 } Moments;
@@ -414,7 +414,7 @@ static int add_product_moments(
                 for (ptrdiff_t e = 0; e <= c; e += ROWS) {
                     const double *others[ROWS];
                     double products[ROWS];
-                    /* Past the last row it is taken again and not counted. */
+                    /* Past the last row, that row is read again and not counted. */
                     for (int r = 0; r < ROWS; r++)
                         others[r] = gaps + (e + r < c ? e + r : c) * TIME_BLOCK;
                     row_products(weighted, others, size, products);
@@ -428,9 +428,8 @@ static int add_product_moments(
 }
 
 /* Fill the upper triangle of the transposed Cholesky factor of covar - shift * I;
- * returns whether there is one, or -1 if it was interrupted. Row by row, so that the
- * rows that are left are changed at once: scalar products would wait for numbers that
- * were only just stored. */
+ * returns whether there is one, or -1 if it was interrupted. A row is subtracted from all
+ * later rows at once: scalar products would wait for numbers just stored. */
 VECTOR
 static int fill_factor(
     const double *restrict covar, double shift, ptrdiff_t size, double *restrict upper)

@@ -251,7 +251,7 @@ cdef int cholesky(
 ) except -1 nogil:
     """Fill the transposed Cholesky factor of covar - shift * I, if there is one.
 
-    Returns whether there is. What is below the diagonal is left as it was.
+    Returns whether it exists. Entries below the diagonal are left unchanged.
     """
     return fill_factor(covar, shift, size, upper)
 

@@ -2,8 +2,8 @@
 
 /* Mean square, about the mean of Gaussian b, of the coordinate of Gaussian a along a
  * direction. Entries of the direction are `size` apart, as in a column of eigenvectors;
- * the rows of `root` are those of a's covariance factor; `part` is scratch of the size
- * of one of them. */
+ * `root` holds the rows of a's covariance factor; `part` is scratch of the size of one
+ * row. */
 VECTOR
 static double mean_square(
     const double *restrict mean_a,

@@ -37,7 +37,7 @@ def lifted(covars, floor):
     """Return covariances with eigenvalues below the floor lifted to it.
 
     Among matrices that are at least floor * I these have the greatest likelihood, so
-    the M step stays one and the likelihood never falls.
+    this is still an M step, and the likelihood never falls.
     """
     n_matrices = int(np.prod(covars.shape[:-2]))
     matrices = np.array(covars, order="C").reshape(n_matrices, *covars.shape[-2:])
@@ -48,7 +48,7 @@ def lifted(covars, floor):
 
 
 def recomposed(covars, floor):
-    """Return matrices, made again of their eigenvectors and lifted eigenvalues."""
+    """Return matrices rebuilt from their eigenvectors and lifted eigenvalues."""
     values, vectors = in_batches(np.linalg.eigh, covars)
     # A smaller eigenvalue is lost, or negative, beside the largest one.
     least = np.maximum(floor, DIGITS * values[..., -1:])

@@ -1,6 +1,6 @@
 #include "_vector.h"
 
-/* A row of sums of products about the mean, with those of the prior. */
+/* A row of sums of products about the mean, plus the sums of the prior. */
 VECTOR
 static void fill_shrunk(
     const double *restrict seconds,

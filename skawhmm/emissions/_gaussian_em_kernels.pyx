@@ -58,7 +58,7 @@ cdef const double* cells_of(array) except NULL:
 
 
 cdef double* changed_cells_of(array) except NULL:
-    """Pointer to what has the shape of covariances of a stack, to be changed."""
+    """Writable pointer to an array with the shape of the covariances of a stack."""
     cdef double[:, :, ::1] variances
     cdef double[:, :, :, ::1] matrices
     if array.ndim == 3:
@@ -200,7 +200,7 @@ cdef double add_expectation(
     const Sums* sums,
     const Scratch* scratch,
 ) except? -1.0 nogil:
-    """E step of one model; returns its log likelihood, adds what is expected."""
+    """E step of one model; returns its log likelihood, adds its expected statistics."""
     cdef Py_ssize_t k
     cdef double value
     fill_densities(frames, model, scratch)
@@ -209,7 +209,7 @@ cdef double add_expectation(
         model.n_components, scratch.post, starts, moves, scratch.passes,
     )
     add_moments(frames, model, sums, scratch)
-    # Where values are missing, those of a channel count fewer frames.
+    # Where values are missing, moments of a channel count fewer frames.
     for k in range(model.n_components):
         sizes[k] = frame_count(scratch.post + k * frames.n_frames, frames.n_frames)
     return value
@@ -277,11 +277,11 @@ def fill_given(
         State of every frame.
 
     states : tuple of ndarray
-        Means and covariances of a stack of one model: the state that all frames are
-        taken to be in at first, repeated.
+        Means and covariances of a stack of one model: one state, repeated, that all
+        frames belong to at first.
 
     allowed : tuple of ndarray
-        1 for starts and transitions the topology has, else 0.
+        1 for starts and transitions that the topology allows, else 0.
 
     expected, moments : tuple of ndarray
         Starts and moves, and moments, one row per model; zeros that receive the sums.
@@ -361,7 +361,7 @@ cdef void keep_open(
     double[::1] starts,
     double[:, ::1] moves,
 ) noexcept nogil:
-    """Keep what the topology allows: half a step more per row leaves it possible."""
+    """Drop what the topology forbids; half a count per row keeps the rest possible."""
     cdef Py_ssize_t size = starts.shape[0], i, j
     cdef double n_open
     for i in range(size):
@@ -409,7 +409,7 @@ def fill_updates(
     Returns
     -------
     low : ndarray of int of shape (n_low,)
-        Which matrices have eigenvalues below the floor, if all were in a row.
+        Flat indices of the matrices with eigenvalues below the floor.
     """
     cdef double[:, :, ::1] means = states[0]
     cdef const double[:, :, ::1] prior_means = prior[0]
@@ -570,7 +570,7 @@ def is_below(const double[:, :, ::1] covars, double floor):
 def composed(const double[:, ::1] values, const double[:, :, ::1] vectors):
     """Return symmetric matrices with given eigenvalues and eigenvectors.
 
-    Written out, as the rounding of a matrix product depends on how many there are.
+    Written as loops, since the rounding of a matrix product depends on the batch size.
     """
     cdef Py_ssize_t size = values.shape[1], n, r, c, e
     cdef double[:, :, ::1] matrices = np.zeros((values.shape[0], size, size))
@@ -588,7 +588,7 @@ def composed(const double[:, ::1] values, const double[:, :, ::1] vectors):
 
 
 def log_priors(states, prior, const Py_ssize_t[::1] active):
-    """Logarithms of the priors at the states of some models, per frame of relevance.
+    """Log priors of the states of some models, per frame of relevance.
 
     Parameters
     ----------

@@ -86,7 +86,7 @@ def diag_moments(
     const double[:, ::1] post,
     const double[:, ::1] means,
 ):
-    """Return counts, sums and sums of squares of differences to the means.
+    """Return counts, sums and sums of squares of differences from the means.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ def full_moments(
     const double[:, ::1] post,
     const double[:, ::1] means,
 ):
-    """Return counts, sums and sums of products of differences to the means.
+    """Return counts, sums and sums of products of differences from the means.
 
     The parameters are those of `diag_moments`, without missing values.
 

@@ -58,7 +58,7 @@ def full_densities(family, observed):
     log_det = 2 * np.log(roots).sum(axis=2)
     log_det += 2 * np.log(units).sum(axis=2, where=ranks[..., None] == n_features)
     for i, k in zip(*np.nonzero((ranks > 0) & (ranks < n_features)), strict=True):
-        # On the support of a flat state the volume is that of the raw channels.
+        # Densities on the support of a flat state refer to volume in raw channels.
         log_det[i, k] += 2 * log_volume(vectors[i, k][:, kept[i, k]], units[i, k])
     norms = -0.5 * (ranks * LOG_TWO_PI + log_det)
     return Densities(family.means, whiteners, norms, units, nulls)
@@ -103,6 +103,6 @@ def packed_sequences(sequences):
     if missing.any():
         seen = (~missing).astype(float)
         frames[missing] = 0.0
-        # Those without gaps are scored as if they were alone.
+        # Sequences without gaps get the same scores as without the others.
         gappy[:] = np.logical_or.reduceat(missing, starts)
     return PackedSequences(frames, seen, starts, lengths, gappy)

@@ -24,7 +24,7 @@ cdef extern from *:
 
 
 cdef Stack stack_of(densities):
-    """What is known of the states of a stack of models, as pointers."""
+    """The states of a stack of models, as pointers."""
     cdef const double[:, :, ::1] means = densities.means
     cdef const double[:, ::1] norms = densities.norms
     cdef const double[:, :, ::1] scales = densities.scales
@@ -49,7 +49,7 @@ cdef const double* cells_of(array) except NULL:
 
 
 def make_room(densities, n_timesteps):
-    """Return scratch for sequences of up to so many frames, as `room_of` takes it."""
+    """Return scratch for sequences of at most this many frames, for `room_of`."""
     n_components, n_features = densities.means.shape[1:]
     size = (n_components + n_features) * n_timesteps
     size += n_components * (n_components + n_features)
@@ -94,8 +94,8 @@ cdef Py_ssize_t fill_chain_densities(
 ) except -1 nogil:
     """Fill log densities under the first `size` states of model i.
 
-    Only the flattest supports are kept. `room.logs` gets rows of `frames.n_frames`;
-    returned is the dimension of the supports, summed over frames.
+    Only the flattest supports are kept. `room.logs` gets rows of `frames.n_frames`.
+    Returns the dimension of the supports, summed over frames.
     """
     cdef Py_ssize_t k, t, total, least, most
     fill_model_densities(frames, stack, i, size, NULL, room)
@@ -192,7 +192,7 @@ cdef int fill_model_densities(
 cdef double centred_channel(
     const Frames* frames, Py_ssize_t c, const double* origin, double* gaps
 ) noexcept nogil:
-    """Fill a channel less its centre, which is returned: the origin, or the mean."""
+    """Fill a channel minus its centre (the origin, or the mean); return the centre."""
     cdef const double* row = frames.values + c * frames.stride
     cdef double total = 0.0, count = 0.0, centre = 0.0
     cdef Py_ssize_t t
@@ -307,7 +307,7 @@ def frame_densities(
     Py_ssize_t i,
     Py_ssize_t size,
 ):
-    """Log densities under the states of one model, each frame without the others.
+    """Log densities under the states of one model, each frame on its own.
 
     Parameters
     ----------
@@ -320,7 +320,7 @@ def frame_densities(
     Returns
     -------
     logs : ndarray of shape (size, n_timesteps)
-        Log densities; those of a frame do not depend on other frames, to the last bit.
+        Log densities. Other frames do not change those of a frame by a bit.
 
     ranks : ndarray of int of shape (size,)
         Dimensions of the supports of the states.

@@ -135,7 +135,7 @@ class EmissionLikelihood(EmissionParameters):
         Parameters
         ----------
         i : int
-            Number of the model.
+            Index of the model.
 
         path : ndarray of int of shape (n_timesteps,)
             The state of each frame.
@@ -158,7 +158,7 @@ class EmissionLikelihood(EmissionParameters):
         Parameters
         ----------
         i : int
-            Number of the model.
+            Index of the model.
 
         path : ndarray of int of shape (n_timesteps,)
             The state of each frame.
@@ -183,7 +183,7 @@ class EmissionLikelihood(EmissionParameters):
         Parameters
         ----------
         i : int
-            Number of the model.
+            Index of the model.
 
         x : ndarray of shape (n_timesteps, n_features)
             The sequence.
@@ -204,7 +204,7 @@ class EmissionLikelihood(EmissionParameters):
         Parameters
         ----------
         i : int
-            Number of the model.
+            Index of the model.
 
         x : ndarray of shape (n_timesteps, n_features)
             A checked sequence.
@@ -243,7 +243,7 @@ class EmissionLikelihood(EmissionParameters):
         Parameters
         ----------
         i : int
-            Number of the model.
+            Index of the model.
 
         sequences : list of ndarray of shape (n_timesteps, n_features)
             Checked sequences.
@@ -270,7 +270,7 @@ class EmissionLikelihood(EmissionParameters):
         Parameters
         ----------
         i : int
-            Number of the model.
+            Index of the model.
 
         size : int
             Number of states of the model, without padding.
@@ -301,7 +301,7 @@ class EmissionLikelihood(EmissionParameters):
         Returns
         -------
         scores : callable
-            Takes a sequence and an array of model numbers, and returns one log
+            Takes a sequence and an array of model indices, and returns one log
             likelihood per model.
         """
 
@@ -360,7 +360,7 @@ class EmissionLikelihood(EmissionParameters):
             The sequences of all models, one model after the other.
 
         firsts : array-like of int, default=None
-            Number of the first sequence of each model, and at the end the number of
+            Index of the first sequence of each model, and at the end the number of
             sequences. By default each model has one sequence.
 
         Returns
@@ -384,7 +384,7 @@ class EmissionLikelihood(EmissionParameters):
             Present parameters of all models, a stack.
 
         active : ndarray of int of shape (n_active,)
-            Numbers of the models.
+            Indices of the models.
 
         Returns
         -------
@@ -423,7 +423,7 @@ class EmissionLikelihood(EmissionParameters):
             Weight of the prior, in frames per state.
 
         active : ndarray of int of shape (n_active,)
-            Numbers of the models.
+            Indices of the models.
         """
         self._lacking("a way to be fitted")
 

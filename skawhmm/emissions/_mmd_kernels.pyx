@@ -46,7 +46,7 @@ cdef struct PairDistribution:
 
 
 cdef struct Shape:
-    # What all models share: number of states with padding, of channels of a state, of
+    # The same for all models: number of states with padding, of channels of a state, of
     # successive frames, and whether covariances are full.
     Py_ssize_t stride
     Py_ssize_t size
@@ -293,8 +293,8 @@ cdef double kernel_product(
     for i in range(n_a * n_b):
         left[i] = right[i] = 0.0
     # The kernel of the first frames times the pairs of b, the pairs of a times the
-    # kernel of the second frames: both have one row per state of a that is left, and
-    # one column per state of b that is entered.
+    # kernel of the second frames: both have one row per first state of a, and one
+    # column per second state of b.
     for i in range(n_a):
         if i % 32 == 31:
             interrupted()
@@ -369,7 +369,7 @@ cdef int add_pairs(
     cdef Py_ssize_t i, s, t
     for i in range(n_rows):
         interrupted()
-        # What follows state i, then each symbol of it with that.
+        # Distribution of the symbol after state i; its product with the symbol of i.
         for s in range(size):
             row[s] = 0.0
         add_rows(weights + i * n_rows, rows, n_rows, size, row)

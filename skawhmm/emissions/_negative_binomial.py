@@ -19,8 +19,7 @@ from skawhmm.emissions._univariate import (
     Univariate,
 )
 
-# Shapes of fitted states. With larger ones, states are Poisson for all that sequences
-# can say.
+# Shapes of fitted states. With larger ones, states are practically Poisson.
 SHAPE_RANGE = 1e-3, 1e6
 
 # Shape that fits start from.

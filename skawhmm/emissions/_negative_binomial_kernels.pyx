@@ -75,8 +75,8 @@ def count_sums(
     the shape r. The integers j are put into bins from `edges[b]` to `edges[b + 1]`. In
     bins of one integer nothing is lost. In others, :math:`\log(r + j)` is at least
     :math:`\frac{s + e}{s + j} \log(r + e)` plus a constant, for the first integer e of
-    the bin, and equal if r is the present shape s: what an M step gains by the bound, it
-    gains in truth.
+    the bin, and equal if r is the present shape s: an M step that raises the bound
+    raises the likelihood by at least as much.
 
     Parameters
     ----------
@@ -186,7 +186,7 @@ def count_shapes(
     Returns
     -------
     shapes : ndarray of shape (n_components, n_channels)
-        The shapes, which are never less likely than the present ones.
+        The shapes, at least as likely as the present ones.
     """
     cdef Py_ssize_t n_bins = edges.shape[0] - 1, k, c
     cdef double[:, ::1] shapes = np.empty((means.shape[0], means.shape[1]))
@@ -231,7 +231,7 @@ cdef double shape_slope(
     Py_ssize_t n_bins,
     double shape,
 ) noexcept nogil:
-    """Return the derivative of the bound of the log likelihood by the shape."""
+    """Return the derivative of the bound of the log likelihood in the shape."""
     cdef double total = -sums[0] * log1p(mean / shape)
     cdef Py_ssize_t b
     for b in range(n_bins):

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-/* From here on the asymptotic series have all digits. */
+/* From here on the asymptotic series are exact to rounding. */
 #define LARGE_SHAPE 10.0
 #define LARGE_CONCENTRATION 200.0
 
@@ -12,7 +12,7 @@
  * below LARGE_CONCENTRATION. */
 #define RECURRENCE_STEPS 200
 
-/* log(y) - digamma(y), without loss of digits if y is large, and its derivative. */
+/* log(y) - digamma(y), accurate for large y as well, and its derivative. */
 static inline void log_gap(double y, double *value, double *slope)
 {
     double sum = 0.0, squares = 0.0;

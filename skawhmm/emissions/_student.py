@@ -15,7 +15,7 @@ from skawhmm.emissions._univariate import (
 from skawhmm.emissions._univariate_kernels import gamma_shapes
 
 # Degrees of freedom of fitted states. With 2 or less the variance is infinite; with
-# more, states are Gaussian for all that sequences can say.
+# more, states are practically Gaussian.
 FREEDOM_RANGE = 2.5, 1000.0
 
 # Degrees of freedom that fits start from.

@@ -62,8 +62,7 @@ def student_sums(
     r"""Return the sums over frames that an M step needs.
 
     A t variable is Gaussian with precision :math:`u / \sigma^2`, where u has a gamma
-    distribution; given the frame, so it has. Its expected value gives outliers little
-    weight.
+    distribution, also given the frame. Its expected value gives outliers little weight.
 
     Parameters
     ----------
@@ -80,7 +79,7 @@ def student_sums(
     -------
     sums : ndarray of shape (n_components, n_channels, 6)
         Sums, weighted by the probabilities, of 1, u, u d, u d^2 and log u, where d is
-        the difference to the location, and of the spreads.
+        the difference from the location, and of the spreads.
     """
     cdef Py_ssize_t n_channels = states.shape[2], k, t, c
     cdef double weight, gap, freedom, ratio, scale, ahead

@@ -81,15 +81,15 @@ def weighted_sums(const double[:, ::1] frames, const double[:, ::1] post):
 def gamma_shapes(gaps):
     r"""Return the shapes y of gamma distributions by maximum likelihood.
 
-    They solve :math:`\log y - \psi(y) = g`, where g is the log of the mean less the
+    They solve :math:`\log y - \psi(y) = g`, where g is the log of the mean minus the
     mean of the logs. As :math:`1 / 2y < \log y - \psi(y) < 1 / y`, the solution lies
-    between 1 / 2g and 1 / g. The left side is convex and falls, so that Newton's
-    method, started at the lower end, rises to the solution and never passes it.
+    between 1 / 2g and 1 / g. The left side is convex and decreasing, so Newton's
+    method, started at the lower end, increases to the solution without overshooting.
 
     Parameters
     ----------
     gaps : ndarray
-        The gaps g; infinite shapes result from those that are not positive.
+        The gaps g; those that are not positive give infinite shapes.
 
     Returns
     -------
@@ -126,9 +126,8 @@ def vonmises_concentrations(lengths):
     .. math::
         \frac{x}{1/2 + \sqrt{x^2 + 9/4}} < A(x) < \frac{x}{1/2 + \sqrt{x^2 + 1/4}} ,
 
-    so that :math:`x > R / (1 - R^2)`. A is concave and rises: Newton's method, started
-    there, rises to the solution and never passes it, nor the solution of the other
-    bound.
+    so that :math:`x > R / (1 - R^2)`. A is concave and increasing: Newton's method,
+    started there, increases to the solution without overshooting it or the other bound.
 
     Parameters
     ----------

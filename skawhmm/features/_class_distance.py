@@ -93,8 +93,8 @@ class HMMClassDistance(ModelsMixin, TransformerMixin, BaseEstimator):
 
     References
     ----------
-    Y. Chen, J. Ye and J. Li, "Aggregated Wasserstein Metric and State Registration for
-    Hidden Markov Models", IEEE Transactions on Pattern Analysis and Machine
+    Y. Chen, J. Ye and J. Li, "Aggregated Wasserstein Distance and State Registration
+    for Hidden Markov Models", IEEE Transactions on Pattern Analysis and Machine
     Intelligence, 2020, section 5.3.3.
 
     Examples

@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from skawhmm.models._batch import HMMBatch
 from skawhmm.utils._numbers import check_one_type, label_array, real_array
 
 # A direction with a residual below this fraction counts as explained by a basis.
@@ -198,6 +199,11 @@ def check_design(models, groups, units=None, strata=None, covariates=None):
     names, codes = np.unique(labels, return_inverse=True)
     if len(names) < 2:
         raise ValueError(f"groups must name at least 2 groups, got only '{names[0]}'.")
+    if len(names) == n_models and labels.dtype.kind == "f":
+        raise ValueError(
+            f"groups must hold labels of groups, got {n_models} different numbers for "
+            f"{n_models} models. A measurement, such as an age, belongs in covariates."
+        )
     if units is None:
         unit_of = np.arange(n_models)
     else:
@@ -300,6 +306,12 @@ def check_covariates(covariates, models):
 
 def _column(name, values, models):
     """Return the column of `info` that a string names; anything else unchanged."""
+    if isinstance(values, HMMBatch):
+        raise TypeError(
+            f"{name} must hold one entry per model, got an HMMBatch. To compare two "
+            "batches a and b, write X = HMMBatch.concatenate([a, b]) and "
+            f'{name}=["a"] * len(a) + ["b"] * len(b).'
+        )
     if not isinstance(values, str):
         return values
     info: Any = getattr(models, "info", {})

@@ -20,6 +20,7 @@ from skawhmm.fitting._transformer import HMMTransformer
 from skawhmm.models._batch import HMMBatch
 from skawhmm.models._inference import chains
 from skawhmm.sequences._checks import check_sequences
+from skawhmm.sequences._forms import warn_of_form
 from skawhmm.sequences._symbols import holds_symbols, symbol_sequences
 from skawhmm.sequences._trials import Trials, recordings_of, unit_frames
 from skawhmm.utils._checks import (
@@ -142,7 +143,9 @@ class StabilityCurve:
         for name in ("halves", "restarts", "held_out"):
             values = getattr(self, name)
             columns[name] = values.mean(axis=1)
-            columns[f"{name}_error"] = values.std(axis=1, ddof=1) / root
+            # An infinite likelihood has no standard error.
+            with np.errstate(invalid="ignore"):
+                columns[f"{name}_error"] = values.std(axis=1, ddof=1) / root
         return {
             **columns,
             "bic": self.bic.mean(axis=1),
@@ -265,6 +268,7 @@ def stability_curve(
     seed = check_seed(random_state)
     chosen = resolve_metric(metric, alpha=alpha)
     sequences = symbol_sequences(X) if holds_symbols(X) else check_sequences(X)
+    warn_of_form(X)
     _check_halves(sequences)
     parts = [list(part) for part in zip(*map(_halves, sequences), strict=True)]
     rows: dict[str, list[Any]] = {

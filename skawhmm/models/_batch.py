@@ -508,7 +508,7 @@ class HMMBatch(BatchInference):
         Parameters
         ----------
         index : int, default=0
-            Number of the model.
+            Index of the model.
 
         Returns
         -------
@@ -528,7 +528,7 @@ class HMMBatch(BatchInference):
         Parameters
         ----------
         index : int, default=0
-            Number of the model.
+            Index of the model.
 
         Returns
         -------

@@ -199,8 +199,10 @@ def checked_frame(batch, frame):
             f"frame must have shape ({n_features},), one value per feature, got shape "
             f"{np.shape(frame)}."
         )
-    if np.asarray(frame).dtype.kind == "f" and np.isnan(frame).all():
-        raise ValueError("frame must hold at least 1 observed value, got only NaN.")
+    is_missing = np.asarray(frame).dtype.kind == "f" and np.isnan(frame).all()
+    if is_missing and batch.emission.accepts_missing:
+        # A sequence needs an observed value, a frame of a stream does not.
+        return np.full((1, n_features), np.nan)
     sequence: Any = [frame] if np.ndim(frame) == 0 else np.asarray(frame)[None]
     if np.asarray(frame).dtype.kind == "f" and np.isinf(frame).any():
         raise ValueError(f"frame must not hold infinite values, got {frame}.")

@@ -384,6 +384,8 @@ def check_models(name, models):
     if not is_models(models):
         first = models[0] if isinstance(models, list | tuple) and models else models
         hint = hint_of_foreign(first, name)
+        if is_models(first):
+            hint = f" Join its batches: HMMBatch.concatenate({name})."
         raise TypeError(
             f"{name} must be an HMMBatch, got {type(models).__name__}."
             f"{hint or ' HMMTransformer makes one from sequences.'}"

@@ -295,7 +295,8 @@ class ModelStack:
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         raise TypeError(
             "A batch of models is not an array of numbers. Turn it into distances "
-            "first, for example with PairwiseHMMDistance."
+            "first, for example with PairwiseHMMDistance. HMMBatch.concatenate joins "
+            "several batches."
         )
 
     def __repr__(self) -> str:

@@ -48,6 +48,11 @@ def check_frames(X, hmm):
                 f"X must not hold infinite values, got {array[wrong[0]]} in frame "
                 f"{wrong[0]}. NaN stands for values that were not observed."
             )
+        if np.isnan(array).all() and hmm._template.accepts_missing:
+            # A sequence needs an observed value, the frames of one call do not.
+            array = array.astype(np.float64)
+            hmm._check_missing([array])
+            return array
         X = array
     frames = hmm._template.checked([X], caller="HMMMonitor", n_features=n_features)
     hmm._check_missing(frames)

@@ -322,7 +322,7 @@ def neighbouring_order(const double[:, :, ::1] points):
     Returns
     -------
     order : ndarray of int of shape (n_models, n_samples)
-        Numbers of the points in their new order.
+        Indices of the points in their new order.
     """
     cdef Py_ssize_t n_samples = points.shape[1], n_features = points.shape[2], n, k
     cdef Py_ssize_t[:, ::1] order = np.empty((points.shape[0], n_samples), np.intp)

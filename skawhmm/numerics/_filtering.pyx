@@ -1,7 +1,7 @@
 """States of one chain given the frames so far, given log densities.
 
-One step takes the probabilities of the states before a frame to those after it, so a
-frame never changes what was found before it.
+Each frame updates the probabilities of the states, so a frame never changes what was
+found before it.
 """
 
 import numpy as np
@@ -26,7 +26,7 @@ def filter_frames(
     double[:, ::1] proba,
     double[::1] surprise,
 ):
-    """Fill the state probabilities of frames given those before, and their surprise.
+    """Fill the state probabilities of frames given earlier frames, and their surprise.
 
     Parameters
     ----------
@@ -41,15 +41,15 @@ def filter_frames(
         Transition probabilities.
 
     ahead : ndarray of shape (n_components,)
-        Log probabilities of the states of the first frame. Replaced by those of the
-        frame that follows the last one.
+        Log probabilities of the states of the first frame. Replaced by the log
+        probabilities for the frame after the last one.
 
     proba : ndarray of shape (n_timesteps, n_components)
         Receives the probabilities of the states of each frame.
 
     surprise : ndarray of shape (n_timesteps,)
-        Receives minus the log density of each frame given those before. It is infinite
-        if no state that can be reached emits the frame, which is then passed over.
+        Receives minus the log density of each frame given earlier frames. It is
+        infinite if no state that can be reached emits the frame, which is then skipped.
     """
     cdef Py_ssize_t n_components = logs.shape[0], n_timesteps = logs.shape[1], t, k
     cdef double[::1] scratch = np.empty(n_components)
@@ -88,7 +88,7 @@ cdef double filter_step(
         if logs[k] > -INFINITY and (least < 0 or ranks[k] < least):
             least = ranks[k]
     for k in range(n_components):
-        # A frame that cannot be says nothing about the states.
+        # An impossible frame says nothing about the states.
         if least >= 0:
             ahead[k] = logs[k] if ranks[k] == least else -INFINITY
         top = max(top, ahead[k])
@@ -109,7 +109,7 @@ cdef void step_ahead(
     double* ahead,
     double* now,
 ) noexcept nogil:
-    """Take log probabilities of states to those of the next frame."""
+    """Advance log probabilities of states to the next frame."""
     cdef Py_ssize_t i, j
     cdef double total, top
     for i in range(n_components):

@@ -152,8 +152,8 @@ INTO_VECTOR Pair pairs_sum(const Pair *terms, const int size)
 
 /* Both passes of a chain whose size the compiler knows; see `scaled_passes`.
  *
- * Backward weights times densities change from frame to frame as forward weights do, by
- * the transposed matrix: a pair of them takes one instruction. */
+ * Backward weights times densities have the recursion of forward weights, with the
+ * transposed matrix: a pair of both takes one instruction. */
 INTO_VECTOR double known_passes(
     const int size,
     const double *restrict startprob,
@@ -263,8 +263,8 @@ INTO_VECTOR void carry(
 
 /* Forward and backward pass, scaled up whenever the weights become small.
  *
- * The passes know nothing of each other and share a loop, since each would spend most
- * of its time waiting for its own last step. Returns the logarithm of the likelihood,
+ * The passes are independent and run in one loop, since each alone would spend most of
+ * its time waiting for its previous step. Returns the logarithm of the likelihood,
  * relative as the densities; minus infinity if all weights of a frame fell out of
  * range; -1 if they were interrupted. Scratch has room for 2 * n_components + 4 vectors
  * of padded size. */
@@ -336,8 +336,8 @@ static double scaled_passes(
     return log_scale + log(total);
 }
 
-/* State probabilities from the weights of both passes; the forward weights become those
- * that make products with weights ahead transition probabilities. Returns the number of
+/* State probabilities from the weights of both passes; forward weights are scaled so
+ * that products with weights ahead are transition probabilities. Returns the number of
  * frames in which too little is left of the products of the weights, or -1 if it was
  * interrupted. */
 VECTOR
@@ -399,7 +399,7 @@ static int add_moves(
         for (ptrdiff_t first = 0; first < n_components; first += ROWS) {
             const double *others[ROWS];
             double products[ROWS];
-            /* Past the last row the same one is taken again and not counted. */
+            /* Past the last row, that row is read again and not counted. */
             for (int r = 0; r < ROWS; r++) {
                 const ptrdiff_t j = first + r < n_components ? first + r : first;
                 others[r] = weights->ahead + j * n_timesteps + 1;

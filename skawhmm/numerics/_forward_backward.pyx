@@ -111,8 +111,8 @@ def forward_backward(
     Returns
     -------
     log_likelihood : float
-        Minus infinity if no path of states can emit the sequence; frames that cannot
-        be are then passed over.
+        Minus infinity if no path of states can emit the sequence; impossible frames are
+        then skipped.
     """
     offsets = np.array([0, post.shape[1]])
     starts = np.zeros(post.shape[0])
@@ -238,7 +238,7 @@ cdef double passes(
         is_kept = not fill_posteriors(
             &weights, n_components, n_timesteps, post, stride
         )
-    # Weights that fell out of range are less than rounding if this much is left.
+    # If this much is left, weights that underflowed are less than rounding.
     if not is_kept:
         return log_passes(
             logs, stride, startprob, transmat, n_components, n_timesteps, post, moves,
@@ -330,11 +330,10 @@ cdef double log_forward(
     double* terms,
     bint* possible,
 ) except? -1.0 nogil:
-    """Forward pass in logarithms: nothing is lost, at several times the cost.
+    """Forward pass in logarithms: no underflow, at several times the cost.
 
-    Frames that no state can emit are passed over: their log densities become 0 in
-    place, and `possible` says that there were some. The weights of the states of a
-    frame follow each other.
+    Frames that no state can emit are skipped: their log densities become 0 in place,
+    and `possible` reports them. The weights of the states of a frame are contiguous.
     """
     cdef Py_ssize_t i, j, t
     cdef const double* before = alpha
@@ -375,7 +374,7 @@ cdef double log_passes(
     double* logs,
     double* alpha,
 ) except? -1.0 nogil:
-    """Both passes in logarithms; see `passes`. The last three are scratch."""
+    """Both passes in logarithms; see `passes`. The last three arguments are scratch."""
     cdef Py_ssize_t n_cells = n_components * n_components, i, j, t
     cdef double* log_transmat = small
     cdef double* beta = log_transmat + n_cells

@@ -7,8 +7,8 @@ cdef struct Face:
     int* spare
     int* queue
     int* seen
-    # Nodes of one component, and what the scaling needs of them: margins, gaps and
-    # changes, and the conductances between its sources.
+    # Nodes of one component with their margins, gaps and changes, and the conductances
+    # between its sources.
     int* sources
     int* sinks
     double* supply

@@ -7,7 +7,7 @@ DEAD_COUNT = 1e-6
 
 
 def without_empty_states(model, counts):
-    """Return models with states of no expected frames cut off from the others.
+    """Return models in which no transition leads to states without expected frames.
 
     Parameters
     ----------
@@ -22,7 +22,7 @@ def without_empty_states(model, counts):
     changed = dead.any(axis=-1)[..., None]
     startprob = np.where(dead, 0.0, model.startprob)
     transmat = np.where(dead[..., None, :], 0.0, model.transmat)
-    # A row that led only to empty states leads to the states where the chain may start.
+    # A row that led only to empty states now leads to the start states.
     stuck = transmat.sum(axis=-1, keepdims=True) == 0
     transmat = np.where(stuck, startprob[..., None, :], transmat)
     startprob = startprob / startprob.sum(axis=-1, keepdims=True)

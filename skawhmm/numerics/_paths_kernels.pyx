@@ -16,7 +16,7 @@ cdef int keep_least_rank(
     Py_ssize_t n_timesteps,
     char* alive,
 ) except -1 nogil:
-    """Drop, frame by frame, reachable states that a flatter one outweighs.
+    """Drop, frame by frame, reachable states that a flatter state outweighs.
 
     Where the supports of states differ in dimension, a frame on the flattest of them
     has infinitely more density there. The log densities are changed in place; `alive`

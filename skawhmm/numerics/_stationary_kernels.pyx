@@ -30,7 +30,7 @@ def stationary_distributions(
 cdef int name_classes(
     const double[:, ::1] chain, char[:, ::1] reach, Py_ssize_t[::1] closed
 ) except -1 nogil:
-    """Name each state by the first state of its closed class; -1 if transient."""
+    """Label each state by the first state of its closed class; -1 if transient."""
     cdef Py_ssize_t size = chain.shape[0], i, j, k, first
     cdef bint returns
     for i in range(size):

@@ -31,7 +31,7 @@ cdef extern from *:
     /* Pivots per node; a few are seen. The bound only guards against rounding. */
     #define MAX_PIVOTS 10000
 
-    /* Rows looked at between two questions whether to go on; small problems ask none. */
+    /* Rows searched between two checks for Ctrl-C; small problems have none. */
     #define TURNS 64
     """
     const double PRICE_ROUNDING
@@ -176,7 +176,7 @@ cdef void rank_cells(
 
 
 cdef inline void sift(const double* keys, int top, int size, int* heap) noexcept nogil:
-    """Let the cell at place `top` of a heap sink to where it belongs."""
+    """Sift the cell at place `top` of a heap down."""
     cdef int moved = heap[top], below = 2 * top + 1
     # `below` at least doubles, and is below `size` where it is read.
     while below < size:
@@ -244,10 +244,10 @@ cdef int keep_tree(
     int n_sources, int n_sinks, double* plan, int* cells, double* masses,
     const Tree* tree,
 ) noexcept nogil:
-    """Write the cells of the tree and their masses, zeros too, and count them.
+    """Write the cells of the tree and their masses, zeros too; return their number.
 
-    `plan` is set to zero. A node has one cell above it, if any: there are fewer cells
-    than nodes.
+    `plan` is set to zero. Each node has at most one cell above it, so there are fewer
+    cells than nodes.
     """
     cdef int count = 0, node
     for node in range(n_sources + n_sinks):
@@ -454,7 +454,7 @@ cdef inline bint pivot(
 ) noexcept nogil:
     """Bring the cell (source, sink) into the tree and drop the cell it empties.
 
-    Return whether that was possible. It always is if costs and masses are numbers; if
+    Return whether that was possible. It always is if costs and masses are finite; if
     prices overflow, the cell may be in the tree already or join two trees.
     """
     cdef int low_a = source, low_b = n_sources + sink

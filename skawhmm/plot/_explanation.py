@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from skawhmm.classification._estimators import HMMViewClassifier, HMMViewRegressor
 from skawhmm.classification._explanation import Explanation
 from skawhmm.plot._style import (
     drawing_axes,
@@ -120,10 +121,10 @@ class ExplanationDisplay:
         display : ExplanationDisplay
             The display.
         """
-        if not hasattr(estimator, "explain"):
+        if not isinstance(estimator, HMMViewClassifier | HMMViewRegressor):
             raise TypeError(
-                "estimator must be an estimator that explains its decisions, such as a "
-                f"fitted HMMViewClassifier, got {estimator!r}."
+                "estimator must be a fitted HMMViewClassifier or HMMViewRegressor, as "
+                f"make_classifier() makes, got {estimator!r}."
             )
         check_is_fitted(estimator)
         target = None

@@ -30,13 +30,16 @@ from skawhmm.utils._numbers import (
     shaped_array,
 )
 from skawhmm.utils._seeds import random_stream
-from skawhmm.utils._whole_files import whole_file
+from skawhmm.utils._whole_files import check_path, whole_file
 
 # Markers change when the colours repeat.
 MARKERS = "os^Dv<>ph*XP"
 
 # With more labels than this, names are written on the map instead of in a legend.
 MAX_LEGEND = 10
+
+# Endings of pictures, which a page must not have.
+IMAGE_SUFFIXES = {".gif", ".jpeg", ".jpg", ".pdf", ".png", ".svg"}
 
 
 class HMMMapDisplay:
@@ -356,8 +359,14 @@ class HMMMapDisplay:
         >>> page.name
         'map.html'
         """
-        page = self._page("to_html", n_neighbors, names, channel_names, title)
+        check_path("path", path)
         path = Path(path)
+        if path.suffix.lower() in IMAGE_SUFFIXES:
+            raise ValueError(
+                f"path must name a page, such as 'map.html', got {str(path)!r}. "
+                "display.figure_.savefig saves the map as a picture."
+            )
+        page = self._page("to_html", n_neighbors, names, channel_names, title)
         with whole_file(path) as file:
             file.write(page.encode())
         return path
@@ -431,6 +440,8 @@ class HMMMapDisplay:
             )
         if channel_names is not None and self.models is None:
             raise ValueError("channel_names must be None if there are no models.")
+        if not isinstance(title, str):
+            raise TypeError(f"title must be a text, got {title!r}.")
         n_neighbors = check_integer("n_neighbors", n_neighbors, 1)
         neighbors, lengths = _linked_models(distances, n_neighbors)
         return explorer_page(

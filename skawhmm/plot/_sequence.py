@@ -160,6 +160,7 @@ class SequenceDisplay:
                 )
             frames = model.sequences[0]
         else:
+            _check_single(sequence)
             (frames,) = model._checked([sequence], caller="SequenceDisplay")
         if isinstance(frames, Trials):
             raise TypeError(
@@ -330,6 +331,16 @@ class SequenceDisplay:
         shown = slice(None, None, 1 + (len(symbols) - 1) // MAX_NAMED_SYMBOLS)
         self.ax_.set_yticks(np.arange(len(symbols))[shown], symbols[shown])
         self.ax_.set(ylim=(-0.7, len(symbols) - 0.3), ylabel=literal(name))
+
+
+def _check_single(sequence):
+    """Raise if a list of sequences is given in place of one."""
+    several = isinstance(sequence, list | tuple)
+    if several and getattr(sequence[0], "ndim", 0) > 1:
+        raise TypeError(
+            f"sequence must be a single recording, got a list of {len(sequence)}. Pass "
+            "one of them."
+        )
 
 
 def _check_channels(channels, frames):

@@ -196,7 +196,9 @@ class StateSummaryDisplay:
         self.ax_.set(xlabel="state", ylabel=literal(self.label or ""))
         self.ax_.set_ylim(bottom=0)
         self.ax_.spines[["top", "right"]].set_visible(False)
-        self.ax_.legend(frameon=False)
+        legend = self.ax_.legend(frameon=False, markerscale=2)
+        for handle in legend.legend_handles:
+            handle.set_alpha(1)
         return self
 
 

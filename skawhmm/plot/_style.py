@@ -19,10 +19,20 @@ def pyplot():
     return plt
 
 
+def check_axes(ax):
+    """Raise unless a display was given axes to draw on."""
+    if not all(hasattr(ax, member) for member in ("plot", "transData", "figure")):
+        raise TypeError(
+            "ax must hold matplotlib axes, such as those of plt.subplots(), got "
+            f"{type(ax).__name__}."
+        )
+
+
 def drawing_axes(ax):
     """Return the given or new axes, and their figure."""
     if ax is None:
         _, ax = pyplot().subplots()
+    check_axes(ax)
     return ax, ax.figure
 
 
@@ -41,7 +51,10 @@ def side_by_side(ax, n_parts, size):
         _, ax = pyplot().subplots(
             1, n_parts, figsize=(width * n_parts, height), layout="constrained"
         )
-    return list(np.ravel(np.asarray(ax, dtype=object)))
+    axes = list(np.ravel(np.asarray(ax, dtype=object)))
+    for one in axes:
+        check_axes(one)
+    return axes
 
 
 def bar_range(values):

@@ -240,6 +240,11 @@ def _reader(data, names, lengths):
         return from_lengths
     if kind == "LazyFrame":
         raise TypeError("data must be in memory, got a LazyFrame: call collect first.")
+    if type(data).__name__.endswith("GroupBy"):
+        raise TypeError(
+            f"data must be a table, got a {type(data).__name__}. Pass the table, and "
+            "the columns that it is grouped by as id."
+        )
     if package in {"xarray", "awkward"}:
         return {"xarray": from_xarray, "awkward": from_awkward}[package]
     is_named = any(name is not None for name in names.values())

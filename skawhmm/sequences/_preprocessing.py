@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils import check_consistent_length
+from sklearn.utils import check_consistent_length, get_tags
 
 from skawhmm.sequences._checked import CheckedSequences
 from skawhmm.sequences._checks import (
@@ -155,6 +155,11 @@ def check_row_transformer(name, value):
         raise TypeError(
             f"{name} must be None or an instance that transforms rows, such as "
             f"StandardScaler(), got {value!r}."
+        )
+    if value is not None and get_tags(value).input_tags.three_d_array:
+        raise TypeError(
+            f"{name} must transform rows, as StandardScaler() does, got {value!r}, "
+            "which takes whole sequences. Make it a step of the pipeline."
         )
 
 

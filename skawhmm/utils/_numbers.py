@@ -218,7 +218,7 @@ def label_array(
     wanted = f"{name} must hold one label per {of} ({n_labels} {many})"
     if labels is None:
         raise ValueError(f"{wanted}, got None.")
-    if isinstance(labels, NO_ARRAYS):
+    if isinstance(labels, NO_ARRAYS) or hasattr(labels, "get_params"):
         raise TypeError(f"{wanted}, got a {type(labels).__name__}.")
     check_one_type(name, labels)
     try:

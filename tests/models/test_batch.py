@@ -259,7 +259,7 @@ def test_unequal_numbers_of_states(make_batch):
     assert_allclose(models.transmats.sum(axis=2), 1)
 
 
-def test_padding_is_told_from_states():
+def test_padding_differs_from_states():
     # The last state is never reached, but it emits and moves on.
     unreached = HMMBatch([[[1.0, 0.0], [0.5, 0.5]]], [[[0.0], [1.0]]], [[[1.0], [1.0]]])
     assert_array_equal(unreached.n_components, [2])

@@ -333,6 +333,20 @@ def test_bursts_of_missing_values_are_not_judged(monitor):
     assert monitor.rows_[1]["states"] == ()
 
 
+@pytest.mark.parametrize("size", [1, 25])
+def test_calls_may_hold_missing_values_only(fitted, size):
+    x = machine(300, 1)
+    x[120:160] = np.nan
+    one, many = pickle.loads(fitted), pickle.loads(fitted)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=r".*max_missing")
+        one.partial_fit(x)
+        for start in range(0, len(x), size):
+            many.partial_fit(x[start : start + size])
+    assert len(one.rows_) == 3
+    assert same(one.rows_, many.rows_)
+
+
 def test_missing_values_are_an_error_if_states_do_not_take_them():
     hmm = HMMTransformer(2, "full", init="pooled", random_state=0)
     watch = HMMMonitor(50, hmm=hmm, n_neighbors=2).fit([machine(4000, 0)])

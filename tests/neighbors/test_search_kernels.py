@@ -104,7 +104,7 @@ def test_tiles_hold_all_vectors(n_models, size, n_dimensions):
 
 
 @given(batches(), batches(), st.sampled_from([1.0, 1.5, 2.0]))
-def test_relaxed_bound_follows_its_formula(models, others, p):
+def test_relaxed_bound_matches_formula(models, others, p):
     (vectors, weights), (points, probs) = (single(x) for x in (models, others))
     size = min(vectors.shape[2], points.shape[2])
     vectors, points = vectors[:, :, :size].copy(), points[:, :, :size].copy()

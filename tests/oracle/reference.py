@@ -1,6 +1,6 @@
 """The paper read literally, slowly, one small function per equation.
 
-Y. Chen, J. Ye and J. Li, Aggregated Wasserstein Metric and State Registration for
+Y. Chen, J. Ye and J. Li, Aggregated Wasserstein Distance and State Registration for
 Hidden Markov Models; equation numbers are the paper's. NumPy and SciPy only. A model is
 a dict: T (M, M), pi (M,), mu (M, d), Sigma (M, d, d).
 
