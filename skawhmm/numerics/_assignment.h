@@ -18,24 +18,43 @@
 #define FAR (1 << 29)
 #define SHUT (-(1 << 30))
 
+/* Marks that are looked at together. */
+#define MARK_BLOCK 64
+
 INTO_VECTOR int32_t lesser(int32_t a, int32_t b)
 {
     return a < b ? a : b;
 }
 
-/* Fill the gaps between the costs of a row and the prices; return the least. */
-VECTOR static int32_t fill_gaps(
-    const int32_t *restrict row,
-    const int32_t *restrict price,
-    ptrdiff_t size,
-    int32_t *restrict gaps)
+/* The least gap between the costs of a row and the prices. */
+VECTOR static int32_t least_gap(
+    const int32_t *restrict row, const int32_t *restrict price, ptrdiff_t size)
 {
     int32_t least = FAR;
-    for (ptrdiff_t j = 0; j < size; j++) {
-        gaps[j] = row[j] - price[j];
-        least = lesser(least, gaps[j]);
-    }
+    for (ptrdiff_t j = 0; j < size; j++)
+        least = lesser(least, row[j] - price[j]);
     return least;
+}
+
+/* The first column with the least gap, of several one without a row; and the least gap of
+ * the others, FAR if there are none. */
+VECTOR static ptrdiff_t best_column(
+    const int32_t *restrict row,
+    const int32_t *restrict price,
+    const int32_t *restrict rows,
+    int32_t least,
+    ptrdiff_t size,
+    int32_t *next_least)
+{
+    int32_t best = INT32_MAX, n_best = 0, next = FAR;
+    for (int32_t j = 0; j < (int32_t)size; j++) {
+        const int32_t gap = row[j] - price[j], is_more = gap != least;
+        best = lesser(best, j + (is_more << 30) + ((rows[j] >= 0) << 29));
+        next = lesser(next, gap + ((1 - is_more) << 29));
+        n_best += 1 - is_more;
+    }
+    *next_least = n_best > 1 ? least : next;
+    return best & ((1 << 29) - 1);
 }
 
 VECTOR static int32_t least_of(const int32_t *restrict values, ptrdiff_t size)
@@ -44,21 +63,6 @@ VECTOR static int32_t least_of(const int32_t *restrict values, ptrdiff_t size)
     for (ptrdiff_t j = 0; j < size; j++)
         least = lesser(least, values[j]);
     return least;
-}
-
-/* The first column with this value, of several one without a row. */
-VECTOR static ptrdiff_t column_at(
-    const int32_t *restrict values,
-    const int32_t *restrict rows,
-    int32_t value,
-    ptrdiff_t size)
-{
-    int32_t best = INT32_MAX;
-    for (int32_t j = 0; j < (int32_t)size; j++) {
-        const int32_t rank = j + ((values[j] != value) << 30) + ((rows[j] >= 0) << 29);
-        best = lesser(best, rank);
-    }
-    return best & ((1 << 29) - 1);
 }
 
 /* Shorten the paths to the columns by way of a row; return the length of the shortest.
@@ -90,23 +94,24 @@ VECTOR static void mark_columns(
         marks[j] = values[j] == value;
 }
 
-/* Fill the columns with this value, given scratch of a whole number of eight marks;
- * return how many there are. */
+/* Fill the columns with this value, given scratch of whole blocks of marks; return how
+ * many there are. Most blocks, and most words of the others, hold none. */
 static ptrdiff_t find_columns(
     const int32_t *values, int32_t value, ptrdiff_t size, uint8_t *marks, int32_t *found)
 {
     ptrdiff_t n_found = 0;
     mark_columns(values, value, size, marks);
-    for (ptrdiff_t first = 0; first < size; first += 8) {
-        uint64_t eight;
-        if (size - first < 8)
-            memset(marks + size, 0, 8 - (size - first));
-        memcpy(&eight, marks + first, 8);
-        if (eight == 0)
-            continue;
-        for (ptrdiff_t j = first; j < first + 8; j++)
-            if (marks[j])
-                found[n_found++] = (int32_t)j;
+    memset(marks + size, 0, (size_t)(-size & (MARK_BLOCK - 1)));
+    for (ptrdiff_t block = 0; block < size; block += MARK_BLOCK) {
+        uint64_t words[MARK_BLOCK / 8], any = 0;
+        memcpy(words, marks + block, MARK_BLOCK);
+        for (int k = 0; k < MARK_BLOCK / 8; k++)
+            any |= words[k];
+        for (int k = 0; any != 0 && k < MARK_BLOCK / 8; k++)
+            for (ptrdiff_t j = block + 8 * k; words[k] != 0 && j < block + 8 * k + 8; j++) {
+                found[n_found] = (int32_t)j;
+                n_found += marks[j];
+            }
     }
     return n_found;
 }
@@ -189,7 +194,6 @@ VECTOR static void round_costs(
     for (ptrdiff_t j = 0; j < size; j++) {
         double rest = ((row[j] - share) - low[j]) * scale;
         rest = rest < LARGEST_COST ? rest : LARGEST_COST;
-        rest = rest > 0.0 ? rest : 0.0;
         rounded[j] = (int32_t)rest;
     }
 }

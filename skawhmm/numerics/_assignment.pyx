@@ -49,13 +49,16 @@ cdef extern from "numerics/_assignment.h" nogil:
     const double PRICE_ROUNDING, LEAST_RANGE
     const Py_ssize_t LEAST_HALVED, CACHE_LINE, N_NUMBERS, N_PLACES
     const int32_t LARGEST_COST, FAR, SHUT
-    int32_t fill_gaps(
-        const int32_t* row, const int32_t* price, Py_ssize_t size, int32_t* gaps
+    int32_t least_gap(const int32_t* row, const int32_t* price, Py_ssize_t size)
+    Py_ssize_t best_column(
+        const int32_t* row,
+        const int32_t* price,
+        const int32_t* rows,
+        int32_t least,
+        Py_ssize_t size,
+        int32_t* next_least,
     )
     int32_t least_of(const int32_t* values, Py_ssize_t size)
-    Py_ssize_t column_at(
-        const int32_t* values, const int32_t* rows, int32_t value, Py_ssize_t size
-    )
     int32_t relax_columns(
         const int32_t* row,
         const int32_t* price,
@@ -356,7 +359,7 @@ cdef int fill_prices(Py_ssize_t size, const Level* level) except -1 nogil:
     for i in range(size):
         row, gain = level.cost + i * size, 0
         if size >= LEAST_HALVED:
-            gain = fill_gaps(row, level.settled, size, level.gap)
+            gain = least_gap(row, level.settled, size)
         lower_prices(row, row, gain, size, price)
     for j in range(size):
         highest = max(highest, price[j])
@@ -387,15 +390,14 @@ cdef Py_ssize_t take_columns(
 
     Return how many rows are then free.
     """
-    cdef int32_t* gap = level.gap
+    cdef const int32_t* row
     cdef Py_ssize_t i, j, k, n_left = 0
     cdef int32_t least, next_least, loser
     for k in range(n_free):
         i = level.free[k]
-        least = fill_gaps(level.cost + i * size, level.price, size, gap)
-        j = column_at(gap, level.rows, least, size)
-        gap[j] = FAR
-        next_least = least_of(gap, size)
+        row = level.cost + i * size
+        least = least_gap(row, level.price, size)
+        j = best_column(row, level.price, level.rows, least, size, &next_least)
         loser = level.rows[j]
         if loser >= 0 and next_least == least:
             continue
@@ -427,7 +429,7 @@ cdef Py_ssize_t augment(
         i = level.free[k]
         row = level.cost + i * size
         level.trees[i], level.ends[k] = k, -1
-        base = -fill_gaps(row, level.price, size, level.settled)
+        base = -least_gap(row, level.price, size)
         length = relax_columns(
             row, level.open_price, base, i, size, level.gap, level.via
         )
