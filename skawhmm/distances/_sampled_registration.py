@@ -5,6 +5,8 @@ how much their states have in common: :math:`W = E[\pi_a(x) \pi_b(y)^\top]`, whe
 :math:`\pi_a(x)` are the posterior probabilities of the states of a.
 """
 
+from functools import lru_cache
+
 import numpy as np
 from scipy.special import ndtr, ndtri
 from scipy.stats import qmc
@@ -46,7 +48,7 @@ def stratified_draws(weights, n_samples, n_features, seed, keys):
     normals : ndarray of shape (n_models, n_samples, n_features)
         Standard normal draws.
     """
-    net = waited_for(_scrambled_net, n_samples, n_features, seed)
+    net = _scrambled_net(n_samples, n_features, seed)
     counts = stratified_counts(weights, n_samples)
     n_models, n_components = weights.shape
     ends = np.cumsum(counts, axis=1)
@@ -61,14 +63,21 @@ def stratified_draws(weights, n_samples, n_features, seed, keys):
     return states, normals
 
 
+@lru_cache(maxsize=1)
 def _scrambled_net(n_samples, n_features, seed):
-    """Return a Sobol net of at least `n_samples` points.
+    """Return a Sobol net of at least `n_samples` points; the last one is kept.
 
     In the main thread, the first one of a process would swallow Ctrl-C and then be
     wrong: SciPy ignores all exceptions while it reads its table.
     """
-    net = qmc.Sobol(n_features, scramble=True, rng=seed)
-    return net.random_base2(int(np.ceil(np.log2(n_samples))))
+
+    def points():
+        net = qmc.Sobol(n_features, scramble=True, rng=seed)
+        return net.random_base2(int(np.ceil(np.log2(n_samples))))
+
+    net = waited_for(points)
+    net.flags.writeable = False
+    return net
 
 
 def independent_draws(weights, n_samples, n_features, seed, keys):

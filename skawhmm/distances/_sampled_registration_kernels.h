@@ -1,50 +1,67 @@
 #include "_vector.h"
 
+/* Add the squared gaps of four features to the sums of a row; or return their roots. */
+INTO_VECTOR void add_four(
+    const double *restrict x,
+    const double *restrict channel,
+    ptrdiff_t n_samples,
+    int rooted,
+    double *restrict row)
+{
+    for (ptrdiff_t j = 0; j < n_samples; j++) {
+        const double a = x[0] - channel[j], b = x[1] - channel[j + n_samples];
+        const double c = x[2] - channel[j + 2 * n_samples];
+        const double d = x[3] - channel[j + 3 * n_samples];
+        double sum = row[j];
+        sum += a * a;
+        sum += b * b;
+        sum += c * c;
+        sum += d * d;
+        row[j] = rooted ? sqrt(sum) : sum;
+    }
+}
+
+INTO_VECTOR void add_one(
+    double x,
+    const double *restrict channel,
+    ptrdiff_t n_samples,
+    int rooted,
+    double *restrict row)
+{
+    for (ptrdiff_t j = 0; j < n_samples; j++) {
+        const double gap = x - channel[j], sum = row[j] + gap * gap;
+        row[j] = rooted ? sqrt(sum) : sum;
+    }
+}
+
 /* Fill a row with squared distances between a point x and all points y, whose features
- * are rows of `channels`; then with their square roots if asked for. Over points, not
- * features: sums keep their order and still fill registers. */
+ * are rows of `channels`; or with their square roots. Over points, not features: sums
+ * keep their order and still fill registers. Four features at a time, so that sums are
+ * loaded and stored less often; roots while the last ones are added, as the processor
+ * has a part of its own for them. */
 VECTOR
 static void squared_distances(
     const double *restrict x,
     const double *restrict channels,
-    const double *restrict mask,
     ptrdiff_t n_features,
     ptrdiff_t n_samples,
     int rooted,
     double *restrict row)
 {
+    const ptrdiff_t plain = rooted ? n_features - 1 : n_features;
+    ptrdiff_t k = 0;
     for (ptrdiff_t j = 0; j < n_samples; j++)
         row[j] = 0.0;
-    ptrdiff_t k = 0;
-    /* Four features at a time, so that sums are loaded and stored less often. */
-    for (; k + 4 <= n_features; k += 4) {
-        const double *restrict channel = channels + k * n_samples;
-        const double a = x[k], b = x[k + 1], c = x[k + 2], d = x[k + 3];
-        const double in_a = mask[k], in_b = mask[k + 1];
-        const double in_c = mask[k + 2], in_d = mask[k + 3];
-        for (ptrdiff_t j = 0; j < n_samples; j++) {
-            const double gap_a = a - channel[j], gap_b = b - channel[j + n_samples];
-            const double gap_c = c - channel[j + 2 * n_samples];
-            const double gap_d = d - channel[j + 3 * n_samples];
-            double sum = row[j];
-            sum += gap_a * gap_a * in_a;
-            sum += gap_b * gap_b * in_b;
-            sum += gap_c * gap_c * in_c;
-            sum += gap_d * gap_d * in_d;
-            row[j] = sum;
-        }
+    for (; k + 4 <= plain; k += 4)
+        add_four(x + k, channels + k * n_samples, n_samples, 0, row);
+    if (rooted && k + 4 == n_features) {
+        add_four(x + k, channels + k * n_samples, n_samples, 1, row);
+        return;
     }
-    for (; k < n_features; k++) {
-        const double value = x[k], factor = mask[k];
-        const double *restrict channel = channels + k * n_samples;
-        for (ptrdiff_t j = 0; j < n_samples; j++) {
-            const double gap = value - channel[j];
-            row[j] += gap * gap * factor;
-        }
-    }
-    if (rooted)
-        for (ptrdiff_t j = 0; j < n_samples; j++)
-            row[j] = sqrt(row[j]);
+    for (; k < plain; k++)
+        add_one(x[k], channels + k * n_samples, n_samples, 0, row);
+    if (k < n_features)
+        add_one(x[k], channels + k * n_samples, n_samples, 1, row);
 }
 
 /* One step of matrix scaling: a factor per row that makes its sum 1 / n_samples, given

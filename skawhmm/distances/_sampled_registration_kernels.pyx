@@ -51,7 +51,6 @@ cdef extern from "distances/_sampled_registration_kernels.h" nogil:
     void squared_distances(
         const double* x,
         const double* channels,
-        const double* mask,
         Py_ssize_t n_features,
         Py_ssize_t n_samples,
         int rooted,
@@ -136,7 +135,7 @@ def sample_costs(
         The models of the samples.
 
     mask : ndarray of shape (n_features,)
-        Factors of the squared differences.
+        One where both models observed a feature, zero elsewhere.
 
     p : float
         The power.
@@ -144,7 +143,7 @@ def sample_costs(
     cost : ndarray of shape (n_samples, n_samples)
         Filled with the powers.
     """
-    cdef double[:, ::1] channels = np.empty((points.shape[2], points.shape[1]))
+    cdef double[::1] channels = np.empty(points.shape[2] * (points.shape[1] + 1))
     cdef Metric metric = metric_of(parts)
     with nogil:
         fill_costs(points, &metric, a, b, &mask[0], p, channels, cost)
@@ -157,20 +156,33 @@ cdef int fill_costs(
     Py_ssize_t b,
     const double* mask,
     double p,
-    double[:, ::1] channels,
+    double[::1] channels,
     double[:, ::1] cost,
 ) except -1 nogil:
-    """Fill `cost`, given scratch for the transposed points; see `sample_costs`."""
+    """Fill `cost`; see `sample_costs`.
+
+    Scratch holds the observed features of the points of b, one after the other, and
+    those of a point of a.
+    """
     cdef Py_ssize_t n_samples = points.shape[1], n_features = points.shape[2], i, j, k
+    cdef Py_ssize_t n_seen = 0
+    cdef double* point = &channels[n_features * n_samples]
     cdef bint is_flat = metric.n_angles == 0 and metric.n_codes == 0
-    for j in range(n_samples):
-        for k in range(n_features):
-            channels[k, j] = points[b, j, k]
+    for k in range(n_features):
+        if mask[k] == 0:
+            continue
+        for j in range(n_samples):
+            channels[n_seen * n_samples + j] = points[b, j, k]
+        n_seen += 1
     for i in range(n_samples):
         interrupted()
+        n_seen = 0
+        for k in range(n_features):
+            if mask[k] != 0:
+                point[n_seen] = points[a, i, k]
+                n_seen += 1
         squared_distances(
-            &points[a, i, 0], &channels[0, 0], mask, n_features, n_samples,
-            p == 1 and is_flat, &cost[i, 0],
+            point, &channels[0], n_seen, n_samples, p == 1 and is_flat, &cost[i, 0],
         )
         if not is_flat:
             add_to_row(metric, a, i, b, &cost[i, 0])
@@ -319,7 +331,7 @@ def sampled_registrations(
         np.asarray(points)[:n_ranked, :, 0], axis=1, kind="stable"
     )
     cdef double[:, ::1] cost = aligned((n_costs, n_costs))
-    cdef double[:, ::1] channels = aligned((n_features, n_samples))
+    cdef double[::1] channels = aligned(n_features * (n_samples + 1))
     cdef double[::1] mask = np.empty(n_features)
     cdef Py_ssize_t[::1] matches = np.empty(n_samples, np.intp)
     numbers, places = make_matching(n_samples)
@@ -395,7 +407,7 @@ def smoothed_registrations(
     cdef double[:, ::1] cost = np.empty((n_samples, n_samples))
     cdef double[:, ::1] coupling = np.empty((n_samples, n_samples))
     cdef double[:, ::1] scratch = np.empty((5, n_samples))
-    cdef double[:, ::1] channels = np.empty((n_features, n_samples))
+    cdef double[::1] channels = aligned(n_features * (n_samples + 1))
     cdef double[::1] mask = np.empty(n_features)
     cdef double[:, :, ::1] plans = np.zeros((index_a.shape[0], size, size))
     with nogil:

@@ -1,196 +1,214 @@
-/* The loops over columns that assignments spend their time in. */
+/* The loops over columns that assignments spend their time in.
+ *
+ * Costs are rounded to whole numbers from 0 to LARGEST_COST: minima of such numbers fill
+ * vector registers in every compiler, twice as many fit into one as of doubles, and sums
+ * of them are exact. Prices of a solution differ by at most three times the largest cost,
+ * and paths to open columns are at most six times as long. */
 #ifndef SKAWHMM_ASSIGNMENT_H
 #define SKAWHMM_ASSIGNMENT_H
 
 #include <stdint.h>
+#include <string.h>
 
 #include "_vector.h"
 
-/* A minimum waits for the one before it: each loop keeps four, one per quarter of the
- * columns, and the columns that are left over join the first. */
+#define LARGEST_COST (1 << 26)
 
-INTO_VECTOR double least_of_four(double a, double b, double c, double d)
+/* Longer than any path, yet shorter than one to a column at the price SHUT. */
+#define FAR (1 << 29)
+#define SHUT (-(1 << 30))
+
+/* Marks that are looked at together. */
+#define MARK_BLOCK 64
+
+INTO_VECTOR int32_t lesser(int32_t a, int32_t b)
 {
-    const double one = a < b ? a : b, other = c < d ? c : d;
-    return one < other ? one : other;
+    return a < b ? a : b;
 }
 
-INTO_VECTOR double gap_at(
-    const double *restrict row, const double *restrict price, ptrdiff_t j, double least,
-    double *restrict gaps)
+/* The least gap between the costs of a row and the prices. */
+VECTOR static int32_t least_gap(
+    const int32_t *restrict row, const int32_t *restrict price, ptrdiff_t size)
 {
-    const double gap = row[j] - price[j];
-    gaps[j] = gap;
-    return gap < least ? gap : least;
+    int32_t least = FAR;
+    for (ptrdiff_t j = 0; j < size; j++)
+        least = lesser(least, row[j] - price[j]);
+    return least;
 }
 
-/* Fill the gaps between the costs of a row and the prices; return the least. */
-VECTOR static double fill_gaps(
-    const double *restrict row,
-    const double *restrict price,
+/* The first column with the least gap, of several one without a row; and the least gap of
+ * the others, FAR if there are none. */
+VECTOR static ptrdiff_t best_column(
+    const int32_t *restrict row,
+    const int32_t *restrict price,
+    const int32_t *restrict rows,
+    int32_t least,
     ptrdiff_t size,
-    double *restrict gaps)
+    int32_t *next_least)
 {
-    const ptrdiff_t part = size / 4;
-    double a = INFINITY, b = INFINITY, c = INFINITY, d = INFINITY;
-#pragma omp simd reduction(min : a, b, c, d)
-    for (ptrdiff_t j = 0; j < part; j++) {
-        a = gap_at(row, price, j, a, gaps);
-        b = gap_at(row, price, j + part, b, gaps);
-        c = gap_at(row, price, j + 2 * part, c, gaps);
-        d = gap_at(row, price, j + 3 * part, d, gaps);
+    int32_t best = INT32_MAX, n_best = 0, next = FAR;
+    for (int32_t j = 0; j < (int32_t)size; j++) {
+        const int32_t gap = row[j] - price[j], is_more = gap != least;
+        best = lesser(best, j + (is_more << 30) + ((rows[j] >= 0) << 29));
+        next = lesser(next, gap + ((1 - is_more) << 29));
+        n_best += 1 - is_more;
     }
-    for (ptrdiff_t j = 4 * part; j < size; j++)
-        a = gap_at(row, price, j, a, gaps);
-    return least_of_four(a, b, c, d);
+    *next_least = n_best > 1 ? least : next;
+    return best & ((1 << 29) - 1);
 }
 
-VECTOR static double least_of(const double *restrict values, ptrdiff_t size)
+VECTOR static int32_t least_of(const int32_t *restrict values, ptrdiff_t size)
 {
-    const ptrdiff_t part = size / 4;
-    double a = INFINITY, b = INFINITY, c = INFINITY, d = INFINITY;
-#pragma omp simd reduction(min : a, b, c, d)
-    for (ptrdiff_t j = 0; j < part; j++) {
-        a = values[j] < a ? values[j] : a;
-        b = values[j + part] < b ? values[j + part] : b;
-        c = values[j + 2 * part] < c ? values[j + 2 * part] : c;
-        d = values[j + 3 * part] < d ? values[j + 3 * part] : d;
-    }
-    for (ptrdiff_t j = 4 * part; j < size; j++)
-        a = values[j] < a ? values[j] : a;
-    return least_of_four(a, b, c, d);
-}
-
-INTO_VECTOR double relaxed_at(
-    const double *restrict row,
-    const double *restrict price,
-    double base,
-    ptrdiff_t from,
-    ptrdiff_t j,
-    double least,
-    double *restrict length,
-    ptrdiff_t *restrict via)
-{
-    const double through = base + (row[j] - price[j]);
-    const double before = length[j];
-    const ptrdiff_t last = via[j];
-    const double shortest = through < before ? through : before;
-    via[j] = through < before ? from : last;
-    length[j] = shortest;
-    return shortest < least ? shortest : least;
+    int32_t least = FAR;
+    for (ptrdiff_t j = 0; j < size; j++)
+        least = lesser(least, values[j]);
+    return least;
 }
 
 /* Shorten the paths to the columns by way of a row; return the length of the shortest.
- * A column that is settled has price -INFINITY and stays at length INFINITY. */
-VECTOR static double relax_columns(
-    const double *restrict row,
-    const double *restrict price,
-    double base,
-    ptrdiff_t from,
+ * A settled column, at the price SHUT, stays FAR. */
+VECTOR static int32_t relax_columns(
+    const int32_t *restrict row,
+    const int32_t *restrict price,
+    int32_t base,
+    int32_t from,
     ptrdiff_t size,
-    double *restrict length,
-    ptrdiff_t *restrict via)
+    int32_t *restrict length,
+    int32_t *restrict via)
 {
-    const ptrdiff_t part = size / 4;
-    double a = INFINITY, b = INFINITY, c = INFINITY, d = INFINITY;
-#pragma omp simd reduction(min : a, b, c, d)
-    for (ptrdiff_t j = 0; j < part; j++) {
-        a = relaxed_at(row, price, base, from, j, a, length, via);
-        b = relaxed_at(row, price, base, from, j + part, b, length, via);
-        c = relaxed_at(row, price, base, from, j + 2 * part, c, length, via);
-        d = relaxed_at(row, price, base, from, j + 3 * part, d, length, via);
+    int32_t least = FAR;
+    for (ptrdiff_t j = 0; j < size; j++) {
+        const int32_t through = base + (row[j] - price[j]);
+        const int32_t before = length[j], last = via[j];
+        via[j] = through < before ? from : last;
+        length[j] = lesser(through, before);
+        least = lesser(least, length[j]);
     }
-    for (ptrdiff_t j = 4 * part; j < size; j++)
-        a = relaxed_at(row, price, base, from, j, a, length, via);
-    return least_of_four(a, b, c, d);
+    return least;
 }
 
-INTO_VECTOR ptrdiff_t rank_at(
-    const double *restrict values,
-    const ptrdiff_t *restrict ranks,
-    double value,
-    ptrdiff_t j,
-    ptrdiff_t best)
+VECTOR static void mark_columns(
+    const int32_t *restrict values, int32_t value, ptrdiff_t size, uint8_t *restrict marks)
 {
-    const ptrdiff_t found = values[j] == value ? ranks[j] : PTRDIFF_MAX;
-    return found < best ? found : best;
+    for (ptrdiff_t j = 0; j < size; j++)
+        marks[j] = values[j] == value;
 }
 
-/* The column with this value, of several the one with the least rank: ranks are j, and
- * j - size for columns without a row. */
-VECTOR static ptrdiff_t column_at(
-    const double *restrict values,
-    const ptrdiff_t *restrict ranks,
-    double value,
-    ptrdiff_t size)
+/* Fill the columns with this value, given scratch of whole blocks of marks; return how
+ * many there are. Most blocks, and most words of the others, hold none. */
+static ptrdiff_t find_columns(
+    const int32_t *values, int32_t value, ptrdiff_t size, uint8_t *marks, int32_t *found)
 {
-    const ptrdiff_t part = size / 4;
-    ptrdiff_t a = size, b = size, c = size, d = size;
-#pragma omp simd reduction(min : a, b, c, d)
-    for (ptrdiff_t j = 0; j < part; j++) {
-        a = rank_at(values, ranks, value, j, a);
-        b = rank_at(values, ranks, value, j + part, b);
-        c = rank_at(values, ranks, value, j + 2 * part, c);
-        d = rank_at(values, ranks, value, j + 3 * part, d);
+    ptrdiff_t n_found = 0;
+    mark_columns(values, value, size, marks);
+    memset(marks + size, 0, (size_t)(-size & (MARK_BLOCK - 1)));
+    for (ptrdiff_t block = 0; block < size; block += MARK_BLOCK) {
+        uint64_t words[MARK_BLOCK / 8], any = 0;
+        memcpy(words, marks + block, MARK_BLOCK);
+        for (int k = 0; k < MARK_BLOCK / 8; k++)
+            any |= words[k];
+        for (int k = 0; any != 0 && k < MARK_BLOCK / 8; k++)
+            for (ptrdiff_t j = block + 8 * k; words[k] != 0 && j < block + 8 * k + 8; j++) {
+                found[n_found] = (int32_t)j;
+                n_found += marks[j];
+            }
     }
-    for (ptrdiff_t j = 4 * part; j < size; j++)
-        a = rank_at(values, ranks, value, j, a);
-    a = a < b ? a : b;
-    c = c < d ? c : d;
-    a = a < c ? a : c;
-    return a < 0 ? a + size : a;
+    return n_found;
 }
 
 /* Begin a phase: no paths, and all columns open at their price. */
 VECTOR static void open_columns(
-    const double *restrict price,
+    const int32_t *restrict price,
     ptrdiff_t size,
-    double *restrict length,
-    double *restrict open_price)
+    int32_t *restrict length,
+    int32_t *restrict open_price)
 {
     for (ptrdiff_t j = 0; j < size; j++) {
-        length[j] = INFINITY;
+        length[j] = FAR;
         open_price[j] = price[j];
     }
 }
 
 /* End a phase: the prices of settled columns fall by what is left to the reach. */
 VECTOR static void close_columns(
-    const double *restrict open_price,
-    const double *restrict settled,
-    double reach,
+    const int32_t *restrict open_price,
+    const int32_t *restrict settled,
+    int32_t reach,
     ptrdiff_t size,
-    double *restrict price)
+    int32_t *restrict price)
 {
     for (ptrdiff_t j = 0; j < size; j++) {
-        const double fallen = price[j] + (settled[j] - reach);
-        price[j] = open_price[j] == -INFINITY ? fallen : price[j];
+        const int32_t fallen = price[j] + (settled[j] - reach);
+        price[j] = open_price[j] == SHUT ? fallen : price[j];
     }
 }
 
 /* Means of neighbouring columns of the mean of two rows. */
 VECTOR static void fill_halved(
-    const double *restrict one,
-    const double *restrict other,
+    const int32_t *restrict one,
+    const int32_t *restrict other,
     ptrdiff_t half,
-    double *restrict row)
+    int32_t *restrict row)
 {
     for (ptrdiff_t j = 0; j < half; j++)
-        row[j] = (0.25 * one[2 * j] + 0.25 * one[2 * j + 1])
-            + (0.25 * other[2 * j] + 0.25 * other[2 * j + 1]);
+        row[j] = (one[2 * j] + one[2 * j + 1] + other[2 * j] + other[2 * j + 1]) >> 2;
 }
 
 /* Lower prices to what the mean of two rows, which gains that much, would pay. */
 VECTOR static void lower_prices(
-    const double *restrict one,
-    const double *restrict other,
-    double gain,
+    const int32_t *restrict one,
+    const int32_t *restrict other,
+    int32_t gain,
+    ptrdiff_t size,
+    int32_t *restrict price)
+{
+    for (ptrdiff_t j = 0; j < size; j++)
+        price[j] = lesser(price[j], ((one[j] + other[j]) >> 1) - gain);
+}
+
+/* Widen the range of each column by what a row leaves beyond its share. */
+VECTOR static void widen_ranges(
+    const double *restrict row,
+    double share,
+    ptrdiff_t size,
+    double *restrict low,
+    double *restrict high)
+{
+    for (ptrdiff_t j = 0; j < size; j++) {
+        const double rest = row[j] - share;
+        low[j] = rest < low[j] ? rest : low[j];
+        high[j] = rest > high[j] ? rest : high[j];
+    }
+}
+
+/* Round what a row leaves beyond its share and those of the columns. What is not a number
+ * counts as the largest cost. */
+VECTOR static void round_costs(
+    const double *restrict row,
+    double share,
+    const double *restrict low,
+    double scale,
+    ptrdiff_t size,
+    int32_t *restrict rounded)
+{
+    for (ptrdiff_t j = 0; j < size; j++) {
+        double rest = ((row[j] - share) - low[j]) * scale;
+        rest = rest < LARGEST_COST ? rest : LARGEST_COST;
+        rounded[j] = (int32_t)rest;
+    }
+}
+
+/* Lower prices to what a row would pay, where that is lower beyond rounding. */
+VECTOR static void lower_exactly(
+    const double *restrict row,
+    double share,
+    double rounding,
     ptrdiff_t size,
     double *restrict price)
 {
     for (ptrdiff_t j = 0; j < size; j++) {
-        const double offer = (0.5 * one[j] + 0.5 * other[j]) - gain;
-        price[j] = offer < price[j] ? offer : price[j];
+        const double offer = row[j] - share;
+        price[j] = offer + rounding < price[j] ? offer : price[j];
     }
 }
 
