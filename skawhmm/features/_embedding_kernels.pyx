@@ -3,7 +3,7 @@
 import numpy as np
 
 from cython cimport floating
-from libc.math cimport log, sqrt
+from libc.math cimport sqrt
 
 from skawhmm.emissions._gaussian_densities cimport (
     Frames,
@@ -16,6 +16,31 @@ from skawhmm.numerics._forward_backward cimport passes, passes_size
 from skawhmm.utils._interruption cimport interrupted
 
 cdef extern from "features/_embedding_kernels.h" nogil:
+    void fill_shifts(
+        const double* occupancies,
+        const double* counts,
+        const double* firsts,
+        const double* deviations,
+        Py_ssize_t n_joined,
+        Py_ssize_t n_components,
+        Py_ssize_t n_features,
+        double total,
+        double relevance,
+        double* shifts,
+    )
+    void fill_log_scales(
+        const double* occupancies,
+        const double* counts,
+        const double* firsts,
+        const double* seconds,
+        const double* covars,
+        Py_ssize_t n_parts,
+        Py_ssize_t n_components,
+        Py_ssize_t n_features,
+        double total,
+        double relevance,
+        double* logs,
+    )
     double total_of(const double* row, Py_ssize_t size, int rooted)
     void fill_single(
         const double* row, Py_ssize_t size, int rooted, double scale, float* out
@@ -162,32 +187,26 @@ def weighted_shifts(stats, covars, double relevance, bint whole):
     cdef const double[:, :, :, ::1] counts = stats.counts
     cdef const double[:, :, :, ::1] firsts = stats.firsts
     cdef const double[:, ::1] deviations = np.sqrt(covars)
-    cdef Py_ssize_t n_parts = occupancies.shape[1], n_joined = 1
-    cdef Py_ssize_t i, part, j, k, c
-    cdef double total, weight, root, count, first
+    cdef Py_ssize_t n_parts = occupancies.shape[1], n_joined = 1, i, part
+    cdef double total
     if whole:
         n_joined, n_parts = n_parts, 1
     cdef double[:, :, :, ::1] shifts = np.empty(
         (counts.shape[0], n_parts, counts.shape[2], counts.shape[3])
     )
+    if shifts.size == 0:
+        return np.asarray(shifts)
     with nogil:
         for i in range(shifts.shape[0]):
             interrupted()
             total = frames_of(occupancies, i)
             for part in range(n_parts):
-                for k in range(shifts.shape[2]):
-                    weight = 0.0
-                    for j in range(n_joined):
-                        weight += occupancies[i, part + j, k]
-                    root = sqrt(weight / total)
-                    for c in range(shifts.shape[3]):
-                        count = first = 0.0
-                        for j in range(n_joined):
-                            count += counts[i, part + j, k, c]
-                            first += firsts[i, part + j, k, c]
-                        shifts[i, part, k, c] = (
-                            root * first / ((count + relevance) * deviations[k, c])
-                        )
+                fill_shifts(
+                    &occupancies[i, part, 0], &counts[i, part, 0, 0],
+                    &firsts[i, part, 0, 0], &deviations[0, 0], n_joined,
+                    shifts.shape[2], shifts.shape[3], total, relevance,
+                    &shifts[i, part, 0, 0],
+                )
     return np.asarray(shifts)
 
 
@@ -205,32 +224,21 @@ def weighted_log_scales(stats, const double[:, ::1] covars, double relevance):
     cdef const double[:, :, :, ::1] counts = stats.counts
     cdef const double[:, :, :, ::1] firsts = stats.firsts
     cdef const double[:, :, :, ::1] seconds = stats.seconds
-    cdef Py_ssize_t n_parts = occupancies.shape[1], i, j, k, c
-    cdef double total, weight, root, count, first, second, prior, ratio
     cdef double[:, :, ::1] logs = np.empty(
         (counts.shape[0], counts.shape[2], counts.shape[3])
     )
+    cdef Py_ssize_t i
+    if logs.size == 0:
+        return np.asarray(logs)
     with nogil:
         for i in range(logs.shape[0]):
             interrupted()
-            total = frames_of(occupancies, i)
-            for k in range(logs.shape[1]):
-                weight = 0.0
-                for j in range(n_parts):
-                    weight += occupancies[i, j, k]
-                root = 0.5 * sqrt(weight / total)
-                for c in range(logs.shape[2]):
-                    count, first, second = relevance, 0.0, 0.0
-                    for j in range(n_parts):
-                        count += counts[i, j, k, c]
-                        first += firsts[i, j, k, c]
-                        second += seconds[i, j, k, c]
-                    first /= count
-                    # The prior's part is exact; the rest is a variance that rounding
-                    # may push below 0.
-                    prior = relevance / count
-                    ratio = (second / count - first * first) / covars[k, c] + prior
-                    logs[i, k, c] = root * log(max(ratio, prior))
+            fill_log_scales(
+                &occupancies[i, 0, 0], &counts[i, 0, 0, 0], &firsts[i, 0, 0, 0],
+                &seconds[i, 0, 0, 0], &covars[0, 0], occupancies.shape[1],
+                logs.shape[1], logs.shape[2], frames_of(occupancies, i), relevance,
+                &logs[i, 0, 0],
+            )
     return np.asarray(logs)
 
 

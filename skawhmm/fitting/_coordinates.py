@@ -240,13 +240,21 @@ def pooled_coordinates(channels, covariance_type):
 def is_oversized(channels, offsets):
     """Return a mask of the sequences with values far larger than in the others."""
     active, missing, _, centre, scale = channel_scales(channels, offsets, "diag")
-    oversized = np.zeros(len(offsets) - 1, bool)
-    for c in np.flatnonzero(active.any(axis=0)):
-        usual = np.median(centre[active[:, c], c])
-        size = np.hypot(np.where(active[:, c], scale[:, c], 0), centre[:, c] - usual)
-        limit = OTHER_SCALE * np.median(size[active[:, c]])
-        oversized |= ~missing[:, c] & (size > limit)
-    return oversized
+    varies = active.any(axis=0)
+    active, missing, centre, scale = (
+        part[:, varies] for part in (active, missing, centre, scale)
+    )
+    gaps = centre - chosen_medians(centre, active)
+    size = np.hypot(np.where(active, scale, 0.0), gaps)
+    limit = OTHER_SCALE * chosen_medians(size, active)
+    return (~missing & (size > limit)).any(axis=1)
+
+
+def chosen_medians(values, chosen):
+    """Return the medians of the chosen entries of columns, at least one of each."""
+    ordered = np.sort(np.where(chosen, values, np.inf), axis=0)
+    count, columns = chosen.sum(axis=0), np.arange(values.shape[1])
+    return (ordered[(count - 1) // 2, columns] + ordered[count // 2, columns]) / 2
 
 
 def is_of_other_scale(coordinates, scales):

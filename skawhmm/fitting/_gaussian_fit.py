@@ -128,7 +128,7 @@ def gaussian_data(frames, seen, offsets, firsts=None):
 def pool_of(sequences):
     """Return the pool of a list of sequences or `Trials`."""
     recordings, firsts = recordings_of(sequences)
-    channels = np.ascontiguousarray(np.concatenate(recordings).T)
+    channels = np.ascontiguousarray(np.concatenate([*recordings]).T)
     return Pool(channels, np.cumsum([0, *map(len, recordings)]), firsts)
 
 

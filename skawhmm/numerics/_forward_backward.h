@@ -250,7 +250,22 @@ INTO_VECTOR void carry(
     ptrdiff_t width,
     double *restrict out)
 {
-    for (ptrdiff_t first = 0; first < width; first += LANES) {
+    ptrdiff_t first = 0;
+    /* Two sums at a time: each waits for its last step. */
+    for (; first + 2 * LANES <= width; first += 2 * LANES) {
+        const double *restrict row = matrix + first;
+        Lanes a = lanes_product(lanes_of(vector[0]), lanes_at(row));
+        Lanes b = lanes_product(lanes_of(vector[0]), lanes_at(row + LANES));
+        for (ptrdiff_t i = 1; i < size; i++) {
+            const Lanes weight = lanes_of(vector[i]);
+            row += width;
+            a = lanes_sum(a, lanes_product(weight, lanes_at(row)));
+            b = lanes_sum(b, lanes_product(weight, lanes_at(row + LANES)));
+        }
+        set_lanes(out + first, a);
+        set_lanes(out + first + LANES, b);
+    }
+    if (first < width) {
         const double *restrict row = matrix + first;
         Lanes sums = lanes_product(lanes_of(vector[0]), lanes_at(row));
         for (ptrdiff_t i = 1; i < size; i++) {

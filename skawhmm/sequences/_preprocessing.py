@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from functools import partial
+from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
@@ -224,8 +225,8 @@ class Framewise(SequenceTransformer):
             return None
 
     def _transform(self, X):
-        ends = np.cumsum([len(x) for x in X])
-        frames = self.transformer_.transform(np.concatenate(X))
+        frames, ends = concatenated(X)
+        frames = self.transformer_.transform(frames)
         frames = frames.toarray() if sparse.issparse(frames) else frames
         frames = real_array("The output of transformer", frames)
         if frames.ndim != 2 or len(frames) != ends[-1]:
@@ -233,7 +234,7 @@ class Framewise(SequenceTransformer):
                 f"transformer must return one row per frame ({ends[-1]} frames), got "
                 f"shape {frames.shape}."
             )
-        return [np.ascontiguousarray(x) for x in np.split(frames, ends[:-1])]
+        return divided(np.ascontiguousarray(frames), ends)
 
 
 def check_order(name, value):
@@ -300,8 +301,8 @@ class Deltas(SequenceTransformer):
 
     def _transform(self, X):
         lags = self._checked_lags()
-        lengths = np.array([len(x) for x in X])
-        frames, ends = np.concatenate(X), np.cumsum(lengths)
+        frames, ends = concatenated(X)
+        lengths = np.diff(ends, prepend=0)
         # The first and the last frame of the sequence that a frame belongs to.
         first, last = np.repeat([ends - lengths, ends - 1], lengths, axis=1)
         parts = [frames]
@@ -311,7 +312,7 @@ class Deltas(SequenceTransformer):
                 derivative = _slopes(derivative, lag, first, last)
                 parts.append(derivative)
         wide = np.hstack(parts)
-        changed = np.split(wide, ends[:-1])
+        changed = divided(wide, ends)
         peak = max(np.fmax.reduce(wide, axis=None), -np.fmin.reduce(wide, axis=None))
         # Slopes beyond the range of frames are reported by the next step.
         return CheckedSequences(changed) if peak <= LARGEST_VALUE else changed
@@ -363,10 +364,25 @@ class TimeChannel(SequenceTransformer):
         return [*channels, "position"]
 
     def _transform(self, X):
-        scale = float(self.scale)
-        return CheckedSequences(
-            [np.column_stack([x, np.linspace(0, scale, num=len(x))]) for x in X]
-        )
+        frames, ends = concatenated(X)
+        lengths = np.diff(ends, prepend=0)
+        steps = float(self.scale) / np.maximum(lengths - 1, 1)
+        times = np.arange(len(frames)) - np.repeat(ends - lengths, lengths)
+        positions = times * np.repeat(steps, lengths)
+        # Not off by a rounding error.
+        positions[ends[lengths > 1] - 1] = self.scale
+        return CheckedSequences(divided(np.column_stack([frames, positions]), ends))
+
+
+def concatenated(sequences):
+    """Return the frames of all sequences, and where each sequence ends."""
+    # Items of a plain list are found faster.
+    return np.concatenate([*sequences]), np.cumsum([len(x) for x in sequences])
+
+
+def divided(frames, ends):
+    """Return the sequences of which `concatenated` made frames and ends."""
+    return [frames[first:last] for first, last in pairwise([0, *ends.tolist()])]
 
 
 def _slopes(frames, lag, first, last):
