@@ -15,9 +15,9 @@ from skawhmm.emissions._categorical_kernels import (
 from skawhmm.emissions._checks import SUM_TOLERANCE, check_probabilities
 from skawhmm.emissions._custom import check_table
 from skawhmm.emissions._discrete import Discrete
-from skawhmm.emissions._discrete_kernels import normalized, shared_log
+from skawhmm.emissions._discrete_kernels import log_prior_of, normalized
 from skawhmm.emissions._mmd import symbol_mmd_comparer
-from skawhmm.emissions._model import FrameParts
+from skawhmm.emissions._model import Data, FrameParts
 from skawhmm.sequences._symbols import (
     check_symbols,
     encoded,
@@ -69,6 +69,7 @@ class Categorical(Discrete):
     parameter_names = ("emissionprobs",)
     shared_names = ("symbols", "symbol_costs")
     n_statistics = 1
+    has_compiled_em = True
     hmmlearn_class = "CategoricalHMM"
     hmmlearn_attribute = "emissionprob_"
     n_features = 1
@@ -203,9 +204,22 @@ class Categorical(Discrete):
 
     def random_states(self, frames, n_states, rng):
         """Return start values: the frequencies of symbols, changed at random."""
-        shape = n_states, len(self.symbols)
-        weights = rng.standard_exponential(shape) * self.common_states(frames)[0]
-        return (weights / weights.sum(axis=1, keepdims=True),)
+        data = Data(frames, None, np.array([0, len(frames)]), np.array([0, 1]))
+        return (self.random_stack(data, n_states, [rng])[0][0],)
+
+    def random_stack(self, data, n_states, rngs):
+        """Return start values of several models."""
+        n_symbols, n_models = len(self.symbols), len(rngs)
+        units = np.repeat(np.arange(n_models), np.diff(data.bounds))
+        seen = data.frames >= 0
+        cells = units[seen] * n_symbols + data.frames[seen]
+        counts = np.bincount(cells, minlength=n_models * n_symbols)
+        counts = counts.reshape(n_models, 1, n_symbols)
+        weights = np.empty((n_models, n_states, n_symbols))
+        for rng, drawn in zip(rngs, weights, strict=True):
+            rng.standard_exponential(out=drawn)
+        weights *= counts / counts.sum(axis=2, keepdims=True)
+        return (weights / weights.sum(axis=2, keepdims=True),)
 
     def cluster_points(self, frames):
         """Return a coordinate per symbol, which is 1 in its frames."""
@@ -224,7 +238,7 @@ class Categorical(Discrete):
 
     def log_prior(self, states, prior):
         """Return the logarithm of the prior per frame of relevance."""
-        return shared_log(prior[0], states[0])
+        return log_prior_of(prior[0], states[0], False)
 
     def varied(self, frames):
         """Tell whether more than one symbol occurs."""

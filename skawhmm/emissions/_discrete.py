@@ -11,6 +11,7 @@ from typing import ClassVar
 import numpy as np
 
 from skawhmm.emissions._discrete_kernels import (
+    DiscreteEM,
     fill_expectations,
     fill_likelihoods,
     fill_log_densities,
@@ -84,6 +85,10 @@ class Discrete(SimpleEmission):
             found, (flat(states[active]),), (flat(before),), relevance
         )
         states[active] = fresh.reshape(-1, *states.shape[1:])
+
+    def compiled_em(self, data, states, prior):
+        """Return the EM steps of the states of several models, without Python."""
+        return DiscreteEM(data, states[0], prior[0])
 
     def scorer(self, startprobs, transmats, sizes):
         """Return a function of a checked sequence and models: its log likelihoods."""

@@ -3,8 +3,9 @@
 import numpy as np
 
 from libc.math cimport isnan, lgamma, log
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
 
+from skawhmm.emissions._state_em cimport StateEM
 from skawhmm.numerics._forward_backward cimport log_likelihood, passes_each, passes_size
 from skawhmm.utils._interruption cimport LITTLE_WORK, interrupted
 
@@ -106,7 +107,7 @@ def fill_expectations(
     values : ndarray of shape (n_active,)
         Receives the log likelihoods.
     """
-    cdef Frames whole = frames_of(frames), own
+    cdef Frames whole = frames_of(frames)
     cdef const double[:, ::1] startprobs = chains[0]
     cdef const double[:, :, ::1] transmats = chains[1]
     cdef double[:, ::1] starts = expected[0]
@@ -116,7 +117,7 @@ def fill_expectations(
     cdef double[:, :, ::1] sums = statistics[0]
     cdef double[:, :, ::1] sizes = statistics[len(statistics) - 1]
     cdef Py_ssize_t n_components = states.shape[1], n_values = states.shape[2]
-    cdef Py_ssize_t n_frames = 0, longest = 0, n, m, s, k, t
+    cdef Py_ssize_t n_frames = 0, longest = 0, n, m, s
     for n in range(active.shape[0]):
         m = active[n]
         n_frames = max(n_frames, offsets[firsts[m + 1]] - offsets[firsts[m]])
@@ -125,29 +126,56 @@ def fill_expectations(
     cdef double[:, ::1] logs = np.empty((n_components, n_values))
     cdef double[:, :, ::1] rows = np.empty((2, n_components, n_frames))
     cdef double[::1] scratch = np.empty(passes_size(n_components, longest))
-    cdef double* densities = &rows[0, 0, 0]
-    cdef double* post = &rows[1, 0, 0]
     with nogil:
         for n in range(active.shape[0]):
             interrupted()
             m = active[n]
-            own = frames_between(
-                &whole, n_values, offsets[firsts[m]], offsets[firsts[m + 1]]
+            values[n] = add_expectation(
+                &whole, &offsets[firsts[m]], firsts[m + 1] - firsts[m],
+                &startprobs[m, 0], &transmats[m, 0, 0], &states[m, 0, 0], n_components,
+                n_values, &starts[n, 0], &moves[n, 0, 0], &counts[n, 0],
+                &sums[n, 0, 0], &sizes[n, 0, 0], &logs[0, 0], &rows[0, 0, 0],
+                &scratch[0],
             )
-            fill_densities(
-                &own, &states[m, 0, 0], n_components, n_values, &logs[0, 0], densities
-            )
-            values[n] = passes_each(
-                densities, own.n_timesteps, &offsets[firsts[m]],
-                firsts[m + 1] - firsts[m], &startprobs[m, 0], &transmats[m, 0, 0],
-                n_components, post, &starts[n, 0], &moves[n, 0, 0], &scratch[0],
-            )
-            add_statistics(
-                &own, post, n_components, n_values, &sums[n, 0, 0], &sizes[n, 0, 0]
-            )
-            for k in range(n_components):
-                for t in range(own.n_timesteps):
-                    counts[n, k] += post[k * own.n_timesteps + t]
+
+
+cdef double add_expectation(
+    const Frames* frames,
+    const Py_ssize_t* offsets,
+    Py_ssize_t n_sequences,
+    const double* startprob,
+    const double* transmat,
+    const double* states,
+    Py_ssize_t n_components,
+    Py_ssize_t n_values,
+    double* starts,
+    double* moves,
+    double* counts,
+    double* sums,
+    double* sizes,
+    double* logs,
+    double* rows,
+    double* scratch,
+) except? -1.0 nogil:
+    """E step of one model; returns its log likelihood, adds what is expected.
+
+    Its sequences are those between `offsets` of all frames. The last three arguments
+    are scratch, of which `rows` has two rows per state.
+    """
+    cdef Frames own = frames_between(frames, n_values, offsets[0], offsets[n_sequences])
+    cdef double* post = rows + n_components * own.n_timesteps
+    cdef double value
+    cdef Py_ssize_t k, t
+    fill_densities(&own, states, n_components, n_values, logs, rows)
+    value = passes_each(
+        rows, own.n_timesteps, offsets, n_sequences, startprob, transmat, n_components,
+        post, starts, moves, scratch,
+    )
+    add_statistics(&own, post, n_components, n_values, sums, sizes)
+    for k in range(n_components):
+        for t in range(own.n_timesteps):
+            counts[k] += post[k * own.n_timesteps + t]
+    return value
 
 
 def fill_likelihoods(
@@ -310,33 +338,166 @@ def normalized(const double[:, ::1] counts, const double[:, ::1] fallback):
     counts, fallback : ndarray of shape (n_components, n_values)
         Expected counts, and the fractions so far.
     """
-    cdef Py_ssize_t size = counts.shape[1], k, j
-    cdef double total, kept
-    cdef double[:, ::1] fractions = np.empty((counts.shape[0], size))
+    cdef Py_ssize_t k
+    cdef double[:, ::1] fractions = np.array(fallback)
     with nogil:
         for k in range(counts.shape[0]):
-            total = kept = 0.0
-            for j in range(size):
-                total += counts[k, j]
-            for j in range(size):
-                fractions[k, j] = (
-                    fallback[k, j] if total < EMPTY_COUNT else counts[k, j] / total
-                )
-                if fractions[k, j] < LEAST_PROBABILITY:
-                    fractions[k, j] = 0.0
-                kept += fractions[k, j]
-            for j in range(size):
-                fractions[k, j] /= kept
+            normalize(&counts[k, 0], counts.shape[1], &fractions[k, 0])
     return np.asarray(fractions)
 
 
-def shared_log(const double[:, ::1] prior, const double[:, ::1] states):
-    """Return the sum over states of prior probabilities times logs of probabilities."""
-    cdef double value = 0.0
-    cdef Py_ssize_t k, j
+cdef void normalize(
+    const double* counts, Py_ssize_t size, double* fractions
+) noexcept nogil:
+    """Fill in the fractions of counts, unless there are too few."""
+    cdef double total = 0.0, kept = 0.0
+    cdef Py_ssize_t j
+    for j in range(size):
+        total += counts[j]
+    for j in range(size):
+        if not total < EMPTY_COUNT:
+            fractions[j] = counts[j] / total
+        if fractions[j] < LEAST_PROBABILITY:
+            fractions[j] = 0.0
+        kept += fractions[j]
+    for j in range(size):
+        fractions[j] /= kept
+
+
+def mean_rates(
+    const double[:, ::1] sums, const double[:, ::1] sizes, const double[:, ::1] fallback
+):
+    """Return mean counts; states and channels with too few frames keep the old rates.
+
+    Parameters
+    ----------
+    sums, sizes, fallback : ndarray of shape (n_components, n_channels)
+        Expected counts, the numbers of frames that hold them, and the rates so far.
+    """
+    cdef Py_ssize_t k
+    cdef double[:, ::1] rates = np.array(fallback)
     with nogil:
-        for k in range(prior.shape[0]):
-            for j in range(prior.shape[1]):
-                if prior[k, j] > 0:
-                    value += prior[k, j] * log(max(states[k, j], LEAST_PROBABILITY))
+        for k in range(sums.shape[0]):
+            divide(&sums[k, 0], &sizes[k, 0], sums.shape[1], &rates[k, 0])
+    return np.asarray(rates)
+
+
+cdef void divide(
+    const double* sums, const double* sizes, Py_ssize_t size, double* rates
+) noexcept nogil:
+    """Fill in the means of the channels that have enough frames."""
+    cdef Py_ssize_t c
+    for c in range(size):
+        if not sizes[c] < EMPTY_COUNT:
+            rates[c] = sums[c] / sizes[c]
+
+
+def log_prior_of(
+    const double[:, ::1] prior, const double[:, ::1] states, bint are_rates
+):
+    """Return the log prior of states per frame of relevance, up to a constant.
+
+    Parameters
+    ----------
+    prior, states : ndarray of shape (n_components, n_values)
+        Probabilities of symbols, or rates.
+
+    are_rates : bool
+        Which of the two.
+    """
+    return states_log_prior(
+        &prior[0, 0], &states[0, 0], prior.shape[0] * prior.shape[1], are_rates
+    )
+
+
+cdef double states_log_prior(
+    const double* prior, const double* states, Py_ssize_t size, bint are_rates
+) noexcept nogil:
+    """Sum of prior values times logs of values, less the rates."""
+    cdef double value = 0.0
+    cdef Py_ssize_t j
+    for j in range(size):
+        if prior[j] > 0:
+            value += prior[j] * log(max(states[j], LEAST_PROBABILITY))
+        if are_rates:
+            value -= states[j]
     return value
+
+
+cdef class DiscreteEM(StateEM):
+    """EM of states that emit symbols or counts.
+
+    Parameters
+    ----------
+    data : Data
+        The sequences of all models.
+
+    states, prior : ndarray of shape (n_models, n_components, n_values)
+        Parameters of all models, changed in place; and what they shrink to, one for
+        each or one for all.
+    """
+
+    cdef object owned
+    cdef Frames frames
+    cdef const Py_ssize_t[::1] offsets
+    cdef const Py_ssize_t[::1] firsts
+    cdef double[:, :, ::1] states
+    cdef const double[:, :, ::1] prior
+    cdef double[:, ::1] logs
+    cdef double[:, :, ::1] rows
+    cdef double[::1] scratch
+    cdef double[:, :, ::1] statistics
+
+    def __init__(self, data, double[:, :, ::1] states, const double[:, :, ::1] prior):
+        self.owned, self.frames = data.frames, frames_of(data.frames)
+        self.offsets, self.firsts = data.offsets, data.firsts
+        self.states, self.prior = states, prior
+        cdef Py_ssize_t n_components = states.shape[1], n_values = states.shape[2]
+        longest, most = np.diff(data.offsets).max(), np.diff(data.bounds).max()
+        self.logs = np.empty((n_components, n_values))
+        self.rows = np.empty((2, n_components, most))
+        self.scratch = np.empty(passes_size(n_components, longest))
+        self.statistics = np.empty((2, n_components, n_values))
+
+    cdef double expectation(
+        self,
+        Py_ssize_t m,
+        const double* startprob,
+        const double* transmat,
+        double* starts,
+        double* moves,
+        double* counts,
+    ) except? -1.0 nogil:
+        cdef Py_ssize_t size = self.states.shape[1] * self.states.shape[2]
+        memset(&self.statistics[0, 0, 0], 0, 2 * size * sizeof(double))
+        memset(counts, 0, self.states.shape[1] * sizeof(double))
+        return add_expectation(
+            &self.frames, &self.offsets[self.firsts[m]],
+            self.firsts[m + 1] - self.firsts[m], startprob, transmat,
+            &self.states[m, 0, 0], self.states.shape[1], self.states.shape[2], starts,
+            moves, counts, &self.statistics[0, 0, 0], &self.statistics[1, 0, 0],
+            &self.logs[0, 0], &self.rows[0, 0, 0], &self.scratch[0],
+        )
+
+    cdef double log_prior(self, Py_ssize_t m) except? -1.0 nogil:
+        cdef Py_ssize_t row = min(m, self.prior.shape[0] - 1)
+        return states_log_prior(
+            &self.prior[row, 0, 0], &self.states[m, 0, 0],
+            self.states.shape[1] * self.states.shape[2], self.frames.counts != NULL,
+        )
+
+    cdef int maximization(self, Py_ssize_t m, double relevance) except -1 nogil:
+        cdef Py_ssize_t row = min(m, self.prior.shape[0] - 1), k, j
+        cdef Py_ssize_t n_values = self.states.shape[2]
+        cdef double* sums
+        cdef double* sizes
+        for k in range(self.states.shape[1]):
+            sums, sizes = &self.statistics[0, k, 0], &self.statistics[1, k, 0]
+            for j in range(n_values):
+                sums[j] += relevance * self.prior[row, k, j]
+                sizes[j] += relevance
+            if self.frames.counts == NULL:
+                normalize(sums, n_values, &self.states[m, k, 0])
+            else:
+                divide(sums, sizes, n_values, &self.states[m, k, 0])
+        return 0

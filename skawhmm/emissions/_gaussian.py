@@ -18,6 +18,7 @@ from skawhmm.emissions._gaussian_divergences import gaussian_divergences
 from skawhmm.emissions._gaussian_em import LEAST_FLOOR, Moments, update_states
 from skawhmm.emissions._gaussian_em_kernels import fill_expectations, log_priors
 from skawhmm.emissions._gaussian_frames import GaussianFrames
+from skawhmm.emissions._gaussian_runs import GaussianEM
 from skawhmm.emissions._gaussian_scores import (
     channels_and_mask,
     make_densities,
@@ -428,6 +429,12 @@ class Gaussian(GaussianFrames, Emission):
             (float(relevance), self.floor, self.pooled_covars),
             active,
         )
+
+    has_compiled_em = True
+
+    def compiled_em(self, data, states, prior):
+        """Return the EM steps of the states of several models, without Python."""
+        return GaussianEM(data, states, prior, self.floor, self.pooled_covars)
 
     def updated_states(self, i, sequences, posts, older, counts):
         """Return the most likely states, with older states as that many frames."""

@@ -1,6 +1,7 @@
 """The second part of the contract of families of states: likelihood and EM."""
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -15,6 +16,18 @@ from skawhmm.sequences._checks import check_no_missing, check_sequences
 FRAME_BLOCK = 256
 
 
+# Members that compiled EM steps replace.
+EM_MEMBERS = {
+    "expectations",
+    "log_densities",
+    "log_prior",
+    "log_priors",
+    "statistics",
+    "update",
+    "updates",
+}
+
+
 class EmissionLikelihood(EmissionParameters):
     """How likely frames are in each state, frames that states draw, and EM.
 
@@ -27,8 +40,18 @@ class EmissionLikelihood(EmissionParameters):
     # Whether `moments` is defined.
     has_moments: ClassVar[bool] = False
 
+    # Whether EM calls `compiled_em` instead of the members that it replaces.
+    has_compiled_em: ClassVar[bool] = False
+
     # Whether models carry sequences unchanged; otherwise `checked` encodes them.
     keeps_sequences: ClassVar[bool] = False
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        # The steps of a base class do not call what a subclass defines.
+        own = vars(cls)
+        if EM_MEMBERS & own.keys() and "has_compiled_em" not in own:
+            cls.has_compiled_em = False
 
     def checked(
         self, X: Any, *, caller: str, n_features: int | None = None
@@ -370,6 +393,40 @@ class EmissionLikelihood(EmissionParameters):
         """
         self._lacking("a way to be fitted")
 
+    def random_stack(
+        self, data: Data, n_states: int, rngs: list[Generator]
+    ) -> tuple[Array, ...]:
+        """Return states of several models, drawn from their frames as start values.
+
+        Parameters
+        ----------
+        data : Data
+            The sequences of all models.
+
+        n_states : int
+            Number of states.
+
+        rngs : list of numpy.random.Generator
+            Source of the draws of each model.
+
+        Returns
+        -------
+        states : tuple of ndarray of shape (n_models, n_states, ...)
+            Parameters, by default those that `random_states` returns for each model.
+        """
+        bounds = pairwise(data.bounds.tolist())
+        drawn = [
+            self.random_states(data.frames[i:j], n_states, rng)
+            for (i, j), rng in zip(bounds, rngs, strict=True)
+        ]
+        return tuple(np.stack(parts) for parts in zip(*drawn, strict=True))
+
+    def random_states(
+        self, frames: Array, n_states: int, rng: Generator
+    ) -> tuple[Array, ...]:
+        """Return start values of `n_states` states, drawn at random."""
+        self._lacking("a way to be fitted")
+
     def expectations(
         self, data: Data, model: Model, active: Array
     ) -> tuple[Array, Expected]:
@@ -430,3 +487,19 @@ class EmissionLikelihood(EmissionParameters):
     def log_priors(self, model: Model, prior: Model, active: Array) -> Array:
         """Return the log priors of states per frame of relevance, up to a constant."""
         self._lacking("a way to be fitted")
+
+    def compiled_em(
+        self, data: Data, states: tuple[Array, ...], prior: tuple[Array, ...]
+    ) -> Any:
+        """Return a `StateEM`, which takes EM steps without Python between them.
+
+        Parameters
+        ----------
+        data : Data
+            The sequences of all models.
+
+        states, prior : tuple of ndarray
+            Stack of the parameters of all models, which the steps change in place, and
+            those of the priors (one per model, or one for all).
+        """
+        self._lacking("compiled EM steps")

@@ -5,13 +5,11 @@ from scipy.stats import poisson
 
 from skawhmm.emissions._checks import check_not_negative
 from skawhmm.emissions._discrete import Discrete
-from skawhmm.emissions._discrete_kernels import shared_log
+from skawhmm.emissions._discrete_kernels import log_prior_of, mean_rates
 from skawhmm.emissions._mmd import gaussian_mmd_comparer, median_squared_gap
+from skawhmm.emissions._model import Data
 from skawhmm.emissions._poisson_kernels import rate_divergences, squared_rate_gaps
 from skawhmm.sequences._checks import check_sequences
-
-# A state with less than this many expected frames is empty and keeps its parameters.
-EMPTY_COUNT = 1e-8
 
 # NumPy draws no counts of larger rates: they would not fit into an integer.
 LARGEST_DRAWN = 1e18
@@ -41,6 +39,7 @@ class Poisson(Discrete):
     parameter_names = ("rates",)
     has_kernel = True
     n_statistics = 2
+    has_compiled_em = True
     hmmlearn_class = "PoissonHMM"
     hmmlearn_attribute = "lambdas_"
 
@@ -90,19 +89,30 @@ class Poisson(Discrete):
 
     def random_states(self, frames, n_states, rng):
         """Return start values: half way from the mean to frames drawn at random."""
-        (mean,) = self.common_states(frames)
-        drawn = frames[rng.integers(len(frames), size=n_states)]
-        return (0.5 * (mean + np.where(np.isnan(drawn), mean, drawn)),)
+        data = Data(frames, None, np.array([0, len(frames)]), np.array([0, 1]))
+        return (self.random_stack(data, n_states, [rng])[0][0],)
+
+    def random_stack(self, data, n_states, rngs):
+        """Return start values of several models."""
+        starts, lengths = data.bounds[:-1], np.diff(data.bounds)
+        is_seen = ~np.isnan(data.frames)
+        totals = np.add.reduceat(np.where(is_seen, data.frames, 0.0), starts)
+        means = totals / np.maximum(np.add.reduceat(is_seen, starts, dtype=int), 1)
+        places = [
+            rng.integers(n, size=n_states)
+            for rng, n in zip(rngs, lengths.tolist(), strict=True)
+        ]
+        means, drawn = means[:, None], data.frames[starts[:, None] + places]
+        return (0.5 * (means + np.where(np.isnan(drawn), means, drawn)),)
 
     def update(self, statistics, states, prior, relevance):
         """Return the rates of the M step."""
         sums, sizes = statistics[0] + relevance * prior[0], statistics[1] + relevance
-        few = sizes < EMPTY_COUNT
-        return (np.where(few, states[0], sums / np.where(few, 1.0, sizes)),)
+        return (mean_rates(sums, sizes, states[0]),)
 
     def log_prior(self, states, prior):
         """Return the logarithm of the prior per frame of relevance."""
-        return shared_log(prior[0], states[0]) - states[0].sum()
+        return log_prior_of(prior[0], states[0], True)
 
     def varied(self, frames):
         """Tell whether a channel has more than one value."""

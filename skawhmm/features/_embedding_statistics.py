@@ -28,9 +28,9 @@ from skawhmm.fitting._em import (
     FitOptions,
     Steps,
     model_at,
+    random_starts,
     run_em,
     stacked,
-    start_model,
 )
 from skawhmm.fitting._gaussian_fit import start_models
 from skawhmm.fitting._pooled import BlockSteps, concatenated, pool_blocks
@@ -255,7 +255,7 @@ def fit_discrete_references(pieces, sizes, family, *, is_chain, max_iter, seed):
     for n, size in enumerate(sizes):
         n_states = size if family.varied(data.frames) else 1
         rng = item_rng(seed, n)
-        start = start_model(data, n_states, options, rng, first=True)
+        start = random_starts(data, n_states, options, [rng])
         prior = common_model(family, data.frames, n_states)
         steps = DiscreteSteps(family, data, options.rule, prior, is_chain=is_chain)
         references.append(learned_reference(steps, start))

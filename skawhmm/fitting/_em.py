@@ -6,6 +6,7 @@ takes no further steps. Gaussian states are fitted in `_gaussian_fit`, by the sa
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +14,7 @@ import numpy as np
 from skawhmm.emissions._gaussian import Gaussian
 from skawhmm.emissions._model import Data, Model
 from skawhmm.fitting._em_kernels import update_chains
+from skawhmm.fitting._runs import advance_runs
 from skawhmm.numerics._paths import DEAD_COUNT, without_empty_states
 from skawhmm.sequences._trials import recordings_of
 from skawhmm.utils._seeds import item_rng
@@ -241,12 +243,42 @@ def run_em(steps, start, *, max_iter=None, tol=None, is_scored=True):
             return EMRuns(model, counts, moves, *scores, n_iter, converged)
 
 
-def best_start(steps, starts, *, n_steps, tol):
-    """Return the best of several starts of each model, after a few EM steps."""
+def em_runs(family, data, rule, start):
+    """Run EM from start values, which are also the prior; see `run_em`.
+
+    The steps and the stopping rule are those of `run_em`, without Python between them
+    if the family has compiled steps.
+    """
+    if not family.has_compiled_em:
+        return run_em(Steps(family, data, rule, start), start)
+    model = copied(start)
+    n_models, n_frames = len(model.startprob), np.diff(data.bounds)
+    states = family.compiled_em(data, model.states, start.states)
+    runs = EMRuns(
+        model,
+        np.empty_like(model.startprob),
+        np.empty_like(model.transmat),
+        np.empty(n_models),
+        np.full(n_models, -np.inf),
+        np.zeros(n_models, np.int64),
+        np.zeros(n_models, bool),
+    )
+    active = np.arange(n_models)
+    while active.size > 0:
+        active = advance_runs(states, start, runs, rule, n_frames, active)
+        if active.size > 0:
+            states.resume()
+    return runs
+
+
+def best_start(family, data, rule, starts):
+    """Return the best of several starts of each model, after the steps of a rule.
+
+    The rule must not have a relevance.
+    """
     if len(starts) == 1:
         return starts[0]
-    screened = (run_em(steps, start, max_iter=n_steps, tol=tol) for start in starts)
-    return reduce(better, screened).model
+    return reduce(better, (em_runs(family, data, rule, x) for x in starts)).model
 
 
 def better(a, b):
@@ -353,8 +385,33 @@ def frames_rng(frames, seed, run):
     return item_rng(seed, run, frames)
 
 
-def start_model(data, n_states, options, rng, *, first):
-    """Return start values of one model.
+def random_starts(data, n_states, options, rngs):
+    """Return start values of ergodic models: a stack of one draw per model.
+
+    Parameters
+    ----------
+    data : Data
+        The sequences of the models.
+
+    n_states : int
+        Number of states.
+
+    options : FitOptions
+        Family of the states.
+
+    rngs : list of numpy.random.Generator
+        Source of the draws of each model.
+    """
+    drawn = np.empty((len(rngs), n_states, n_states))
+    for rng, weights in zip(rngs, drawn, strict=True):
+        rng.standard_exponential(out=weights)
+    transmat = drawn / drawn.sum(axis=2, keepdims=True)
+    states = options.template.random_stack(data, n_states, rngs)
+    return Model(np.full((len(rngs), n_states), 1 / n_states), transmat, states)
+
+
+def ordered_start(data, n_states, options, rng, *, first):
+    """Return start values of one model whose states follow in order.
 
     Parameters
     ----------
@@ -371,8 +428,8 @@ def start_model(data, n_states, options, rng, *, first):
         Source of the draws.
 
     first : bool
-        Whether states that follow in order divide each sequence into equal parts;
-        otherwise the cuts are drawn at random. Not used by ergodic models.
+        Whether states divide each sequence into equal parts; otherwise the cuts are
+        drawn at random.
 
     Returns
     -------
@@ -381,11 +438,6 @@ def start_model(data, n_states, options, rng, *, first):
     """
     family, frames = options.template, data.frames
     start, allowed = allowed_moves(options.topology, n_states)
-    if options.topology == "ergodic":
-        drawn = rng.standard_exponential(allowed.shape) * allowed
-        transmat = drawn / drawn.sum(axis=1, keepdims=True)
-        states = family.random_states(frames, n_states, rng)
-        return stack_of(Model(start / start.sum(), transmat, states))
     cuts = np.arange(1, n_states) / n_states
     if not first:
         cuts = np.sort(rng.random(n_states - 1))
@@ -404,24 +456,32 @@ def start_model(data, n_states, options, rng, *, first):
     return stack_of(Model(start, moves / moves.sum(axis=1, keepdims=True), states))
 
 
+def drawn_starts(data, n_states, options, run):
+    """Return several starts of each model, as a list of stacks."""
+    n_candidates = CANDIDATES if n_states > 1 else 1
+    units = list(pairwise(data.bounds.tolist()))
+    rngs = [frames_rng(data.frames[i:j], options.seed, run) for i, j in units]
+    if options.topology == "ergodic":
+        draws = range(n_candidates)
+        return [random_starts(data, n_states, options, rngs) for _ in draws]
+    starts = []
+    for n in range(n_candidates):
+        first = run == 0 and n == 0
+        drawn = (
+            ordered_start(data.chosen([i]), n_states, options, rng, first=first)
+            for i, rng in enumerate(rngs)
+        )
+        starts.append(concatenated(list(drawn)))
+    return starts
+
+
 def screened_starts(data, n_states, options, run):
     """Return the best of several starts of each model after a few EM steps."""
-    n_candidates = CANDIDATES if n_states > 1 else 1
-    drawn = []
-    for i in range(len(data.firsts) - 1):
-        own = data.chosen([i])
-        rng = frames_rng(own.frames, options.seed, run)
-        drawn.append(
-            [
-                start_model(own, n_states, options, rng, first=run == 0 and n == 0)
-                for n in range(n_candidates)
-            ]
-        )
-    starts = [concatenated(candidates) for candidates in zip(*drawn, strict=True)]
-    steps = Steps(options.template, data, options.rule._replace(relevance=0.0))
+    starts = drawn_starts(data, n_states, options, run)
+    rule = options.rule._replace(relevance=0.0, max_iter=SCREENING_STEPS, tol=0.0)
     if n_states == 1:
-        return run_em(steps, starts[0], max_iter=SCREENING_STEPS, tol=0.0).model
-    return best_start(steps, starts, n_steps=SCREENING_STEPS, tol=0.0)
+        return em_runs(options.template, data, rule, starts[0]).model
+    return best_start(options.template, data, rule, starts)
 
 
 def fits_of(data, options, pooled=None):
@@ -446,9 +506,9 @@ def fits_of(data, options, pooled=None):
     n_units = len(data.firsts) - 1
     if pooled is not None:
         starts = repeated(stack_of(pooled), n_units)
-        runs = run_em(Steps(options.template, data, options.rule, starts), starts)
+        runs = em_runs(options.template, data, options.rule, starts)
         return finished_fits(runs, data, options)
-    most = np.array([most_states(data.chosen([i]), options) for i in range(n_units)])
+    most = most_states(data, options)
     fits: list[Any] = [None] * n_units
     best, sizes = np.full(n_units, np.inf), options.sizes
     for size in sizes:
@@ -474,19 +534,22 @@ def best_fits(data, n_states, options):
     best: Any = None
     for run in range(options.n_init):
         starts = screened_starts(data, n_states, options, run)
-        runs = run_em(Steps(options.template, data, options.rule, starts), starts)
+        runs = em_runs(options.template, data, options.rule, starts)
         best = runs if best is None else better(best, runs)
     return finished_fits(best, data, options)
 
 
 def most_states(data, options):
-    """Return the largest number of states that the sequences allow."""
-    if not options.template.varied(data.frames):
-        return 1
-    if options.topology == "ergodic":
-        return data.offsets[-1]
-    # States that follow in order must all be visited in one sequence.
-    return np.diff(data.offsets).max()
+    """Return the largest number of states that the sequences of each model allow."""
+    varied = [
+        options.template.varied(data.frames[i:j])
+        for i, j in pairwise(data.bounds.tolist())
+    ]
+    most = np.diff(data.bounds)
+    if options.topology != "ergodic":
+        # States that follow in order must all be visited in one sequence.
+        most = np.maximum.reduceat(np.diff(data.offsets), data.firsts[:-1])
+    return np.where(varied, most, 1)
 
 
 def cut_off(runs, data, template):

@@ -6,13 +6,13 @@ through the kernels together, as a group.
 """
 
 from dataclasses import dataclass
-from functools import lru_cache, reduce
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from skawhmm.emissions._gaussian_em import Moments, recomposed
+from skawhmm.emissions._gaussian_em import Moments
 from skawhmm.emissions._gaussian_em_kernels import fill_given
 from skawhmm.emissions._model import Data, Expected, Model
 from skawhmm.fitting._coordinates import (
@@ -24,17 +24,17 @@ from skawhmm.fitting._em import (
     EMRuns,
     Fit,
     allowed_moves,
+    best_start,
     better,
     chain_size,
-    copied,
     criterion_value,
     cut_off,
+    em_runs,
     model_at,
     repeated,
     stacked,
 )
 from skawhmm.fitting._em_kernels import update_chains
-from skawhmm.fitting._gaussian_runs import advance_runs
 from skawhmm.fitting._starts import (
     content_seeds,
     distinct_counts,
@@ -294,37 +294,8 @@ def start_models(points, data, n_states, options, *, n_candidates=None, run=0):
         points, data.offsets, bounds, n_states, n_candidates, options, run
     )
     starts = [given_start(data, row, len(points), n_states, options) for row in labels]
-    if len(starts) == 1:
-        return starts[0], seeds
     rule = options.rule._replace(relevance=0.0, max_iter=SCREENING_STEPS, tol=-np.inf)
-    screened = (gaussian_runs(options.template, data, rule, each) for each in starts)
-    return reduce(better, screened).model, seeds
-
-
-def gaussian_runs(template, data, rule, start):
-    """Run EM from start values, which are also the prior; see `run_em`.
-
-    The steps and the stopping rule are those of `run_em`, without Python between them.
-    """
-    model = copied(start)
-    n_models = len(model.startprob)
-    runs = EMRuns(
-        model,
-        np.empty_like(model.startprob),
-        np.empty_like(model.transmat),
-        np.empty(n_models),
-        np.full(n_models, -np.inf),
-        np.zeros(n_models, np.int64),
-        np.zeros(n_models, bool),
-    )
-    _, covars = model.states
-    constraints, active = (template.floor, template.pooled_covars), np.arange(n_models)
-    while active.size > 0:
-        active, low = advance_runs(data, model, start, runs, rule, *constraints, active)
-        if low.size > 0:
-            cells = np.unravel_index(low, covars.shape[:2])
-            covars[cells] = recomposed(covars[cells], template.floor)
-    return runs
+    return best_start(options.template, data, rule, starts), seeds
 
 
 def independent_fits(sequences, options):
@@ -407,7 +378,7 @@ def runs_from(group, starts, options, seeds=None):
         One row per unit.
     """
     if options.engine is None:
-        return gaussian_runs(options.template, group.data, options.rule, starts)
+        return em_runs(options.template, group.data, options.rule, starts)
     seeds = np.zeros(len(group.members), int) if seeds is None else seeds
     runs, data, n_features = [], group.data, len(group.points)
     for i, (first, last) in enumerate(pairwise(data.firsts)):

@@ -492,14 +492,13 @@ class HMMTransformer(ModelTransformer):
 BLOCKS_PER_JOB = 2
 # Work of a fit is counted in values; each frame costs as much as this many more values.
 FRAME_VALUES = 20
-# Least work in a block of Gaussian fits, some 10 ms: smaller blocks spend their time
-# between EM steps, where threads wait for each other.
+# Least work in a block of fits with compiled EM steps, some 10 ms: smaller blocks spend
+# their time around EM runs, where threads wait for each other.
 LEAST_WORK = 2**19
 # A block with at most this much work stays in the shared cache.
 MOST_WORK = 2**20
-# Other families draw start values, and most of them take EM steps, unit by unit in
-# Python: with fewer frames per unit, two threads wait for each other and are slower
-# than one.
+# Other families draw start values and take EM steps unit by unit in Python: with fewer
+# frames per unit, two threads wait for each other and are slower than one.
 THREAD_FRAMES = 4000
 
 
@@ -546,13 +545,13 @@ def fit_models(sequences, options, *, pooled=None, n_jobs=None, verbose=False):
     recordings, firsts = recordings_of(sequences)
     work = [x.size + FRAME_VALUES * len(x) for x in recordings]
     sizes = np.add.reduceat(work, firsts[:-1])
-    is_gaussian = isinstance(options.template, Gaussian)
-    # Other families take long for a single unit.
-    least = LEAST_WORK if is_gaussian else 1
+    # Families without compiled EM steps take long for a single unit.
+    is_compiled = options.template.has_compiled_em
+    least = LEAST_WORK if is_compiled else 1
     limits = {"per_job": BLOCKS_PER_JOB, "least": least, "most": MOST_WORK}
     tasks = even_ranges(sizes, n_jobs, **limits)
     n_frames = sum(map(len, recordings)) / len(sizes)
-    if not is_gaussian and n_frames < THREAD_FRAMES and workers_are_threads():
+    if not is_compiled and n_frames < THREAD_FRAMES and workers_are_threads():
         n_jobs = 1
     parts = completed(
         fit_block,

@@ -350,11 +350,16 @@ def test_models_own_the_sequences_they_keep(make_sequences):
 
 
 @pytest.mark.parametrize(
-    ("backend", "n_frames", "expected"),
-    [("threading", 50, 1), ("threading", 5000, 2), ("loky", 50, 2)],
+    ("emission", "backend", "n_frames", "expected"),
+    [
+        ("bernoulli", "threading", 50, 1),
+        ("bernoulli", "threading", 5000, 2),
+        ("bernoulli", "loky", 50, 2),
+        ("categorical", "threading", 50, 2),
+    ],
 )
-def test_short_units_of_symbols_are_not_given_to_threads(
-    backend, n_frames, expected, monkeypatch, rng
+def test_short_units_are_given_to_threads_if_em_is_compiled(
+    emission, backend, n_frames, expected, monkeypatch, rng
 ):
     asked = []
 
@@ -363,9 +368,9 @@ def test_short_units_of_symbols_are_not_given_to_threads(
         return [function(shared, *task) for task in tasks]
 
     monkeypatch.setattr(_transformer, "completed", completed)
-    X = list(rng.integers(0, 3, (4, n_frames, 1)))
+    X = list(rng.integers(0, 2, (4, n_frames, 1)))
     with parallel_config(backend):
         HMMTransformer(
-            2, emission="categorical", max_iter=2, n_jobs=2, random_state=0
+            2, emission=emission, max_iter=2, n_jobs=2, random_state=0
         ).fit_transform(X)
     assert asked[-1] == expected

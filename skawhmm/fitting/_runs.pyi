@@ -1,15 +1,14 @@
 from numpy import ndarray
 
-from skawhmm.emissions._model import Data, Model
+from skawhmm.emissions._model import Model
+from skawhmm.emissions._state_em import StateEM
 from skawhmm.fitting._em import EMRuns, Rule
 
 def advance_runs(
-    data: Data,
-    model: Model,
+    states: StateEM,
     prior: Model,
     runs: EMRuns,
     rule: Rule,
-    floor: float,
-    is_pooled: bool,
+    n_frames: ndarray,
     active: ndarray,
-) -> tuple[ndarray, ndarray]: ...
+) -> ndarray: ...
