@@ -492,7 +492,7 @@ class Texts:
 
     def texts(self, X):
         """Sequences as texts, with one character per symbol."""
-        # Characters of which none is a space: their runs would be merged.
+        # Characters without spaces: runs of spaces would be merged.
         return ["".join(map(chr, x + ord("A"))) for x in X]
 
 

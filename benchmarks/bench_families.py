@@ -4,7 +4,7 @@ Run with ``python benchmarks/bench_families.py [--elk FILE]``. ``FILE`` is a ``.
 with the daily steps and turning angles of four elk (`X`, `lengths`, `y`), as the R
 package moveHMM prepares them. The vignette of moveHMM publishes models whose
 transitions depend on the distance to water. Here transitions are constant, so its log
-likelihoods are not those of the same model; they are printed beside ours. Its stored
+likelihoods belong to other models; they are printed next to ours. Its stored
 models were fitted in 2015 by a likelihood that counts the first step of all animals but
 the first twice (corrected in moveHMM in 2017).
 """
@@ -50,7 +50,7 @@ MIXED = [
 
 
 def elk(file):
-    """Print models of all tracks beside the published ones, and one model per elk."""
+    """Print models of all tracks next to the published ones, and one model per elk."""
     data = np.load(file)
     tracks = np.split(data["X"], np.cumsum(data["lengths"])[:-1])
     for n, (published, *states) in PUBLISHED.items():
@@ -108,7 +108,7 @@ def _hits(model, x, path):
 
 
 def em_steps(n_sequences=40, n_timesteps=500, n_steps=20):
-    """Print the time of EM steps of each family beside the Gaussian one."""
+    """Print the time of EM steps of each family next to the Gaussian one."""
     rng = np.random.default_rng(0)
     shape = n_sequences, n_timesteps, 3
     positive = rng.gamma(2.0, 1.0, shape)

@@ -290,6 +290,11 @@ def check_precomputed(estimator, X, *, reset, square=False):
     X : ndarray of the same shape
         The values, none of them NaN.
     """
+    if isinstance(X, tuple) and len(X) == 2:
+        raise TypeError(
+            'metric="precomputed" needs X to be one array, got a tuple of 2. Stack the '
+            "components of pairwise_hmm_components: X = np.stack(X, axis=-1)."
+        )
     if is_list_of_sequences(X):
         raise TypeError(
             'metric="precomputed" needs X to be a matrix of distances, got a list of '

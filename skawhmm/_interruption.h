@@ -2,14 +2,14 @@
  *
  * A loop that may run for long calls `interrupted` at least ten times a second, and
  * ends with an error if it returns -1: the Python exception is then set. A call takes
- * some nanoseconds, so it belongs beside work of a microsecond or more. */
+ * some nanoseconds, so it belongs next to work of a microsecond or more. */
 #ifndef SKAWHMM_INTERRUPTION_H
 #define SKAWHMM_INTERRUPTION_H
 
 #include <Python.h>
 #include <time.h>
 
-/* Work on so many numbers, some microseconds, need not ask. */
+/* Work on at most this many numbers takes microseconds and need not check. */
 #define LITTLE_WORK 4096
 
 #if defined(_MSC_VER)

@@ -220,6 +220,10 @@ MISTAKES = {
         lambda d: pairwise_hmm_distances([*d.models]),
         *(TypeError, "X must be an HMMBatch", "got list", "HMMBatch.concatenate(X)"),
     ),
+    "components as a tuple": Mistake(
+        lambda d: given_distances().fit(pairwise_hmm_components(d.models), d.y),
+        *(TypeError, "needs X to be one array", "got a tuple of 2", "np.stack"),
+    ),
     "a list of batches to learn from": Mistake(
         lambda d: given_distances().set_params(metric="maw").fit([*d.models], d.y),
         *(TypeError, "is not an array of numbers", "A batch of models"),

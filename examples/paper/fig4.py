@@ -6,7 +6,7 @@ of the paper and Algorithms 1 and 2 of its supplement).
 
 Readings. Transitions are (1 - scale) T_base + scale P; the supplement prints the
 weights the other way round. N(1, .1) for the factors of the covariances is a mean and a
-variance; draws that are not positive are drawn anew. Each sequence has an independent
+variance; draws that are not positive are drawn again. Each sequence has an independent
 seed, all distances see the same models, and the query is left out of its own ranking.
 The scales, the sequence length (here 100, as in section 5.1), T_base (here .8 on the
 diagonal) and alpha are not printed. alpha is chosen by 1-NN accuracy on a second draw

@@ -171,7 +171,7 @@ class KL(Parametrized):
         Unused(("n_steps", "random_state"), "method", partial(ne, "monte_carlo")),
     )
 
-    # Sequences are drawn anew for each tile, so that they need not all be kept.
+    # Sequences are drawn again for each tile, so that they need not all be kept.
     max_tile = 64
 
     def __init__(

@@ -87,7 +87,7 @@ def variational_rates(
         Transition matrices.
 
     divergences : ndarray of shape (n_pairs, n_components, n_components)
-        Divergences of the states of a from those of b.
+        Divergences of the states of a from the states of b.
 
     index_a, index_b : ndarray of shape (n_pairs,)
         The models of each pair.

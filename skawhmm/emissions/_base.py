@@ -112,7 +112,7 @@ class Emission(EmissionLikelihood, ABC):
         Returns
         -------
         cost : ndarray of shape (n_pairs, n_components, n_components)
-            Squared distances between the states of model a and those of model b.
+            Squared distances between the states of model a and of model b.
         """
 
     def within(self, index_a: Array, index_b: Array) -> Array:
@@ -177,9 +177,9 @@ class Emission(EmissionLikelihood, ABC):
     def averaged(self, models: Self, labels: Array, masses: Array) -> Self:
         """Return states that are averages of the states of models matched with them.
 
-        The average of states minimises the weighted sum of their squared distances,
-        those of `cross`. It need not be exact: averages of models take no step that
-        raises this sum.
+        The average of states minimises the weighted sum of the squared distances of
+        `cross`. It need not be exact: averages of models take no step that raises this
+        sum.
 
         Parameters
         ----------

@@ -9,7 +9,7 @@ import numpy as np
 from skawhmm.emissions._base import Emission
 from skawhmm.utils._checks import check_real, is_integer, shown_value
 
-# What a family must define to be a block beside others.
+# What a family must define to be one of several blocks.
 MEMBERS = ("log_densities", "statistics", "update", "common_states", "log_prior")
 
 
@@ -55,7 +55,7 @@ def _check_name(where, name):
 
 
 def check_block_family(name, family):
-    """Raise unless a family can be a block beside others, and its options are right."""
+    """Raise unless a family can be one of several blocks, and its options are valid."""
     if isinstance(family, type) and issubclass(family, Emission):
         raise TypeError(
             f"Block {name!r} must have an instance of Emission, got the class "

@@ -63,7 +63,7 @@ class ByChannel(SimpleEmission):
     sequences. Models store their scales; comparing models with different scales raises
     an error.
 
-    In an array of parameters the name of the block precedes that of the parameter:
+    Names of parameters begin with the name of the block:
     ``models.emission.parameters["step.means"]``. ``models.emission.block("step")``
     returns the family of a block.
 
@@ -213,7 +213,7 @@ class ByChannel(SimpleEmission):
 
     @property
     def parameter_names(self):  # type: ignore[override]
-        """Names of the arrays: those of each block after its name."""
+        """Names of the arrays, each after the name of its block."""
         return tuple(name for group in self.parameter_groups for name in group)
 
     @property

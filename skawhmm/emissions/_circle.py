@@ -107,7 +107,7 @@ class CircleCosts:
 def circle_points(concentrations):
     """Return states as points; all channels of a state are on the last axis.
 
-    Their squared distances are those of states at the same location.
+    Their squared distances are the costs of states at the same location.
     """
     own = upper_quantiles(np.ascontiguousarray(concentrations).ravel(), LEVELS)
     return (own * ROOT_WEIGHTS).reshape(*concentrations.shape[:2], -1)

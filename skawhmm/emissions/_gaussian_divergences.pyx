@@ -54,7 +54,7 @@ def gaussian_divergences(
     Returns
     -------
     divergences : ndarray of shape (n_pairs, n_components, n_components)
-        Of the states of a from those of b; infinite unless both have the same support.
+        From the states of a to the states of b; infinite unless supports are equal.
     """
     cdef const double[:, :, ::1] centres = np.ascontiguousarray(means)
     cdef const double[:, :, :, ::1] factors = np.ascontiguousarray(roots)

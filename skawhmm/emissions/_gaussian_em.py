@@ -50,6 +50,6 @@ def lifted(covars, floor):
 def recomposed(covars, floor):
     """Return matrices rebuilt from their eigenvectors and lifted eigenvalues."""
     values, vectors = in_batches(np.linalg.eigh, covars)
-    # A smaller eigenvalue is lost, or negative, beside the largest one.
+    # Relative to the largest one, a smaller eigenvalue is lost in rounding.
     least = np.maximum(floor, DIGITS * values[..., -1:])
     return composed(np.maximum(values, least), vectors)

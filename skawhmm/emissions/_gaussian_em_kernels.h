@@ -15,8 +15,8 @@ static void fill_shrunk(
         shrunk[e] = seconds[e] + relevance * (prior[e] + gap * gaps[e]);
 }
 
-/* A row of covariances about a mean that moved by a step; added to those of all states
- * by the weight of this one. */
+/* A row of covariances about a mean that moved by a step; it is added to the covariances
+ * pooled over states, times the weight of this state. */
 VECTOR
 static void fill_spread(
     const double *restrict seconds,

@@ -1,7 +1,7 @@
 """EM of Gaussian states one model at a time, for blocks of `ByChannel`.
 
 `Gaussian` alone is fitted many models at a time, in coordinates of its own. In a block
-beside others it defines what a `SimpleEmission` does: densities, statistics, M step.
+among others it defines what a `SimpleEmission` does: densities, statistics, M step.
 """
 
 from typing import Any
@@ -26,7 +26,7 @@ ROUNDING = 1e-12
 
 
 class GaussianFrames:
-    """What `Gaussian` defines to be a block beside others."""
+    """What `Gaussian` defines to be one of several blocks."""
 
     @property
     def is_full(self) -> bool:

@@ -275,7 +275,7 @@ class EmissionLikelihood(EmissionParameters):
             Probabilities of the states in each frame.
 
         older : Emission
-            Family whose states, those of model i, stand for frames seen before.
+            Family; the states of its model i stand for frames seen before.
 
         counts : ndarray of shape (n_components,)
             How many frames each of them stands for.

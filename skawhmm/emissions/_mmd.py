@@ -81,7 +81,7 @@ def symbol_mmd_comparer(states, masses):
     """Return a function of model pairs: squared Hellinger distances."""
 
     def gaps(index_a, index_b):
-        # Distributions of pairs are large: only those of the given models are made.
+        # Distributions of pairs are large: only the given models get one.
         used, place = np.unique(np.stack([index_a, index_b]), return_inverse=True)
         return symbol_mmd_gaps(states, masses, used, *place.reshape(2, -1))
 

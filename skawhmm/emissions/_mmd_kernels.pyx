@@ -126,8 +126,8 @@ def masked_mmd_gaps(
     Returns
     -------
     gaps : ndarray of shape (n_pairs,)
-        Squares, for squared distances between frames that are scaled up by the number
-        of features over that of common ones.
+        Squares; squared distances between frames are scaled up by n_features /
+        n_common.
     """
     cdef const double[:, :, ::1] places = np.ascontiguousarray(means)
     cdef const double[:, ::1] widths = _flat(spreads)

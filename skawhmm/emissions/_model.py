@@ -55,9 +55,9 @@ class Data(NamedTuple):
 class FrameParts(NamedTuple):
     """Frames in the form in which `IAW` compares them, all with the same leading axes.
 
-    The squared distance of two frames is that of their `points`, plus that of their
-    `angles` on a circle, each times its factor, plus the entries of `tables`, one per
-    coordinate of `codes`.
+    The squared distance of two frames is the squared distance of their `points`, plus
+    the squared distances of their `angles` on a circle, each times its factor, plus the
+    entries of `tables`, one per coordinate of `codes`.
     """
 
     points: Array

@@ -14,9 +14,9 @@ from skawhmm.numerics._forward_backward import forward_backward_each
 class SimpleEmission(Emission):
     """Base of families that define their part of EM for one model at a time.
 
-    Frames are those of `frames(x)`, with time on the first axis. `states` is a tuple of
-    the parameters of one model, in the order of `parameter_names`; so are `prior` and
-    all states that a member returns.
+    Frames are what `frames(x)` returns, with time on the first axis. `states` is a
+    tuple of the parameters of one model, in the order of `parameter_names`; so are
+    `prior` and all states that a member returns.
 
     **To define, besides `name`, `parameter_names` and `cross` of every family**
 

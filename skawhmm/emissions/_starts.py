@@ -8,8 +8,8 @@ MOST_FRAMES = 2000
 # Steps of k-means: EM follows.
 N_STEPS = 10
 
-# Weight that a frame gives to states other than that of its cluster, so that no state
-# starts with too few frames.
+# Weight that a frame gives to the states of other clusters, so that no state starts
+# with too few frames.
 SPREAD_WEIGHT = 0.1
 
 

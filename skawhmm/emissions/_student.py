@@ -27,10 +27,11 @@ QUARTILE_RANGE = 1.3489795
 # Least scale of a channel that does not vary, as a fraction of its value.
 LEAST_DEVIATION = 1e-6
 
-# Steps from all frames to the start values of states: each halves the trace of them.
+# EM steps from one state for all frames to the start values; each halves the influence
+# of that state.
 START_STEPS = 3
 
-# Degrees of freedom among which that of an average is interpolated.
+# Degrees of freedom between which those of an average are interpolated.
 N_FREEDOMS = 100
 
 # Values of a prior: a rule of Gauss and Legendre.
@@ -51,13 +52,13 @@ class StudentT(Univariate):
     Notes
     -----
     Two states are compared by their 2-Wasserstein distance, which exists if variances
-    do. Degrees of freedom are therefore above 2, and those of fitted states between 2.5
-    and 1000. The scale of a fitted state is at least 1 % of the spread of the sequence
-    (its interquartile range, as that of a Gaussian), and 1e-6 of the location if all
-    values are equal.
+    exist. Degrees of freedom are therefore above 2; in fitted states they are between
+    2.5 and 1000. The scale of a fitted state is at least 1 % of the spread of the
+    sequence (its interquartile range, scaled to the standard deviation of a Gaussian),
+    and 1e-6 of the location if all values are equal.
 
-    The M step is that of the expanded model of Liu, Rubin and Wu (1998), which needs
-    fewer steps than plain EM.
+    The M step uses the expanded model of Liu, Rubin and Wu (1998), which needs fewer
+    steps than plain EM.
 
     References
     ----------

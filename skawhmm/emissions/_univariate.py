@@ -28,7 +28,7 @@ LEAST_SPREAD = 1e-2
 # The logarithm of probability 0 as a finite number: 0 times it is 0.
 LOG_ZERO = -1e300
 
-# A log density below this is that of an impossible frame.
+# A frame with a log density below this is impossible.
 IMPOSSIBLE = -1e250
 
 # Quantiles per channel. The error of a distance is about 1e-6 for gamma distributions.
@@ -38,8 +38,8 @@ N_NODES = 16
 def quantile_nodes():
     """Return levels of quantiles and the root weights of a rule that integrates them.
 
-    The rule is that of Gauss and Hermite in z for levels Phi(z), so that nodes follow
-    the tails, and it is exact for Gaussian distributions.
+    It is the Gauss-Hermite rule in z for levels Phi(z), so that nodes follow the tails,
+    and it is exact for Gaussian distributions.
 
     Returns
     -------
@@ -198,7 +198,7 @@ class ExponentialFamily(Univariate):
         """Return states (n_components, n_features) of channels without any value."""
 
     def frames(self, x):
-        """Return the features of a checked sequence, those of a channel together."""
+        """Return the features of a checked sequence, grouped by channel."""
         return np.ascontiguousarray(self.features(x).reshape(len(x), -1))
 
     def log_densities(self, frames, states):
@@ -240,7 +240,7 @@ class ExponentialFamily(Univariate):
         return np.where(found > -0.5 * IMPOSSIBLE, np.inf, found)
 
     def _filled(self):
-        """Return the parameters, with those of a common state for padding."""
+        """Return the parameters, with a common state as padding."""
         arrays = [*self.parameters.values()]
         padding = ~np.any([array != 0 for array in arrays], axis=(0, 3))
         filled = self.default_states(self._first.shape)

@@ -8,7 +8,7 @@ from skawhmm.utils._interruption cimport interrupted
 
 cdef extern from "emissions/_special.h" nogil:
     """
-    /* A log density below this is that of an impossible frame. */
+    /* A frame with a log density below this is impossible. */
     #define IMPOSSIBLE -1e250
     /* Steps of Newton's method; less than ten are seen. */
     #define MAX_STEPS 100

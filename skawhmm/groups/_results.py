@@ -86,7 +86,7 @@ class GroupTestResult:
 
     effects : StateEffects or None
         With ``refit``: differences of states and transitions, as :func:`state_effects`
-        gives them, with p-values by refits. States are those of a model of all trials.
+        gives them, with p-values by refits. The states come from a model of all trials.
 
     Attributes
     ----------

@@ -309,8 +309,8 @@ class HMMBatch(BatchInference):
     ) -> "HMMBatch":
         r"""Return models whose states emit symbols.
 
-        Two states are compared by the least cost of turning the symbols of one into
-        those of the other, which is optimal transport between their probabilities.
+        Two states are compared by optimal transport between their probabilities of the
+        symbols.
         All distances, and everything built on them, work as with Gaussian states.
 
         Parameters

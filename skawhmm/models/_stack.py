@@ -137,7 +137,7 @@ class ModelStack:
         """Return fitted models as a batch; only their states are checked.
 
         `models` are `Model` tuples with any numbers of states, `weights` their state
-        probabilities (None if they are stationary); further parts are those of `_set`.
+        probabilities (None if they are stationary); further parts are as in `_set`.
         States are checked because user-defined families may return invalid ones.
         """
         startprobs, transmats, states = zip(*models, strict=True)

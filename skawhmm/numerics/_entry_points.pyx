@@ -72,7 +72,7 @@ def solve_transport(
 
 
 def reprice(const double[:, ::1] cost, double[:, ::1] numbers, int[:, ::1] nodes):
-    """Set the prices of the tree anew, for another cost."""
+    """Recompute the prices of the tree for another cost."""
     cdef Tree tree = tree_of(numbers, nodes)
     price_tree(&cost[0, 0], <int>cost.shape[0], <int>cost.shape[1], &tree)
 

@@ -236,7 +236,7 @@ static double small_passes(
     }
 }
 
-/* Numbers of scratch that `scaled_passes` needs beside the weights. */
+/* Length of the scratch that `scaled_passes` needs in addition to the weights. */
 INTO_VECTOR ptrdiff_t padded_size(ptrdiff_t n_components)
 {
     return (n_components + LANES - 1) / LANES * LANES;

@@ -165,7 +165,7 @@ def forward_backward_each(
 cdef Py_ssize_t passes_size(
     Py_ssize_t n_components, Py_ssize_t n_timesteps
 ) noexcept nogil:
-    """Length of the scratch that passes over so many frames need."""
+    """Length of the scratch that passes over `n_timesteps` frames need."""
     return (4 * n_components + 2) * n_timesteps + small_size(n_components)
 
 

@@ -389,7 +389,7 @@ cdef inline void hang(
 cdef void price_tree(
     const double* cost, int n_sources, int n_sinks, const Tree* tree
 ) noexcept nogil:
-    """Set the prices of the tree anew, for another cost."""
+    """Recompute the prices of the tree for another cost."""
     cdef int node
     for node in range(n_sources):
         if tree.depth[node] == 0:

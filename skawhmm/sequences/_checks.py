@@ -300,7 +300,7 @@ def _member_array(x, i):
             f"{wanted}, got rows of different sizes {sizes}.{_hint_of_trials(i)}"
         ) from error
     if array.dtype.kind == "U" and not hasattr(x, "__array__"):
-        # NumPy turns numbers beside a string into strings.
+        # NumPy turns numbers in a list with a string into strings.
         array = np.array(x, dtype=object)
     if wrong_kind(array) is not None and _hint_of_symbols(array):
         raise ValueError(f"{wanted}, got {wrong_kind(array)}.{_hint_of_symbols(array)}")
@@ -357,7 +357,7 @@ def plain_numbers(X):
                 "X must be a list of arrays of shape (n_timesteps, n_features), or an "
                 "array, got nested lists whose lengths differ within a sequence."
             ) from error
-        # NumPy turns numbers beside a string into strings.
+        # NumPy turns numbers in a list with a string into strings.
         X = np.array(X, dtype=object) if array.dtype.kind == "U" else array
     if not isinstance(X, np.ndarray):
         return X

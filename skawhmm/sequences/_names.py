@@ -156,7 +156,7 @@ def _columns_message(one, names, other, wanted):
 
 
 def valid_names(names):
-    """Return names if all are strings, None if none is: scikit-learn's rule."""
+    """Return names if all are strings, None if no name is: scikit-learn's rule."""
     types = sorted({type(name).__qualname__ for name in names})
     if types == ["str"]:
         return tuple(names)

@@ -156,7 +156,7 @@ def _symbol_array(x, i):
         ) from error
     if array.dtype.kind != "U" or hasattr(x, "__array__"):
         return array
-    # NumPy turns numbers and NaN beside a string into strings.
+    # NumPy turns numbers and NaN in a list with a string into strings.
     values = np.array(x, object)
     if not _holds_strings(values.ravel()):
         number = next(v for v in values.ravel() if not isinstance(v, str))

@@ -474,7 +474,7 @@ def ended(stays, startprobs=None, length=None):
 
 
 def exact_rate(a, b, length):
-    """Return the divergence per step of visible chains over so many steps."""
+    """Return the divergence per step of visible chains over `length` steps."""
     rows = np.array([discrete_kl(p, q) for p, q in zip(a[1], b[1], strict=True)])
     total, now = discrete_kl(a[0], b[0]), a[0]
     for _ in range(length - 1):

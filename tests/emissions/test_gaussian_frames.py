@@ -1,4 +1,4 @@
-"""EM of Gaussian states beside other blocks."""
+"""EM of Gaussian states among other blocks."""
 
 import numpy as np
 import pytest

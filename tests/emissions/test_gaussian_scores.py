@@ -23,7 +23,7 @@ def test_constants_of_flat_states_are_those_of_their_eigenvalues(seed, rank):
 
 @pytest.mark.parametrize("small", [1e-3, 1e-8, 1e-20, 1e-100])
 def test_constants_of_flat_states_with_unlike_channels(small):
-    # Two small channels that are one, beside a large one: the rank is 2, and the
+    # Two small channels that are equal, and a large one: the rank is 2, and the
     # eigenvalues are 1 and 2 * small**2.
     covar = np.zeros((3, 3))
     covar[0, 0], covar[1:, 1:] = 1.0, small**2

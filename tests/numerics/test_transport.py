@@ -161,7 +161,7 @@ def test_sums_that_differ_by_rounding(error, rng):
 
 
 def test_masses_lost_in_rounding():
-    # The last demand is nothing beside the sums, yet it must not do harm.
+    # The last demand is negligible relative to the sums, yet must do no harm.
     cost = np.array([[0.0, 1.0, 7.0], [1.0, 0.0, 5.0]])
     for tiny in (1e-17, 1e-300, 5e-324):
         value, plan, *_ = solution([0.5, 0.5], [0.5, 0.5, tiny], cost)

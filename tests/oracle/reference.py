@@ -131,7 +131,7 @@ def transition(a, b, plan, p, cost_a, cost_b):
 
 
 def log_gaussian(x, mean, covar, tolerance=1e-10):
-    """Rank and log density on the support of a Gaussian; -inf beside it."""
+    """Rank and log density on the support of a Gaussian; -inf off the support."""
     values, vectors = np.linalg.eigh(covar)
     largest = max(values.max(), 0.0)
     kept = values > tolerance * largest if largest > 0 else np.zeros(len(values), bool)

@@ -1,7 +1,7 @@
 """Every container that data usually comes in: the right sequences or the right words.
 
 The same three sequences (of 4, 6 and 5 frames and two channels) are put into each
-container, and must come out as they were.
+container, and must be read back unchanged.
 """
 
 import datetime

@@ -1,4 +1,4 @@
-"""A file is the old one or the new one, whoever writes and whatever fails."""
+"""A file is the old one or the new one, whatever fails while it is written."""
 
 import os
 import socket
