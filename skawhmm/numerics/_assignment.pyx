@@ -207,9 +207,9 @@ cdef int assign(
 ) except -1 nogil:
     """Write a cheapest assignment into `columns`.
 
-    Costs are finite. The optimum of rounded costs is off by less than one unit per row;
-    so, after a finer rounding, are the arcs of the true optimum, and the others count
-    as if they were just as long as the largest number.
+    Costs are finite. The prices of the rounded problem bound the least total cost from
+    below, to within one unit per row. A match that alone exceeds its prices by more is in
+    no cheapest assignment, so that a finer rounding may cut costs off there.
     """
     cdef Bounds bounds = bounds_of(size, scratch.numbers)
     cdef Level level = level_of(size, scratch.places)
