@@ -8,7 +8,6 @@
 #define SKAWHMM_ASSIGNMENT_H
 
 #include <stdint.h>
-#include <string.h>
 
 #include "_vector.h"
 
@@ -17,9 +16,6 @@
 /* Longer than any path, yet shorter than one to a column at the price SHUT. */
 #define FAR (1 << 29)
 #define SHUT (-(1 << 30))
-
-/* Marks that are looked at together. */
-#define MARK_BLOCK 64
 
 INTO_VECTOR int32_t lesser(int32_t a, int32_t b)
 {
@@ -87,31 +83,37 @@ VECTOR static int32_t relax_columns(
     return least;
 }
 
-VECTOR static void mark_columns(
-    const int32_t *restrict values, int32_t value, ptrdiff_t size, uint8_t *restrict marks)
+/* Count the columns with this value, and fill up to three in order: the first, what is
+ * left of their sum, and the last. Without branches, which would be guessed wrong. */
+VECTOR static ptrdiff_t find_three(
+    const int32_t *restrict values, int32_t value, ptrdiff_t size, int32_t *restrict found)
 {
-    for (ptrdiff_t j = 0; j < size; j++)
-        marks[j] = values[j] == value;
+    int32_t n_found = 0, first = INT32_MAX, last = 0;
+    uint32_t sum = 0;
+    for (int32_t j = 0; j < (int32_t)size; j++) {
+        const int32_t is_found = values[j] == value, place = is_found ? j : 0;
+        n_found += is_found;
+        sum += (uint32_t)place;
+        first = lesser(first, j + ((1 - is_found) << 29));
+        last = place > last ? place : last;
+    }
+    found[0] = first;
+    found[1] = n_found == 2 ? last : (int32_t)(sum - (uint32_t)first - (uint32_t)last);
+    found[2] = last;
+    return n_found;
 }
 
-/* Fill the columns with this value, given scratch of whole blocks of marks; return how
- * many there are. Most blocks, and most words of the others, hold none. */
+/* Fill the columns with this value; return how many there are. */
 static ptrdiff_t find_columns(
-    const int32_t *values, int32_t value, ptrdiff_t size, uint8_t *marks, int32_t *found)
+    const int32_t *values, int32_t value, ptrdiff_t size, int32_t *found)
 {
-    ptrdiff_t n_found = 0;
-    mark_columns(values, value, size, marks);
-    memset(marks + size, 0, (size_t)(-size & (MARK_BLOCK - 1)));
-    for (ptrdiff_t block = 0; block < size; block += MARK_BLOCK) {
-        uint64_t words[MARK_BLOCK / 8], any = 0;
-        memcpy(words, marks + block, MARK_BLOCK);
-        for (int k = 0; k < MARK_BLOCK / 8; k++)
-            any |= words[k];
-        for (int k = 0; any != 0 && k < MARK_BLOCK / 8; k++)
-            for (ptrdiff_t j = block + 8 * k; words[k] != 0 && j < block + 8 * k + 8; j++) {
-                found[n_found] = (int32_t)j;
-                n_found += marks[j];
-            }
+    ptrdiff_t n_found = find_three(values, value, size, found);
+    if (n_found <= 3)
+        return n_found;
+    n_found = 0;
+    for (ptrdiff_t j = 0; j < size; j++) {
+        found[n_found] = (int32_t)j;
+        n_found += values[j] == value;
     }
     return n_found;
 }

@@ -15,7 +15,7 @@ other, leave few rows free and make their paths short.
 import numpy as np
 
 from libc.math cimport INFINITY, frexp, ldexp
-from libc.stdint cimport int32_t, uint8_t
+from libc.stdint cimport int32_t
 
 from skawhmm.utils._interruption cimport interrupted
 
@@ -43,7 +43,7 @@ cdef extern from "numerics/_assignment.h" nogil:
 
     /* Arrays of one double, and of one whole number, per column. */
     #define N_NUMBERS 5
-    #define N_PLACES 12
+    #define N_PLACES 11
     """
     const int N_ROUNDS, MOST_LOOKS, COST_BITS
     const double PRICE_ROUNDING, LEAST_RANGE
@@ -72,7 +72,6 @@ cdef extern from "numerics/_assignment.h" nogil:
         const int32_t* values,
         int32_t value,
         Py_ssize_t size,
-        uint8_t* marks,
         int32_t* found,
     )
     void open_columns(
@@ -135,7 +134,7 @@ cdef struct Level:
     int32_t* settled
     # Column of each row and row of each column, -1 for none; rows on the shortest paths
     # to columns. Rows without a column; the tree of each row, and the column without a
-    # row that each tree has reached. Columns found, and their marks.
+    # row that each tree has reached. Columns found.
     int32_t* columns
     int32_t* rows
     int32_t* via
@@ -143,7 +142,6 @@ cdef struct Level:
     int32_t* trees
     int32_t* ends
     int32_t* found
-    uint8_t* marks
     # Where the halved problem begins.
     int32_t* rest
 
@@ -197,7 +195,6 @@ cdef Level level_of(Py_ssize_t size, int32_t* places) noexcept nogil:
     level.via, level.free = first + 6 * length, first + 7 * length
     level.trees, level.ends = first + 8 * length, first + 9 * length
     level.found = first + 10 * length
-    level.marks = <uint8_t*>(first + 11 * length)
     level.rest = first + N_PLACES * length
     return level
 
@@ -210,9 +207,9 @@ cdef int assign(
 ) except -1 nogil:
     """Write a cheapest assignment into `columns`.
 
-    Costs are finite. The optimum of rounded costs is off by less than one unit per row;
-    so, after a finer rounding, are the arcs of the true optimum, and the others count
-    as if they were just as long as the largest number.
+    Costs are finite. The prices of the rounded problem bound the least total cost from
+    below, to within one unit per row. A match that alone exceeds its prices by more is in
+    no cheapest assignment, so that a finer rounding may cut costs off there.
     """
     cdef Bounds bounds = bounds_of(size, scratch.numbers)
     cdef Level level = level_of(size, scratch.places)
@@ -435,7 +432,7 @@ cdef Py_ssize_t augment(
         )
     while True:
         reached = length
-        n_found = find_columns(level.gap, length, size, level.marks, level.found)
+        n_found = find_columns(level.gap, length, size, level.found)
         n_found = settle(n_found, length, &n_wanted, &n_open, level)
         if n_wanted <= 0 or n_open == 0:
             break

@@ -77,6 +77,32 @@ def test_assignment_does_not_depend_on_scale(scale, rng):
     assert_array_equal(assignment(cost * scale), assignment(cost))
 
 
+@pytest.mark.parametrize("size", [2, 9, 60, 200])
+@pytest.mark.parametrize("fine", [1e-6, 1e-9, 1e-12])
+def test_differences_far_below_the_largest_cost_decide(size, fine, rng):
+    # Many assignments are cheapest up to `fine`: whole numbers cannot tell which is best.
+    whole = rng.integers(0, 3, (size, size)).astype(float)
+    rest = rng.integers(0, 256, (size, size)) * (2.0 ** np.round(np.log2(fine)))
+    rows = np.arange(size)
+    columns, best = assignment(whole + rest), linear_sum_assignment(whole + rest)[1]
+    assert whole[rows, columns].sum() == whole[rows, best].sum()
+    assert rest[rows, columns].sum() == rest[rows, best].sum()
+
+
+@pytest.mark.parametrize("distance", [1e2, 1e4, 1e6])
+def test_assignment_of_clouds_that_are_far_apart_is_optimal(distance, rng):
+    points = rng.normal(size=(2, 120, 3))
+    cost = cdist(points[0], points[1] + distance)
+    assert_array_equal(assignment(cost), linear_sum_assignment(cost)[1])
+
+
+def test_sizes_with_few_columns_at_one_length_and_with_many(rng):
+    # Costs of few values put several columns at the same length.
+    for n_values in (2, 3, 4, 8, 50):
+        for size in (5, 17, 70):
+            check_optimal(rng.integers(0, n_values, (size, size)) * np.sqrt(2))
+
+
 def test_negative_costs_and_shifts_of_rows_are_allowed(rng):
     cost = rng.normal(size=(50, 50))
     columns = check_optimal(cost)
