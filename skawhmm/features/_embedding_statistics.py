@@ -93,7 +93,9 @@ def sampled_pieces(sequences, rng, n_frames=None):
         return sequences
     counts = -(-lengths // PIECE)
     owners = np.repeat(np.arange(len(sequences)), counts)
-    firsts = PIECE * (np.arange(len(owners)) - np.repeat(counts.cumsum() - counts, counts))
+    firsts = PIECE * (
+        np.arange(len(owners)) - np.repeat(counts.cumsum() - counts, counts)
+    )
     sizes = np.minimum(lengths[owners] - firsts, PIECE)
     order = rng.permutation(len(owners))
     ends = sizes[order].cumsum()
