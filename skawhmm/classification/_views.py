@@ -489,13 +489,17 @@ def feature_coefs(view, coef):
 
 
 def combined(view, rows, factors):
-    """Return combinations of standardized vectors, as coefficients before scaling."""
+    """Return combinations of standardized vectors, as coefficients before scaling.
+
+    Like the inner products, they have the precision of the vectors.
+    """
     if sparse.issparse(rows):
         sums = rows.T @ factors - np.outer(view.mean, factors.sum(axis=0))
         return sums / view.scale**2
     sums = np.empty((len(view.mean), factors.shape[1]))
+    mean, factors = view.mean.astype(rows.dtype), factors.astype(rows.dtype)
     for c in column_blocks(len(sums)):
-        sums[c] = (rows[:, c] - view.mean[c]).T @ factors
+        sums[c] = (rows[:, c] - mean[c]).T @ factors
     return sums / view.scale**2
 
 

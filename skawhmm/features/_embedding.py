@@ -93,7 +93,7 @@ class GaussianKind:
         return Recipe(
             [writable_model(reference.model) for reference in self.references],
             partial(standardized_batch, coordinates=coordinates),
-            gaussian_statistics,
+            partial(gaussian_statistics, with_moves="transitions" in blocks),
             coordinates.active,
             {name: self.blocks[name] for name in blocks},
             relevance,

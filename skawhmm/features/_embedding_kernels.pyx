@@ -12,7 +12,7 @@ from skawhmm.emissions._gaussian_densities cimport (
     diag_log_density,
     frame_count,
 )
-from skawhmm.numerics._forward_backward cimport passes, passes_size
+from skawhmm.numerics._forward_backward cimport begin_passes, passes, passes_size
 from skawhmm.utils._interruption cimport interrupted
 
 cdef extern from "features/_embedding_kernels.h" nogil:
@@ -76,7 +76,9 @@ def add_statistics(batch, const Py_ssize_t[::1] owners, model, stats):
     cdef double[:, :, :, ::1] counts = stats.counts
     cdef double[:, :, :, ::1] firsts = stats.firsts
     cdef double[:, :, :, ::1] seconds = stats.seconds
-    cdef double[:, :, ::1] moves = stats.moves
+    cdef double[:, :, ::1] moves
+    cdef double* own_moves = NULL
+    cdef bint is_counting = stats.moves is not None
     cdef Py_ssize_t n_components = means.shape[0], n_features = means.shape[1]
     cdef Py_ssize_t n_parts = occupancies.shape[1], n_timesteps, n, i, part, k
     cdef Py_ssize_t first, last
@@ -94,11 +96,16 @@ def add_statistics(batch, const Py_ssize_t[::1] owners, model, stats):
     cdef const double* centres = NULL if is_empty else &means[0, 0]
     cdef const double* variances = NULL if is_empty else &covars[0, 0]
     cdef const double[:, ::1] frames, seen
+    if is_counting:
+        moves = stats.moves
     cdef Frames own_frames
     own_frames.n_features = n_features
+    begin_passes(&transmat[0, 0], n_components, &scratch[0])
     for n in range(owners.shape[0]):
         frames, seen = batch[n]
         i, n_timesteps = owners[n], frames.shape[1]
+        if is_counting:
+            own_moves = &moves[i, 0, 0]
         if not is_empty:
             values = &frames[0, 0]
         own_frames.values, own_frames.seen = values, NULL
@@ -111,7 +118,7 @@ def add_statistics(batch, const Py_ssize_t[::1] owners, model, stats):
             )
             passes(
                 &rows[0, 0], n_timesteps, &startprob[0], &transmat[0, 0], n_components,
-                n_timesteps, post, &moves[i, 0, 0], &scratch[0],
+                n_timesteps, post, own_moves, &scratch[0],
             )
             for part in range(n_parts):
                 interrupted()

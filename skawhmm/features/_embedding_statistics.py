@@ -93,7 +93,9 @@ def sampled_pieces(sequences, rng, n_frames=None):
         return sequences
     counts = -(-lengths // PIECE)
     owners = np.repeat(np.arange(len(sequences)), counts)
-    firsts = PIECE * (np.arange(len(owners)) - np.repeat(counts.cumsum() - counts, counts))
+    firsts = PIECE * (
+        np.arange(len(owners)) - np.repeat(counts.cumsum() - counts, counts)
+    )
     sizes = np.minimum(lengths[owners] - firsts, PIECE)
     order = rng.permutation(len(owners))
     ends = sizes[order].cumsum()
@@ -303,17 +305,17 @@ class GaussianStatistics(NamedTuple):
     Occupancies (n_sequences, N_PARTS, n_components) count frames; counts, firsts and
     seconds (n_sequences, N_PARTS, n_components, n_features) are the numbers of observed
     values and their moments about the reference means; moves (n_sequences,
-    n_components, n_components) count transitions.
+    n_components, n_components) count transitions, or are None if they are not needed.
     """
 
     occupancies: np.ndarray
     counts: np.ndarray
     firsts: np.ndarray
     seconds: np.ndarray
-    moves: np.ndarray
+    moves: np.ndarray | None
 
 
-def gaussian_statistics(batch, owners, model):
+def gaussian_statistics(batch, owners, model, *, with_moves=True):
     """Return the statistics of a batch from `standardized_batch`, one row per owner."""
     n_components, n_features = model.states[0].shape
     n = owners[-1] + 1
@@ -323,7 +325,7 @@ def gaussian_statistics(batch, owners, model):
         counts,
         firsts,
         seconds,
-        np.zeros((n, n_components, n_components)),
+        np.zeros((n, n_components, n_components)) if with_moves else None,
     )
     add_statistics(batch, owners, model, stats)
     return stats

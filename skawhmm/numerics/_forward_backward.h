@@ -242,6 +242,22 @@ INTO_VECTOR ptrdiff_t padded_size(ptrdiff_t n_components)
     return (n_components + LANES - 1) / LANES * LANES;
 }
 
+/* Fill a matrix of transitions and its transpose with rows of padded size, one after the
+ * other: what `scaled_passes` multiplies with. */
+VECTOR
+static void fill_padded(
+    const double *restrict transmat, ptrdiff_t n_components, double *restrict padded)
+{
+    const ptrdiff_t width = padded_size(n_components);
+    double *restrict forth = padded, *restrict back = padded + n_components * width;
+    for (ptrdiff_t i = 0; i < n_components; i++)
+        for (ptrdiff_t j = 0; j < width; j++) {
+            const int inside = j < n_components;
+            forth[i * width + j] = inside ? transmat[i * n_components + j] : 0.0;
+            back[i * width + j] = inside ? transmat[j * n_components + i] : 0.0;
+        }
+}
+
 /* Products of a vector with a matrix whose rows are padded to `width`. */
 INTO_VECTOR void carry(
     const double *restrict vector,
@@ -281,12 +297,11 @@ INTO_VECTOR void carry(
  * The passes are independent and run in one loop, since each alone would spend most of
  * its time waiting for its previous step. Returns the logarithm of the likelihood,
  * relative as the densities; minus infinity if all weights of a frame fell out of
- * range; -1 if they were interrupted. Scratch has room for 2 * n_components + 4 vectors
- * of padded size. */
+ * range; -1 if they were interrupted. Scratch holds what `fill_padded` fills, and has room
+ * for 4 more vectors of padded size. */
 VECTOR
 static double scaled_passes(
     const double *restrict startprob,
-    const double *restrict transmat,
     ptrdiff_t n_components,
     ptrdiff_t n_timesteps,
     const Weights *weights,
@@ -296,17 +311,12 @@ static double scaled_passes(
     double *restrict alpha = weights->alpha, *restrict beta = weights->beta;
     double *restrict ahead = weights->ahead, *restrict shrink = weights->shrink;
     const ptrdiff_t last = n_timesteps - 1, width = padded_size(n_components);
-    double *restrict forth = scratch, *restrict back = forth + n_components * width;
-    double *restrict forward = back + n_components * width;
+    const double *restrict forth = scratch, *restrict back = forth + n_components * width;
+    double *restrict forward = scratch + 2 * n_components * width;
     double *restrict backward = forward + width;
     double *restrict reach = backward + width, *restrict left = reach + width;
     double log_scale = 0.0, total = 0.0;
     for (ptrdiff_t i = 0; i < n_components; i++) {
-        for (ptrdiff_t j = 0; j < width; j++) {
-            const int inside = j < n_components;
-            forth[i * width + j] = inside ? transmat[i * n_components + j] : 0.0;
-            back[i * width + j] = inside ? transmat[j * n_components + i] : 0.0;
-        }
         forward[i] = startprob[i] * emit[i * n_timesteps];
         backward[i] = emit[i * n_timesteps + last];
         alpha[i * n_timesteps] = forward[i];

@@ -15,6 +15,10 @@ cdef double log_likelihood(
     double* scratch,
 ) except? -1.0 nogil
 
+cdef void begin_passes(
+    const double* transmat, Py_ssize_t n_components, double* scratch
+) noexcept nogil
+
 cdef double passes(
     const double* logs,
     Py_ssize_t stride,

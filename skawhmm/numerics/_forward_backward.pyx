@@ -48,9 +48,11 @@ cdef extern from "numerics/_forward_backward.h" nogil:
         Py_ssize_t n_timesteps,
         const Weights* weights,
     )
+    void fill_padded(
+        const double* transmat, Py_ssize_t n_components, double* padded
+    )
     double scaled_passes(
         const double* startprob,
-        const double* transmat,
         Py_ssize_t n_components,
         Py_ssize_t n_timesteps,
         const Weights* weights,
@@ -169,6 +171,14 @@ cdef Py_ssize_t passes_size(
     return (4 * n_components + 2) * n_timesteps + small_size(n_components)
 
 
+cdef void begin_passes(
+    const double* transmat, Py_ssize_t n_components, double* scratch
+) noexcept nogil:
+    """Fill the scratch with what the passes over several sequences share."""
+    if n_components > SMALL_CHAIN:
+        fill_padded(transmat, n_components, scratch)
+
+
 cdef inline Py_ssize_t small_size(Py_ssize_t n_components) noexcept nogil:
     return (2 * n_components + 4) * padded_size(n_components)
 
@@ -192,6 +202,7 @@ cdef double passes_each(
     """
     cdef double total = 0.0
     cdef Py_ssize_t s, k, first
+    begin_passes(transmat, n_components, scratch)
     for s in range(n_sequences):
         interrupted()
         first = offsets[s] - offsets[0]
@@ -215,7 +226,11 @@ cdef double passes(
     double* moves,
     double* scratch,
 ) except? -1.0 nogil:
-    """Log likelihood of one sequence; see `forward_backward`."""
+    """Log likelihood of one sequence; see `forward_backward`.
+
+    Without `moves`, transitions are not counted. `begin_passes` has filled the scratch for
+    this chain, once for all sequences.
+    """
     cdef Py_ssize_t size = n_components * n_timesteps, t
     cdef double* small = scratch
     cdef double* emit = scratch + small_size(n_components)
@@ -229,9 +244,7 @@ cdef double passes(
     if n_components <= SMALL_CHAIN:
         value = small_passes(startprob, transmat, n_components, n_timesteps, &weights)
     else:
-        value = scaled_passes(
-            startprob, transmat, n_components, n_timesteps, &weights, small
-        )
+        value = scaled_passes(startprob, n_components, n_timesteps, &weights, small)
     for t in range(n_timesteps):
         value += tops[t]
     if isfinite(value):
@@ -240,11 +253,14 @@ cdef double passes(
         )
     # If this much is left, weights that underflowed are less than rounding.
     if not is_kept:
-        return log_passes(
+        value = log_passes(
             logs, stride, startprob, transmat, n_components, n_timesteps, post, moves,
             small, emit, weights.alpha,
         )
-    add_moves(&weights, transmat, n_components, n_timesteps, moves)
+        begin_passes(transmat, n_components, scratch)
+        return value
+    if moves != NULL:
+        add_moves(&weights, transmat, n_components, n_timesteps, moves)
     return value
 
 
@@ -400,7 +416,7 @@ cdef double log_passes(
                 for j in range(n_components):
                     terms[j] = log_transmat[i * n_components + j] + ahead[j]
                     gain = alpha[t * n_components + i] + terms[j] - value
-                    if gain > -700:
+                    if moves != NULL and gain > -700:
                         moves[i * n_components + j] += exp(gain)
                 beta[i] = log_sum_exp(terms, n_components)
         total = 0.0

@@ -1,7 +1,9 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
+from sklearn import config_context
 from sklearn.base import clone
+from sklearn.model_selection import GroupKFold, cross_val_score
 
 from skawhmm import HMMEmbedding, Trials, make_classifier, make_regressor
 from skawhmm.classification import HMMViewClassifier, _ridge
@@ -104,3 +106,25 @@ def test_units_of_several_trials_are_classified(rng):
     for name in ("frames", "deltas__hmmembedding", "lags__hmmembedding"):
         model.set_params(**{f"{name}__n_components": (2,)})
     assert model.fit(X[:16], y[:16]).score(X[16:], y[16:]) == 1
+
+
+def test_symbols_of_units_have_groups_weights_and_routing(rng):
+    y = np.arange(24) % 2
+    # Both classes have the same symbols, in the opposite order.
+    lines = [("abc" if c else "cba") * 4 for c in y]
+    starts = rng.integers(3, size=24)
+    X: list = [list(line[s:]) for line, s in zip(lines, starts, strict=True)]
+    X = [Trials([x, x[:5]]) if i % 3 else x for i, x in enumerate(X)]
+    groups = np.arange(24) // 2
+    model = make_classifier("categorical", cv=2, class_weight={0: 1.0, 1: 2.0})
+    model.set_params(random_state=0, states__n_components=2)
+    model.fit(X[:16], y[:16], groups=groups[:16])
+    assert model.score(X[16:], y[16:]) == 1
+    words = model.explain(X[16:18], by="feature")
+    pair = words.contributions[:, words.labels.index("a|b")]
+    assert pair[0, 0] > 0 > pair[1, 0]
+    with config_context(enable_metadata_routing=True):
+        routed = clone(model).set_fit_request(groups=True)
+        params = {"groups": groups}
+        scores = cross_val_score(routed, X, y, cv=GroupKFold(2), params=params)
+    assert_array_equal(scores, 1)
