@@ -199,7 +199,7 @@ class PointIndex:
             np.repeat(np.arange(len(top)), top.shape[1]),
             top.ravel(),
             gaps,
-            np.full(len(top), np.inf),
+            *[np.full(len(top), np.inf)] * 2,
             1.0,
             1.0,
             0.0,
