@@ -1,6 +1,10 @@
 from numpy import ndarray
+from typing_extensions import disjoint_base
 
 from skawhmm.emissions._gaussian_em import Moments
+
+@disjoint_base
+class Room: ...
 
 def fill_expectations(
     frames: ndarray,
