@@ -48,6 +48,8 @@ TESTED_IN = {
     "emissions/_simple": "emissions/test_base.py",
     "emissions/_gaussian_densities": "emissions/test_gaussian_scores.py",
     "emissions/_gaussian_divergences": "distances/test_kl_variational.py",
+    "emissions/_gaussian_runs": "fitting/test_runs.py",
+    "emissions/_state_em": "fitting/test_runs.py",
     "emissions/_hmmlearn": "fitting/test_transformer.py",
     "emissions/_mmd": "distances/test_mmd.py",
     "fitting/_hmmlearn_engine": "fitting/test_transformer.py",

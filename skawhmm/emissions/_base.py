@@ -62,6 +62,11 @@ class Emission(EmissionLikelihood, ABC):
     ``checked(X, caller, n_features)``, ``learned(X, caller)``
         Sequences of a user as arrays, and what all models share, such as an alphabet.
         By default sequences hold numbers in one or more channels.
+    ``has_compiled_em``, ``compiled_em(data, states, prior)``
+        Whether EM takes its steps without Python between them, and these steps, as
+        Gaussian states, symbols and counts have them.
+    ``random_stack(data, n_states, rngs)``
+        Start values of several models; by default drawn one by one.
     ``accepts_missing``
         Whether densities skip NaN values; by default they raise an error.
     ``has_moments``, ``moments(i, size)``

@@ -24,6 +24,7 @@ from skawhmm.sequences._symbols import (
     learned_symbols,
     symbol_sequences,
 )
+from skawhmm.utils._seeds import exponential_draws
 
 # Violations of the triangle inequality below this fraction of the largest cost are
 # rounding.
@@ -215,9 +216,7 @@ class Categorical(Discrete):
         cells = units[seen] * n_symbols + data.frames[seen]
         counts = np.bincount(cells, minlength=n_models * n_symbols)
         counts = counts.reshape(n_models, 1, n_symbols)
-        weights = np.empty((n_models, n_states, n_symbols))
-        for rng, drawn in zip(rngs, weights, strict=True):
-            rng.standard_exponential(out=drawn)
+        weights = exponential_draws(rngs, (n_states, n_symbols))
         weights *= counts / counts.sum(axis=2, keepdims=True)
         return (weights / weights.sum(axis=2, keepdims=True),)
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+cimport cython
 from libc.math cimport isnan, lgamma, log
 from libc.string cimport memcpy, memset
 
@@ -424,6 +425,7 @@ cdef double states_log_prior(
     return value
 
 
+@cython.auto_pickle(False)
 cdef class DiscreteEM(StateEM):
     """EM of states that emit symbols or counts.
 

@@ -3,6 +3,9 @@ from typing_extensions import disjoint_base
 
 from skawhmm.emissions._gaussian_em import Moments
 
+@disjoint_base
+class Room: ...
+
 def fill_expectations(
     frames: ndarray,
     seen: ndarray,

@@ -1,8 +1,10 @@
 from numpy import ndarray
+from typing_extensions import disjoint_base
 
 from skawhmm.emissions._model import Data
 from skawhmm.emissions._state_em import StateEM
 
+@disjoint_base
 class GaussianEM(StateEM):
     def __init__(
         self,

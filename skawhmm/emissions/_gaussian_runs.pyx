@@ -2,6 +2,7 @@
 
 import numpy as np
 
+cimport cython
 from libc.string cimport memset
 
 from skawhmm.emissions._gaussian_densities cimport Frames
@@ -22,6 +23,7 @@ from skawhmm.emissions._state_em cimport StateEM
 from skawhmm.emissions._gaussian_em import recomposed
 
 
+@cython.auto_pickle(False)
 cdef class GaussianEM(StateEM):
     """EM of Gaussian states of several models.
 

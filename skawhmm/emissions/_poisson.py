@@ -10,6 +10,7 @@ from skawhmm.emissions._mmd import gaussian_mmd_comparer, median_squared_gap
 from skawhmm.emissions._model import Data
 from skawhmm.emissions._poisson_kernels import rate_divergences, squared_rate_gaps
 from skawhmm.sequences._checks import check_sequences
+from skawhmm.utils._seeds import integer_draws
 
 # NumPy draws no counts of larger rates: they would not fit into an integer.
 LARGEST_DRAWN = 1e18
@@ -98,11 +99,8 @@ class Poisson(Discrete):
         is_seen = ~np.isnan(data.frames)
         totals = np.add.reduceat(np.where(is_seen, data.frames, 0.0), starts)
         means = totals / np.maximum(np.add.reduceat(is_seen, starts, dtype=int), 1)
-        places = [
-            rng.integers(n, size=n_states)
-            for rng, n in zip(rngs, lengths.tolist(), strict=True)
-        ]
-        means, drawn = means[:, None], data.frames[starts[:, None] + places]
+        places = starts[:, None] + integer_draws(rngs, lengths.tolist(), n_states)
+        means, drawn = means[:, None], data.frames[places]
         return (0.5 * (means + np.where(np.isnan(drawn), means, drawn)),)
 
     def update(self, statistics, states, prior, relevance):

@@ -1,2 +1,5 @@
+from typing_extensions import disjoint_base
+
+@disjoint_base
 class StateEM:
     def resume(self) -> None: ...

@@ -1,6 +1,9 @@
 """What compiled EM runs ask of a family of states; see `fitting/_runs.pyx`."""
 
+cimport cython
 
+
+@cython.auto_pickle(False)
 cdef class StateEM:
     """EM of the states of several models, one model at a time and without Python.
 

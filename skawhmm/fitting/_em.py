@@ -17,7 +17,7 @@ from skawhmm.fitting._em_kernels import update_chains
 from skawhmm.fitting._runs import advance_runs
 from skawhmm.numerics._paths import DEAD_COUNT, without_empty_states
 from skawhmm.sequences._trials import recordings_of
-from skawhmm.utils._seeds import item_rng
+from skawhmm.utils._seeds import exponential_draws, item_rng
 
 # Transition probabilities are raised to this value before logarithms are taken.
 LEAST_TRANSITION = 1e-100
@@ -402,9 +402,7 @@ def random_starts(data, n_states, options, rngs):
     rngs : list of numpy.random.Generator
         Source of the draws of each model.
     """
-    drawn = np.empty((len(rngs), n_states, n_states))
-    for rng, weights in zip(rngs, drawn, strict=True):
-        rng.standard_exponential(out=weights)
+    drawn = exponential_draws(rngs, (n_states, n_states))
     transmat = drawn / drawn.sum(axis=2, keepdims=True)
     states = options.template.random_stack(data, n_states, rngs)
     return Model(np.full((len(rngs), n_states), 1 / n_states), transmat, states)

@@ -17,11 +17,13 @@ from skawhmm.models._batch import HMMBatch
 from skawhmm.neighbors._from_distances import nearest
 from skawhmm.neighbors._points import PointIndex, state_points
 from skawhmm.neighbors._search import (
-    QUERY_BLOCK,
+    Breadth,
     SearchIndex,
     can_prune,
+    marginal_parts,
     nearest_of,
     paired,
+    query_blocks,
 )
 from skawhmm.utils._parallel import completed
 
@@ -29,6 +31,10 @@ from skawhmm.utils._parallel import completed
 # each needs its distance to every model: HELD_OUT_PAIRS limits these distances.
 HELD_OUT, LEAST_HELD_OUT = 400, 20
 HELD_OUT_PAIRS = 400_000
+
+# How many of the neighbours that may be missed, as a fraction, are missed because the
+# marginal part of their distance is unusually large.
+FRACTION_MISSES = 0.25
 
 # Groups per query at the start, and candidates at the start and at most. Both are
 # doubled until the recall is high enough.
@@ -83,6 +89,9 @@ class ApproximateIndex:
     n_groups : int
         Number of groups that a query is compared with.
 
+    marginal_fraction : float
+        As in `Breadth`, if there are bounds.
+
     n_candidates : int
         Number of their members that get a true distance, if there are no bounds.
 
@@ -102,6 +111,7 @@ class ApproximateIndex:
             self.keys = self.references.keys
         self.counts: Counter[str] = Counter()
         self.n_groups, self.n_candidates, self.recall = 1, FIRST_CANDIDATES, 1.0
+        self.marginal_fraction = 1.0
         self.n_fitted = len(self)
         self._measure(n_neighbors, min_recall, n_jobs)
 
@@ -141,8 +151,12 @@ class ApproximateIndex:
         rest = np.flatnonzero(~np.isin(self.keys, self.keys[held]))
         n_neighbors = min(n_neighbors, len(rest))
         trial, queries = self._without(rest), self.references[held]
-        true = trial._true_neighbors(queries, n_neighbors, n_jobs)
         half, work = n_held // 2, (n_neighbors, n_jobs)
+        true, nearest = trial._true_neighbors(queries, *work)
+        if self.exact is not None:
+            chosen = queries[:half], true[:half], nearest[:half]
+            self.marginal_fraction = trial._chosen_fraction(*chosen, min_recall)
+            trial.marginal_fraction = self.marginal_fraction
         chosen, reached = trial._choose(queries[:half], true[:half], min_recall, *work)
         if reached < min_recall:
             warnings.warn(
@@ -164,11 +178,21 @@ class ApproximateIndex:
         return index
 
     def _true_neighbors(self, queries, n_neighbors, n_jobs):
-        """Return the distances to the nearest references."""
+        """Return the distances to the nearest references, and their indices."""
         if self.exact is not None:
-            return self.exact.kneighbors(queries, n_neighbors, n_jobs=n_jobs)[0]
+            return self.exact.kneighbors(queries, n_neighbors, n_jobs=n_jobs)
         pairs = all_pairs(queries, self.references, self.metric, n_jobs=n_jobs)
-        return nearest(pairs, n_neighbors)[0]
+        return nearest(pairs, n_neighbors)
+
+    def _chosen_fraction(self, queries, true, indices, min_recall):
+        """Return the least sufficient `marginal_fraction`, given the true neighbours.
+
+        It misses a part of the neighbours that may be missed.
+        """
+        parts = marginal_parts(self.exact, queries, indices)
+        limits = np.maximum(true[:, -1:], np.finfo(float).tiny)
+        level = 1 - FRACTION_MISSES * (1 - min_recall)
+        return float(np.quantile(parts / limits, level, method="higher"))
 
     def _recall(self, queries, true, n_neighbors, n_jobs):
         """Return the fraction of the neighbours, by their distances, that are found."""
@@ -223,7 +247,7 @@ class ApproximateIndex:
             found = self.exact.kneighbors(
                 queries,
                 n_neighbors,
-                n_groups=self.n_groups,
+                breadth=Breadth(self.n_groups, self.marginal_fraction),
                 n_jobs=n_jobs,
                 verbose=verbose,
             )
@@ -232,8 +256,8 @@ class ApproximateIndex:
         is_own = queries is None
         queries = self.references if is_own else queries._bare()
         tasks = [
-            (queries[first : first + QUERY_BLOCK], first)
-            for first in range(0, len(queries), QUERY_BLOCK)
+            (queries[first:last], first)
+            for first, last in query_blocks(len(queries), n_jobs)
         ]
         results = completed(
             _nearest_candidates,

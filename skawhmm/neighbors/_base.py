@@ -15,7 +15,7 @@ from skawhmm._estimator import (
 )
 from skawhmm.distances._pairwise import all_pairs
 from skawhmm.models._batch import HMMBatch
-from skawhmm.models._checks import checked_rows
+from skawhmm.models._checks import check_same_features, checked_rows
 from skawhmm.neighbors._from_distances import (
     nearest,
     nearest_others,
@@ -259,6 +259,21 @@ class NeighborsMixin(KNeighborsMixin, ReferencesMixin):
             self._searched["index"] = self._purpose(metric), index
         return index
 
+    def _index_for(self, queries, metric):
+        """Return the index that can search for queries, or None; raise if none can."""
+        if queries is None or self._precomputed:
+            return self._index(metric)
+        check_same_features(queries, self.models_, ("X", "the models of fit"))
+        if queries.observed is None:
+            return self._index(metric)
+        # Vectors of states have a coordinate for every channel.
+        if self.algorithm not in {"auto", "brute"}:
+            raise ValueError(
+                f"algorithm={self.algorithm!r} needs queries that observed every "
+                "feature, got models of which some lack one. Use algorithm='auto'."
+            )
+        return None
+
     def _new_index(self, metric):
         """Return the references arranged for a search."""
         return SearchIndex(self.models_, metric, n_jobs=self.n_jobs)
@@ -291,7 +306,7 @@ class NeighborsMixin(KNeighborsMixin, ReferencesMixin):
         They are the nearest models, or all models within `radius` if it is given.
         """
         work = {"n_jobs": self.n_jobs, "verbose": self.verbose}
-        index = self._index(metric)
+        index = self._index_for(queries, metric)
         if index is not None:
             if radius is None:
                 found = index.kneighbors(queries, n_neighbors, **work)

@@ -28,7 +28,7 @@ from skawhmm.utils._mapped_arrays import mapped_arrays, write_arrays
 from skawhmm.utils._whole_files import check_path
 
 KIND = "skawhmm.HMMRetriever"
-VERSION = 2
+VERSION = 3
 HEADER = "header"
 
 # Prefixes of array names: models, index, and points of the index.
@@ -38,6 +38,7 @@ MODELS, INDEX, POINTS = "models/", "index/", "points/"
 BALL_NUMBERS = {"scale": float, "largest": float, "n_grouped": int}
 APPROXIMATE_NUMBERS = {
     "n_groups": int,
+    "marginal_fraction": float,
     "n_candidates": int,
     "n_fitted": int,
     "recall": float,

@@ -193,13 +193,15 @@ class PointIndex:
         gaps = costs_to_centres(points, probs, balls.centres, balls.used, 1.0)
         top, _ = nearest_groups(gaps, np.diff(balls.starts), n_wanted, n_groups)
         nothing = np.empty((0, 1, 1))
+        limits = np.full(len(top), np.inf)
         query, place, bounds, *_ = group_survivors(
             Points(points, probs, nothing, nothing),
             balls,
             np.repeat(np.arange(len(top)), top.shape[1]),
             top.ravel(),
             gaps,
-            np.full(len(top), np.inf),
+            limits,
+            limits,
             1.0,
             1.0,
             0.0,

@@ -304,7 +304,7 @@ class HMMRetriever(NeighborsMixin, BaseEstimator):
         metric = self._check_ready()
         queries = self._queries(X)
         rows = check_neighbors("indices", indices, len(queries), self.n_samples_fit_)
-        index = self._index(metric)
+        index = self._index_for(queries, metric)
         index = getattr(index, "exact", index)
         if index is None:
             return np.zeros(len(queries), bool)

@@ -51,7 +51,7 @@ from skawhmm.neighbors._search_kernels import (
     group_survivors,
     transition_bounds,
 )
-from skawhmm.utils._parallel import completed
+from skawhmm.utils._parallel import completed, even_ranges
 
 # Bounds and distances are rounded; a reference is dropped only if its bound exceeds
 # the limit by more than this fraction.
@@ -60,8 +60,9 @@ PRUNING_SLACK = 1e-6
 # Rounding of single precision.
 SINGLE = 2.0**-24
 
-# Queries searched together, so that compiled loops have enough pairs to work on.
-QUERY_BLOCK = 64
+# Queries searched together, so that compiled loops have enough pairs to work on: at
+# most, and at least if there are several workers.
+QUERY_BLOCK, LEAST_BLOCK = 64, 16
 
 # Number of groups that are compared with a query at first, and next.
 FIRST_GROUPS = 2
@@ -100,6 +101,32 @@ def check_prunable(possible, metric):
             f"metric={metric!r}. "
             "Use algorithm='auto' or 'brute'."
         )
+
+
+def query_blocks(n_queries, n_jobs):
+    """Return ranges of queries that are searched together."""
+    limits = {"per_job": 1, "least": LEAST_BLOCK, "most": QUERY_BLOCK}
+    return even_ranges(np.ones(n_queries, np.int64), n_jobs, **limits)
+
+
+class Breadth(NamedTuple):
+    """How much of a collection a search takes into account.
+
+    Attributes
+    ----------
+    n_groups : int or None
+        How many of the nearest groups; None for all.
+
+    marginal_fraction : float
+        How much of the distance of the k-th neighbour found so far the marginal part of
+        a bound may take, 1 if nothing may be missed.
+    """
+
+    n_groups: int | None
+    marginal_fraction: float
+
+
+EVERYTHING = Breadth(None, 1.0)
 
 
 class SearchIndex:
@@ -178,10 +205,10 @@ class SearchIndex:
         return index
 
     def kneighbors(
-        self, queries, n_neighbors, *, n_groups=None, n_jobs=None, verbose=0
+        self, queries, n_neighbors, *, breadth=EVERYTHING, n_jobs=None, verbose=0
     ):
-        """Find the nearest references of each query, in `n_groups` groups or in all."""
-        sought = n_neighbors, None, n_groups
+        """Find the nearest references of each query, within a `Breadth`."""
+        sought = n_neighbors, None, breadth
         parts = self._run(queries, sought, n_jobs, verbose)
         distances = np.array([found[0] for part in parts for found in part])
         indices = np.array([found[1] for part in parts for found in part])
@@ -189,7 +216,7 @@ class SearchIndex:
 
     def radius_neighbors(self, queries, radius, *, n_jobs=None, verbose=0):
         """Find all references within a distance of each query."""
-        parts = self._run(queries, (None, radius, None), n_jobs, verbose)
+        parts = self._run(queries, (None, radius, EVERYTHING), n_jobs, verbose)
         found = [one for part in parts for one in part]
         return [one[0] for one in found], [one[1] for one in found]
 
@@ -198,8 +225,7 @@ class SearchIndex:
         queries = queries._bare()
         tasks = [
             (queries[first:last], indices[first:last])
-            for first in range(0, len(queries), QUERY_BLOCK)
-            for last in [min(first + QUERY_BLOCK, len(queries))]
+            for first, last in query_blocks(len(queries), n_jobs)
         ]
         parts = completed(
             _certified_block,
@@ -217,8 +243,7 @@ class SearchIndex:
         n_queries = len(self if queries is None else queries)
         tasks = [
             (None if queries is None else queries[first:last], first, last)
-            for first in range(0, n_queries, QUERY_BLOCK)
-            for last in [min(first + QUERY_BLOCK, n_queries)]
+            for first, last in query_blocks(n_queries, n_jobs)
         ]
         parts, total = [], Counter[str]()
         for found, counts in completed(
@@ -239,9 +264,10 @@ class SearchIndex:
 class _Block:
     """A few queries together with the references they are compared with."""
 
-    def __init__(self, index, queries, own):
+    def __init__(self, index, queries, own, marginal_fraction=1.0):
         balls = index.balls
         self.index = index
+        self.marginal_fraction = marginal_fraction
         self.own = own if queries is None else None
         self.queries = index.references[own] if queries is None else queries
         self.keys = index.keys[own] if queries is None else queries.keys
@@ -279,7 +305,9 @@ class _Block:
     def survivors(self, chosen, limits):
         """Return pairs in groups, chosen per query, whose bounds are within limits."""
         balls, metric = self.index.balls, self.index.metric
-        reach = self.bound_limits(limits) / metric.marginal_weight
+        # Rounding is allowed for in full, so that equal models are never missed.
+        marginal_limits = self.bound_limits(self.marginal_fraction * limits)
+        reach = marginal_limits / metric.marginal_weight
         near = np.flatnonzero(chosen & (self.group_bounds <= reach[:, None]))
         query, group = np.divmod(near, balls.n_groups)
         query, place, bounds, is_certain, counts = group_survivors(
@@ -289,6 +317,7 @@ class _Block:
             group,
             self.centre_gaps,
             self.bound_limits(limits),
+            marginal_limits,
             metric.p,
             metric.marginal_weight,
             self.transition_weight,
@@ -391,12 +420,37 @@ def paired(metric, queries, query_keys, references, keys, query, reference):
     return both, prepared, *oriented(both_keys, query, place)
 
 
+def _registered(metric, prepared, a, b):
+    """Return the marginal component of pairs, and the best registration."""
+    cost = power_cost(prepared.costs.cross(a, b), metric.p)
+    plans = optimal_registrations(prepared.margins, prepared.transmats, a, b, cost)
+    return marginal_components(plans, cost, metric.p, np.zeros(a.size)), plans
+
+
+def marginal_parts(index, queries, reference):
+    """Return the marginal part of the distances to some references of each query.
+
+    Parameters
+    ----------
+    index : SearchIndex
+        The references.
+
+    queries : HMMBatch
+        The queries.
+
+    reference : ndarray of int of shape (n_queries, n_chosen)
+        References of each query.
+    """
+    query = np.repeat(np.arange(len(queries)), reference.shape[1])
+    models = queries, queries.keys, index.references, index.keys
+    _, prepared, a, b = paired(index.metric, *models, query, reference.ravel())
+    marginal, _ = _registered(index.metric, prepared, a, b)
+    return index.metric.marginal_weight * marginal.reshape(reference.shape)
+
+
 def _registered_bounds(metric, prepared, vectors, a, b):
     """Lower bounds of distances that need the best registration."""
-    p = metric.p
-    cost = power_cost(prepared.costs.cross(a, b), p)
-    plans = optimal_registrations(prepared.margins, prepared.transmats, a, b, cost)
-    marginal = marginal_components(plans, cost, p, np.zeros(a.size))
+    marginal, plans = _registered(metric, prepared, a, b)
     bounds = metric.marginal_weight * marginal
     if metric.transition_weight > 0:
         bounds += metric.transition_weight * _least_transitions(
@@ -428,12 +482,13 @@ def _least_transitions(metric, prepared, vectors, a, b, plans):
 
 def _search_block(data, queries, first, last):
     """Search for a few queries; return what was found for each, and the counts."""
-    index, n_neighbors, radius, n_groups = data
-    block = _Block(index, queries, np.arange(first, last))
+    index, n_neighbors, radius, breadth = data
+    own = np.arange(first, last)
+    block = _Block(index, queries, own, breadth.marginal_fraction)
     n_queries = len(block.keys)
     limits = np.full(n_queries, np.inf if radius is None else radius)
     found = _NOTHING
-    for chosen in _best_first(block, n_neighbors, n_groups):
+    for chosen in _best_first(block, n_neighbors, breadth.n_groups):
         pairs = block.survivors(chosen, limits)
         found, limits = _examined(block, pairs, found, limits, n_neighbors)
     return nearest_of(found, n_queries, n_neighbors, radius), block.counts
@@ -458,17 +513,19 @@ def _certified_block(index, queries, indices):
 def _best_first(block, n_neighbors, n_groups):
     """Yield masks of groups per query: the nearest, then some more, then the rest.
 
-    The first mask holds enough references to set limits; the second tightens them. If a
-    number of groups is given, the search ends with the second.
+    The first mask holds enough references to set limits; the second tightens them.
+    If a number of groups is given, there are no others.
     """
     waiting = np.ones(block.group_bounds.shape, bool)
     if n_neighbors is not None:
         # A query may be among the references.
         gaps, sizes = block.centre_gaps, np.diff(block.index.balls.starts)
         top, n_first = nearest_groups(gaps, sizes, n_neighbors + 1, n_groups)
-        rank = np.arange(top.shape[1])
-        n_last = n_first + NEAR_GROUPS if n_groups is None else top.shape[1]
-        for now in (rank < n_first, (rank >= n_first) & (rank < n_last)):
+        rank, n_last = np.arange(top.shape[1]), n_first + NEAR_GROUPS
+        masks = [rank < n_first, (rank >= n_first) & (rank < n_last)]
+        if n_groups is not None:
+            masks.append(rank >= n_last)
+        for now in masks:
             query, place = np.nonzero(now)
             chosen = np.zeros_like(waiting)
             chosen[query, top[query, place]] = True

@@ -22,6 +22,7 @@ def group_survivors(
     group: ndarray,
     to_centres: ndarray,
     limits: ndarray,
+    marginal_limits: ndarray,
     p: float,
     marginal_weight: float,
     transition_weight: float,

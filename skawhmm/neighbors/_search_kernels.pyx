@@ -294,6 +294,7 @@ def group_survivors(
     const Py_ssize_t[::1] group,
     const double[:, ::1] to_centres,
     const double[::1] limits,
+    const double[::1] marginal_limits,
     double p,
     double marginal_weight,
     double transition_weight,
@@ -319,8 +320,9 @@ def group_survivors(
     to_centres : ndarray of shape (n_models, n_groups)
         Costs of the models to the centres of groups.
 
-    limits : ndarray of shape (n_models,)
-        Largest bound of a pair that is kept.
+    limits, marginal_limits : ndarray of shape (n_models,)
+        Largest bound of a pair that is kept, and largest part of it that the marginal
+        component may take.
 
     p : float
         Order of the distance.
@@ -387,7 +389,7 @@ def group_survivors(
     with nogil:
         for r in range(model.shape[0]):
             a, g = model[r], group[r]
-            most = limits[a] / marginal_weight
+            most = marginal_limits[a] / marginal_weight
             near = to_centres[a, g] - most
             for t in range(starts[g] // C_LANES, (starts[g + 1] + C_LANES - 1) // C_LANES):
                 interrupted()
@@ -415,7 +417,7 @@ def group_survivors(
                         &cells[n_cells], &tree,
                     )
                     bound = marginal_weight * (bound if p == 1 else pow(bound, 1 / p))
-                    if bound > limits[a]:
+                    if bound > marginal_limits[a]:
                         continue
                     certain = False
                     if transition_weight > 0:

@@ -266,11 +266,14 @@ def even_ranges(sizes, n_jobs, *, per_job, least=1, most=np.inf):
 
     There are fewer ranges if they would be smaller than `least`, where starting a
     worker takes longer than its work, and more if they would be larger than `most`.
+    Each worker gets equally many, so that all finish at about the same time.
     """
     ends = np.cumsum(sizes)
     n_workers = effective_n_jobs(check_n_jobs("n_jobs", n_jobs))
     n_ranges = min(per_job * n_workers, int(ends[-1] // least))
     n_ranges = max(n_ranges, int(ends[-1] // most), 1)
+    if n_ranges > n_workers:
+        n_ranges = -(-n_ranges // n_workers) * n_workers
     n_ranges = min(n_ranges, len(ends))
     parts = np.minimum((ends - 1) * n_ranges // ends[-1], n_ranges - 1)
     cuts = (np.flatnonzero(np.diff(parts)) + 1).tolist()

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from skawhmm import HMMBatch, HMMTransformer, Trials
 from skawhmm.emissions import Categorical, Poisson
 from skawhmm.emissions._model import Data, Model
-from skawhmm.fitting._em import Rule, Steps, em_runs, model_at, run_em, stacked
+from skawhmm.fitting._em import Rule, Steps, model_at, run_em, stacked
 
 CHAIN = np.array([[0.9, 0.1, 0.0], [0.1, 0.7, 0.2], [0.0, 0.2, 0.8]])
 PROBS = np.array([[0.7, 0.1, 0.1, 0.1], [0.1, 0.7, 0.1, 0.1], [0.0, 0.1, 0.4, 0.5]])
@@ -267,49 +267,3 @@ def test_runs_that_are_not_scored_have_the_same_models(rng):
         before = run_em(steps, start, max_iter=max_iter - 1, tol=-np.inf)
         assert_array_equal(other.counts, before.counts)
         assert_array_equal(other.log_likelihood, before.log_likelihood)
-
-
-@pytest.mark.parametrize("kind", ["categorical", "poisson"])
-@given(st.integers(0, 10**6), st.sampled_from([0.0, 3.0]), st.booleans())
-def test_compiled_runs_are_steps_taken_one_by_one(kind, seed, relevance, is_shared):
-    rng = np.random.default_rng(seed)
-    X = [frames_of(x, kind) for x in drawn(kind, 12, 5, seed=seed)]
-    X = [x[: rng.integers(2, 13)] for x in X]
-    if kind == "poisson":
-        X[0][0, 0] = np.nan
-    else:
-        X[0][0] = -1
-    # Units of two sequences, one, and two.
-    offsets = np.cumsum([0, *map(len, X)])
-    data = Data(np.concatenate(X), None, offsets, np.array([0, 2, 3, 5]))
-    family = Poisson() if kind == "poisson" else Categorical(np.arange(4))
-    rule = Rule(relevance=relevance, max_iter=int(rng.integers(0, 30)))
-    starts = stacked(
-        [random_start(rng, kind)] * 3
-        if is_shared
-        else [random_start(rng, kind) for _ in range(3)]
-    )
-    found = em_runs(family, data, rule, starts)
-    expected = run_em(Steps(family, data, rule, starts), starts)
-    for a, b in zip(found[1:], expected[1:], strict=True):
-        if a is not found.objective:
-            assert_array_equal(a, b)
-    assert_allclose(found.objective, expected.objective, rtol=1e-12)
-    assert_array_equal(found.model.startprob, expected.model.startprob)
-    assert_array_equal(found.model.transmat, expected.model.transmat)
-    assert_array_equal(found.model.states[0], expected.model.states[0])
-
-
-def test_what_a_subclass_defines_is_called_by_em():
-    class Halved(Poisson):
-        def update(self, statistics, states, prior, relevance):
-            (rates,) = super().update(statistics, states, prior, relevance)
-            return (rates / 2,)
-
-    X = drawn("poisson", 30)
-    plain, halved = (
-        HMMTransformer(1, emission=family, max_iter=1, random_state=0)
-        for family in (Poisson(), Halved())
-    )
-    expected = plain.fit_transform(X).rates / 2
-    assert_allclose(halved.fit_transform(X).rates, expected)

@@ -5,6 +5,7 @@ import pytest
 
 from skawhmm import HMMBatch, HMMRetriever, pairwise_hmm_distances
 from skawhmm.neighbors._points import PointIndex, PointUnits, point_units
+from skawhmm.neighbors._search import marginal_parts
 from skawhmm.neighbors._search_kernels import in_tiles, relaxed_bounds
 
 
@@ -44,10 +45,14 @@ def test_recall_is_near_what_fit_says(collection, params):
     assert np.array_equal(np.take_along_axis(every, indices, axis=1), distances)
 
 
-def test_certificates_are_never_false_and_notice_what_is_missing(collection):
+@pytest.mark.parametrize("metric", ["maw", "jaw", "coupling"])
+def test_certificates_are_never_false_and_notice_what_is_missing(collection, metric):
     models, queries = collection
-    fast = HMMRetriever(3, metric="jaw", algorithm="approximate").fit(models)
-    true = HMMRetriever(4, metric="jaw", algorithm="brute").fit(models)
+    # Some queries are far from everything.
+    far = HMMBatch(queries.transmats[:9], queries.means[:9] + 1e6, queries.covars[:9])
+    queries = HMMBatch.concatenate([queries, far])
+    fast = HMMRetriever(3, metric=metric, algorithm="approximate").fit(models)
+    true = HMMRetriever(4, metric=metric, algorithm="brute").fit(models)
     _, nearest = true.kneighbors(queries)
     assert fast.certified(queries, nearest[:, :3]).all()
     # The third is missing, the fourth is given instead.
@@ -58,6 +63,19 @@ def test_certificates_are_never_false_and_notice_what_is_missing(collection):
     assert np.array_equal(fast.certified(queries, found), right)
     # A retriever that searches exactly can say it, too.
     assert true.set_params(algorithm="pruned").certified(queries, nearest).all()
+
+
+def test_fit_keeps_the_marginal_part_of_nearly_all_neighbors(collection):
+    models, queries = collection
+    fast = HMMRetriever(5, metric="jaw", algorithm="approximate").fit(models)
+    index = fast._index(fast._resolved_metric())
+    assert 0.5 < index.marginal_fraction < 1
+    distances, indices = index.exact.kneighbors(queries, 5)
+    parts = marginal_parts(index.exact, queries, indices)
+    assert np.mean(parts > index.marginal_fraction * distances[:, -1:]) < 0.02
+    # If the distance is its marginal component, all of a distance may be marginal.
+    fast = HMMRetriever(5, alpha=0, algorithm="approximate").fit(models)
+    assert fast._index(fast._resolved_metric()).marginal_fraction >= 1 - 1e-9
 
 
 def test_a_model_as_near_as_a_given_one_is_not_certified(collection):
@@ -180,6 +198,7 @@ def test_all_groups_and_candidates_give_the_exact_neighbors(collection):
         fast = HMMRetriever(5, metric=metric, algorithm="approximate").fit(models)
         index = fast._index(fast._resolved_metric())
         index.n_groups, index.n_candidates = index._all_groups, len(models)
+        index.marginal_fraction = 1.0
         true = HMMRetriever(5, metric=metric, algorithm="brute").fit(models)
         for x in (queries, None):
             assert np.array_equal(fast.kneighbors(x), true.kneighbors(x))

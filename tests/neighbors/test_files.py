@@ -11,6 +11,7 @@ import pytest
 from neighbors.test_approximate import clustered
 
 from skawhmm import JAW, MAW, HMMBatch, HMMRetriever, HMMTransformer
+from skawhmm.neighbors import HMMShards
 from skawhmm.utils._mapped_arrays import mapped_arrays, write_arrays
 
 
@@ -90,11 +91,15 @@ def test_another_process_reads_the_file(collection, tmp_path):
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no such signal")
-def test_a_killed_process_leaves_the_old_file(collection, tmp_path):
+@pytest.mark.parametrize("is_new", [True, False])
+def test_a_killed_process_leaves_the_old_file_or_none(collection, tmp_path, is_new):
     models, queries = collection
-    path = tmp_path / "retriever.npz"
-    HMMRetriever(3).fit(models).save(path)
-    before = path.read_bytes()
+    path, source = tmp_path / "retriever.npz", tmp_path / "source.npz"
+    retriever = HMMRetriever(3).fit(models)
+    retriever.save(source)
+    if not is_new:
+        retriever.save(path)
+        before = path.read_bytes()
     code = (
         "import sys\n"
         "from skawhmm import HMMRetriever\n"
@@ -106,16 +111,23 @@ def test_a_killed_process_leaves_the_old_file(collection, tmp_path):
         "    print('writing', flush=True)\n"
         "    import time; time.sleep(60)\n"
         "_mapped_arrays.np.lib.format.write_array = slow\n"
-        "retriever.save(sys.argv[1])\n"
+        "retriever.save(sys.argv[2])\n"
     )
     process = subprocess.Popen(
-        [sys.executable, "-c", code, str(path)], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", code, str(source), str(path)],
+        stdout=subprocess.PIPE,
+        text=True,
     )
     assert process.stdout.readline() == "writing\n"
     process.kill()
     process.wait()
     process.stdout.close()
-    assert path.read_bytes() == before
+    if is_new:
+        with pytest.raises(FileNotFoundError):
+            HMMRetriever.load(path)
+        retriever.save(path)
+    else:
+        assert path.read_bytes() == before
     assert len(HMMRetriever.load(path).kneighbors(queries)[0]) == len(queries)
 
 
@@ -248,3 +260,31 @@ def test_objects_that_cannot_be_saved(collection, tmp_path):
     given = HMMRetriever(2, metric="precomputed").fit(np.zeros((3, 3)))
     with pytest.raises(AttributeError, match="save"):
         given.save(tmp_path / "x.npz")
+
+
+@pytest.mark.parametrize("algorithm", ["pruned", "approximate"])
+@pytest.mark.parametrize("kind", ["fitted", "loaded", "shards"])
+def test_queries_that_do_not_fit_the_models(collection, tmp_path, algorithm, kind):
+    models, queries = collection
+    retriever = HMMRetriever(2, metric="jaw", algorithm=algorithm).fit(models[:50])
+    if kind != "fitted":
+        retriever.save(tmp_path / "x.npz")
+        retriever = HMMRetriever.load(tmp_path / "x.npz")
+    if kind == "shards":
+        retriever = HMMShards([tmp_path / "x.npz"])
+    narrow = HMMBatch(
+        queries.transmats, queries.means[..., :3], queries.covars[..., :3]
+    )
+    counts = HMMBatch.from_rates([np.eye(3)] * 3, np.ones((3, 3, 4)))
+    asked = [retriever.kneighbors]
+    if algorithm == "pruned":
+        asked.append(retriever.radius_neighbors)
+    if kind != "shards":
+        asked.append(lambda x: retriever.certified(x, np.zeros((len(x), 2), int)))
+    for ask in asked:
+        with pytest.raises(ValueError, match="3 features"):
+            ask(narrow)
+        with pytest.raises((TypeError, ValueError), match="poisson"):
+            ask(counts)
+    with pytest.raises(ValueError, match="n_neighbors = 51"):
+        retriever.kneighbors(queries, 51)

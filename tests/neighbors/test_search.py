@@ -16,10 +16,17 @@ from skawhmm import (
     HMMTransformer,
     KNeighborsHMMClassifier,
     TransitionCoupling,
+    pairwise_hmm_components,
     pairwise_hmm_distances,
 )
 from skawhmm.datasets import load_japanese_vowels, load_spoken_digits
-from skawhmm.neighbors._search import SearchIndex, can_prune
+from skawhmm.neighbors._search import (
+    Breadth,
+    SearchIndex,
+    can_prune,
+    marginal_parts,
+    query_blocks,
+)
 
 METRICS = [
     MAW(0.1),
@@ -94,7 +101,10 @@ def fitted(request):
         TransitionCoupling(gamma=0.99),
         MAW(),
         MAW(0.5, p=2),
+        MAW(0.4, rows="hellinger"),
         JAW(),
+        JAW(0.8, p=2),
+        IAW(0.3, n_samples=16),
     ],
     ids=lambda metric: str(vars(metric)),
 )
@@ -171,6 +181,46 @@ def test_equal_models_are_neighbors_in_their_order():
     assert not distances.any()
 
 
+@pytest.mark.parametrize("metric", [MAW(), JAW(), TransitionCoupling()])
+def test_groups_that_became_empty_are_skipped(metric):
+    references, queries = clustered(200), clustered(30, seed=1)
+    index = SearchIndex(references, metric)
+    order, starts = index.balls.order, index.balls.starts
+    gone = np.concatenate([order[: starts[2]], order[starts[-2] :]])
+    rows = np.delete(np.arange(200), gone)
+    index = index.kept(rows)
+    assert (np.diff(index.balls.starts) == 0).sum() == 3
+    every = pairwise_hmm_distances(queries, references[rows], metric)
+    assert_array_equal(index.kneighbors(queries, 5), expected_neighbors(every, 5))
+    # Also if the nearest groups to a query, its own, are empty.
+    every = pairwise_hmm_distances(references[gone], references[rows], metric)
+    found = index.kneighbors(references[gone], 5)
+    assert_array_equal(found, expected_neighbors(every, 5))
+
+
+@pytest.mark.parametrize("metric", [MAW(0.5), JAW()])
+@pytest.mark.parametrize("fraction", [0.3, 0.8])
+def test_only_neighbors_with_a_large_marginal_part_are_missed(metric, fraction):
+    references, queries = clustered(150), clustered(40, seed=1)
+    index = SearchIndex(references, metric)
+    breadth = Breadth(index.balls.n_groups, fraction)
+    found = index.kneighbors(queries, 5, breadth=breadth)
+    distances, indices = index.kneighbors(queries, 5)
+    marginal, _ = pairwise_hmm_components(queries, references, metric)
+    marginal = np.take_along_axis(marginal, indices, axis=1)
+    parts = marginal_parts(index, queries, indices)
+    np.testing.assert_allclose(parts, metric.marginal_weight * marginal, atol=1e-9)
+    is_small = parts <= fraction * distances[:, -1:]
+    for row, place, small in zip(found[1], indices, is_small, strict=True):
+        assert np.isin(place[small], row).all()
+    every = pairwise_hmm_distances(queries, references, metric)
+    assert_array_equal(np.take_along_axis(every, found[1], axis=1), found[0])
+    assert (np.diff(found[0]) >= 0).all()
+    full = Breadth(index.balls.n_groups, 1.0)
+    exact = index.kneighbors(queries, 5, breadth=full)
+    assert_array_equal(exact, (distances, indices))
+
+
 @pytest.mark.parametrize(
     "metric",
     [MAW(), MAW(0.5, rows="hellinger"), JAW(), JAW(0.9, rows="hellinger")],
@@ -187,6 +237,19 @@ def test_few_distances_are_computed(metric):
     # The next search counts anew.
     index.kneighbors(references[:1], 5)
     assert index.counts["distance"] < 100
+
+
+def test_blocks_of_queries_are_equal_and_as_many_for_each_worker():
+    for n_queries, n_jobs, expected in (
+        (200, 2, [50] * 4),
+        (200, 1, [66, 67, 67]),
+        (30, 2, [30]),
+        (40, 2, [20, 20]),
+        (1, 2, [1]),
+    ):
+        blocks = query_blocks(n_queries, n_jobs)
+        assert sorted(last - first for first, last in blocks) == expected
+        assert [first for first, _ in blocks[1:]] == [last for _, last in blocks[:-1]]
 
 
 def test_jobs_change_nothing():
@@ -290,3 +353,27 @@ def test_bounds_need_a_symmetric_distance(make_batch):
 
     assert can_prune(MAW(), make_batch())
     assert not can_prune(OneWay(), make_batch())
+
+
+@pytest.mark.parametrize("metric", ["maw", "jaw"])
+def test_queries_with_missing_channels_are_compared_with_all_models(metric, rng):
+    references, queries = clustered(150), clustered(20, seed=1)
+    observed = rng.random((20, 4)) < 0.6
+    observed[:, 0] = True
+    queries = HMMBatch(
+        queries.transmats, queries.means, queries.covars, observed=observed
+    )
+    retriever = HMMRetriever(5, metric=metric).fit(references)
+    every = pairwise_hmm_distances(queries, references, metric)
+    found = retriever.kneighbors(queries)
+    assert_array_equal(found, expected_neighbors(every, 5))
+    assert not retriever.certified(queries, found[1]).any()
+    _, within = retriever.radius_neighbors(queries, 2.0)
+    for row, places in zip(every, within, strict=True):
+        assert_array_equal(np.sort(places), np.flatnonzero(row <= 2.0))
+    for algorithm in ("pruned", "approximate"):
+        fixed = HMMRetriever(5, metric=metric, algorithm=algorithm).fit(references)
+        with pytest.raises(ValueError, match="observed every feature"):
+            fixed.kneighbors(queries)
+        with pytest.raises(ValueError, match="observed every feature"):
+            fixed.certified(queries, found[1])

@@ -138,6 +138,7 @@ def survivors(models, metric, limit, *, weights=(1.0, 0.0)):
         group,
         costs,
         limits,
+        limits,
         metric.p,
         *weights,
         getattr(metric, "steps", None) == "joint",
