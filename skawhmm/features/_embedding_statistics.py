@@ -8,6 +8,7 @@ training data. Statistics have a leading axis over the sequences of a batch; tho
 one sequence depend on no other.
 """
 
+import math
 import re
 from collections.abc import Callable
 from itertools import cycle, pairwise
@@ -441,29 +442,41 @@ def embedded_rows(recordings, owners, recipe, dtype=np.float64):
     If the recipe says so, blocks that are not square roots are replaced by their signed
     square roots, and all blocks get the same length, so that whole rows have length 1.
     """
-    batch, parts = recipe.prepare(recordings), []
+    batch, parts, kept = recipe.prepare(recordings), [], []
     for model in recipe.models:
         stats = recipe.statistics(batch, owners, model)
         for name, block in recipe.blocks.items():
             features = block(stats, model, recipe.relevance)
-            parts.append(flat_block(name, features, recipe.active))
-    if not recipe.normalize:
-        return np.concatenate(parts, axis=1, dtype=dtype)
+            parts.append(np.ascontiguousarray(features.reshape(len(features), -1)))
+            kept.append(known_columns(name, features.shape, recipe.active))
+    if recipe.normalize:
+        rows = normalized_parts(parts, cycle(recipe.blocks), dtype)
+    else:
+        rows = np.concatenate(parts, axis=1, dtype=dtype)
+    # Zeros are filled in last, so that they do not change the rounding of sums.
+    known = np.concatenate(kept)
+    if known.all():
+        return rows
+    wide = np.zeros((len(rows), len(known)), dtype)
+    wide[:, known] = rows
+    return wide
+
+
+def normalized_parts(parts, names, dtype):
+    """Return blocks next to each other, each with rows of the same length."""
     column = 0
     rows = np.empty((len(parts[0]), sum(part.shape[1] for part in parts)), dtype)
-    for part, name in zip(parts, cycle(recipe.blocks), strict=False):
+    for part, name in zip(parts, names, strict=False):
         fill_normalized(part, name in ROOT_BLOCKS, len(parts) ** -0.5, rows, column)
         column += part.shape[1]
     return rows
 
 
-def flat_block(name, block, active):
-    """Return a block with one row per sequence; channels that references lack are 0."""
-    if name in CHANNEL_BLOCKS and not active.all():
-        wide = np.zeros((*block.shape[:-1], len(active)))
-        wide[..., active] = block
-        block = wide
-    return np.ascontiguousarray(block.reshape(len(block), -1))
+def known_columns(name, shape, active):
+    """Return which columns of a flat block belong to channels of the references."""
+    if name in CHANNEL_BLOCKS:
+        return np.tile(active, math.prod(shape[1:-1]))
+    return np.ones(math.prod(shape[1:]), bool)
 
 
 def block_names(name, n_components, channels):
