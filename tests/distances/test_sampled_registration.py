@@ -189,16 +189,20 @@ def test_angles_and_symbols_are_added_to_squared_distances(p, rng):
     assert_allclose(cost, squares ** (p / 2), rtol=1e-12)
 
 
+@pytest.mark.parametrize("n_features", range(1, 10))
 @pytest.mark.parametrize("p", [0.5, 1, 1.3, 2])
-def test_sample_costs_are_powers_of_distances(p, rng):
-    points = rng.normal(size=(2, 30, 4))
+def test_sample_costs_are_powers_of_distances(n_features, p, rng):
+    points = rng.normal(size=(2, 30, n_features))
     x, y = points
     cost = np.empty((30, 30))
-    sample_costs(points, no_parts(points), 0, 1, np.ones(4), p, cost)
+    sample_costs(points, no_parts(points), 0, 1, np.ones(n_features), p, cost)
     assert_allclose(cost, cdist(x, y) ** p)
-    mask = np.array([1.0, 0, 1, 0])
+    mask = (np.arange(n_features) % 2 == 0).astype(float)
     sample_costs(points, no_parts(points), 0, 1, mask, p, cost)
     assert_allclose(cost, cdist(x[:, ::2], y[:, ::2]) ** p)
+    # Without a feature in common all points are in one place.
+    sample_costs(points, no_parts(points), 0, 1, np.zeros(n_features), p, cost)
+    assert_array_equal(cost, 0)
 
 
 @pytest.mark.parametrize("n_features", [1, 2, 5])

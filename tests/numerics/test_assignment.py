@@ -80,7 +80,7 @@ def test_assignment_does_not_depend_on_scale(scale, rng):
 @pytest.mark.parametrize("size", [2, 9, 60, 200])
 @pytest.mark.parametrize("fine", [1e-6, 1e-9, 1e-12])
 def test_differences_far_below_the_largest_cost_decide(size, fine, rng):
-    # Many assignments are cheapest up to `fine`: whole numbers cannot tell which is best.
+    # Many assignments are cheapest up to `fine`, which the first rounding loses.
     whole = rng.integers(0, 3, (size, size)).astype(float)
     rest = rng.integers(0, 256, (size, size)) * (2.0 ** np.round(np.log2(fine)))
     rows = np.arange(size)
