@@ -364,14 +364,20 @@ class TimeChannel(SequenceTransformer):
         return [*channels, "position"]
 
     def _transform(self, X):
-        frames, ends = concatenated(X)
-        lengths = np.diff(ends, prepend=0)
+        lengths = np.array([len(x) for x in X])
+        ends = np.cumsum(lengths)
         steps = float(self.scale) / np.maximum(lengths - 1, 1)
-        times = np.arange(len(frames)) - np.repeat(ends - lengths, lengths)
+        times = np.arange(ends[-1]) - np.repeat(ends - lengths, lengths)
         positions = times * np.repeat(steps, lengths)
         # Not off by a rounding error.
         positions[ends[lengths > 1] - 1] = self.scale
-        return CheckedSequences(divided(np.column_stack([frames, positions]), ends))
+        changed = []
+        for x, position in zip(X, divided(positions, ends), strict=True):
+            # One array of all frames would not stay in the cache.
+            frames = np.empty((len(x), x.shape[1] + 1))
+            frames[:, :-1], frames[:, -1] = x, position
+            changed.append(frames)
+        return CheckedSequences(changed)
 
 
 def concatenated(sequences):
