@@ -152,7 +152,7 @@ def test_threads_can_share_a_batch():
 def test_interrupted_fit_leaves_estimator_unchanged(fitted, name, monkeypatch):
     estimator, use = pickle.loads(fitted(name)), USES[name][1]
     before, expected = dict(vars(estimator)), use(estimator, X)
-    monkeypatch.setattr("skawhmm.utils._parallel.tqdm", interrupted)
+    monkeypatch.setattr("skawhmm.utils._parallel.starmap", interrupted)
     others = [np.hstack([x, x]) for x in X[4:20]]
     with pytest.raises(KeyboardInterrupt):
         estimator.fit(others, 1 - Y[4:20])
