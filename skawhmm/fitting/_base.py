@@ -180,7 +180,10 @@ def scored(models, sequences, n_jobs=None):
         sequences = mapped(partial(np.nan_to_num, nan=0.0), sequences)
     values = own_log_likelihoods(models, sequences, n_jobs)
     last = models._info["log_likelihood"]
-    models._info["log_likelihood"] = np.where(np.isfinite(values), values, last)
+    values = np.where(np.isfinite(values), values, last)
+    # Users cannot change the columns of a batch.
+    values.flags.writeable = False
+    models._info["log_likelihood"] = values
     return models
 
 

@@ -374,3 +374,12 @@ def test_short_units_are_given_to_threads_if_em_is_compiled(
             2, emission=emission, max_iter=2, n_jobs=2, random_state=0
         ).fit_transform(X)
     assert asked[-1] == expected
+
+
+def test_arrays_and_columns_of_fitted_models_are_read_only(make_sequences):
+    models = HMMTransformer(2, random_state=0).fit_transform(make_sequences()[0])
+    parts = {**models._arrays(), **models.info}
+    del parts["observed"]  # made anew by each call
+    assert "log_likelihood" in parts
+    for name, array in parts.items():
+        assert not array.flags.writeable, name
