@@ -170,7 +170,7 @@ def with_columns(models, X):
 
 
 def scored(models, sequences, n_jobs=None):
-    """Return new models with the log likelihoods that `HMMBatch.score` gives.
+    """Return fitted models whose log likelihoods agree with `HMMBatch.score`.
 
     Gaussian states are fitted in coordinates with more precision than covariances in
     raw units can hold, so the last log likelihood of EM may differ.
@@ -179,12 +179,9 @@ def scored(models, sequences, n_jobs=None):
         # Channels without values have mean and variance 0.
         sequences = mapped(partial(np.nan_to_num, nan=0.0), sequences)
     values = own_log_likelihoods(models, sequences, n_jobs)
-    last = models._info["log_likelihood"]
-    values = np.where(np.isfinite(values), values, last)
-    # Users cannot change the columns of a batch.
-    values.flags.writeable = False
-    models._info["log_likelihood"] = values
-    return models
+    info = models._info
+    values = np.where(np.isfinite(values), values, info["log_likelihood"])
+    return models._changed(_info={**info, "log_likelihood": values})
 
 
 def state_weights(occupancies, weights):

@@ -513,8 +513,8 @@ def _certified_block(index, queries, indices):
 def _best_first(block, n_neighbors, n_groups):
     """Yield masks of groups per query: the nearest, then some more, then the rest.
 
-    The first mask holds enough references to set limits; the second tightens them.
-    If a number of groups is given, there are no others.
+    The first mask holds enough references to set limits; the second tightens them. The
+    last one holds the rest of the `n_groups` nearest, or of all.
     """
     waiting = np.ones(block.group_bounds.shape, bool)
     if n_neighbors is not None:
